@@ -1,1 +1,18 @@
-//! Seriatim: parts.
+//! Concurrent structures that the engines share. They know no protocol: no transaction, no version, no conflict.
+//!
+//! - [`sync`]: the one place from which synchronization is imported (std, loom or shuttle).
+//! - [`index`]: the leaf kernel that phantom protection rests on, and the two indexes built of it:
+//!   [`index::Ordered`] (B+tree, optimistic latching) and [`index::Hash`] (buckets, points only).
+//! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
+//! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
+
+pub mod index;
+pub mod sync;
+pub mod wait;
+
+/// Epoch-based reclamation: a guard keeps what was reachable when it was pinned from being freed.
+pub mod epoch {
+    pub use crossbeam_epoch::{Guard, pin, unprotected};
+}
+
+pub use crossbeam_utils::CachePadded;

@@ -1,0 +1,25 @@
+//! Indexes from keys to entries, with the stamp that phantom protection needs.
+
+pub mod hash;
+pub mod ordered;
+
+pub use hash::Hash;
+pub use ordered::Ordered;
+
+/// What an index stores: a pointer to a shared record that carries its own key.
+///
+/// # Safety
+/// `key` returns the same bytes for as long as the entry lives, whatever other threads do to the entry.
+pub unsafe trait Entry: Send + Sync {
+    /// The entry's key, immutable.
+    fn key(&self) -> &[u8];
+}
+
+/// How wide the keys of one index are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyWidth {
+    /// Every key has exactly eight bytes: a comparison never looks at the entry.
+    Eight,
+    /// Any length up to the engine's limit.
+    Any,
+}

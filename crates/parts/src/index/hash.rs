@@ -1,0 +1,3 @@
+//! Hash index.
+/// Hash index.
+pub struct Hash;

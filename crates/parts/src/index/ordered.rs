@@ -1,0 +1,3 @@
+//! Ordered index.
+/// Ordered index.
+pub struct Ordered;

@@ -1,0 +1,1 @@
+//! Parking on an address.
