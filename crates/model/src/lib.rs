@@ -1,1 +1,43 @@
-//! Seriatim: model.
+//! The vocabulary of the house: what a transaction may say, what an observer may see, and nothing else.
+//!
+//! No atomics, no threads, no clock, no I/O: everything here is data or a trait. Protocols share these two ends and
+//! never the middle (`docs/vocabulary.md` has the words).
+//!
+//! - what is stored: [`Key`], [`Value`], [`RowBuf`], [`Schema`], [`Predicate`];
+//! - what a transaction body says: [`Access`], and a [`Program`] generic over it;
+//! - how it enters an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
+//!   [`AsReexecutable`] and [`AsDeclared`];
+//! - what comes back: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and
+//!   the other transaction;
+//! - what an observer sees: [`history`];
+//! - what every engine is compared with: the naive [`twin`].
+#![forbid(unsafe_code)]
+
+mod access;
+mod codec;
+mod doors;
+mod error;
+pub mod history;
+mod key;
+mod predicate;
+mod row;
+mod scan;
+mod schema;
+mod time;
+pub mod twin;
+mod value;
+
+pub use access::{Access, Program};
+pub use codec::{Decoder, Malformed};
+pub use doors::{
+    AsDeclared, AsReexecutable, Begin, Committed, Declared, Finish, Footprint, FootprintEntry, Interactive, Mode,
+    Procedure, Reexecutable, Retry,
+};
+pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
+pub use key::{Key, KeyReader};
+pub use predicate::{Comparison, Predicate};
+pub use row::{Change, Columns, Delta, RowBuf, RowRef};
+pub use scan::{Direction, Item, Scan, ScanEnd};
+pub use schema::{Column, IndexId, IndexSchema, KeyKind, RowKind, Schema, SchemaBuilder, Storage, TableId};
+pub use time::{Durability, LogPosition, SerialPoint, Timestamp};
+pub use value::{ColumnType, Value, ValueRef};

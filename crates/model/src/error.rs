@@ -1,0 +1,474 @@
+//! What can go wrong, in kinds that are never mixed: an abort (normal, says whether a retry can help and what it met),
+//! a limit (named), a mistake of the caller, a duplicate, a fault of the world. Bugs are assertions, not errors.
+
+use crate::{Key, Schema, Timestamp};
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The result of whatever a transaction asks.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something was not done.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The transaction was aborted: nothing of it happened. It is poisoned and answers only this from now on.
+    Aborted(Box<Abort>),
+    /// A limit was reached. The statement did not happen; the transaction lives on.
+    Limit(Limit),
+    /// The caller asked for something that makes no sense. The statement did not happen; the transaction lives on.
+    Invalid(Invalid),
+    /// A key or unique index entry is taken. The statement did not happen; the transaction lives on.
+    Duplicate(Box<Duplicate>),
+    /// The disk, the clock or the data directory failed.
+    Fault(Fault),
+}
+
+/// A transaction that was not allowed to commit, and why.
+#[derive(Clone, Debug)]
+pub struct Abort {
+    /// For counting and for deciding on a retry.
+    pub class: AbortClass,
+    /// The protocol's own name of the rule that was broken, such as `later-reader`.
+    pub rule: &'static str,
+    /// What the rule says, in a sentence.
+    pub explanation: &'static str,
+    /// The table, when the conflict is in one.
+    pub table: Option<Arc<Schema>>,
+    /// The key or range.
+    pub target: Target,
+    /// This transaction.
+    pub transaction: Timestamp,
+    /// The other transaction, when known.
+    pub other: Option<Timestamp>,
+}
+
+/// The classes that all protocols share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AbortClass {
+    /// Another transaction stands in the way of a serial order.
+    Conflict,
+    /// Another transaction would have had to be waited for, and that could deadlock.
+    Priority,
+    /// Another transaction held something for longer than the limit on waiting.
+    WaitLimit,
+    /// The transaction itself was older than the limit.
+    Age,
+    /// The body asked for it, or dropped the transaction.
+    Requested,
+}
+
+/// What a conflict was about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing in particular.
+    #[default]
+    None,
+    /// One key of the table.
+    Key(Key),
+    /// An entry of one of the table's indexes (its number).
+    Entry(u16, Key),
+    /// The gap around a key that was found absent or scanned over.
+    Gap(Key),
+    /// A range of keys.
+    Range(Bound<Key>, Bound<Key>),
+}
+
+/// A limit that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Which.
+    pub kind: LimitKind,
+    /// Its value, in the kind's unit.
+    pub limit: u64,
+    /// What was asked for.
+    pub actual: u64,
+}
+
+/// The limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// Bytes of a key.
+    KeyBytes,
+    /// Bytes of a row.
+    RowBytes,
+    /// Rows written by one transaction.
+    WriteSetRows,
+    /// Bytes written by one transaction.
+    WriteSetBytes,
+    /// Versions of one row kept for older readers.
+    Versions,
+    /// Transactions open at once.
+    Transactions,
+    /// Tables of one database.
+    Tables,
+    /// Attempts of a transaction that is run again after conflicts.
+    Attempts,
+    /// Keys locked by one transaction.
+    Locks,
+}
+
+/// A mistake of the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Invalid {
+    /// No such table.
+    UnknownTable {
+        /// Its name, or number.
+        table: String,
+    },
+    /// A table of this name exists.
+    TableExists {
+        /// Its name.
+        table: String,
+    },
+    /// No such index.
+    UnknownIndex {
+        /// The table.
+        table: String,
+        /// The index's name or number.
+        index: String,
+    },
+    /// The key cannot be one of this table.
+    Key {
+        /// The table.
+        table: String,
+    },
+    /// The row does not fit the table.
+    Row {
+        /// The table.
+        table: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The schema makes no sense.
+    Schema {
+        /// The table.
+        table: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A range of a table that is not ordered.
+    NotOrdered {
+        /// The table.
+        table: String,
+    },
+    /// A write in a read-only transaction.
+    ReadOnly,
+    /// Something outside a declared footprint.
+    Undeclared {
+        /// The table.
+        table: String,
+    },
+    /// A savepoint that is not there any more.
+    UnknownSavepoint,
+    /// What this database was not opened for (a checkpoint of a database in memory, for example).
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+    },
+}
+
+/// A key that is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    /// The table.
+    pub table: Arc<Schema>,
+    /// The unique index, `None` for the primary key.
+    pub index: Option<u16>,
+    /// The taken key or index entry.
+    pub key: Key,
+}
+
+/// A failure of the world around the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The disk is full: the transaction was aborted cleanly, before anything was installed.
+    DiskFull {
+        /// What the disk said.
+        detail: String,
+    },
+    /// Writing or syncing the log failed after the transaction was installed: whether it happened is unknown until a
+    /// restart recovers. Everything stops until then.
+    OutcomeUnknown {
+        /// What the disk said.
+        detail: String,
+    },
+    /// The log refuses work since an earlier failure.
+    LogFailed {
+        /// The failure.
+        detail: String,
+    },
+    /// The data directory is damaged or not ours.
+    Corruption {
+        /// Where and what.
+        detail: String,
+    },
+    /// Another process has the data directory.
+    Locked {
+        /// Which directory.
+        detail: String,
+    },
+    /// The clock stalled or stepped back.
+    Clock {
+        /// What it did.
+        detail: String,
+    },
+    /// Another operation of the disk failed.
+    Disk {
+        /// What the disk said.
+        detail: String,
+    },
+}
+
+impl Error {
+    /// Whether running the same transaction again can succeed.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Error::Aborted(abort) if abort.class.is_retryable())
+    }
+
+    /// Whether another transaction stood in the way.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Error::Aborted(abort) if matches!(abort.class, AbortClass::Conflict | AbortClass::Priority | AbortClass::WaitLimit))
+    }
+
+    /// The abort inside, if it is one.
+    pub fn abort(&self) -> Option<&Abort> {
+        if let Error::Aborted(abort) = self { Some(abort) } else { None }
+    }
+
+    /// The five characters by which PostgreSQL's clients know this error.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Error::Aborted(abort) => match abort.class {
+                AbortClass::Conflict | AbortClass::Priority => "40001",
+                AbortClass::WaitLimit => "55P03",
+                AbortClass::Age => "25P04",
+                AbortClass::Requested => "40000",
+            },
+            Error::Limit(limit) => match limit.kind {
+                LimitKind::Transactions | LimitKind::Locks | LimitKind::Versions => "53400",
+                LimitKind::Attempts => "40001",
+                _ => "54000",
+            },
+            Error::Invalid(invalid) => match invalid {
+                Invalid::UnknownTable { .. } => "42P01",
+                Invalid::TableExists { .. } => "42P07",
+                Invalid::UnknownIndex { .. } => "42704",
+                Invalid::Key { .. } | Invalid::Row { .. } => "22000",
+                Invalid::Schema { .. } => "42P16",
+                Invalid::ReadOnly => "25006",
+                Invalid::UnknownSavepoint => "3B001",
+                Invalid::NotOrdered { .. } | Invalid::Undeclared { .. } | Invalid::Unsupported { .. } => "0A000",
+            },
+            Error::Duplicate(_) => "23505",
+            Error::Fault(fault) => match fault {
+                Fault::DiskFull { .. } => "53100",
+                Fault::OutcomeUnknown { .. } | Fault::LogFailed { .. } => "08007",
+                Fault::Corruption { .. } => "XX001",
+                Fault::Locked { .. } => "55006",
+                Fault::Clock { .. } => "58000",
+                Fault::Disk { .. } => "58030",
+            },
+        }
+    }
+}
+
+impl AbortClass {
+    /// Whether running the same transaction again can succeed.
+    pub fn is_retryable(self) -> bool {
+        !matches!(self, AbortClass::Requested | AbortClass::Age)
+    }
+}
+
+impl From<Abort> for Error {
+    fn from(abort: Abort) -> Error {
+        Error::Aborted(Box::new(abort))
+    }
+}
+
+impl From<Limit> for Error {
+    fn from(limit: Limit) -> Error {
+        Error::Limit(limit)
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Error {
+        Error::Invalid(invalid)
+    }
+}
+
+impl From<Duplicate> for Error {
+    fn from(duplicate: Duplicate) -> Error {
+        Error::Duplicate(Box::new(duplicate))
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
+        Error::Fault(fault)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Aborted(abort) => abort.fmt(f),
+            Error::Limit(limit) => limit.fmt(f),
+            Error::Invalid(invalid) => invalid.fmt(f),
+            Error::Duplicate(duplicate) => duplicate.fmt(f),
+            Error::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Abort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "transaction {} aborted ({}): {}", self.transaction, self.rule, self.explanation)?;
+        if let Some(schema) = &self.table {
+            write!(f, "; table {}", schema.name())?;
+            self.write_target(f, schema)?;
+        }
+        if let Some(other) = self.other {
+            write!(f, "; other transaction {other}")?;
+        }
+        if self.class.is_retryable() {
+            f.write_str("; the transaction might succeed if retried")?;
+        }
+        Ok(())
+    }
+}
+
+impl Abort {
+    fn write_target(&self, f: &mut fmt::Formatter<'_>, schema: &Schema) -> fmt::Result {
+        match &self.target {
+            Target::None => Ok(()),
+            Target::Key(key) => {
+                f.write_str(", key ")?;
+                schema.write_key(f, key)
+            }
+            Target::Entry(index, key) => {
+                let name = schema.indexes().get(usize::from(*index)).map_or("?", |index| index.name.as_str());
+                write!(f, ", index {name}, entry {key:?}")
+            }
+            Target::Gap(key) => {
+                f.write_str(", the gap at key ")?;
+                schema.write_key(f, key)
+            }
+            Target::Range(lower, upper) => {
+                f.write_str(", range ")?;
+                write_bound(f, schema, lower)?;
+                f.write_str(" to ")?;
+                write_bound(f, schema, upper)
+            }
+        }
+    }
+}
+
+fn write_bound(f: &mut fmt::Formatter<'_>, schema: &Schema, bound: &Bound<Key>) -> fmt::Result {
+    match bound {
+        Bound::Unbounded => f.write_str("the end"),
+        Bound::Included(key) => schema.write_key(f, key),
+        Bound::Excluded(key) => {
+            schema.write_key(f, key)?;
+            f.write_str(" (excluded)")
+        }
+    }
+}
+
+impl fmt::Display for AbortClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AbortClass::Conflict => "conflict",
+            AbortClass::Priority => "priority",
+            AbortClass::WaitLimit => "wait-limit",
+            AbortClass::Age => "age",
+            AbortClass::Requested => "requested",
+        })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            LimitKind::KeyBytes => "bytes of a key",
+            LimitKind::RowBytes => "bytes of a row",
+            LimitKind::WriteSetRows => "rows written by one transaction",
+            LimitKind::WriteSetBytes => "bytes written by one transaction",
+            LimitKind::Versions => "versions of one row kept for older readers",
+            LimitKind::Transactions => "open transactions",
+            LimitKind::Tables => "tables",
+            LimitKind::Attempts => "attempts of one transaction",
+            LimitKind::Locks => "keys locked by one transaction",
+        };
+        write!(f, "limit on {what} reached: {} of {} allowed", self.actual, self.limit)
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Invalid::UnknownTable { table } => write!(f, "table {table} does not exist"),
+            Invalid::TableExists { table } => write!(f, "table {table} already exists"),
+            Invalid::UnknownIndex { table, index } => write!(f, "table {table} has no index {index}"),
+            Invalid::Key { table } => write!(f, "the key does not fit table {table}"),
+            Invalid::Row { table, what } => write!(f, "the row does not fit table {table}: {what}"),
+            Invalid::Schema { table, what } => write!(f, "the schema of table {table} makes no sense: {what}"),
+            Invalid::NotOrdered { table } => {
+                write!(f, "table {table} is stored by hash and has no ranges; create it with ordered storage")
+            }
+            Invalid::ReadOnly => f.write_str("cannot write in a read-only transaction"),
+            Invalid::Undeclared { table } => {
+                write!(f, "access to table {table} outside the declared footprint of the procedure")
+            }
+            Invalid::UnknownSavepoint => f.write_str("the savepoint does not exist (any more)"),
+            Invalid::Unsupported { what } => write!(f, "not supported here: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for Duplicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Shown<'a>(&'a Duplicate);
+        impl fmt::Display for Shown<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.table.write_key(f, &self.0.key)
+            }
+        }
+        match self.index.and_then(|index| self.table.indexes().get(usize::from(index))) {
+            Some(index) => write!(
+                f,
+                "duplicate entry {:?} in unique index {} of table {}",
+                self.key,
+                index.name,
+                self.table.name()
+            ),
+            None => write!(f, "duplicate key {} in table {}", Shown(self), self.table.name()),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::DiskFull { detail } => write!(f, "disk full, nothing was changed: {detail}"),
+            Fault::OutcomeUnknown { detail } => write!(
+                f,
+                "the log failed, so whether the transaction committed is unknown: {detail}; reopen the database and look"
+            ),
+            Fault::LogFailed { detail } => {
+                write!(f, "the log has failed and takes no more work: {detail}; reopen the database")
+            }
+            Fault::Corruption { detail } => write!(f, "data directory damaged: {detail}"),
+            Fault::Locked { detail } => write!(f, "data directory in use by another process: {detail}"),
+            Fault::Clock { detail } => write!(f, "clock fault: {detail}"),
+            Fault::Disk { detail } => write!(f, "disk error: {detail}"),
+        }
+    }
+}

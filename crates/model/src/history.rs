@@ -1,0 +1,153 @@
+//! What an observer may see of a transaction, and an [`Access`] that writes it down.
+
+use crate::{
+    Access, Columns, Delta, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, SerialPoint, TableId,
+};
+use std::ops::{Bound, ControlFlow};
+
+/// One observed transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// The client that ran it.
+    pub client: u32,
+    /// When the client began it, nanoseconds of one monotonic clock.
+    pub start_ns: u64,
+    /// When the client knew the outcome.
+    pub end_ns: u64,
+    /// What the client knows.
+    pub outcome: Outcome,
+    /// What was done, in order.
+    pub operations: Vec<Operation>,
+}
+
+/// What the client knows of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It committed, at the serial point that the engine claims.
+    Committed(SerialPoint),
+    /// It did not happen.
+    Aborted,
+    /// It may or may not have happened.
+    Unknown,
+}
+
+/// One observed operation. Rows are bytes: the observer compares them and does not look into them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A read; `None`: there was no row.
+    Read(TableId, Key, Option<Vec<u8>>),
+    /// A write of the whole row.
+    Write(TableId, Key, Vec<u8>),
+    /// A delete.
+    Delete(TableId, Key),
+    /// A scan of the part of the range that was visited, with what it saw, in ascending order.
+    Scan(TableId, Bound<Key>, Bound<Key>, Vec<(Key, Vec<u8>)>),
+}
+
+/// Passes everything on and writes down what happened. Rows are read whole; scans of secondary indexes and filtered
+/// scans are written down as reads of the rows that they saw.
+#[derive(Debug)]
+pub struct Recorder<A> {
+    inner: A,
+    operations: Vec<Operation>,
+}
+
+impl<A: Access> Recorder<A> {
+    /// Starts with nothing written down.
+    pub fn new(inner: A) -> Recorder<A> {
+        Recorder { inner, operations: Vec::new() }
+    }
+
+    /// The access inside, and what was written down.
+    pub fn into_parts(self) -> (A, Vec<Operation>) {
+        (self.inner, self.operations)
+    }
+
+    fn note_read(&mut self, table: TableId, key: &[u8], found: bool, row: &RowBuf) {
+        let seen = found.then(|| row.bytes().to_vec());
+        self.operations.push(Operation::Read(table, key.into(), seen));
+    }
+}
+
+impl<A: Access> Access for Recorder<A> {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        let mut whole = RowBuf::new();
+        let found = self.inner.read(table, key, Columns::All, &mut whole)?;
+        self.note_read(table, key, found, &whole);
+        row.clear();
+        if found {
+            row.project(whole.row(), columns);
+        }
+        Ok(found)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        let found = self.inner.read_for_update(table, key, row)?;
+        self.note_read(table, key, found, row);
+        Ok(found)
+    }
+
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.inner.put(table, key, row)?;
+        self.operations.push(Operation::Write(table, key.into(), row.bytes().to_vec()));
+        Ok(())
+    }
+
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.inner.insert(table, key, row)?;
+        self.operations.push(Operation::Read(table, key.into(), None));
+        self.operations.push(Operation::Write(table, key.into(), row.bytes().to_vec()));
+        Ok(())
+    }
+
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        let mut row = RowBuf::new();
+        let found = self.inner.update(table, key, delta)?;
+        if found {
+            self.inner.read(table, key, Columns::All, &mut row)?;
+            self.operations.push(Operation::Write(table, key.into(), row.bytes().to_vec()));
+        } else {
+            self.note_read(table, key, false, &row);
+        }
+        Ok(found)
+    }
+
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        let mut row = RowBuf::new();
+        let before = self.inner.read(table, key, Columns::All, &mut row)?;
+        self.note_read(table, key, before, &row);
+        let found = self.inner.delete(table, key)?;
+        if found {
+            self.operations.push(Operation::Delete(table, key.into()));
+        }
+        Ok(found)
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        let whole = Scan { columns: Columns::All, ..scan.clone() };
+        let mut seen: Vec<(Key, Vec<u8>)> = Vec::new();
+        let mut shown = RowBuf::new();
+        let end = self.inner.scan(&whole, &mut |item| {
+            seen.push((item.key.into(), item.row.bytes().to_vec()));
+            shown.project(item.row, scan.columns);
+            visit(Item { row: shown.row(), ..item })
+        })?;
+        if scan.index.is_some() || scan.filter.is_some() {
+            let table = scan.table;
+            self.operations.extend(seen.into_iter().map(|(key, row)| Operation::Read(table, key, Some(row))));
+            return Ok(end);
+        }
+        let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
+        if let ScanEnd::Stopped(position) = &end {
+            match scan.direction {
+                Direction::Forward => upper = Bound::Included(position.clone()),
+                Direction::Backward => lower = Bound::Included(position.clone()),
+            }
+        }
+        if scan.direction == Direction::Backward {
+            seen.reverse();
+        }
+        self.operations.push(Operation::Scan(scan.table, lower, upper, seen));
+        Ok(end)
+    }
+}

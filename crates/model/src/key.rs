@@ -1,0 +1,256 @@
+//! Keys: byte strings whose order is the order of the values that they encode.
+
+use crate::codec::Malformed;
+use crate::{ColumnType, Value, ValueRef};
+use smallvec::SmallVec;
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+/// An owned key. Up to 24 bytes are stored inline.
+///
+/// Components are appended with the `push_*` methods; comparing two keys of the same component types as bytes compares
+/// their components from left to right. Integers are big-endian with the sign bit flipped, floats in IEEE total order,
+/// texts and bytes escaped and terminated, so that no component is a prefix of another.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(SmallVec<[u8; 24]>);
+
+const ESCAPE: u8 = 0x00;
+const ESCAPED_ZERO: u8 = 0xff;
+const TERMINATOR: u8 = 0x01;
+/// Marks a present value of a nullable component; NULL sorts after every value, as in PostgreSQL.
+const PRESENT: u8 = 0x01;
+const ABSENT: u8 = 0x02;
+const SIGN: u64 = 1 << 63;
+
+impl Key {
+    /// The empty key: the start of a composite one.
+    pub fn new() -> Key {
+        Key::default()
+    }
+
+    /// A key of exactly eight bytes, for tables with integer keys.
+    pub fn from_u64(key: u64) -> Key {
+        Key(SmallVec::from_slice(&key.to_be_bytes()))
+    }
+
+    /// A key of raw bytes, for tables with byte-string keys.
+    pub fn from_bytes(bytes: &[u8]) -> Key {
+        Key(SmallVec::from_slice(bytes))
+    }
+
+    /// The integer of an eight-byte key; `None` if the length differs.
+    pub fn to_u64(bytes: &[u8]) -> Option<u64> {
+        Some(u64::from_be_bytes(bytes.try_into().ok()?))
+    }
+
+    /// Appends an unsigned integer (8 bytes).
+    pub fn push_u64(&mut self, value: u64) -> &mut Key {
+        self.0.extend_from_slice(&value.to_be_bytes());
+        self
+    }
+
+    /// Appends a signed integer (8 bytes).
+    pub fn push_i64(&mut self, value: i64) -> &mut Key {
+        self.push_u64(value as u64 ^ SIGN)
+    }
+
+    /// Appends a float (8 bytes) in IEEE 754 total order; negative zero is folded into zero, every NaN into one.
+    pub fn push_f64(&mut self, value: f64) -> &mut Key {
+        let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
+        self.push_u64(if bits & SIGN == 0 { bits | SIGN } else { !bits })
+    }
+
+    /// Appends a byte string: zeros escaped, then a terminator.
+    pub fn push_bytes(&mut self, value: &[u8]) -> &mut Key {
+        for &byte in value {
+            self.0.push(byte);
+            if byte == ESCAPE {
+                self.0.push(ESCAPED_ZERO);
+            }
+        }
+        self.0.extend_from_slice(&[ESCAPE, TERMINATOR]);
+        self
+    }
+
+    /// Appends a text, ordered by its UTF-8 bytes.
+    pub fn push_text(&mut self, value: &str) -> &mut Key {
+        self.push_bytes(value.as_bytes())
+    }
+
+    /// Appends a value of a column; `nullable` columns spend one byte more, NULL last.
+    ///
+    /// # Panics
+    /// On NULL in a column that is not nullable: callers have checked the row against its schema.
+    pub fn push_value(&mut self, value: ValueRef<'_>, nullable: bool) -> &mut Key {
+        if nullable {
+            self.0.push(if value == ValueRef::Null { ABSENT } else { PRESENT });
+        }
+        match value {
+            ValueRef::Null => assert!(nullable, "NULL in a key component that is not nullable"),
+            ValueRef::Bool(v) => self.0.push(u8::from(v)),
+            ValueRef::Int(v) | ValueRef::Timestamp(v) => {
+                self.push_i64(v);
+            }
+            ValueRef::Date(v) => {
+                self.push_i64(i64::from(v));
+            }
+            ValueRef::Float(v) => {
+                self.push_f64(v);
+            }
+            ValueRef::Text(v) => {
+                self.push_text(v);
+            }
+            ValueRef::Bytes(v) => {
+                self.push_bytes(v);
+            }
+        }
+        self
+    }
+
+    /// Appends bytes that are a key already (the primary key at the end of an index entry).
+    pub fn push_raw(&mut self, encoded: &[u8]) -> &mut Key {
+        self.0.extend_from_slice(encoded);
+        self
+    }
+
+    /// The least key above every key that starts with this one; `None` if there is none (empty or all `0xff`).
+    pub fn successor_of_prefix(&self) -> Option<Key> {
+        let mut next = self.0.clone();
+        while let Some(last) = next.pop() {
+            if last != u8::MAX {
+                next.push(last + 1);
+                return Some(Key(next));
+            }
+        }
+        None
+    }
+
+    /// Empties the key, keeping its memory.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Deref for Key {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Borrow<[u8]> for Key {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsRef<[u8]> for Key {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<u64> for Key {
+    fn from(key: u64) -> Key {
+        Key::from_u64(key)
+    }
+}
+
+impl From<&[u8]> for Key {
+    fn from(bytes: &[u8]) -> Key {
+        Key::from_bytes(bytes)
+    }
+}
+
+impl From<&str> for Key {
+    fn from(text: &str) -> Key {
+        Key::from_bytes(text.as_bytes())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_raw_key(f, self)
+    }
+}
+
+/// Prints a key without a schema: text where it is text, the integer where it has eight bytes, hexadecimal otherwise.
+pub(crate) fn write_raw_key(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.is_empty() && text.chars().all(|c| !c.is_control()) => write!(f, "'{text}'"),
+        _ => match Key::to_u64(bytes) {
+            Some(integer) => write!(f, "{integer}"),
+            None => {
+                f.write_str("\\x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        },
+    }
+}
+
+/// Reads the components of a key back, left to right.
+pub struct KeyReader<'a>(&'a [u8]);
+
+impl<'a> KeyReader<'a> {
+    /// Starts at the first component.
+    pub fn new(key: &'a [u8]) -> KeyReader<'a> {
+        KeyReader(key)
+    }
+
+    /// What has not been read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (head, tail) = self.0.split_at_checked(count).ok_or(Malformed)?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    /// Reads a component written by [`Key::push_u64`].
+    pub fn u64(&mut self) -> Result<u64, Malformed> {
+        Key::to_u64(self.take(8)?).ok_or(Malformed)
+    }
+
+    fn bytes(&mut self) -> Result<Vec<u8>, Malformed> {
+        let mut value = Vec::new();
+        loop {
+            match self.take(1)?[0] {
+                ESCAPE => match self.take(1)?[0] {
+                    TERMINATOR => return Ok(value),
+                    ESCAPED_ZERO => value.push(0),
+                    _ => return Err(Malformed),
+                },
+                byte => value.push(byte),
+            }
+        }
+    }
+
+    /// Reads a component written by [`Key::push_value`].
+    ///
+    /// # Errors
+    /// [`Malformed`] if the bytes are not such a component.
+    pub fn value(&mut self, column: ColumnType, nullable: bool) -> Result<Value, Malformed> {
+        if nullable {
+            match self.take(1)?[0] {
+                PRESENT => {}
+                ABSENT => return Ok(Value::Null),
+                _ => return Err(Malformed),
+            }
+        }
+        Ok(match column {
+            ColumnType::Bool => Value::Bool(self.take(1)?[0] != 0),
+            ColumnType::Int => Value::Int((self.u64()? ^ SIGN) as i64),
+            ColumnType::Timestamp => Value::Timestamp((self.u64()? ^ SIGN) as i64),
+            ColumnType::Date => Value::Date(i32::try_from((self.u64()? ^ SIGN) as i64).map_err(|_| Malformed)?),
+            ColumnType::Float => {
+                let bits = self.u64()?;
+                Value::Float(f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN }))
+            }
+            ColumnType::Text => Value::Text(String::from_utf8(self.bytes()?).map_err(|_| Malformed)?),
+            ColumnType::Bytes => Value::Bytes(self.bytes()?),
+        })
+    }
+}

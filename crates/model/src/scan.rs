@@ -1,0 +1,116 @@
+//! Scans: what is asked, what each visit sees, how a scan ends and goes on.
+
+use crate::{Columns, IndexId, Key, Predicate, RowRef, TableId};
+use std::ops::Bound;
+
+/// A range of an ordered table, or of one of its secondary indexes.
+///
+/// The bounds are encoded keys of the table, or entries of the index; a composite key's prefix is a bound too
+/// (see [`Scan::prefix`]).
+#[derive(Clone, Debug)]
+pub struct Scan<'a> {
+    /// The table.
+    pub table: TableId,
+    /// The index whose order and bounds apply; `None` for the primary key.
+    pub index: Option<IndexId>,
+    /// Where it starts, in key order.
+    pub lower: Bound<Key>,
+    /// Where it ends, in key order.
+    pub upper: Bound<Key>,
+    /// Which end comes first.
+    pub direction: Direction,
+    /// Rows that fail it are read (and protected) but not visited.
+    pub filter: Option<&'a Predicate>,
+    /// What a visit sees of a row.
+    pub columns: Columns<'a>,
+}
+
+/// Which end of a range comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending keys.
+    #[default]
+    Forward,
+    /// Descending keys.
+    Backward,
+}
+
+/// What one visit sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// The position in the scanned order: the primary key, or the index entry. A later scan resumes here.
+    pub position: &'a [u8],
+    /// The row's primary key.
+    pub key: &'a [u8],
+    /// The wanted columns.
+    pub row: RowRef<'a>,
+}
+
+/// How a scan ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScanEnd {
+    /// Everything in the range was visited.
+    Finished,
+    /// The visitor stopped after this position; [`Scan::resume`] goes on behind it.
+    Stopped(Key),
+}
+
+impl<'a> Scan<'a> {
+    /// The whole table, in key order, all columns.
+    pub fn table(table: TableId) -> Scan<'a> {
+        Scan {
+            table,
+            index: None,
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+            direction: Direction::Forward,
+            filter: None,
+            columns: Columns::All,
+        }
+    }
+
+    /// The whole table in the order of an index.
+    pub fn index(table: TableId, index: IndexId) -> Scan<'a> {
+        Scan { index: Some(index), ..Scan::table(table) }
+    }
+
+    /// Only keys within these bounds.
+    pub fn between(mut self, lower: Bound<Key>, upper: Bound<Key>) -> Scan<'a> {
+        self.lower = lower;
+        self.upper = upper;
+        self
+    }
+
+    /// Only keys that start with `prefix`.
+    pub fn prefix(self, prefix: Key) -> Scan<'a> {
+        let upper = prefix.successor_of_prefix().map_or(Bound::Unbounded, Bound::Excluded);
+        self.between(Bound::Included(prefix), upper)
+    }
+
+    /// From the other end.
+    pub fn backward(mut self) -> Scan<'a> {
+        self.direction = Direction::Backward;
+        self
+    }
+
+    /// Only rows that pass.
+    pub fn filter(mut self, filter: &'a Predicate) -> Scan<'a> {
+        self.filter = Some(filter);
+        self
+    }
+
+    /// Only these columns.
+    pub fn columns(mut self, columns: Columns<'a>) -> Scan<'a> {
+        self.columns = columns;
+        self
+    }
+
+    /// The rest of this scan behind `position`.
+    pub fn resume(mut self, position: Key) -> Scan<'a> {
+        match self.direction {
+            Direction::Forward => self.lower = Bound::Excluded(position),
+            Direction::Backward => self.upper = Bound::Excluded(position),
+        }
+        self
+    }
+}

@@ -1,0 +1,431 @@
+//! Schemas: what a table's keys and rows look like, and which indexes it keeps.
+
+use crate::codec::{Decoder, Malformed, put_bytes};
+use crate::{ColumnType, Invalid, Key, KeyReader, RowRef, ValueRef};
+use std::fmt;
+
+/// Names a table inside one database, for ever: a dropped table's number is not given again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u32);
+
+/// Names a secondary index of a table: its position in [`Schema::indexes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexId(pub u16);
+
+/// A column of a typed table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Unique in its table.
+    pub name: String,
+    /// The type of its values.
+    pub kind: ColumnType,
+    /// Whether NULL is allowed.
+    pub nullable: bool,
+}
+
+/// What the keys of a table are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Eight bytes, big-endian: [`Key::from_u64`].
+    U64,
+    /// Any byte string up to the engine's limit.
+    Bytes,
+    /// These columns of the typed row, encoded in order by [`Key::push_value`].
+    Columns(Vec<u16>),
+}
+
+/// What the rows of a table are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// Uninterpreted bytes.
+    Bytes,
+    /// Columns.
+    Typed,
+}
+
+/// How a table finds its keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Storage {
+    /// In order: points and ranges.
+    #[default]
+    Ordered,
+    /// By hash: points only, one cache line per lookup.
+    Hash,
+}
+
+/// A secondary index: a table of entries under the same protocol. An entry's key is the encoded columns, followed by
+/// the primary key unless the index is unique and no column is NULL; its value is the primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSchema {
+    /// Unique in its table.
+    pub name: String,
+    /// The indexed columns, most significant first.
+    pub columns: Vec<u16>,
+    /// Whether two rows may not agree in all columns (rows with a NULL among them never do).
+    pub unique: bool,
+}
+
+/// The shape of a table. Built by [`Schema::bytes`] or [`Schema::table`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    name: String,
+    columns: Vec<Column>,
+    key: KeyKind,
+    rows: RowKind,
+    storage: Storage,
+    indexes: Vec<IndexSchema>,
+}
+
+impl Schema {
+    /// A table of byte-string keys and byte-string rows.
+    pub fn bytes(name: impl Into<String>) -> SchemaBuilder {
+        SchemaBuilder::new(name.into(), RowKind::Bytes)
+    }
+
+    /// A table of typed rows; name its columns, then its key.
+    pub fn table(name: impl Into<String>) -> SchemaBuilder {
+        SchemaBuilder::new(name.into(), RowKind::Typed)
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The columns, empty for a bytes table.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// What the keys are.
+    pub fn key(&self) -> &KeyKind {
+        &self.key
+    }
+
+    /// What the rows are.
+    pub fn rows(&self) -> RowKind {
+        self.rows
+    }
+
+    /// How keys are found.
+    pub fn storage(&self) -> Storage {
+        self.storage
+    }
+
+    /// The secondary indexes; [`IndexId`] is the position here.
+    pub fn indexes(&self) -> &[IndexSchema] {
+        &self.indexes
+    }
+
+    /// The position of a column.
+    pub fn column(&self, name: &str) -> Option<u16> {
+        self.columns.iter().position(|c| c.name == name).map(|at| at as u16)
+    }
+
+    /// The number of an index.
+    pub fn index(&self, name: &str) -> Option<IndexId> {
+        self.indexes.iter().position(|i| i.name == name).map(|at| IndexId(at as u16))
+    }
+
+    /// Whether every key has exactly eight bytes.
+    pub fn has_eight_byte_keys(&self) -> bool {
+        match &self.key {
+            KeyKind::U64 => true,
+            KeyKind::Bytes => false,
+            KeyKind::Columns(columns) => matches!(columns[..], [only] if matches!(
+                self.columns[usize::from(only)].kind,
+                ColumnType::Int | ColumnType::Float | ColumnType::Timestamp | ColumnType::Date
+            )),
+        }
+    }
+
+    /// The primary key of a typed row.
+    ///
+    /// # Panics
+    /// If the keys are not columns of the row; [`Schema::check_row`] has passed the row.
+    pub fn key_of(&self, row: RowRef<'_>) -> Key {
+        let KeyKind::Columns(columns) = &self.key else { panic!("the keys of {} are not columns", self.name) };
+        let mut key = Key::new();
+        for &column in columns {
+            key.push_value(row.get(usize::from(column)), false);
+        }
+        key
+    }
+
+    /// The entry of `row`, stored under `key`, in an index.
+    pub fn index_entry(&self, index: IndexId, key: &[u8], row: RowRef<'_>) -> Key {
+        let index = &self.indexes[usize::from(index.0)];
+        let mut entry = Key::new();
+        let mut has_null = false;
+        for &column in &index.columns {
+            let value = row.get(usize::from(column));
+            has_null |= value == ValueRef::Null;
+            entry.push_value(value, self.columns[usize::from(column)].nullable);
+        }
+        if !index.unique || has_null {
+            entry.push_raw(key);
+        }
+        entry
+    }
+
+    /// Whether `key` can be a key here.
+    ///
+    /// # Errors
+    /// [`Invalid::Key`].
+    pub fn check_key(&self, key: &[u8]) -> Result<(), Invalid> {
+        let fits = match &self.key {
+            KeyKind::U64 => key.len() == 8,
+            KeyKind::Bytes => true,
+            KeyKind::Columns(columns) => {
+                let mut reader = KeyReader::new(key);
+                columns.iter().all(|&c| reader.value(self.columns[usize::from(c)].kind, false).is_ok())
+                    && reader.rest().is_empty()
+            }
+        };
+        if fits { Ok(()) } else { Err(Invalid::Key { table: self.name.clone() }) }
+    }
+
+    /// Whether `row` can be stored under `key` here: its columns, their types, NULLs, and the key in it.
+    ///
+    /// # Errors
+    /// [`Invalid::Row`] names the first thing that is wrong.
+    pub fn check_row(&self, key: &[u8], row: RowRef<'_>) -> Result<(), Invalid> {
+        if self.rows == RowKind::Bytes {
+            return Ok(());
+        }
+        let wrong = |what: String| Err(Invalid::Row { table: self.name.clone(), what });
+        if row.check().is_err() {
+            return wrong("not a typed row".into());
+        }
+        if row.width() != self.columns.len() {
+            return wrong(format!("{} columns instead of {}", row.width(), self.columns.len()));
+        }
+        for (column, value) in self.columns.iter().zip(row.values()) {
+            match value.column_type() {
+                None if column.nullable => {}
+                None => return wrong(format!("NULL in column {}, which is not nullable", column.name)),
+                Some(kind) if kind == column.kind => {}
+                Some(kind) => return wrong(format!("{kind} in column {}, which is {}", column.name, column.kind)),
+            }
+        }
+        if matches!(self.key, KeyKind::Columns(_)) && self.key_of(row)[..] != *key {
+            return wrong("its key columns are not the key it is stored under".into());
+        }
+        Ok(())
+    }
+
+    /// Prints a key as this table's users know it: `(order_id=10248, product_id=11)`.
+    pub fn write_key(&self, f: &mut fmt::Formatter<'_>, key: &[u8]) -> fmt::Result {
+        if let KeyKind::Columns(columns) = &self.key {
+            let mut reader = KeyReader::new(key);
+            let mut separator = "(";
+            for &column in columns {
+                let column = &self.columns[usize::from(column)];
+                let Ok(value) = reader.value(column.kind, false) else { break };
+                write!(f, "{separator}{}={value}", column.name)?;
+                separator = ", ";
+            }
+            return if separator == "(" { crate::key::write_raw_key(f, key) } else { f.write_str(")") };
+        }
+        match (&self.key, Key::to_u64(key)) {
+            (KeyKind::U64, Some(integer)) => write!(f, "{integer}"),
+            _ => crate::key::write_raw_key(f, key),
+        }
+    }
+
+    /// Appends the schema to a log record.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_bytes(out, self.name.as_bytes());
+        out.push(match self.rows {
+            RowKind::Bytes => 0,
+            RowKind::Typed => 1,
+        });
+        out.push(match self.storage {
+            Storage::Ordered => 0,
+            Storage::Hash => 1,
+        });
+        put_list(out, &self.columns, |out, column| {
+            put_bytes(out, column.name.as_bytes());
+            out.extend_from_slice(&[column.kind as u8, u8::from(column.nullable)]);
+        });
+        match &self.key {
+            KeyKind::U64 => out.push(0),
+            KeyKind::Bytes => out.push(1),
+            KeyKind::Columns(columns) => {
+                out.push(2);
+                put_columns(out, columns);
+            }
+        }
+        put_list(out, &self.indexes, |out, index| {
+            put_bytes(out, index.name.as_bytes());
+            out.push(u8::from(index.unique));
+            put_columns(out, &index.columns);
+        });
+    }
+
+    /// Reads what [`Schema::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`Malformed`] if it did not, or what it says makes no schema.
+    pub fn decode(from: &mut Decoder<'_>) -> Result<Schema, Malformed> {
+        let name = from.text()?.to_owned();
+        let rows = [RowKind::Bytes, RowKind::Typed].get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
+        let storage = [Storage::Ordered, Storage::Hash].get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
+        let mut builder = SchemaBuilder::new(name, rows).storage(storage);
+        for _ in 0..from.u16()? {
+            builder.schema.columns.push(Column {
+                name: from.text()?.to_owned(),
+                kind: ColumnType::from_tag(from.u8()?).ok_or(Malformed)?,
+                nullable: from.u8()? != 0,
+            });
+        }
+        builder.schema.key = match from.u8()? {
+            0 => KeyKind::U64,
+            1 => KeyKind::Bytes,
+            2 => KeyKind::Columns(get_columns(from)?),
+            _ => return Err(Malformed),
+        };
+        for _ in 0..from.u16()? {
+            let (name, unique) = (from.text()?.to_owned(), from.u8()? != 0);
+            builder.schema.indexes.push(IndexSchema { name, unique, columns: get_columns(from)? });
+        }
+        builder.build().map_err(|_| Malformed)
+    }
+}
+
+fn put_list<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
+    out.extend_from_slice(&(items.len() as u16).to_le_bytes());
+    items.iter().for_each(|item| put(out, item));
+}
+
+fn put_columns(out: &mut Vec<u8>, columns: &[u16]) {
+    put_list(out, columns, |out, column| out.extend_from_slice(&column.to_le_bytes()));
+}
+
+fn get_columns(from: &mut Decoder<'_>) -> Result<Vec<u16>, Malformed> {
+    (0..from.u16()?).map(|_| from.u16()).collect()
+}
+
+/// Builds a [`Schema`]. Mistakes are reported by [`SchemaBuilder::build`].
+#[derive(Clone, Debug)]
+pub struct SchemaBuilder {
+    schema: Schema,
+    unknown: Option<String>,
+}
+
+impl SchemaBuilder {
+    fn new(name: String, rows: RowKind) -> SchemaBuilder {
+        let schema =
+            Schema { name, columns: vec![], key: KeyKind::Bytes, rows, storage: Storage::Ordered, indexes: vec![] };
+        SchemaBuilder { schema, unknown: None }
+    }
+
+    /// Adds a column that is never NULL.
+    pub fn column(self, name: impl Into<String>, kind: ColumnType) -> SchemaBuilder {
+        self.add(name.into(), kind, false)
+    }
+
+    /// Adds a column that may be NULL.
+    pub fn nullable(self, name: impl Into<String>, kind: ColumnType) -> SchemaBuilder {
+        self.add(name.into(), kind, true)
+    }
+
+    fn add(mut self, name: String, kind: ColumnType, nullable: bool) -> SchemaBuilder {
+        self.schema.columns.push(Column { name, kind, nullable });
+        self
+    }
+
+    /// Keys are 64-bit unsigned integers beside the row.
+    pub fn u64_key(mut self) -> SchemaBuilder {
+        self.schema.key = KeyKind::U64;
+        self
+    }
+
+    /// Keys are these columns.
+    pub fn key<'n>(mut self, columns: impl IntoIterator<Item = &'n str>) -> SchemaBuilder {
+        self.schema.key = KeyKind::Columns(self.resolve(columns));
+        self
+    }
+
+    /// Adds a secondary index over these columns.
+    pub fn index<'n>(self, name: impl Into<String>, columns: impl IntoIterator<Item = &'n str>) -> SchemaBuilder {
+        self.add_index(name.into(), columns, false)
+    }
+
+    /// Adds a secondary index in which no two rows agree.
+    pub fn unique<'n>(self, name: impl Into<String>, columns: impl IntoIterator<Item = &'n str>) -> SchemaBuilder {
+        self.add_index(name.into(), columns, true)
+    }
+
+    fn add_index<'n>(
+        mut self,
+        name: String,
+        columns: impl IntoIterator<Item = &'n str>,
+        unique: bool,
+    ) -> SchemaBuilder {
+        let columns = self.resolve(columns);
+        self.schema.indexes.push(IndexSchema { name, columns, unique });
+        self
+    }
+
+    /// How keys are found; ordered unless said otherwise.
+    pub fn storage(mut self, storage: Storage) -> SchemaBuilder {
+        self.schema.storage = storage;
+        self
+    }
+
+    fn resolve<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) -> Vec<u16> {
+        let mut columns = Vec::new();
+        for name in names {
+            match self.schema.column(name) {
+                Some(column) => columns.push(column),
+                None => self.unknown = Some(name.to_owned()),
+            }
+        }
+        columns
+    }
+
+    /// The schema.
+    ///
+    /// # Errors
+    /// [`Invalid::Schema`] says what is wrong with it.
+    pub fn build(self) -> Result<Schema, Invalid> {
+        let SchemaBuilder { schema, unknown } = self;
+        let wrong = |what: String| Err(Invalid::Schema { table: schema.name.clone(), what });
+        if let Some(name) = unknown {
+            return wrong(format!("no column is called {name}"));
+        }
+        if schema.name.is_empty() || schema.name.len() > 63 {
+            return wrong("a table's name has 1 to 63 bytes".into());
+        }
+        if schema.columns.len() > 1600 || schema.indexes.len() > 64 {
+            return wrong("a table has at most 1,600 columns and 64 indexes".into());
+        }
+        for (at, column) in schema.columns.iter().enumerate() {
+            if schema.columns[..at].iter().any(|other| other.name == column.name) {
+                return wrong(format!("column {} stands twice", column.name));
+            }
+        }
+        for (at, index) in schema.indexes.iter().enumerate() {
+            if index.columns.is_empty() || index.columns.iter().any(|&c| usize::from(c) >= schema.columns.len()) {
+                return wrong(format!("index {} needs columns of the table", index.name));
+            }
+            if schema.indexes[..at].iter().any(|other| other.name == index.name) {
+                return wrong(format!("index {} stands twice", index.name));
+            }
+        }
+        match (&schema.key, schema.rows) {
+            (_, RowKind::Bytes) if !schema.columns.is_empty() => wrong("a bytes table has no columns".into()),
+            (KeyKind::Columns(columns), _) if columns.is_empty() => wrong("a key needs a column".into()),
+            (KeyKind::Columns(columns), _) => {
+                match columns.iter().find(|&&c| schema.columns.get(usize::from(c)).is_none_or(|column| column.nullable))
+                {
+                    Some(&c) => wrong(format!("key column {c} may not be NULL")),
+                    None => Ok(schema),
+                }
+            }
+            (_, RowKind::Typed) if schema.columns.is_empty() => wrong("a typed table needs a column".into()),
+            _ => Ok(schema),
+        }
+    }
+}

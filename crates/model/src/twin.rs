@@ -1,0 +1,185 @@
+//! The naive twin: one map per table, one transaction at a time, obviously right. Engines are compared with it on
+//! random programs.
+
+use crate::{
+    Access, Columns, Delta, Direction, Duplicate, IndexId, Invalid, Item, Key, Result, RowBuf, RowKind, RowRef, Scan,
+    ScanEnd, Schema, Storage, TableId,
+};
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::sync::Arc;
+
+type Rows = BTreeMap<Key, Vec<u8>>;
+
+/// All tables, and how to get back to where the running transaction began.
+#[derive(Clone, Debug, Default)]
+pub struct Twin {
+    tables: Vec<(Arc<Schema>, Rows)>,
+    undo: Vec<(TableId, Key, Option<Vec<u8>>)>,
+}
+
+impl Twin {
+    /// No tables.
+    pub fn new() -> Twin {
+        Twin::default()
+    }
+
+    /// Adds a table; ids count up from `TableId(0)`.
+    pub fn create_table(&mut self, schema: Schema) -> TableId {
+        self.tables.push((Arc::new(schema), Rows::new()));
+        TableId(self.tables.len() as u32 - 1)
+    }
+
+    /// Keeps what was written since the last commit or abort.
+    pub fn commit(&mut self) {
+        self.undo.clear();
+    }
+
+    /// Takes it back.
+    pub fn abort(&mut self) {
+        while let Some((table, key, before)) = self.undo.pop() {
+            let rows = &mut self.tables[table.0 as usize].1;
+            match before {
+                Some(row) => rows.insert(key, row),
+                None => rows.remove(&key),
+            };
+        }
+    }
+
+    /// The rows of a table, in key order.
+    pub fn rows(&self, table: TableId) -> impl Iterator<Item = (&Key, &[u8])> {
+        self.tables[table.0 as usize].1.iter().map(|(key, row)| (key, &row[..]))
+    }
+
+    fn table(&self, table: TableId) -> Result<&(Arc<Schema>, Rows)> {
+        let unknown = || Invalid::UnknownTable { table: format!("number {}", table.0) }.into();
+        self.tables.get(table.0 as usize).ok_or_else(unknown)
+    }
+
+    fn set(&mut self, table: TableId, key: &[u8], row: Option<Vec<u8>>) {
+        let rows = &mut self.tables[table.0 as usize].1;
+        let before = match row {
+            Some(row) => rows.insert(key.into(), row),
+            None => rows.remove(key),
+        };
+        self.undo.push((table, key.into(), before));
+    }
+
+    fn check_unique(&self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        let (schema, rows) = self.table(table)?;
+        for (number, index) in schema.indexes().iter().enumerate().filter(|(_, index)| index.unique) {
+            let id = IndexId(number as u16);
+            let entry = schema.index_entry(id, key, row);
+            let has_null = index.columns.iter().any(|&c| row.get(usize::from(c)).column_type().is_none());
+            let taken = rows.iter().any(|(other, stored)| {
+                other[..] != *key && schema.index_entry(id, other, RowRef::new(stored)) == entry
+            });
+            if taken && !has_null {
+                let table = schema.clone();
+                return Err(Duplicate { table, index: Some(id.0), key: entry }.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Access for Twin {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        let (schema, rows) = self.table(table)?;
+        schema.check_key(key)?;
+        row.clear();
+        let Some(stored) = rows.get(key) else { return Ok(false) };
+        row.project(RowRef::new(stored), columns);
+        Ok(true)
+    }
+
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        let schema = &self.table(table)?.0;
+        schema.check_key(key)?;
+        schema.check_row(key, row)?;
+        self.check_unique(table, key, row)?;
+        self.set(table, key, Some(row.bytes().to_vec()));
+        Ok(())
+    }
+
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        let (schema, rows) = self.table(table)?;
+        if rows.contains_key(key) {
+            return Err(Duplicate { table: schema.clone(), index: None, key: key.into() }.into());
+        }
+        self.put(table, key, row)
+    }
+
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        let (schema, rows) = self.table(table)?;
+        schema.check_key(key)?;
+        let Some(stored) = rows.get(key) else { return Ok(false) };
+        let new = schema.changed(RowRef::new(stored), delta)?;
+        self.put(table, key, new.row())?;
+        Ok(true)
+    }
+
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        let (schema, rows) = self.table(table)?;
+        schema.check_key(key)?;
+        let found = rows.contains_key(key);
+        if found {
+            self.set(table, key, None);
+        }
+        Ok(found)
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        let (schema, rows) = self.table(scan.table)?;
+        if scan.index.is_none() && schema.storage() == Storage::Hash {
+            return Err(Invalid::NotOrdered { table: schema.name().into() }.into());
+        }
+        let position = |key: &Key, row: &[u8]| match scan.index {
+            None => key.clone(),
+            Some(index) => schema.index_entry(index, key, RowRef::new(row)),
+        };
+        let mut found: Vec<(Key, &Key, &[u8])> = rows
+            .iter()
+            .map(|(key, row)| (position(key, row), key, &row[..]))
+            .filter(|(position, ..)| within(position, &scan.lower, &scan.upper))
+            .collect();
+        found.sort();
+        if scan.direction == Direction::Backward {
+            found.reverse();
+        }
+        let mut shown = RowBuf::new();
+        for (position, key, row) in found {
+            if scan.filter.is_some_and(|filter| !filter.matches(RowRef::new(row))) {
+                continue;
+            }
+            shown.project(RowRef::new(row), scan.columns);
+            if visit(Item { position: &position, key, row: shown.row() }).is_break() {
+                return Ok(ScanEnd::Stopped(position));
+            }
+        }
+        Ok(ScanEnd::Finished)
+    }
+}
+
+fn within(key: &Key, lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
+    (lower.as_ref(), upper.as_ref()).contains(key)
+}
+
+impl Schema {
+    /// `row` changed by `delta`.
+    ///
+    /// # Errors
+    /// [`Invalid::Row`] if the table has no columns, or an integer would overflow.
+    pub fn changed(&self, row: RowRef<'_>, delta: &Delta) -> std::result::Result<RowBuf, Invalid> {
+        let wrong = |what: String| Invalid::Row { table: self.name().into(), what };
+        if self.rows() == RowKind::Bytes {
+            return Err(wrong("a bytes table has no columns to change".into()));
+        }
+        let mut new = RowBuf::new();
+        new.apply(row, delta).map_err(|column| match self.columns().get(usize::from(column)) {
+            Some(column) => wrong(format!("cannot add to column {}: not an integer, or out of range", column.name)),
+            None => wrong(format!("there is no column {column}")),
+        })?;
+        Ok(new)
+    }
+}
