@@ -1,6 +1,7 @@
 //! Indexes from keys to entries, with the stamp that phantom protection needs.
 
 pub mod hash;
+pub mod leaf;
 pub mod ordered;
 
 pub use hash::Hash;
@@ -22,4 +23,15 @@ pub enum KeyWidth {
     Eight,
     /// Any length up to the engine's limit.
     Any,
+}
+
+/// What became of an insert.
+#[derive(Debug)]
+pub enum Insert<'g, E> {
+    /// The key was absent and nobody had found it so above the insert's position: this entry is in the index now.
+    Inserted(&'g E),
+    /// The key is taken by this entry; nothing was inserted.
+    Exists(&'g E),
+    /// Somebody found keys of this leaf absent at this position, above the insert's own; nothing was inserted.
+    Stamped(u64),
 }
