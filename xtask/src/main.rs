@@ -1,2 +1,50 @@
-//! Checks of the repository itself.
-fn main() {}
+//! Checks of the repository itself: `cargo xtask tidy` and `cargo xtask mutants`.
+//!
+//! They are tests of what no compiler checks: which crate may know which, where `unsafe` may live, and whether the
+//! tests of a protocol notice when the protocol is broken.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+mod mutants;
+mod tidy;
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  tidy                  check the arrows between crates, the rooms of `unsafe`, sizes and names
+  mutants               run the mutants marked `CI: yes` (the same as --ci)
+  mutants --ci          run the mutants marked `CI: yes`
+  mutants --all         run every mutant
+  mutants NAME...       run the named mutants (crate/name or name)
+  mutants --list        name them all, run none
+
+Options of mutants:
+  --timeout SECONDS     limit of one kill command, building included (default 600)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((command, rest)) if command == "tidy" && rest.is_empty() => tidy::run(&root()),
+        Some((command, rest)) if command == "mutants" => {
+            mutants::Request::parse(rest).and_then(|request| mutants::run(&root(), &request))
+        }
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository's root: the folder that holds `xtask/`.
+fn root() -> PathBuf {
+    let xtask = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().map(PathBuf::from).unwrap_or(xtask)
+}

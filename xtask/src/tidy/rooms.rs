@@ -1,0 +1,86 @@
+//! Where `unsafe` may live, and which doors of the standard library are closed to whom: two tables, nothing else.
+
+/// A file, or a folder with everything below it, that may say `unsafe`, and the reason.
+pub struct Room {
+    /// Relative to the repository's root; one `*` stands for any part of a file's name.
+    pub path: &'static str,
+    /// Why safe Rust does not do.
+    pub why: &'static str,
+}
+
+/// The only places in which the word `unsafe` may stand.
+pub const UNSAFE_ROOMS: &[Room] = &[
+    Room { path: "crates/parts/src/index.rs", why: "entries are shared by address between leaves and readers" },
+    Room { path: "crates/parts/src/index/", why: "optimistic readers look at nodes that a writer may be changing" },
+    Room { path: "crates/parts/src/pool.rs", why: "versions are recycled without a trip to the allocator" },
+    Room { path: "crates/parts/src/pool/", why: "versions are recycled without a trip to the allocator" },
+    Room { path: "crates/parts/tests/", why: "entries of the index's tests make the promises of its unsafe trait" },
+    Room { path: "crates/env/src/clock/tsc.rs", why: "the CPU's time stamp counter is read by an intrinsic" },
+    Room { path: "crates/mvto/src/store*.rs", why: "versions are reached by pointer under an epoch guard" },
+    Room { path: "crates/mvto/src/store/", why: "versions are reached by pointer under an epoch guard" },
+    Room { path: "crates/mvto/src/gc.rs", why: "versions below the bound are taken out of their chain and recycled" },
+];
+
+/// A path of the standard library that some crates may not name outside their tests.
+pub struct ClosedPath {
+    /// Segments from the crate on: `std::fs`. `core` and `alloc` spellings are separate rows.
+    pub path: &'static str,
+    /// Paths below it that stay open: values, not doors.
+    pub except: &'static [&'static str],
+    /// Packages to which it is closed.
+    pub to: &'static [&'static str],
+    /// What to name instead, and why.
+    pub instead: &'static str,
+}
+
+const ENGINES: &[&str] = &["seriatim-mvto", "seriatim-baselines"];
+const ENGINES_AND_LOG: &[&str] = &["seriatim-mvto", "seriatim-baselines", "seriatim-wal"];
+
+const SYNC: &str = "import it from parts::sync, so that loom and shuttle can stand in";
+
+/// The closed paths.
+pub const CLOSED_PATHS: &[ClosedPath] = &[
+    ClosedPath { path: "std::sync", except: &[], to: ENGINES, instead: SYNC },
+    ClosedPath { path: "core::sync", except: &[], to: ENGINES, instead: SYNC },
+    ClosedPath { path: "alloc::sync", except: &[], to: ENGINES, instead: SYNC },
+    ClosedPath { path: "std::thread", except: &[], to: ENGINES, instead: SYNC },
+    ClosedPath {
+        path: "std::thread",
+        except: &[],
+        to: &["seriatim-wal"],
+        instead: "spawn through env, so that the simulator can schedule it",
+    },
+    ClosedPath {
+        path: "std::fs",
+        except: &[],
+        to: ENGINES_AND_LOG,
+        instead: "reach the disk through env, so that the simulator can fail it",
+    },
+    ClosedPath {
+        path: "std::net",
+        except: &[],
+        to: ENGINES_AND_LOG,
+        instead: "reach the network through env, so that the simulator can fail it",
+    },
+    ClosedPath {
+        path: "std::time",
+        except: &["std::time::Duration"],
+        to: ENGINES_AND_LOG,
+        instead: "read the clock through env, so that the simulator can stall it and step it",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_room_has_its_reason() {
+        assert!(UNSAFE_ROOMS.iter().all(|room| room.why.len() > 10 && room.path.starts_with("crates/")));
+    }
+
+    #[test]
+    fn every_closed_path_says_what_to_do() {
+        assert!(CLOSED_PATHS.iter().all(|closed| closed.instead.len() > 10 && !closed.to.is_empty()));
+    }
+}
