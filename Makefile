@@ -1,0 +1,85 @@
+# Everything here is one Cargo command or two; the file exists so that nobody has to remember them.
+
+CARGO ?= cargo
+THREADS ?= 2
+SECONDS ?= 10
+DATA ?= ./data
+
+# Continuous integration sets CI, and then a lock file that does not fit is an error.
+LOCKED = $(if $(CI),--locked)
+
+# Northwind's tables, if somebody has put them beside the repository; else the program makes a sample of their shape.
+CSV ?= $(wildcard ../shared/data/northwind/csv)
+ORDERS = $(CARGO) run --release -p seriatim --bin seriatim -- orders --data $(DATA) $(if $(CSV),--csv $(CSV)) \
+	--threads $(THREADS) --seconds $(SECONDS)
+LAB = $(CARGO) run --release -p seriatim-lab --bin lab --
+
+# Crates with models of their concurrency: loom tries all interleavings of two or three threads, shuttle random ones of many.
+crates_with = $(sort $(foreach test,$(wildcard crates/*/tests/$(1)_*.rs),$(word 2,$(subst /, ,$(test)))))
+LOOM_CRATES := $(call crates_with,loom)
+SHUTTLE_CRATES := $(call crates_with,shuttle)
+
+# A newline between the commands that $(foreach) makes, so that each is a line of its own and stops at failure.
+define newline
+
+
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help tools run orders test unit loom shuttle mutants bench fmt lint tidy doc ci clean
+
+help: ## List these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: orders ## Load real data and let threads place orders under an auditor (the same as make orders)
+
+orders: tools ## The embedded main job; knobs: DATA, CSV, THREADS, SECONDS
+	$(ORDERS)
+
+test: tools unit loom shuttle mutants ## Every test: crates, models of concurrency, and three mutants a protocol
+
+unit: tools ## The tests of the crates
+	$(CARGO) test --workspace $(LOCKED)
+
+loom: tools ## Every interleaving of the kernels that have a model
+	$(foreach crate,$(LOOM_CRATES),RUSTFLAGS="--cfg loom" $(CARGO) test $(LOCKED) --profile models \
+		--manifest-path crates/$(crate)/Cargo.toml --test 'loom_*'$(newline)	)
+
+shuttle: tools ## Random schedules of whole engines
+	$(foreach crate,$(SHUTTLE_CRATES),$(CARGO) test $(LOCKED) --profile models --features shuttle \
+		--manifest-path crates/$(crate)/Cargo.toml --test 'shuttle_*'$(newline)	)
+
+mutants: tools ## The mutants marked for every test run; all of them: cargo xtask mutants --all
+	$(CARGO) xtask mutants --ci
+
+bench: tools ## A short benchmark against two-phase locking (smoke size, not a figure to quote)
+	$(LAB) workload ycsb --engine mvto --compare twopl --threads 1,2 --seconds 1 --format table
+	$(LAB) workload bank --engine mvto --compare twopl --threads 1,2 --seconds 1 --format table
+
+fmt: tools ## Format the code
+	$(CARGO) fmt --all
+
+lint: tools ## Formatting and clippy, warnings denied
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets $(LOCKED) -- -D warnings
+
+tidy: tools ## Arrows between crates, rooms of unsafe, sizes and names
+	$(CARGO) xtask tidy
+
+doc: tools ## The documentation, warnings denied
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps $(LOCKED)
+
+ci: ## What continuous integration runs
+	.ci/run
+
+clean: ## Remove the build; the data stays
+	$(CARGO) clean
+
+# What must be there first. rustup fetches the toolchain that rust-toolchain.toml pins; Cargo fetches the rest.
+tools:
+	@command -v $(CARGO) >/dev/null || { echo "cargo is missing. Install Rust from https://rustup.rs, then try again." >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "A C linker (cc) is missing. On Debian or Ubuntu: apt-get install gcc libc6-dev; on Fedora: dnf install gcc; on macOS: xcode-select --install." >&2; exit 1; }
+	@$(CARGO) --version >/dev/null 2>&1 || rustup toolchain install
+	@wanted=$$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml); found=$$(rustc --version | cut -d' ' -f2); \
+	test "$$wanted" = "$$(printf '%s\n%s\n' "$$wanted" "$$found" | sort -V | head -n 1)" || \
+	{ echo "Rust $$found is too old: $$wanted is needed, and rustup (https://rustup.rs) would install it by itself." >&2; exit 1; }
