@@ -40,7 +40,13 @@ const SYNC: &str = "import it from parts::sync, so that loom and shuttle can sta
 
 /// The closed paths.
 pub const CLOSED_PATHS: &[ClosedPath] = &[
-    ClosedPath { path: "std::sync", except: &[], to: ENGINES, instead: SYNC },
+    // The doors name the standard library's Arc, and loom and shuttle its error of a poisoned mutex.
+    ClosedPath {
+        path: "std::sync",
+        except: &["std::sync::Arc", "std::sync::Weak", "std::sync::PoisonError", "std::sync::LockResult"],
+        to: ENGINES,
+        instead: SYNC,
+    },
     ClosedPath { path: "core::sync", except: &[], to: ENGINES, instead: SYNC },
     ClosedPath { path: "alloc::sync", except: &[], to: ENGINES, instead: SYNC },
     ClosedPath { path: "std::thread", except: &[], to: ENGINES, instead: SYNC },
