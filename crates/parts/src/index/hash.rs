@@ -1,3 +1,182 @@
-//! Hash index.
-/// Hash index.
-pub struct Hash;
+//! A hash index: point reads without a latch, and a stamp in each bucket for the keys that were found absent.
+//!
+//! Entries hang in buckets of one cache line, and a read of a key that is there costs the line of its bucket and the
+//! entry itself; it takes no latch and confirms no version. A read that finds nothing must be sure of it, so it goes
+//! by the bucket's [`StampedLatch`](super::leaf::StampedLatch), as a leaf of the ordered index does.
+//!
+//! ```text
+//! hash of a key  = [ shard: 6 bits | tag: 15 bits | bucket: 43 bits, the lowest first ]
+//! shard          = how many buckets, where they are
+//! bucket (64 B)  = [ version | stamp | overflow | slot x 5 ]      slot = [ tag | address of the entry ]
+//! ```
+//!
+//! **It grows by one bucket at a time** (linear hashing), so no insert ever pays for more than the split of one
+//! bucket and now and then the allocation of a segment of empty ones. Bucket `n` takes from bucket `n` without its
+//! top bit the entries whose hash has that bit. Segments double in size and never move, so a reader can hold on to a
+//! bucket without a pin, and nothing but overflow blocks is ever retired while the index lives. It never shrinks.
+//!
+//! Invariants:
+//! - **H1** An entry is in the index while its address is in a slot, and it is in the slots of one bucket only, the
+//!   one that the number of buckets assigns to its hash, except under both latches of a split.
+//! - **H2** The number of buckets changes under the latch of the bucket that it splits, before its entries move:
+//!   whoever begins to read a bucket and then finds the key still assigned to it looks in the right place until the
+//!   bucket's version changes.
+//! - **H3** A bucket never retires, and its address never changes.
+//! - **H4** Addresses of entries fit in 48 bits; the tag is above them, and odd, so that no empty slot matches it.
+//!
+//! Source: linear hashing is Litwin, "Linear hashing: a new tool for file and table addressing", 1980.
+
+mod bucket;
+mod key;
+mod scan;
+mod shard;
+
+use self::{
+    key::{KeyHasher, Probe},
+    shard::Shard,
+};
+use super::{Entry, Insert, KeyWidth};
+use crate::epoch::Guard;
+use std::{
+    hash::{BuildHasher, RandomState},
+    ptr::NonNull,
+};
+
+pub use self::scan::HashCursor;
+
+/// How many independently growing parts an index has unless told otherwise.
+const SHARDS: usize = 64;
+
+/// An index from keys to entries for point access. It never frees an entry.
+///
+/// The guards given to its methods come from [`crate::epoch::pin`]. The closures that run under a bucket's latch
+/// must be short and must not call into the same index.
+///
+/// # Panics
+/// Every method that takes a key, if the index is for keys of eight bytes and this one has another length.
+pub struct Hash<E: Entry> {
+    hasher: KeyHasher,
+    /// A power of two of them, chosen by the hash's top bits.
+    shards: Box<[Shard<E>]>,
+}
+
+impl<E: Entry> Hash<E> {
+    /// An empty index, hashing by a seed of its own from the system's randomness: who chooses the keys cannot choose
+    /// their buckets.
+    pub fn new(width: KeyWidth) -> Self {
+        Self::with_shape(width, SHARDS, RandomState::new().hash_one(0_u64))
+    }
+
+    /// An empty index of at least `shards` parts (rounded up to a power of two), hashing by `seed`: for runs that
+    /// must repeat exactly.
+    ///
+    /// # Panics
+    /// If `shards` is zero or more than 64.
+    pub fn with_shape(width: KeyWidth, shards: usize, seed: u64) -> Self {
+        assert!((1..=SHARDS).contains(&shards), "between 1 and {SHARDS} shards");
+        let shards = (0..shards.next_power_of_two()).map(|_| Shard::new()).collect();
+        Self { hasher: KeyHasher::new(width, seed), shards }
+    }
+
+    /// The entry of `key`, if there is one. Absence is certain for one instant during the call, but leaves no trace:
+    /// see [`Self::get_or_stamp`].
+    #[inline]
+    pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g E> {
+        let probe = self.hasher.probe(key);
+        let shard = self.shard(&probe);
+        shard.peek(&probe, guard).or_else(|| shard.find(&probe, guard, None))
+    }
+
+    /// The entry of `key`, or the promise that every insert of `key` from here on finds its bucket stamped with at
+    /// least `at`.
+    #[inline]
+    pub fn get_or_stamp<'g>(&self, key: &[u8], at: u64, guard: &'g Guard) -> Option<&'g E> {
+        let probe = self.hasher.probe(key);
+        let shard = self.shard(&probe);
+        shard.peek(&probe, guard).or_else(|| shard.find(&probe, guard, Some(at)))
+    }
+
+    /// Puts the entry that `make` returns under `key`, unless the key is taken or was found absent above `at`.
+    ///
+    /// `make` is called at most once, under the bucket's latch, and only if its entry then goes into the index.
+    ///
+    /// # Safety
+    /// `make` returns a pointer to an entry whose key is `key`, and the entry stays valid and shared until it has
+    /// been removed and every guard that was pinned at the removal is gone (free it by [`Guard::defer_unchecked`]
+    /// or later), or until the index is no longer used.
+    ///
+    /// # Panics
+    /// If the entry's address takes more than 48 bits (H4).
+    #[inline]
+    pub unsafe fn insert<'g>(
+        &self,
+        key: &[u8],
+        at: u64,
+        guard: &'g Guard,
+        make: impl FnOnce() -> NonNull<E>,
+    ) -> Insert<'g, E> {
+        let probe = self.hasher.probe(key);
+        let shard = self.shard(&probe);
+        let inserted = shard.insert(&probe, at, guard, make);
+        if matches!(inserted, Insert::Inserted(_)) && shard.is_crowded() {
+            shard.grow(&self.hasher, guard);
+        }
+        inserted
+    }
+
+    /// Takes the entry of `key` out of the index if `decide` says so, and returns it to be retired by its owner.
+    ///
+    /// `decide` runs under the bucket's latch. If it returns a stamp, the entry goes, and every insert of the key
+    /// from here on finds its bucket stamped with at least that.
+    #[inline]
+    pub fn remove<'g>(
+        &self,
+        key: &[u8],
+        guard: &'g Guard,
+        decide: impl FnOnce(&'g E) -> Option<u64>,
+    ) -> Option<NonNull<E>>
+    where
+        E: 'g,
+    {
+        let probe = self.hasher.probe(key);
+        self.shard(&probe).remove(&probe, guard, decide)
+    }
+
+    /// Appends the entries of the next few buckets (some hundreds of entries) to `batch`, and returns whether there
+    /// is more to come. Start with a default cursor; each batch may be taken under a guard of its own.
+    ///
+    /// An entry that is in the index from the first batch to the last is visited exactly once, whatever else is
+    /// inserted and however the index grows; one that comes or goes meanwhile is visited at most once.
+    pub fn scan_batch<'g>(&self, cursor: &mut HashCursor, guard: &'g Guard, batch: &mut Vec<&'g E>) -> bool {
+        cursor.advance(&self.shards, guard, batch)
+    }
+
+    /// How many entries there are. Exact when nobody inserts or removes.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(Shard::len).sum()
+    }
+
+    /// Whether there are no entries, as exact as [`Self::len`].
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Asks the processor to fetch the bucket of `key` now, for an operation on it soon.
+    #[inline]
+    pub fn prefetch(&self, key: &[u8]) {
+        let probe = self.hasher.probe(key);
+        self.shard(&probe).prefetch(&probe);
+    }
+
+    /// Empties the index and hands every entry to `take`, for the owner to free.
+    pub fn drain(&mut self, mut take: impl FnMut(NonNull<E>)) {
+        for shard in &mut self.shards {
+            shard.drain(&mut take);
+        }
+    }
+
+    #[inline]
+    fn shard(&self, probe: &Probe<'_>) -> &Shard<E> {
+        &self.shards[probe.shard(self.shards.len())]
+    }
+}

@@ -1,0 +1,66 @@
+//! Visiting every entry while the index grows.
+
+use super::{
+    super::Entry,
+    shard::{Shard, assigned},
+};
+use crate::epoch::Guard;
+
+/// How many buckets are visited under one guard.
+const BUCKETS_PER_BATCH: usize = 128;
+
+/// How far a scan of the index has come; the default is the start.
+///
+/// It counts in *reversed hashes*, lowest bit first. In that order a bucket covers one contiguous range, and a split
+/// cuts the range in two halves next to each other: what lies before the cursor stays before it, however the index
+/// grows.
+#[derive(Clone, Debug, Default)]
+pub struct HashCursor {
+    shard: usize,
+    /// The reversed hash from which on the shard has not been visited.
+    position: u64,
+}
+
+impl HashCursor {
+    pub(super) fn advance<'g, E: Entry>(
+        &mut self,
+        shards: &[Shard<E>],
+        guard: &'g Guard,
+        batch: &mut Vec<&'g E>,
+    ) -> bool {
+        for _ in 0..BUCKETS_PER_BATCH {
+            let Some(shard) = shards.get(self.shard) else { return false };
+            let visited = visit(shard, self.position.reverse_bits(), guard, batch);
+            match self.position.checked_add(visited) {
+                Some(position) => self.position = position,
+                None => *self = Self { shard: self.shard + 1, position: 0 },
+            }
+        }
+        self.shard < shards.len()
+    }
+}
+
+/// Appends the entries of the bucket that `hash` is assigned to, and returns how long the range of reversed hashes is
+/// that it covers.
+fn visit<'g, E: Entry>(shard: &Shard<E>, hash: u64, guard: &'g Guard, batch: &mut Vec<&'g E>) -> u64 {
+    let before = batch.len();
+    loop {
+        let (position, bucket) = shard.locate(hash);
+        let seen = bucket.latch.begin();
+        // After `begin`: it is right until the version changes (H2).
+        let buckets = shard.buckets();
+        // SAFETY: read from their slots under the guard.
+        batch.extend(bucket.slots(guard).filter_map(|slot| unsafe { slot.load().entry() }));
+        if assigned(hash, buckets) == position && bucket.latch.validate(seen) {
+            return 1 << (u64::BITS - hash_bits(position, buckets));
+        }
+        batch.truncate(before);
+    }
+}
+
+/// How many low bits of a hash decide that it is assigned to `position`.
+fn hash_bits(position: usize, buckets: usize) -> u32 {
+    let mask = buckets.next_power_of_two() - 1;
+    let is_split = position | (mask & !(mask >> 1)) < buckets;
+    mask.count_ones() - u32::from(!is_split)
+}

@@ -1,0 +1,312 @@
+//! One independently growing part of the index: where its buckets are, and how one more comes to be.
+
+use super::{
+    super::{Entry, Insert, leaf::Latched},
+    bucket::{Bucket, Tagged},
+    key::{KeyHasher, Probe},
+};
+use crate::{
+    CachePadded,
+    epoch::Guard,
+    sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+use std::ptr::{self, NonNull};
+
+/// The first segment has two to this many buckets.
+const FIRST_BITS: u32 = 2;
+/// The second segment is as large as the first, each later one as large as all before it: enough for 2^32 buckets.
+const SEGMENTS: usize = 31;
+/// A bucket is split for every so many entries. Of the buckets that wait for their split, the fullest hold up to
+/// twice that on average, still less than their five slots.
+const ENTRIES_PER_BUCKET: usize = 2;
+
+pub(super) struct Shard<E: Entry> {
+    /// Read by everybody, written once in `ENTRIES_PER_BUCKET` inserts.
+    directory: CachePadded<Directory<E>>,
+    /// Written by every insert and removal.
+    tally: CachePadded<Tally>,
+}
+
+struct Directory<E> {
+    /// How many buckets there are: at least the first segment's. Publishes, with `Release`, the segment of the
+    /// newest bucket; loaded with `Acquire`.
+    buckets: AtomicUsize,
+    /// Null, or the first bucket of a segment. Published by `buckets`.
+    segments: [AtomicPtr<Bucket<E>>; SEGMENTS],
+}
+
+struct Tally {
+    /// How many entries there are.
+    entries: AtomicUsize,
+    /// Whether somebody is splitting a bucket. Publishes its work with `Release` to the next, who takes it with
+    /// `Acquire`.
+    growing: AtomicBool,
+}
+
+impl<E: Entry> Shard<E> {
+    pub(super) fn new() -> Self {
+        let segments = std::array::from_fn(|segment| match segment {
+            0 => AtomicPtr::new(allocate(segment_len(0))),
+            _ => AtomicPtr::new(ptr::null_mut()),
+        });
+        Self {
+            directory: CachePadded::new(Directory { buckets: AtomicUsize::new(segment_len(0)), segments }),
+            tally: CachePadded::new(Tally { entries: AtomicUsize::new(0), growing: AtomicBool::new(false) }),
+        }
+    }
+
+    /// One look without any confirmation: an entry that is found is in the index (H1); nothing found means nothing.
+    #[inline]
+    pub(super) fn peek<'g>(&self, probe: &Probe<'_>, guard: &'g Guard) -> Option<&'g E> {
+        let (_, bucket) = self.locate(probe.hash);
+        Some(bucket.find(probe, guard)?.1)
+    }
+
+    /// The entry that `probe` looks for, or the certainty that there was none at one instant, after which, if `at`
+    /// is given, every insert finds at least that stamp.
+    pub(super) fn find<'g>(&self, probe: &Probe<'_>, guard: &'g Guard, at: Option<u64>) -> Option<&'g E> {
+        loop {
+            let (position, bucket) = self.locate(probe.hash);
+            let seen = bucket.latch.begin();
+            if let Some((_, entry)) = bucket.find(probe, guard) {
+                return Some(entry);
+            }
+            let absent = self.assigns(probe.hash, position)
+                && match at {
+                    Some(at) => bucket.latch.stamp_and_validate(seen, at),
+                    None => bucket.latch.validate(seen),
+                };
+            if absent {
+                return None;
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn insert<'g>(
+        &self,
+        probe: &Probe<'_>,
+        at: u64,
+        guard: &'g Guard,
+        make: impl FnOnce() -> NonNull<E>,
+    ) -> Insert<'g, E> {
+        let (bucket, mut latched) = self.latch(probe.hash);
+        if let Some((_, entry)) = bucket.find(probe, guard) {
+            return Insert::Exists(entry);
+        }
+        if latched.stamp() > at {
+            return Insert::Stamped(latched.stamp());
+        }
+        let entry = Tagged::new(make(), probe);
+        latched.change();
+        bucket.place(entry, guard);
+        // Relaxed: a count. Under the latch, so that the removal of this entry is counted after it.
+        self.tally.entries.fetch_add(1, Relaxed);
+        // SAFETY: in a slot, and the guard is pinned.
+        Insert::Inserted(unsafe { entry.entry() }.expect("not null"))
+    }
+
+    #[inline]
+    pub(super) fn remove<'g>(
+        &self,
+        probe: &Probe<'_>,
+        guard: &'g Guard,
+        decide: impl FnOnce(&'g E) -> Option<u64>,
+    ) -> Option<NonNull<E>>
+    where
+        E: 'g,
+    {
+        let (bucket, mut latched) = self.latch(probe.hash);
+        let (slot, entry) = bucket.find(probe, guard)?;
+        let stamp = decide(entry)?;
+        let removed = slot.load().pointer();
+        latched.change();
+        latched.fold(stamp);
+        slot.clear();
+        self.tally.entries.fetch_sub(1, Relaxed);
+        removed
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tally.entries.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, probe: &Probe<'_>) {
+        let (_, bucket) = self.locate(probe.hash);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint about an address; it reads nothing.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(ptr::from_ref(bucket).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = bucket;
+    }
+
+    pub(super) fn drain(&mut self, take: &mut impl FnMut(NonNull<E>)) {
+        for segment in 0..SEGMENTS {
+            let first = self.directory.segments[segment].load(Relaxed);
+            if !first.is_null() {
+                // SAFETY: allocated with this length by `allocate`, and borrowed from `&mut self`.
+                let buckets = unsafe { std::slice::from_raw_parts_mut(first, segment_len(segment)) };
+                buckets.iter_mut().for_each(|bucket| bucket.drain(&mut *take));
+            }
+        }
+        self.tally.entries.store(0, Relaxed);
+    }
+}
+
+/// Finding and latching buckets.
+impl<E: Entry> Shard<E> {
+    /// The bucket that `hash` is assigned to at this moment, and its position.
+    #[inline]
+    pub(super) fn locate(&self, hash: u64) -> (usize, &Bucket<E>) {
+        let position = assigned(hash, self.buckets());
+        (position, self.bucket(position))
+    }
+
+    /// Whether `hash` still is assigned to the bucket at `position`. After that bucket's `begin`, it then is until
+    /// the bucket's version changes (H2): a split stores the number of buckets before it unlatches the bucket.
+    #[inline]
+    fn assigns(&self, hash: u64, position: usize) -> bool {
+        assigned(hash, self.buckets()) == position
+    }
+
+    #[inline]
+    pub(super) fn buckets(&self) -> usize {
+        self.directory.buckets.load(Acquire)
+    }
+
+    /// The bucket at a position below the number of buckets, as that was loaded.
+    #[inline]
+    fn bucket(&self, position: usize) -> &Bucket<E> {
+        let segment = segment_of(position);
+        let offset = if segment == 0 { position } else { position - (1 << position.ilog2()) };
+        // Relaxed: published by the number of buckets.
+        let first = self.directory.segments[segment].load(Relaxed);
+        debug_assert!(!first.is_null(), "H3");
+        // SAFETY: the segment was allocated before any of its buckets was counted, has more than `offset` of them,
+        // and is freed with the shard only (H3).
+        unsafe { &*first.add(offset) }
+    }
+
+    /// Latches the bucket that `hash` is assigned to.
+    #[inline]
+    fn latch(&self, hash: u64) -> (&Bucket<E>, Latched<'_>) {
+        loop {
+            let (position, bucket) = self.locate(hash);
+            let latched = bucket.latch.latch().expect("H3");
+            if self.assigns(hash, position) {
+                return (bucket, latched);
+            }
+        }
+    }
+}
+
+/// Growing.
+impl<E: Entry> Shard<E> {
+    /// Whether there should be more buckets.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.len() > self.buckets() * ENTRIES_PER_BUCKET
+    }
+
+    /// Adds one bucket, unless somebody else is at it: then the next insert will see whether that was enough.
+    #[cold]
+    pub(super) fn grow(&self, hasher: &KeyHasher, guard: &Guard) {
+        if self.tally.growing.swap(true, Acquire) {
+            return;
+        }
+        let position = self.buckets();
+        if self.provide(position) {
+            self.split_into(position, hasher, guard);
+        }
+        self.tally.growing.store(false, Release);
+    }
+
+    /// Sees to it that there is memory for the bucket at `position`. Says no at the limit of the directory, beyond
+    /// which the buckets get longer instead of more.
+    fn provide(&self, position: usize) -> bool {
+        let Some(segment) = self.directory.segments.get(segment_of(position)) else {
+            return false;
+        };
+        if segment.load(Relaxed).is_null() {
+            segment.store(allocate(segment_len(segment_of(position))), Release);
+        }
+        true
+    }
+
+    /// Makes the bucket at `position` the next one, and moves to it what the bucket without the position's top bit
+    /// holds of it. Only by who is growing the shard.
+    fn split_into(&self, position: usize, hasher: &KeyHasher, guard: &Guard) {
+        let top = 1 << position.ilog2();
+        let (source, target) = (self.bucket(position - top), self.bucket(position));
+        let mut low = source.latch.latch().expect("H3");
+        let mut high = target.latch.latch().expect("H3");
+        low.change();
+        high.change();
+        high.fold(low.stamp());
+        // Before the entries move (H2): who looks for one in its new place too early waits for its latch.
+        self.directory.buckets.store(position + 1, Release);
+        for slot in source.slots(guard) {
+            let tagged = slot.load();
+            // SAFETY: in a slot, under the latch.
+            let Some(entry) = (unsafe { tagged.entry() }) else { continue };
+            if hasher.probe(entry.key()).hash & top as u64 != 0 {
+                target.place(tagged, guard);
+                slot.clear();
+            }
+        }
+        source.compact(guard);
+    }
+}
+
+impl<E: Entry> Drop for Shard<E> {
+    fn drop(&mut self) {
+        self.drain(&mut |_| ());
+        for segment in 0..SEGMENTS {
+            let first = self.directory.segments[segment].load(Relaxed);
+            if !first.is_null() {
+                // SAFETY: allocated with this length by `allocate`; nobody else has a reference to the shard.
+                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, segment_len(segment))) });
+            }
+        }
+    }
+}
+
+/// Which of `buckets` buckets a hash is assigned to: as many of its low bits as there are buckets for.
+#[inline]
+pub(super) fn assigned(hash: u64, buckets: usize) -> usize {
+    let mask = buckets.next_power_of_two() - 1;
+    let position = hash as usize & mask;
+    if position < buckets { position } else { position & (mask >> 1) }
+}
+
+/// Which segment the bucket at a position belongs to.
+#[inline]
+fn segment_of(position: usize) -> usize {
+    (usize::BITS - (position >> FIRST_BITS).leading_zeros()) as usize
+}
+
+/// How many buckets a segment has.
+fn segment_len(segment: usize) -> usize {
+    1 << (FIRST_BITS as usize + segment.saturating_sub(1))
+}
+
+/// Empty buckets. The system's zeroed pages come when they are first touched, so a large segment is no stall.
+#[cfg(not(any(loom, feature = "shuttle")))]
+fn allocate<E: Entry>(buckets: usize) -> *mut Bucket<E> {
+    let zeroed = Box::<[Bucket<E>]>::new_zeroed_slice(buckets);
+    // SAFETY: a bucket consists of integers and pointers, for which zero is a value.
+    Box::into_raw(unsafe { zeroed.assume_init() }).cast()
+}
+
+/// Empty buckets, one by one, since a model checker's atomics know where they were made.
+#[cfg(any(loom, feature = "shuttle"))]
+fn allocate<E: Entry>(buckets: usize) -> *mut Bucket<E> {
+    Box::into_raw((0..buckets).map(|_| Bucket::new()).collect::<Box<[_]>>()).cast()
+}
