@@ -11,7 +11,7 @@ pub use ordered::Ordered;
 ///
 /// # Safety
 /// `key` returns the same bytes for as long as the entry lives, whatever other threads do to the entry.
-pub unsafe trait Entry: Send + Sync {
+pub unsafe trait Entry: Send + Sync + 'static {
     /// The entry's key, immutable.
     fn key(&self) -> &[u8];
 }

@@ -65,10 +65,7 @@ impl Version {
 impl StampedLatch {
     /// An unlatched leaf whose stamp is `stamp`.
     pub fn new(stamp: u64) -> Self {
-        Self {
-            version: AtomicU64::new(0),
-            stamp: AtomicU64::new(stamp),
-        }
+        Self { version: AtomicU64::new(0), stamp: AtomicU64::new(stamp) }
     }
 
     /// Waits until no writer holds the latch, and returns the version under which the slots may be looked at.
@@ -131,12 +128,7 @@ impl StampedLatch {
     pub fn latch_at(&self, seen: Version) -> Option<Latched<'_>> {
         debug_assert!(!seen.is_retired(), "L4");
         let (held, stamp) = (self.take(seen), self.stamp());
-        held.then_some(Latched {
-            latch: self,
-            seen,
-            stamp,
-            next: seen.0,
-        })
+        held.then_some(Latched { latch: self, seen, stamp, next: seen.0 })
     }
 
     /// Latches the leaf, waiting for other holders, unless it has retired.
@@ -157,10 +149,7 @@ impl StampedLatch {
     /// Turns the version word `seen` into its latched form.
     #[inline]
     fn take(&self, seen: Version) -> bool {
-        let held = self
-            .version
-            .compare_exchange(seen.0, seen.0 | LATCHED, SeqCst, Relaxed)
-            .is_ok();
+        let held = self.version.compare_exchange(seen.0, seen.0 | LATCHED, SeqCst, Relaxed).is_ok();
         // The slots are stored with relaxed stores after this fence, hence after the latched word for whoever
         // reads one of them and then passes the Acquire fence of `validate`.
         fence(Release);

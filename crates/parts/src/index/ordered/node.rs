@@ -1,0 +1,361 @@
+//! The two kinds of node, and what their slots look like to readers that may be reading in the middle of a change.
+//!
+//! Invariants:
+//! - **N1** A pointer that is taken out of the tree is overwritten in every slot of every reachable node before it is
+//!   handed to the epoch; slots at `count` and beyond hold null. So a reader that was pinned when it loaded a
+//!   pointer from a slot may follow it, whether or not its version validates later.
+//! - **N2** `count` is at most the fan-out at every instant, so a torn read never leaves the arrays.
+//! - **N3** Only the holder of a node's latch stores into it, after [`Latched::change`](crate::index::leaf::Latched).
+
+use super::key::{Separator, Sought};
+use crate::{
+    index::{Entry, leaf::StampedLatch},
+    sync::atomic::{
+        AtomicPtr, AtomicU64, AtomicUsize,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+use std::{
+    array,
+    marker::PhantomData,
+    ptr::{self, NonNull},
+};
+
+/// A word of a slot, read by optimistic readers while the latch's holder stores.
+trait Word {
+    type Value: Copy;
+    const VACANT: Self::Value;
+    fn get(&self) -> Self::Value;
+    fn set(&self, value: Self::Value);
+}
+
+/// Prefixes are only compared: a wrong one is repaired by validation, so nothing is ordered by them.
+impl Word for AtomicU64 {
+    type Value = u64;
+    const VACANT: u64 = 0;
+
+    #[inline]
+    fn get(&self) -> u64 {
+        self.load(Relaxed)
+    }
+
+    #[inline]
+    fn set(&self, value: u64) {
+        self.store(value, Relaxed);
+    }
+}
+
+/// Pointers are followed before validation: storing one publishes what it points to, loading it acquires that.
+impl<T> Word for AtomicPtr<T> {
+    type Value = *mut T;
+    const VACANT: *mut T = ptr::null_mut();
+
+    #[inline]
+    fn get(&self) -> *mut T {
+        self.load(Acquire)
+    }
+
+    #[inline]
+    fn set(&self, value: *mut T) {
+        self.store(value, Release);
+    }
+}
+
+/// Makes room at slot `at` of a column of which `count` slots are taken, and stores `value` there.
+fn open<W: Word>(column: &[W], at: usize, count: usize, value: W::Value) {
+    for slot in (at..count).rev() {
+        column[slot + 1].set(column[slot].get());
+    }
+    column[at].set(value);
+}
+
+/// Closes the gap at slot `at` of a column of which `count` slots are taken.
+fn close<W: Word>(column: &[W], at: usize, count: usize) {
+    for slot in at + 1..count {
+        column[slot - 1].set(column[slot].get());
+    }
+    column[count - 1].set(W::VACANT);
+}
+
+/// Vacates the slots `from..to`.
+fn vacate<W: Word>(column: &[W], from: usize, to: usize) {
+    column[from..to].iter().for_each(|word| word.set(W::VACANT));
+}
+
+/// Where one leaf's keys end and the next one's begin.
+#[derive(Clone, Copy)]
+pub struct Fence {
+    pub prefix: u64,
+    /// The key's bytes; null in a tree of eight-byte keys, where the prefix says all.
+    pub separator: *mut Separator,
+}
+
+impl Fence {
+    pub const NONE: Self = Self { prefix: 0, separator: ptr::null_mut() };
+}
+
+/// One child of an inner node: `fence` is its lowest key, without meaning in slot 0.
+#[derive(Clone, Copy)]
+pub struct Child {
+    pub fence: Fence,
+    pub node: *mut (),
+}
+
+/// What to look for on the way down.
+#[derive(Clone, Copy)]
+pub enum Target<'k> {
+    /// The leaf of the lowest keys.
+    First,
+    /// The leaf in whose range the key lies.
+    Covering(Sought<'k>),
+    /// The leaf in whose range the keys just below the key lie.
+    Below(Sought<'k>),
+    /// The leaf of the highest keys.
+    Last,
+}
+
+/// A node above the leaves: child `i` covers the keys from fence `i` up to fence `i + 1`.
+#[repr(C, align(64))]
+pub struct Inner<const FANOUT: usize> {
+    /// Its stamp is not used: only leaves are stamped.
+    pub latch: StampedLatch,
+    count: AtomicUsize,
+    /// Height above the leaves, immutable: the children of level 1 are leaves.
+    pub level: usize,
+    prefixes: [AtomicU64; FANOUT],
+    separators: [AtomicPtr<Separator>; FANOUT],
+    children: [AtomicPtr<()>; FANOUT],
+}
+
+impl<const FANOUT: usize> Inner<FANOUT> {
+    /// A node of these children, not yet reachable.
+    pub fn new(latch: StampedLatch, level: usize, children: &[Child]) -> Box<Self> {
+        let node = Box::new(Self {
+            latch,
+            count: AtomicUsize::new(0),
+            level,
+            prefixes: array::from_fn(|_| AtomicU64::new(0)),
+            separators: array::from_fn(|_| AtomicPtr::default()),
+            children: array::from_fn(|_| AtomicPtr::default()),
+        });
+        node.store(children);
+        node
+    }
+
+    /// How many children; at least one in a node that was validated.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count.load(Relaxed)
+    }
+
+    #[inline]
+    pub fn fence(&self, slot: usize) -> Fence {
+        Fence { prefix: self.prefixes[slot].get(), separator: self.separators[slot].get() }
+    }
+
+    /// The child in a slot; null in the middle of a change only.
+    #[inline]
+    pub fn child(&self, slot: usize) -> *mut () {
+        self.children[slot].get()
+    }
+
+    /// The slot of the child on the way to `target`.
+    #[inline]
+    pub fn slot_of(&self, target: Target<'_>) -> usize {
+        let (sought, inclusive) = match target {
+            Target::First => return 0,
+            Target::Last => return self.count().saturating_sub(1),
+            Target::Covering(sought) => (sought, true),
+            Target::Below(sought) => (sought, false),
+        };
+        // The fence of slot 0 has no meaning, so the search is among the others.
+        sought.partition_point(
+            self.count().saturating_sub(1),
+            inclusive,
+            |slot| self.prefixes[slot + 1].get(),
+            |slot| {
+                let separator = NonNull::new(self.separators[slot + 1].get())?;
+                // SAFETY: loaded from a slot while the caller's guard is pinned (N1).
+                Some(unsafe { Separator::bytes(separator) })
+            },
+        )
+    }
+
+    /// All children, with the latch held or alone.
+    pub fn load(&self) -> Vec<Child> {
+        (0..self.count()).map(|slot| Child { fence: self.fence(slot), node: self.child(slot) }).collect()
+    }
+
+    /// Replaces all children. Latch held, or not yet reachable (N3).
+    pub fn store(&self, children: &[Child]) {
+        for (slot, child) in children.iter().enumerate() {
+            let fence = if slot == 0 { Fence::NONE } else { child.fence };
+            self.put_fence(slot, fence);
+            self.children[slot].set(child.node);
+        }
+        self.count.store(children.len(), Relaxed);
+        vacate(&self.separators, children.len(), FANOUT);
+        vacate(&self.children, children.len(), FANOUT);
+    }
+
+    /// Replaces the fence of a slot. Latch held (N3).
+    pub fn put_fence(&self, slot: usize, fence: Fence) {
+        self.prefixes[slot].set(fence.prefix);
+        self.separators[slot].set(fence.separator);
+    }
+
+    /// Adds a child at a slot above 0. Latch held (N3), count below the fan-out.
+    pub fn insert(&self, slot: usize, child: Child) {
+        let count = self.count();
+        open(&self.prefixes, slot, count, child.fence.prefix);
+        open(&self.separators, slot, count, child.fence.separator);
+        open(&self.children, slot, count, child.node);
+        self.count.store(count + 1, Relaxed);
+    }
+
+    /// Takes out the child in a slot above 0, so that the one before it covers its keys. Latch held (N3).
+    pub fn remove(&self, slot: usize) -> Child {
+        let count = self.count();
+        let child = Child { fence: self.fence(slot), node: self.child(slot) };
+        close(&self.prefixes, slot, count);
+        close(&self.separators, slot, count);
+        close(&self.children, slot, count);
+        self.count.store(count - 1, Relaxed);
+        child
+    }
+}
+
+/// Entries in the order of their keys, and the stamp of the gaps between them.
+#[repr(C, align(64))]
+pub struct Leaf<E, const FANOUT: usize> {
+    pub latch: StampedLatch,
+    count: AtomicUsize,
+    prefixes: [AtomicU64; FANOUT],
+    entries: [AtomicPtr<E>; FANOUT],
+}
+
+/// An entry that was loaded from a slot of a leaf, which was reached under a guard that lives for `'g`.
+pub struct Found<'g, E: Entry> {
+    entry: NonNull<E>,
+    leaf: PhantomData<&'g E>,
+}
+
+impl<E: Entry> Clone for Found<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: Entry> Copy for Found<'_, E> {}
+
+impl<'g, E: Entry> Found<'g, E> {
+    /// The entry; also before the leaf's version was validated.
+    #[inline]
+    pub fn shared(self) -> &'g E {
+        // SAFETY: loaded from a slot under the guard (N1), and an entry stays alive for the guards that were pinned
+        // when it was removed (contract of `Ordered::insert`).
+        unsafe { self.entry.as_ref() }
+    }
+
+    /// The entry's key; also before the leaf's version was validated.
+    #[inline]
+    pub fn key(self) -> &'g [u8] {
+        self.shared().key()
+    }
+
+    /// The pointer as it came from the entry's owner.
+    #[inline]
+    pub fn pointer(self) -> NonNull<E> {
+        self.entry
+    }
+}
+
+impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
+    /// An empty leaf, not yet reachable.
+    pub fn new(latch: StampedLatch) -> Box<Self> {
+        Box::new(Self {
+            latch,
+            count: AtomicUsize::new(0),
+            prefixes: array::from_fn(|_| AtomicU64::new(0)),
+            entries: array::from_fn(|_| AtomicPtr::default()),
+        })
+    }
+
+    /// How many entries.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count.load(Relaxed)
+    }
+
+    /// The entry in a slot; `None` in the middle of a change only.
+    #[inline]
+    pub fn entry(&self, slot: usize) -> Option<Found<'_, E>> {
+        NonNull::new(self.entries[slot].get()).map(|entry| Found { entry, leaf: PhantomData })
+    }
+
+    /// How many entries lie before the key (and at it, if `inclusive`).
+    #[inline]
+    pub fn partition_point(&self, sought: Sought<'_>, inclusive: bool) -> usize {
+        sought.partition_point(
+            self.count(),
+            inclusive,
+            |slot| self.prefixes[slot].get(),
+            |slot| self.entry(slot).map(Found::key),
+        )
+    }
+
+    /// The key's slot, or the one that it would have, and the entry that is there if it is the key's.
+    #[inline]
+    pub fn search(&self, sought: Sought<'_>) -> (usize, Option<Found<'_, E>>) {
+        let slot = self.partition_point(sought, false);
+        let there = slot < self.count() && self.prefixes[slot].get() == sought.prefix;
+        let found = there && sought.is(|| self.entry(slot).map(Found::key));
+        (slot, if found { self.entry(slot) } else { None })
+    }
+
+    /// The fence between slot `cut - 1` and slot `cut`. Latch held.
+    pub fn fence_at(&self, cut: usize, eight: bool) -> Fence {
+        if eight {
+            return Fence { prefix: self.prefixes[cut].get(), ..Fence::NONE };
+        }
+        let entries = self.entry(cut - 1).zip(self.entry(cut));
+        let (left, right) = entries.expect("slots below the count are taken while the latch is held");
+        let bytes = super::key::shortest_between(left.key(), right.key());
+        Fence { prefix: super::key::prefix(bytes), separator: Separator::allocate(bytes).as_ptr() }
+    }
+
+    /// Adds an entry at a slot. Latch held (N3), count below the fan-out.
+    pub fn insert(&self, slot: usize, prefix: u64, entry: NonNull<E>) {
+        let count = self.count();
+        open(&self.prefixes, slot, count, prefix);
+        open(&self.entries, slot, count, entry.as_ptr());
+        self.count.store(count + 1, Relaxed);
+    }
+
+    /// Takes out the entry in a slot. Latch held (N3).
+    pub fn remove(&self, slot: usize) {
+        let count = self.count();
+        close(&self.prefixes, slot, count);
+        close(&self.entries, slot, count);
+        self.count.store(count - 1, Relaxed);
+    }
+
+    /// Appends the entries of `other` from slot `from` on, which stay there. This leaf's latch held or not yet
+    /// reachable (N3), the other's held.
+    pub fn append(&self, other: &Self, from: usize) {
+        let count = self.count();
+        let added = other.count() - from;
+        for slot in 0..added {
+            self.prefixes[count + slot].set(other.prefixes[from + slot].get());
+            self.entries[count + slot].set(other.entries[from + slot].get());
+        }
+        self.count.store(count + added, Relaxed);
+    }
+
+    /// Drops the entries from slot `from` on. Latch held (N3).
+    pub fn truncate(&self, from: usize) {
+        let count = self.count();
+        self.count.store(from, Relaxed);
+        vacate(&self.entries, from, count);
+    }
+}
