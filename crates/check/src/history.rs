@@ -25,7 +25,7 @@
 //! | `["d",key,version?]` | delete a register |
 //! | `["s",low,high,[[key,value],...]]` | scan all registers with `low <= key <= high`, both bounds inclusive; a `null` bound is open; the order of the entries carries no meaning |
 //!
-//! Keys and values are JSON integers (from -2^127 in principle; JSON text is read from `i64::MIN` to `u64::MAX`) or strings.
+//! Keys and values are JSON integers (from -2^63 to 2^64-1) or strings.
 //! Keys are ordered: integers by value, before strings by bytes. A key is either a list or a register in one history, never both;
 //! scans see registers only. At the beginning every register is absent and every list empty.
 //! A value is written at most once to the same key, in whatever transaction: a read then names the write that it saw.
@@ -226,6 +226,12 @@ pub struct Span {
 impl Span {
     fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
+    }
+
+    /// All but the last `count` of it.
+    pub(crate) fn without_last(self, count: u32) -> Span {
+        let end = self.end.saturating_sub(count).max(self.start);
+        Span { end, ..self }
     }
 }
 
