@@ -92,19 +92,18 @@ impl<'a> RowRef<'a> {
             return Err(Malformed);
         }
         for column in 0..self.width() {
-            match self.0[2 + column] {
-                NULL_TAG => continue,
-                tag => match ColumnType::from_tag(tag).ok_or(Malformed)? {
-                    kind @ (ColumnType::Text | ColumnType::Bytes) => {
-                        let slot = self.slot(column);
-                        let (offset, length) = (slot as u32 as usize, (slot >> 32) as usize);
-                        let bytes = self.0.get(offset..offset + length).ok_or(Malformed)?;
-                        if kind == ColumnType::Text {
-                            std::str::from_utf8(bytes).map_err(|_| Malformed)?;
-                        }
-                    }
-                    _ => {}
-                },
+            let tag = self.0[2 + column];
+            if tag == NULL_TAG {
+                continue;
+            }
+            let kind = ColumnType::from_tag(tag).ok_or(Malformed)?;
+            if let ColumnType::Text | ColumnType::Bytes = kind {
+                let slot = self.slot(column);
+                let (offset, length) = (slot as u32 as usize, (slot >> 32) as usize);
+                let bytes = self.0.get(offset..offset + length).ok_or(Malformed)?;
+                if kind == ColumnType::Text {
+                    std::str::from_utf8(bytes).map_err(|_| Malformed)?;
+                }
             }
         }
         Ok(())

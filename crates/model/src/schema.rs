@@ -1,7 +1,7 @@
 //! Schemas: what a table's keys and rows look like, and which indexes it keeps.
 
 use crate::codec::{Decoder, Malformed, put_bytes};
-use crate::{ColumnType, Invalid, Key, KeyReader, RowRef, ValueRef};
+use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Predicate, RowRef, ValueRef};
 use std::fmt;
 
 /// Names a table inside one database, for ever: a dropped table's number is not given again.
@@ -212,6 +212,39 @@ impl Schema {
             return wrong("its key columns are not the key it is stored under".into());
         }
         Ok(())
+    }
+
+    /// Whether a read may want these columns: any of a typed table, none by name of a bytes table.
+    ///
+    /// # Errors
+    /// [`Invalid::Row`] names the first column that is not there.
+    pub fn check_columns(&self, columns: Columns<'_>) -> Result<(), Invalid> {
+        let Columns::Some(columns) = columns else { return Ok(()) };
+        columns.iter().try_for_each(|&column| self.check_column(column))
+    }
+
+    /// Whether a predicate speaks only of columns that are there.
+    ///
+    /// # Errors
+    /// As [`Schema::check_columns`].
+    pub fn check_predicate(&self, predicate: &Predicate) -> Result<(), Invalid> {
+        match predicate {
+            Predicate::True => Ok(()),
+            Predicate::Compare(column, ..) | Predicate::IsNull(column) | Predicate::StartsWith(column, _) => {
+                self.check_column(*column)
+            }
+            Predicate::And(operands) | Predicate::Or(operands) => {
+                operands.iter().try_for_each(|operand| self.check_predicate(operand))
+            }
+            Predicate::Not(inner) => self.check_predicate(inner),
+        }
+    }
+
+    fn check_column(&self, column: u16) -> Result<(), Invalid> {
+        if usize::from(column) < self.columns.len() {
+            return Ok(());
+        }
+        Err(Invalid::Row { table: self.name.clone(), what: format!("there is no column {column}") })
     }
 
     /// Prints a key as this table's users know it: `(order_id=10248, product_id=11)`.

@@ -87,6 +87,7 @@ impl Access for Twin {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         let (schema, rows) = self.table(table)?;
         schema.check_key(key)?;
+        schema.check_columns(columns)?;
         row.clear();
         let Some(stored) = rows.get(key) else { return Ok(false) };
         row.project(RowRef::new(stored), columns);
@@ -134,6 +135,12 @@ impl Access for Twin {
         if scan.index.is_none() && schema.storage() == Storage::Hash {
             return Err(Invalid::NotOrdered { table: schema.name().into() }.into());
         }
+        if let Some(IndexId(number)) = scan.index.filter(|index| usize::from(index.0) >= schema.indexes().len()) {
+            let (table, index) = (schema.name().into(), format!("number {number}"));
+            return Err(Invalid::UnknownIndex { table, index }.into());
+        }
+        schema.check_columns(scan.columns)?;
+        scan.filter.map_or(Ok(()), |filter| schema.check_predicate(filter))?;
         let position = |key: &Key, row: &[u8]| match scan.index {
             None => key.clone(),
             Some(index) => schema.index_entry(index, key, RowRef::new(row)),
