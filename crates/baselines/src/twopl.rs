@@ -1,0 +1,292 @@
+//! Strict two-phase locking.
+//!
+//! # The idea
+//! A transaction locks a record before it touches it, shared to read and exclusively to write, and gives no lock back
+//! before it has ended. Rows are changed in place; an undo log takes the changes back on abort. Two transactions that
+//! conflict are therefore ordered by the first record on which they met: the second waited there until the first had
+//! ended. A transaction's place in the serial order is fixed at commit, by a counter that it draws from while it still
+//! holds every lock. The order agrees with real time: the promise is strict serializability.
+//!
+//! ```text
+//! T1   S(x)  X(y)  y := 5 (undo: 3)            commit: draw 17, release
+//! T2         S(x)  S(y) ....... waits ....... S(y) reads 5   commit: draw 18, release
+//! ```
+//!
+//! # Who waits, who dies: wound-wait
+//! Transactions have ages, drawn from a counter when they begin. One that wants a lock waits for its holders, and
+//! wounds those that are younger; a wounded transaction aborts when it is about to wait itself. In a cycle of waits
+//! somebody older waits for somebody younger, who is wounded and waiting, and aborts: there is no deadlock. The other
+//! classic, wait-die, aborts the young one as soon as it would wait for an older one. On a hot row that is everybody
+//! but the oldest, again and again, for as long as it takes; under wound-wait they queue, in the order of age, and
+//! nobody aborts who holds nothing that others want. The program's doors 2 and 3 keep the age over retries, so that
+//! everyone becomes the oldest at last; at door 1 the engine does not know that a transaction is a retry.
+//!
+//! *Deviation:* Rosenkrantz et al. kill the wounded at once. Here they may go on as long as they need not wait, since
+//! only waits can be a part of a deadlock: most commit before that, and nothing must be checked at commit.
+//!
+//! # Phantoms
+//! A key that is absent has a record too while it is locked, one without a row. A scan locks its *range* as a whole,
+//! in a list that the keyspace (a table, or one of its indexes) keeps, and then only looks at the records in it,
+//! waiting where one is locked exclusively. Whoever locks a record exclusively looks into that list afterwards, and
+//! waits out the ranges that cover its key. So one lock protects a range of any size, its gaps, and all its rows,
+//! exactly; as long as nobody scans, writers pay one load for it. A scan that stops early gives the rest back; until
+//! then its whole range is locked.
+//!
+//! # Invariants
+//! - **I1** A row is changed under its record's exclusive lock, read under a shared one or a range's; a serial point is
+//!   drawn while all of the transaction's locks are held.
+//! - **I2** An exclusive lock has one holder. Nobody gets a lock past a waiter that precedes it, but a holder that wants
+//!   more of the same lock: the waiters wait for it anyway.
+//! - **I3** A record is in its keyspace's map from before it is first locked until it has no row, no holder and no
+//!   waiter. It is marked gone under the map's latch, which is never taken under a record's latch.
+//! - **I4** Of a scanner (locks its range, then latches the record) and a writer (latches the record to lock it, then
+//!   looks at the ranges) at least one sees the other: whoever latches the record, or the map that it is found in,
+//!   second has what the first did before. So a writer that a scan did not meet waits for the scan, and the other way.
+//! - **I5** A row and its index entries are changed together, under exclusive locks on all of them: an entry that nobody
+//!   is changing belongs to a row that is there.
+//! - **I6** Waits go to whoever is in the way; wounds go only down: declared procedures precede interactive
+//!   transactions, which precede reconnaissance; within a kind, age decides.
+//! - **I7** A declared procedure locks its footprint in the order of tables and keys before it runs. Two of them never
+//!   form a cycle there, so they do not wound each other there.
+//!
+//! # Doors
+//! All three. Door 1 ([`model::Interactive`]) owns at the statement in both writing modes. Door 2
+//! ([`model::Reexecutable`]) adds the kept age. Door 3 ([`model::Declared`]) locks the declared footprint, found by a
+//! trial read if need be, and aborts on a point outside it ([`Reason::FootprintMiss`]), after which a retry looks
+//! again; a range cannot be declared, so a scan is [`model::Invalid::Undeclared`]. Procedures abort for nothing else,
+//! with one exception: unique index entries follow from rows, are not in footprints, and two procedures that want each
+//! other's deadlock like anybody.
+//!
+//! # What is deliberately absent
+//! - Snapshots: [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] are the same here. They take shared locks, wait
+//!   for writers, delay them, and can be wounded; "always commits" is what two-phase locking cannot promise.
+//! - Durability: in memory only; every log position is zero.
+//! - Intention locks, lock escalation, deadlock detection, early release: the ideas that this baseline does without.
+//! - Transactional DDL: a dropped table is unknown at once, to open transactions too; their other work lives on.
+//! - Scaling of the counters: begin, end and commit each touch a shared one. The mutexes around records are the real
+//!   price: every read writes to shared memory twice.
+//!
+//! # From source to code
+//! | source | here | test |
+//! | --- | --- | --- |
+//! | Eswaran et al., *The Notions of Consistency and Predicate Locks*, CACM 1976: two phases, predicates (here: ranges) | `commit.rs`, `locks.rs` [`Ranges`](locks) | `tests/histories.rs`, `tests/anomalies.rs` |
+//! | Gray et al., *Granularity of Locks*, 1975: degree 3, held to the end | `commit.rs` | `tests/anomalies.rs` |
+//! | Rosenkrantz et al., *System Level Concurrency Control*, TODS 1978: wound-wait | `locks.rs` | `tests/waits.rs`, `tests/shuttle_locks.rs` |
+//! | Thomson et al., *Calvin*, SIGMOD 2012: ordered locks on a declared footprint, reconnaissance | `doors.rs`, `begin.rs` | `tests/declared.rs` |
+
+mod begin;
+mod commit;
+mod doors;
+mod locks;
+mod read;
+mod store;
+mod write;
+
+pub use begin::Transaction;
+
+use env::MonotonicClock;
+use model::{AbortClass, Invalid, Limit, LimitKind, Result, Schema, TableId};
+use parts::CachePadded;
+use parts::sync::RwLock;
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use parts::wait::WaitTable;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use store::{Catalog, Table};
+
+/// Places to sleep in: a few times the number of threads that can wait at once.
+const SLEEPING_PLACES: usize = 64;
+
+/// A database in memory under strict two-phase locking.
+#[derive(Debug)]
+pub struct TwoPhaseLocking {
+    options: Options,
+    catalog: RwLock<Arc<Catalog>>,
+    counters: Counters,
+    sleepers: WaitTable,
+    clock: MonotonicClock,
+}
+
+/// The knobs. Every limit ends in a named error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Longest key and index entry. Unit: bytes. Default: 1,024. Longer keys cost memory twice, in map and record.
+    pub key_bytes: u64,
+    /// Longest row. Unit: bytes. Default: 1 MiB. A row is copied under its latch.
+    pub row_bytes: u64,
+    /// Rows that one transaction may write, each counted once. Default: 1,000,000.
+    pub write_set_rows: u64,
+    /// Keys and rows that one transaction may write, each write counted. Unit: bytes. Default: 1 GiB.
+    pub write_set_bytes: u64,
+    /// Records and ranges that one transaction may lock. A scan is one. Default: 10,000,000.
+    pub locks: u64,
+    /// Transactions open at once. Default: 10,000.
+    pub transactions: u64,
+    /// Tables that were ever created: a number is not given again. Default: 10,000.
+    pub tables: u64,
+    /// How long a transaction waits for another one where its `Begin` does not say. Default: 10 s. Zero: it never waits.
+    /// Shorter limits turn queues on hot rows into aborts.
+    pub wait_limit: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            key_bytes: 1024,
+            row_bytes: 1 << 20,
+            write_set_rows: 1_000_000,
+            write_set_bytes: 1 << 30,
+            locks: 10_000_000,
+            transactions: 10_000,
+            tables: 10_000,
+            wait_limit: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a transaction did not commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum Reason {
+    /// It stood in the way of one that precedes it, and would have had to wait itself.
+    Wounded,
+    /// It waited for another one for as long as it was ready to.
+    WaitLimit,
+    /// A declared procedure touched a key that it had not declared.
+    FootprintMiss,
+    /// The body aborted it, or dropped it.
+    Requested,
+}
+
+impl Reason {
+    /// All of them, in the order in which [`Stats::aborted`] counts them.
+    pub const ALL: [Reason; 4] = [Reason::Wounded, Reason::WaitLimit, Reason::FootprintMiss, Reason::Requested];
+
+    /// The class that all protocols share.
+    pub fn class(self) -> AbortClass {
+        match self {
+            Reason::Wounded => AbortClass::Priority,
+            Reason::WaitLimit => AbortClass::WaitLimit,
+            Reason::FootprintMiss => AbortClass::Conflict,
+            Reason::Requested => AbortClass::Requested,
+        }
+    }
+
+    /// Its name in errors and figures.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Reason::Wounded => "wounded",
+            Reason::WaitLimit => "wait-limit",
+            Reason::FootprintMiss => "footprint-miss",
+            Reason::Requested => "requested",
+        }
+    }
+
+    /// What the rule says.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Reason::Wounded => "it holds a lock that an older transaction waits for, and would have had to wait itself",
+            Reason::WaitLimit => "another transaction held a lock for longer than the limit on waiting",
+            Reason::FootprintMiss => "the procedure touched a key outside the footprint that it had declared",
+            Reason::Requested => "the transaction was aborted on request",
+        }
+    }
+}
+
+/// What has happened since the engine was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Transactions that aborted, by [`Reason`].
+    pub aborted: [u64; Reason::ALL.len()],
+    /// Lock requests that could not be granted at once.
+    pub waits: u64,
+    /// Transactions open now.
+    pub open: u64,
+    /// Records in memory now: rows, index entries, and keys that are locked without having a row.
+    pub records: u64,
+}
+
+/// Counters that all transactions share, each on its own cache line. `Relaxed`: they count, and publish nothing.
+#[derive(Debug, Default)]
+struct Counters {
+    begun: CachePadded<AtomicU64>,
+    open: CachePadded<AtomicU64>,
+    committed: CachePadded<AtomicU64>,
+    aborted: [AtomicU64; Reason::ALL.len()],
+    waits: AtomicU64,
+}
+
+impl TwoPhaseLocking {
+    /// An empty database.
+    pub fn new(options: Options) -> TwoPhaseLocking {
+        TwoPhaseLocking {
+            options,
+            catalog: RwLock::default(),
+            counters: Counters::default(),
+            sleepers: WaitTable::new(SLEEPING_PLACES),
+            clock: MonotonicClock::new(),
+        }
+    }
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// [`Invalid::TableExists`], [`LimitKind::Tables`].
+    pub fn create_table(&self, schema: Schema) -> Result<TableId> {
+        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        if catalog.named(schema.name()).is_some() {
+            return Err(Invalid::TableExists { table: schema.name().into() }.into());
+        }
+        let number = catalog.tables.len();
+        if number as u64 >= self.options.tables {
+            let (limit, actual) = (self.options.tables, number as u64 + 1);
+            return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
+        }
+        let id = TableId(number as u32);
+        Arc::make_mut(&mut catalog).tables.push(Some(Arc::new(Table::new(id, schema))));
+        Ok(id)
+    }
+
+    /// Drops a table and its rows. Open transactions do not know it from now on either.
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownTable`].
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        let table = catalog.named(name).cloned();
+        let table = table.ok_or_else(|| Invalid::UnknownTable { table: name.into() })?;
+        table.dropped.store(true, Relaxed);
+        Arc::make_mut(&mut catalog).tables[table.id.0 as usize] = None;
+        Ok(())
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
+        self.catalog().named(name).map(|table| (table.id, table.schema.clone()))
+    }
+
+    /// All tables, oldest first.
+    pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        self.catalog().all().map(|table| (table.id, table.schema.clone())).collect()
+    }
+
+    /// What has happened so far.
+    pub fn stats(&self) -> Stats {
+        let Counters { open, committed, aborted, waits, .. } = &self.counters;
+        let catalog = self.catalog();
+        let keyspaces = catalog.all().flat_map(|table| table.indexes.iter().chain([&table.rows]));
+        Stats {
+            committed: committed.load(Relaxed),
+            aborted: Reason::ALL.map(|reason| aborted[reason as usize].load(Relaxed)),
+            waits: waits.load(Relaxed),
+            open: open.load(Relaxed),
+            records: keyspaces.map(|keyspace| keyspace.len() as u64).sum(),
+        }
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

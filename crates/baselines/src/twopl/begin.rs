@@ -1,0 +1,267 @@
+//! An open transaction: who it is, what it holds, what it must undo.
+
+use super::locks::{Granted, Kind, LockMode, Owner, Patience, Refusal, wait_for_lock};
+use super::store::{Catalog, Keyspace, Record, State, Table};
+use super::{Reason, TwoPhaseLocking};
+use model::{
+    Abort, Begin, Error, FootprintEntry, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, TableId, Target,
+    Timestamp,
+};
+use parts::sync::MutexGuard;
+use parts::sync::atomic::Ordering::Relaxed;
+use std::ops::{Bound, Deref};
+use std::sync::Arc;
+
+/// An open transaction, over a borrowed or an owned handle of its engine. Dropping it aborts.
+#[derive(Debug)]
+pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
+    pub(super) engine: H,
+    pub(super) owner: Arc<Owner>,
+    how: Begin,
+    catalog: Arc<Catalog>,
+    /// What a declared procedure may touch, sorted; locked before it runs.
+    footprint: Option<Vec<FootprintEntry>>,
+    /// Each locked record once.
+    pub(super) locked: Vec<(Arc<Keyspace>, Arc<Record>)>,
+    /// The keyspace of each locked range.
+    pub(super) ranges: Vec<Arc<Keyspace>>,
+    /// What stood in each changed record before, oldest first.
+    pub(super) undo: Vec<(Arc<Record>, Option<RowBuf>)>,
+    pub(super) rows_written: u64,
+    pub(super) bytes_written: u64,
+    pub(super) poison: Option<Error>,
+    pub(super) ended: bool,
+}
+
+impl TwoPhaseLocking {
+    /// The age of a transaction that has not been tried before.
+    pub(super) fn next_timestamp(&self) -> Timestamp {
+        Timestamp(self.counters.begun.fetch_add(1, Relaxed) + 1)
+    }
+}
+
+impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
+    /// Begins a transaction of this age.
+    ///
+    /// # Errors
+    /// [`LimitKind::Transactions`].
+    pub(super) fn begin(engine: H, how: Begin, kind: Kind, timestamp: Timestamp) -> Result<Self> {
+        let limit = engine.options.transactions;
+        let open = engine.counters.open.fetch_add(1, Relaxed);
+        if open >= limit {
+            engine.counters.open.fetch_sub(1, Relaxed);
+            return Err(Limit { kind: LimitKind::Transactions, limit, actual: open + 1 }.into());
+        }
+        Ok(Transaction {
+            owner: Owner::new(kind, timestamp),
+            how,
+            catalog: engine.catalog(),
+            engine,
+            footprint: None,
+            locked: Vec::new(),
+            ranges: Vec::new(),
+            undo: Vec::new(),
+            rows_written: 0,
+            bytes_written: 0,
+            poison: None,
+            ended: false,
+        })
+    }
+
+    /// Locks what a procedure declared, in the order of tables and keys (I7); from now on it may touch nothing else.
+    ///
+    /// # Errors
+    /// [`Invalid`] for what cannot be a key, a limit, or the end of the transaction's patience.
+    pub(super) fn lock_footprint(&mut self, mut entries: Vec<FootprintEntry>) -> Result<()> {
+        entries.sort();
+        // Sorted, reading stands before writing: what is both is one entry, which writes.
+        entries.dedup_by(|later, earlier| {
+            let same = (later.table, &later.key) == (earlier.table, &earlier.key);
+            earlier.writes |= same && later.writes;
+            same
+        });
+        for entry in &entries {
+            let table = self.table(entry.table)?;
+            table.schema.check_key(&entry.key)?;
+            let mode = if entry.writes { LockMode::Exclusive } else { LockMode::Shared };
+            self.with_record(&table.rows, &entry.key, mode, |_| ())?;
+        }
+        self.footprint = Some(entries);
+        Ok(())
+    }
+
+    /// The table of a statement.
+    ///
+    /// # Errors
+    /// What poisoned the transaction; [`Invalid::UnknownTable`].
+    pub(super) fn table(&mut self, id: TableId) -> Result<Arc<Table>> {
+        if let Some(error) = &self.poison {
+            return Err(error.clone());
+        }
+        let number = id.0 as usize;
+        if number >= self.catalog.tables.len() {
+            self.catalog = self.engine.catalog();
+        }
+        let table = self.catalog.tables.get(number).cloned().flatten().filter(|table| !table.is_dropped());
+        table.ok_or_else(|| Invalid::UnknownTable { table: format!("number {number}") }.into())
+    }
+
+    /// Whether the transaction may write at all.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        match self.how.mode {
+            Mode::ReadWrite | Mode::OwnAtStatement => Ok(()),
+            Mode::ReadOnly | Mode::Snapshot => Err(self.poison.clone().unwrap_or(Invalid::ReadOnly.into())),
+        }
+    }
+
+    /// Whether a key is one that was declared. Not asked of index entries: they follow from the rows.
+    ///
+    /// # Errors
+    /// The abort [`Reason::FootprintMiss`].
+    pub(super) fn check_declared(&mut self, table: &Table, key: &[u8], mode: LockMode) -> Result<()> {
+        let Some(footprint) = &self.footprint else { return Ok(()) };
+        let found = footprint.binary_search_by(|entry| (entry.table, &entry.key[..]).cmp(&(table.id, key)));
+        let is_declared = found.is_ok_and(|at| mode == LockMode::Shared || footprint[at].writes);
+        if is_declared {
+            Ok(())
+        } else {
+            Err(self.fail(Reason::FootprintMiss, &table.rows, Target::Key(key.into()), None))
+        }
+    }
+
+    /// Whether ranges may be scanned: a footprint has none, so that no retry would help.
+    pub(super) fn check_may_scan(&self, table: &Table) -> Result<()> {
+        match self.footprint {
+            None => Ok(()),
+            Some(_) => Err(Invalid::Undeclared { table: table.schema.name().into() }.into()),
+        }
+    }
+
+    /// Locks the record of a key, there or not, and looks at it.
+    ///
+    /// # Errors
+    /// [`LimitKind::Locks`]; the abort that ended the wait for another transaction.
+    pub(super) fn with_record<R>(
+        &mut self,
+        keyspace: &Arc<Keyspace>,
+        key: &[u8],
+        mode: LockMode,
+        look: impl FnOnce(&mut State) -> R,
+    ) -> Result<(Arc<Record>, R)> {
+        loop {
+            let record = keyspace.record(key);
+            let Some(mut state) = self.lock(keyspace, &record, mode)? else { continue };
+            let seen = look(&mut state);
+            drop(state);
+            return Ok((record, seen));
+        }
+    }
+
+    /// Locks a record; `None` if it has left its map. An exclusive lock also waits out the ranges that cover it (I4).
+    ///
+    /// # Errors
+    /// As [`Transaction::with_record`].
+    pub(super) fn lock<'r>(
+        &mut self,
+        keyspace: &Arc<Keyspace>,
+        record: &'r Arc<Record>,
+        mode: LockMode,
+    ) -> Result<Option<MutexGuard<'r, State>>> {
+        let mut state = record.latch();
+        if state.gone {
+            return Ok(None);
+        }
+        let is_full = self.locks() >= self.engine.options.locks;
+        if is_full && !state.lock.is_held_by(&self.owner) {
+            drop(state);
+            keyspace.forget_if_empty(record);
+            return Err(self.locks_limit());
+        }
+        let granted = match state.lock.request(&self.owner, mode) {
+            Some(granted) => granted,
+            None => {
+                let ordered = keyspace.index.is_none();
+                let waited = self.patience(|patience, owner| {
+                    wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode, ordered), patience)
+                });
+                let (guard, granted) = waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
+                state = guard;
+                granted
+            }
+        };
+        self.note(keyspace, record, granted);
+        if granted.newly_exclusive && keyspace.ranges.is_any() {
+            drop(state);
+            let waited = self.patience(|patience, owner| keyspace.ranges.wait_out(owner, &record.key, patience));
+            waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
+            state = record.latch();
+        }
+        Ok(Some(state))
+    }
+
+    fn note(&mut self, keyspace: &Arc<Keyspace>, record: &Arc<Record>, granted: Granted) {
+        if granted.first {
+            self.locked.push((keyspace.clone(), record.clone()));
+        }
+    }
+
+    /// How many records and ranges the transaction has locked.
+    fn locks(&self) -> u64 {
+        (self.locked.len() + self.ranges.len()) as u64
+    }
+
+    fn locks_limit(&self) -> Error {
+        Limit { kind: LimitKind::Locks, limit: self.engine.options.locks, actual: self.locks() + 1 }.into()
+    }
+
+    /// Locks a range.
+    ///
+    /// # Errors
+    /// [`LimitKind::Locks`].
+    pub(super) fn lock_range(&mut self, keyspace: &Arc<Keyspace>, lower: Bound<Key>, upper: Bound<Key>) -> Result<()> {
+        if self.locks() >= self.engine.options.locks {
+            return Err(self.locks_limit());
+        }
+        keyspace.ranges.lock(&self.owner, lower, upper);
+        self.ranges.push(keyspace.clone());
+        Ok(())
+    }
+
+    fn patience<R>(&self, wait: impl FnOnce(&Patience<'_>, &Arc<Owner>) -> R) -> R {
+        let TwoPhaseLocking { sleepers, clock, options, counters, .. } = &*self.engine;
+        counters.waits.fetch_add(1, Relaxed);
+        let limit = self.how.wait_limit.unwrap_or(options.wait_limit);
+        wait(&Patience { sleepers, clock, limit }, &self.owner)
+    }
+
+    fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {
+        let target = match keyspace.index {
+            None => Target::Key(key.clone()),
+            Some(index) => Target::Entry(index.0, key.clone()),
+        };
+        self.fail(refusal.reason, keyspace, target, Some(refusal.other))
+    }
+
+    /// Aborts for a reason, which every later call gets to hear.
+    pub(super) fn fail(
+        &mut self,
+        reason: Reason,
+        keyspace: &Keyspace,
+        target: Target,
+        other: Option<Timestamp>,
+    ) -> Error {
+        let abort = Abort {
+            class: reason.class(),
+            rule: reason.rule(),
+            explanation: reason.explanation(),
+            table: Some(keyspace.schema.clone()),
+            target,
+            transaction: self.owner.timestamp,
+            other,
+        };
+        let error = Error::from(abort);
+        self.poison = Some(error.clone());
+        self.roll_back(reason);
+        error
+    }
+}

@@ -1,0 +1,69 @@
+//! The end: a place in the serial order, or back to how it was; then all locks at once.
+
+use super::begin::Transaction;
+use super::locks::Kind;
+use super::{Reason, TwoPhaseLocking};
+use model::{Committed, LogPosition, Result, SerialPoint};
+use parts::sync::atomic::Ordering::Relaxed;
+use std::ops::Deref;
+
+impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
+    /// Draws the serial point while every lock is held (I1), then gives them back.
+    ///
+    /// # Errors
+    /// What poisoned the transaction.
+    pub(super) fn finish(mut self) -> Result<Committed> {
+        if let Some(error) = &self.poison {
+            return Err(error.clone());
+        }
+        // Relaxed: whoever meets this transaction does so through a latch, which orders the two draws.
+        let serial_point = SerialPoint(self.engine.counters.committed.fetch_add(1, Relaxed) + 1);
+        self.undo.clear();
+        self.end();
+        Ok(Committed { serial_point, log_position: LogPosition::ZERO })
+    }
+
+    /// Puts back what stood in every changed record, and gives the locks back. Once.
+    pub(super) fn roll_back(&mut self, reason: Reason) {
+        if self.ended {
+            return;
+        }
+        for (record, before) in self.undo.drain(..).rev() {
+            record.latch().row = before;
+        }
+        if self.owner.kind != Kind::Reconnaissance {
+            self.engine.counters.aborted[reason as usize].fetch_add(1, Relaxed);
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.unlock();
+        self.engine.counters.open.fetch_sub(1, Relaxed);
+    }
+
+    /// After a statement that reads, reconnaissance keeps nothing.
+    pub(super) fn end_of_read(&mut self) {
+        if self.owner.kind == Kind::Reconnaissance && !self.ended {
+            self.unlock();
+        }
+    }
+
+    /// Gives all locks back, ranges last: a record that is free again but still in a range makes nobody wait twice.
+    fn unlock(&mut self) {
+        let sleepers = &self.engine.sleepers;
+        for (keyspace, record) in self.locked.drain(..) {
+            keyspace.release(&record, &self.owner, sleepers);
+        }
+        for keyspace in self.ranges.drain(..) {
+            keyspace.ranges.release(&self.owner, sleepers);
+        }
+    }
+}
+
+impl<H: Deref<Target = TwoPhaseLocking>> Drop for Transaction<H> {
+    fn drop(&mut self) {
+        self.roll_back(Reason::Requested);
+    }
+}

@@ -1,0 +1,143 @@
+//! The doors: open transactions (1), bodies that may run again (2), procedures that say first what they touch (3).
+
+use super::Reason;
+use super::TwoPhaseLocking;
+use super::begin::Transaction;
+use super::locks::{Kind, LockMode};
+use model::{
+    Access, Begin, Columns, Committed, Declared, Delta, Error, Finish, Interactive, Item, LogPosition, Mode, Procedure,
+    Program, Reexecutable, Result, Retry, RowBuf, RowRef, Scan, ScanEnd, TableId, Timestamp,
+};
+use std::ops::{ControlFlow, Deref};
+use std::sync::Arc;
+
+impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.read_point(table, key, LockMode::Shared, columns, row)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        let mode = if self.check_writable().is_ok() { LockMode::Exclusive } else { LockMode::Shared };
+        self.read_point(table, key, mode, Columns::All, row)
+    }
+
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.write_row(table, key, row, true)
+    }
+
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.write_row(table, key, row, false)
+    }
+
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        self.update_row(table, key, delta)
+    }
+
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        self.delete_row(table, key)
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        self.scan_range(scan, visit)
+    }
+}
+
+impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
+    fn poison(&self) -> Option<&Error> {
+        self.poison.as_ref()
+    }
+
+    fn commit(self) -> Result<Committed> {
+        self.finish()
+    }
+
+    fn abort(mut self) {
+        self.roll_back(Reason::Requested);
+    }
+}
+
+impl Interactive for TwoPhaseLocking {
+    type Transaction<'engine> = Transaction<&'engine TwoPhaseLocking>;
+    type Owned = Transaction<Arc<TwoPhaseLocking>>;
+
+    fn begin(&self, how: Begin) -> Result<Self::Transaction<'_>> {
+        Transaction::begin(self, how, Kind::Interactive, self.next_timestamp())
+    }
+
+    fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Self::Owned> {
+        Transaction::begin(self.clone(), how, Kind::Interactive, self.next_timestamp())
+    }
+
+    /// Returns at once: nothing here is durable.
+    fn wait_durable(&self, _: LogPosition) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A transaction for one attempt, or why there is none.
+type Attempt<'engine> = Result<Transaction<&'engine TwoPhaseLocking>>;
+
+impl TwoPhaseLocking {
+    /// Runs the program in transactions that `open` begins, all of one age: whoever was wounded is older when it comes
+    /// back than whatever began since, so it is not wounded for ever.
+    fn run<'engine, P: Program>(
+        &'engine self,
+        program: &mut P,
+        retry: &mut dyn Retry,
+        open: impl Fn(&mut P) -> Attempt<'engine>,
+    ) -> std::result::Result<(P::Output, Committed), P::Error> {
+        let mut attempts = 0;
+        loop {
+            let error = match open(program) {
+                Err(error) => error,
+                Ok(mut transaction) => {
+                    let output = program.run(&mut transaction);
+                    match transaction.poison().cloned() {
+                        // The engine aborted it, whatever the body made of that.
+                        Some(error) => error,
+                        None => return Ok((output?, transaction.commit()?)),
+                    }
+                }
+            };
+            attempts += 1;
+            if !(error.is_retryable() && retry.again(attempts, &error)) {
+                return Err(error.into());
+            }
+        }
+    }
+
+    /// Begins a procedure: finds out what it will touch, and locks that.
+    fn begin_declared<P: Procedure>(&self, procedure: &P, how: Begin, age: Timestamp) -> Attempt<'_> {
+        let trial = Begin { mode: Mode::ReadOnly, ..how };
+        let mut trial = Transaction::begin(self, trial, Kind::Reconnaissance, age)?;
+        let footprint = procedure.footprint(&mut trial)?;
+        drop(trial);
+        let mut transaction = Transaction::begin(self, how, Kind::Declared, age)?;
+        transaction.lock_footprint(footprint.0)?;
+        Ok(transaction)
+    }
+}
+
+impl Reexecutable for TwoPhaseLocking {
+    fn execute<P: Program>(
+        &self,
+        program: &mut P,
+        how: Begin,
+        retry: &mut dyn Retry,
+    ) -> std::result::Result<(P::Output, Committed), P::Error> {
+        let age = self.next_timestamp();
+        self.run(program, retry, |_| Transaction::begin(self, how, Kind::Interactive, age))
+    }
+}
+
+impl Declared for TwoPhaseLocking {
+    fn call<P: Procedure>(
+        &self,
+        procedure: &mut P,
+        how: Begin,
+        retry: &mut dyn Retry,
+    ) -> std::result::Result<(P::Output, Committed), P::Error> {
+        let age = self.next_timestamp();
+        self.run(procedure, retry, |procedure| self.begin_declared(procedure, how, age))
+    }
+}
