@@ -1,0 +1,262 @@
+//! The life of a transaction around its statements: where it is registered, what it borrows, how it ends.
+
+use crate::catalog::{Place, Table};
+use crate::engine::Mvto;
+use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
+use crate::ownership::TIMESTAMP_LIMIT;
+use crate::reason::Reason;
+use crate::sites::{ClockFault, Slot};
+use crate::write_set::{Buffered, Workspace, Write};
+use env::Clock;
+use env::time::{Duration, Instant};
+use model::{
+    Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, TableId, Timestamp,
+};
+use parts::sync::atomic::Ordering;
+use std::sync::Arc;
+
+/// A transaction without its handle of the engine.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub view: View,
+    pub mode: Mode,
+    pub durability: Durability,
+    /// Where it is registered; `None` before its first statement and after its end.
+    slot: Option<Slot>,
+    /// Empty before its first statement and after its end.
+    pub work: Box<Workspace>,
+    pub poison: Option<Error>,
+}
+
+/// What a read needs to know of its transaction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// The begin timestamp, zero before the first statement. It is the place in the serial order, and names the transaction.
+    pub at: Timestamp,
+    /// Whether reads forbid older writes. Not needed where no older writer is left.
+    pub stamps: bool,
+    /// The end of the last redo record among those of the versions that were read.
+    pub rests_on: LogPosition,
+    /// The longest wait for one other transaction.
+    pub wait_limit: Duration,
+}
+
+/// How a transaction ended, for the counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Committed { wrote: bool },
+    Aborted(Option<Reason>),
+}
+
+impl Core {
+    pub fn new(how: Begin, durability: Durability, wait_limit: Duration) -> Core {
+        let view = View {
+            at: Timestamp::ZERO,
+            stamps: how.mode != Mode::Snapshot,
+            rests_on: LogPosition::ZERO,
+            wait_limit: how.wait_limit.unwrap_or(wait_limit),
+        };
+        let durability = how.durability.unwrap_or(durability);
+        Core { view, mode: how.mode, durability, slot: None, work: Box::default(), poison: None }
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.slot.is_some()
+    }
+}
+
+impl<C: Clock> Mvto<C> {
+    /// Draws the timestamp at the first statement that touches data, not before: drivers send BEGIN early (DESIGN 8.1).
+    pub(crate) fn start(&self, core: &mut Core) -> Result<()> {
+        if let Some(poison) = &core.poison {
+            return Err(poison.clone());
+        }
+        if core.is_open() {
+            return self.check_age(&core.view);
+        }
+        self.check_log()?;
+        let advance = self.register(core)?;
+        let opened = self.prepare(core, advance);
+        if opened.is_err() {
+            self.end(core, Outcome::Aborted(None));
+        }
+        opened
+    }
+
+    /// Registers the transaction at this thread's site. Says whether it is its turn to advance the bound.
+    fn register(&self, core: &mut Core) -> Result<bool> {
+        let site = self.sites.assign(thread_number());
+        let mut state = self.sites.lock(site);
+        if state.active_count() >= self.transactions_per_site {
+            drop(state);
+            self.check_transactions()?;
+            state = self.sites.lock(site);
+        }
+        let writes = matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement);
+        let (at, slot) = self.sites.begin(site, &self.time, writes, &mut state).map_err(clock_fault)?;
+        core.work = state.extra.spare.pop().unwrap_or_default();
+        take_ready(&mut state, self.bound.get(), TAKEN_AT_BEGIN, &mut core.work.ready);
+        state.extra.begins += 1;
+        (core.view.at, core.slot) = (at, Some(slot));
+        Ok(state.extra.begins % BEGINS_PER_ADVANCE == 0)
+    }
+
+    fn prepare(&self, core: &mut Core, advance: bool) -> Result<()> {
+        let at = core.view.at;
+        let bound = self.bound.get();
+        if at < bound {
+            // Drawn below what was collected already: the clock went back behind another site's back.
+            return Err(clock_fault(ClockFault::SteppedBack { before: bound.0, reading: at.0 }));
+        }
+        assert!(at.0 < TIMESTAMP_LIMIT, "M1: timestamps stay below 2^62");
+        self.raise_ceiling(at)?;
+        self.refresh_catalog(&mut core.work);
+        if advance {
+            self.advance_bound(&mut core.work.ready);
+        }
+        if core.mode == Mode::Snapshot {
+            self.wait_for_older_writers(&core.view)?;
+        }
+        Ok(())
+    }
+
+    /// Timestamps stay below a ceiling that is durable before any of them is used, so that a restart begins above all that
+    /// were (DESIGN 8.1).
+    fn raise_ceiling(&self, at: Timestamp) -> Result<()> {
+        if at.0 < self.ceiling.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let Some(log) = &self.log else { return Ok(()) };
+        let lease = self.time.clock().ticks_in(self.options.ceiling_lease);
+        let ceiling = at.0.saturating_add(lease.max(1));
+        log.raise_ceiling(ceiling).map_err(crate::engine::log_fault)?;
+        self.ceiling.fetch_max(ceiling, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn refresh_catalog(&self, work: &mut Workspace) {
+        // Acquire, partner of the Release in `publish`: whoever was told of a table finds it.
+        if self.catalog_version.load(Ordering::Acquire) != work.catalog.version {
+            work.catalog = self.catalog();
+        }
+    }
+
+    /// A snapshot begins when no older transaction can write any more; younger ones are no concern of it.
+    fn wait_for_older_writers(&self, view: &View) -> Result<()> {
+        let mut started = None;
+        let limit = view.wait_limit;
+        let remaining = || Some(limit.saturating_sub(started.get_or_insert_with(Instant::now).elapsed()));
+        self.sites
+            .wait_for_older_writers(view.at, remaining)
+            .map_err(|other| Reason::WaitLimit.abort(view.at, None, Some(other)).into())
+    }
+
+    pub(crate) fn check_age(&self, view: &View) -> Result<()> {
+        match self.age_limit_ticks {
+            Some(limit) if view.at.0.saturating_add(limit) < self.coarse_now.load(Ordering::Relaxed) => {
+                Err(Reason::Age.abort(view.at, None, None).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_transactions(&self) -> Result<()> {
+        let (open, _) = self.sites.active();
+        let limit = self.options.transactions;
+        if open < limit {
+            return Ok(());
+        }
+        Err(Limit { kind: LimitKind::Transactions, limit: limit as u64, actual: open as u64 + 1 }.into())
+    }
+
+    /// Ends the transaction: everything that it owns or pinned is given up, its place in the active set too.
+    pub(crate) fn end(&self, core: &mut Core, outcome: Outcome) {
+        let Some(slot) = core.slot.take() else { return };
+        let mut work = std::mem::take(&mut core.work);
+        self.release_writes(&mut work, core.view.at);
+        let collected = self.reclaim(&mut work);
+        work.writes.clear();
+        work.record.clear();
+        let mut spare = Some(work);
+        let mut state = self.sites.lock(slot.site);
+        state.extra.counters.count(outcome, collected);
+        let work = spare.as_mut().expect("just put there");
+        state.extra.garbage.extend(work.garbage.drain(..));
+        if work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
+            state.extra.spare.extend(spare.take());
+        }
+        self.sites.end(slot, &mut state);
+    }
+
+    /// Gives up what is still owned or pinned: all of it after an abort, nothing that was installed.
+    fn release_writes(&self, work: &mut Workspace, at: Timestamp) {
+        for write in work.writes.entries.drain(..) {
+            let Write { space, tuple, owned, .. } = write;
+            let Some(tuple) = tuple else { continue };
+            if owned {
+                self.release(&tuple);
+            }
+            if tuple.is_dead_below(Timestamp(u64::MAX)) {
+                work.garbage.push(Garbage { space, tuple, at });
+            } else {
+                tuple.unpin();
+            }
+        }
+    }
+
+    /// Poisons the transaction: nothing of it will happen, nobody waits for it any longer.
+    pub(crate) fn abort(&self, core: &mut Core, error: Error, reason: Option<Reason>) {
+        self.end(core, Outcome::Aborted(reason));
+        core.poison = Some(error);
+    }
+}
+
+/// The table of a transaction's catalog.
+///
+/// # Errors
+/// There is none: it does not exist, or it was created after the transaction began.
+pub(crate) fn table<'a, C>(engine: &Mvto<C>, view: &View, work: &'a Workspace, id: TableId) -> Result<&'a Table> {
+    if let Some(table) = work.catalog.get(id) {
+        return Ok(table);
+    }
+    let now: Arc<_> = engine.catalog();
+    match now.get(id) {
+        Some(table) => {
+            let place: Place<'_> = table.rows();
+            let mut abort = Reason::OlderThanSchema.abort(view.at, Some((&place, b"")), None);
+            abort.target = model::Target::None;
+            Err(abort.into())
+        }
+        None => Err(Invalid::UnknownTable { table: format!("number {}", id.0) }.into()),
+    }
+}
+
+pub(crate) fn clock_fault(fault: ClockFault) -> Error {
+    Fault::Clock { detail: fault.to_string() }.into()
+}
+
+/// Whether an entry of the write set will be installed.
+pub(crate) fn is_installed(write: &Write) -> bool {
+    write.buffered != Buffered::Unchanged
+}
+
+/// Workspaces kept by each site. More than one only where transactions of one site overlap.
+const SPARE_WORKSPACES: usize = 8;
+
+/// Threads are numbered in the order in which they first begin a transaction; a thread keeps its site.
+#[cfg(not(feature = "shuttle"))]
+fn thread_number() -> usize {
+    use parts::sync::atomic::AtomicUsize;
+    use std::cell::Cell;
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static NUMBER: Cell<usize> = Cell::new(NEXT.fetch_add(1, Ordering::Relaxed)));
+    NUMBER.with(Cell::get)
+}
+
+/// Under shuttle all threads are one thread of the operating system: each transaction takes the next site.
+#[cfg(feature = "shuttle")]
+fn thread_number() -> usize {
+    use parts::sync::atomic::AtomicUsize;
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,133 @@
+//! Committing, in named steps: own, log, install, release.
+
+use crate::begin::{Core, Outcome, is_installed};
+use crate::engine::{Mvto, log_fault};
+use crate::gc::Garbage;
+use crate::reason::Reason;
+use crate::recover::{encode_timestamp, encode_writes};
+use crate::write_set::{Workspace, Write};
+use env::Clock;
+use model::{
+    AbortClass, Committed, Durability, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp,
+};
+
+impl<C: Clock> Mvto<C> {
+    /// Commits: the transaction's place is its begin timestamp, drawn now if it has touched nothing.
+    pub(crate) fn commit(&self, core: &mut Core) -> Result<Committed> {
+        self.start(core)?;
+        if !core.work.writes.changes_anything() {
+            return self.commit_read_only(core);
+        }
+        let position = match self.own_all(core).and_then(|()| self.log(core)) {
+            Ok(position) => position,
+            Err(error) => {
+                self.fail(core, &error);
+                return Err(error);
+            }
+        };
+        self.install(&mut core.work, core.view.at, position);
+        self.end(core, Outcome::Committed { wrote: true });
+        // Whoever reads a version is logged after it (DESIGN 8.3), so the own record covers what was read.
+        Ok(committed(core, position))
+    }
+
+    /// Read-only transactions always commit. Source: vMVCC, section 2. On a failed log, what was read may never become
+    /// durable, and must not be acknowledged (DESIGN 8.4).
+    fn commit_read_only(&self, core: &mut Core) -> Result<Committed> {
+        let rests_on = core.view.rests_on;
+        if rests_on > self.durable() {
+            if let Err(Error::Fault(Fault::LogFailed { detail })) = self.check_log() {
+                let error = Error::Fault(Fault::OutcomeUnknown { detail });
+                self.fail(core, &error);
+                return Err(error);
+            }
+        }
+        self.end(core, Outcome::Committed { wrote: false });
+        Ok(committed(core, rests_on))
+    }
+
+    /// Owns every tuple that will change. Source: vMVCC, section 2 (`Commit` acquires the tuples).
+    fn own_all(&self, core: &mut Core) -> Result<()> {
+        let Core { view, work, .. } = core;
+        let Workspace { catalog, writes, .. } = &mut **work;
+        let mut retained = 0;
+        for write in writes.entries.iter_mut().filter(|write| is_installed(write)) {
+            let place = catalog.place(write.space).expect("the write found its table in this catalog");
+            self.own(view, place, write)?;
+            retained = retained.max(write.tuple.as_ref().map_or(0, |tuple| tuple.version_count()));
+        }
+        if retained >= self.options.versions { self.check_versions(core) } else { Ok(()) }
+    }
+
+    /// The limit on versions, after an attempt to collect some.
+    fn check_versions(&self, core: &mut Core) -> Result<()> {
+        let Workspace { writes, pool, ready, .. } = &mut *core.work;
+        let bound = self.advance_bound(ready);
+        for tuple in writes.entries.iter().filter_map(|write| write.tuple.as_ref()) {
+            tuple.trim(bound, pool);
+            let (limit, actual) = (self.options.versions, tuple.version_count());
+            if actual >= limit {
+                let (limit, actual) = (limit as u64, actual as u64 + 1);
+                return Err(Limit { kind: LimitKind::Versions, limit, actual }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the redo record to the log while every changed tuple is owned, so that the order of the log is an order of the
+    /// versions (DESIGN 8.3). Its space on disk is reserved when this returns: a full disk is a clean abort (8.4).
+    fn log(&self, core: &mut Core) -> Result<LogPosition> {
+        let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
+        let Workspace { writes, record, .. } = &mut *core.work;
+        encode_timestamp(record, core.view.at);
+        encode_writes(record, writes);
+        log.append(core.view.at.0, record, core.durability).map_err(|error| match error {
+            wal::LogError::Stopped(_) => Fault::LogFailed { detail: error.to_string() }.into(),
+            error => log_fault(error),
+        })
+    }
+
+    /// Links the new versions and gives each tuple up. A reader that finds one tuple released and another owned waits for the
+    /// latter, so it sees all or nothing.
+    fn install(&self, work: &mut Workspace, at: Timestamp, position: LogPosition) {
+        let Workspace { writes, pool, garbage, .. } = work;
+        let bound = self.bound.get();
+        let mut entries = std::mem::take(&mut writes.entries);
+        entries.retain_mut(|write| {
+            if !is_installed(write) {
+                return true; // Owned perhaps, for a write that was rolled back: given up at the end.
+            }
+            let Write { space, tuple, buffered, .. } = write;
+            let tuple = tuple.take().expect("owned");
+            let row = writes.value(*buffered).expect("installed");
+            assert!(tuple.newest().is_none_or(|newest| newest.begin() < at), "M4: versions are installed in order");
+            tuple.trim(bound, pool);
+            tuple.install(pool.allocate(at, position, row));
+            self.release(&tuple);
+            if row.is_none() || tuple.version_count() > 1 {
+                garbage.push(Garbage { space: *space, tuple, at });
+            } else {
+                tuple.unpin();
+            }
+            false
+        });
+        writes.entries = entries;
+    }
+
+    /// Ends a transaction that may not or could not commit.
+    pub(crate) fn fail(&self, core: &mut Core, error: &Error) {
+        self.abort(core, error.clone(), reason_of(error));
+    }
+}
+
+fn committed(core: &Core, rests_on: LogPosition) -> Committed {
+    let log_position = if core.durability == Durability::Fsync { rests_on } else { LogPosition::ZERO };
+    Committed { serial_point: SerialPoint(core.view.at.0), log_position }
+}
+
+/// The rule behind an abort, for counting.
+pub(crate) fn reason_of(error: &Error) -> Option<Reason> {
+    let abort = error.abort()?;
+    debug_assert!(abort.class != AbortClass::Priority, "no rule of this protocol has it");
+    Reason::ALL.into_iter().find(|reason| reason.rule() == abort.rule)
+}

@@ -1,0 +1,235 @@
+//! The door into this engine: transactions, borrowed or owned, from one implementation generic over the handle.
+
+use crate::begin::{Core, Outcome};
+use crate::engine::{Mvto, log_fault};
+use crate::reason::Reason;
+use crate::write_set::Savepoint;
+use env::time::Duration;
+use env::{Backoff, Clock, Randomness};
+use model::{
+    Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, Limit, LimitKind, LogPosition,
+    Mode, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, Timestamp,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A way to hold an engine.
+pub trait Handle: Send {
+    /// The engine's clock.
+    type Clock: Clock;
+
+    /// The engine.
+    fn engine(&self) -> &Mvto<Self::Clock>;
+}
+
+impl<C: Clock> Handle for &Mvto<C> {
+    type Clock = C;
+    fn engine(&self) -> &Mvto<C> {
+        self
+    }
+}
+
+impl<C: Clock> Handle for Arc<Mvto<C>> {
+    type Clock = C;
+    fn engine(&self) -> &Mvto<C> {
+        self
+    }
+}
+
+/// An open transaction. Dropping it aborts.
+#[derive(Debug)]
+pub struct Transaction<H: Handle> {
+    core: Core,
+    engine: H,
+}
+
+impl<H: Handle> Transaction<H> {
+    fn new(engine: H, how: Begin) -> Transaction<H> {
+        let options = engine.engine().options();
+        let core = Core::new(how, options.durability, options.wait_limit);
+        Transaction { core, engine }
+    }
+
+    /// Runs a statement. One that aborts the transaction poisons it, and gives up at once what it holds.
+    fn statement<T>(&mut self, run: impl FnOnce(&Mvto<H::Clock>, &mut Core) -> Result<T>) -> Result<T> {
+        let engine = self.engine.engine();
+        let result = run(engine, &mut self.core);
+        if let Err(error @ Error::Aborted(_)) = &result
+            && self.core.poison.is_none()
+        {
+            engine.fail(&mut self.core, error);
+        }
+        result
+    }
+
+    /// The begin timestamp: the transaction's place in the serial order and its name in others' aborts. `None` before its
+    /// first statement.
+    pub fn timestamp(&self) -> Option<Timestamp> {
+        Some(self.core.view.at).filter(|&at| at > Timestamp::ZERO)
+    }
+
+    /// Opens a savepoint.
+    ///
+    /// # Errors
+    /// As a statement's.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        self.statement(|engine, core| {
+            engine.start(core)?;
+            Ok(core.work.writes.savepoint(core.view.at.0))
+        })
+    }
+
+    /// Takes back what was written since a savepoint, which stays open. What was read since stays read.
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownSavepoint`] if it belongs to another transaction, or one before it was rolled back to.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        self.statement(|engine, core| {
+            engine.start(core)?;
+            let known = savepoint.transaction == core.view.at.0 && core.work.writes.rollback_to(savepoint);
+            if known { Ok(()) } else { Err(Invalid::UnknownSavepoint.into()) }
+        })
+    }
+
+    /// What the acknowledgement will wait for.
+    pub fn set_durability(&mut self, durability: model::Durability) {
+        self.core.durability = durability;
+    }
+}
+
+impl<H: Handle> Access for Transaction<H> {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.statement(|engine, core| engine.read(core, table, key, columns, row))
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        self.statement(|engine, core| engine.read_for_update(core, table, key, row))
+    }
+
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.statement(|engine, core| engine.put(core, table, key, row))
+    }
+
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.statement(|engine, core| engine.insert(core, table, key, row))
+    }
+
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        self.statement(|engine, core| engine.update(core, table, key, delta))
+    }
+
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        self.statement(|engine, core| engine.delete(core, table, key))
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        self.statement(|engine, core| engine.scan(core, scan, visit))
+    }
+}
+
+impl<H: Handle> Finish for Transaction<H> {
+    fn poison(&self) -> Option<&Error> {
+        self.core.poison.as_ref()
+    }
+
+    fn commit(mut self) -> Result<Committed> {
+        self.statement(|engine, core| engine.commit(core))
+    }
+
+    fn abort(self) {}
+}
+
+impl<H: Handle> Drop for Transaction<H> {
+    fn drop(&mut self) {
+        self.engine.engine().end(&mut self.core, Outcome::Aborted(Some(Reason::Requested)));
+    }
+}
+
+impl<C: Clock> Interactive for Mvto<C> {
+    type Transaction<'engine> = Transaction<&'engine Mvto<C>>;
+    type Owned = Transaction<Arc<Mvto<C>>>;
+
+    fn begin(&self, how: Begin) -> Result<Transaction<&Mvto<C>>> {
+        self.check_log()?;
+        Ok(Transaction::new(self, how))
+    }
+
+    fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Transaction<Arc<Mvto<C>>>> {
+        self.check_log()?;
+        Ok(Transaction::new(self.clone(), how))
+    }
+
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(()) };
+        log.wait_durable(position).map_err(|error| match error {
+            wal::LogError::Stopped(_) => model::Fault::OutcomeUnknown { detail: error.to_string() }.into(),
+            error => log_fault(error),
+        })
+    }
+}
+
+/// How often [`Mvto::run`] tries, and how long it stands back in between.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryPolicy {
+    /// Attempts in all. Default 100.
+    pub attempts: u32,
+    /// The first attempts after which the transaction owns at the statement, so that on a hot row it queues instead of
+    /// losing again. Default 3.
+    pub optimistic_attempts: u32,
+    /// Upper limit of the first delay; it doubles with each attempt. Default 2 us.
+    pub base_delay: Duration,
+    /// Upper limit of every delay. Default 2 ms.
+    pub longest_delay: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> RetryPolicy {
+        RetryPolicy {
+            attempts: 100,
+            optimistic_attempts: 3,
+            base_delay: Duration::from_micros(2),
+            longest_delay: Duration::from_millis(2),
+        }
+    }
+}
+
+impl<C: Clock> Mvto<C> {
+    /// Runs a body until it commits, with jittered back-off after conflicts, and waits until it is as durable as asked.
+    /// Source: vMVCC, section 2 (`db.Run`); the retry is ours.
+    ///
+    /// # Errors
+    /// The body's own; [`LimitKind::Attempts`] if it never won.
+    pub fn run<T, E: From<Error>>(
+        &self,
+        how: Begin,
+        policy: RetryPolicy,
+        mut body: impl FnMut(&mut Transaction<&Mvto<C>>) -> std::result::Result<T, E>,
+    ) -> std::result::Result<(T, Committed), E> {
+        let mut backoff = Backoff::new(policy.base_delay, policy.longest_delay);
+        let mut randomness: Option<Randomness> = None;
+        for attempt in 1..=policy.attempts {
+            let patient = attempt > policy.optimistic_attempts && how.mode == Mode::ReadWrite;
+            let mode = if patient { Mode::OwnAtStatement } else { how.mode };
+            let mut transaction = self.begin(Begin { mode, ..how })?;
+            let result = body(&mut transaction);
+            let error = match (result, transaction.poison().cloned()) {
+                (_, Some(error)) => error,
+                (Err(error), None) => return Err(error),
+                (Ok(output), None) => match transaction.commit() {
+                    Ok(committed) => {
+                        self.wait_durable(committed.log_position)?;
+                        return Ok((output, committed));
+                    }
+                    Err(error) => error,
+                },
+            };
+            if !error.is_retryable() {
+                return Err(error.into());
+            }
+            let randomness = randomness.get_or_insert_with(Randomness::from_entropy);
+            env::thread::sleep(backoff.next_delay(randomness));
+        }
+        let attempts = u64::from(policy.attempts);
+        Err(Error::from(Limit { kind: LimitKind::Attempts, limit: attempts, actual: attempts + 1 }).into())
+    }
+}

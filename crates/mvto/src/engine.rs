@@ -1,0 +1,312 @@
+//! The engine: what all its transactions share, and how its tables come and go.
+
+use crate::begin::{Core, Outcome};
+use crate::catalog::{Catalog, Table};
+use crate::gc::{Bound, Garbage};
+use crate::options::Options;
+use crate::reason::Reason;
+use crate::recover::RecoveryReport;
+use crate::sites::{Sites, Time};
+use crate::store::Pinned;
+use crate::write_set::Workspace;
+use env::{Clock, SystemClock};
+use model::{
+    Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId, Timestamp,
+};
+use parts::sync::atomic::{AtomicU64, Ordering};
+use parts::sync::{Mutex, RwLock};
+use parts::wait::WaitTable;
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+use wal::Log;
+
+/// The multi-version timestamp-ordering engine. Share it in an [`Arc`].
+#[derive(Debug)]
+pub struct Mvto<C = SystemClock> {
+    pub(crate) options: Options,
+    pub(crate) time: Time<C>,
+    pub(crate) sites: Sites<SiteExtra>,
+    pub(crate) bound: Bound,
+    /// The clock's reading when the bound was last advanced: coarse, and free to read.
+    pub(crate) coarse_now: AtomicU64,
+    pub(crate) age_limit_ticks: Option<u64>,
+    pub(crate) transactions_per_site: usize,
+    /// No timestamp at or above it may be used before it is raised.
+    pub(crate) ceiling: AtomicU64,
+    pub(crate) catalog: RwLock<Arc<Catalog>>,
+    /// The present catalog's version, so that a transaction notices a new one without sharing memory with others.
+    pub(crate) catalog_version: AtomicU64,
+    /// One change of the catalog at a time, and none while a checkpoint notes it.
+    pub(crate) changing_catalog: Mutex<()>,
+    pub(crate) waits: WaitTable,
+    pub(crate) log: Option<Log>,
+    pub(crate) recovery: Option<RecoveryReport>,
+    /// One checkpoint at a time.
+    pub(crate) checkpointing: Mutex<()>,
+}
+
+/// What the engine keeps at each site.
+#[derive(Debug, Default)]
+pub(crate) struct SiteExtra {
+    /// Workspaces to lend. Boxed: they move between sites and transactions.
+    #[expect(clippy::vec_box)]
+    pub spare: Vec<Box<Workspace>>,
+    /// What this site's writers have replaced, in about the order of its timestamps.
+    pub garbage: VecDeque<Garbage>,
+    pub begins: u64,
+    pub counters: Counters,
+}
+
+/// Counts of one site, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub commits: u64,
+    pub read_only_commits: u64,
+    pub aborts: [u64; Reason::ALL.len()],
+    pub other_aborts: u64,
+    pub collected: u64,
+}
+
+impl Counters {
+    pub fn count(&mut self, outcome: Outcome, collected: usize) {
+        self.collected += collected as u64;
+        match outcome {
+            Outcome::Committed { wrote: true } => self.commits += 1,
+            Outcome::Committed { wrote: false } => self.read_only_commits += 1,
+            Outcome::Aborted(None) => self.other_aborts += 1,
+            Outcome::Aborted(Some(reason)) => self.aborts[reason as usize] += 1,
+        }
+    }
+
+    fn add(&mut self, other: &Counters) {
+        self.commits += other.commits;
+        self.read_only_commits += other.read_only_commits;
+        self.other_aborts += other.other_aborts;
+        self.collected += other.collected;
+        self.aborts.iter_mut().zip(other.aborts).for_each(|(sum, count)| *sum += count);
+    }
+}
+
+/// What the engine has done since it was opened, and what it holds now.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Transactions that committed and wrote something.
+    pub commits: u64,
+    /// Transactions that committed and wrote nothing.
+    pub read_only_commits: u64,
+    /// Aborts by rule; rules that never struck are left out.
+    pub aborts: Vec<(&'static str, u64)>,
+    /// Transactions that ended on a fault or a limit.
+    pub faults: u64,
+    /// Transactions open now that have touched data.
+    pub active: usize,
+    /// The oldest of them, and how long ago it began.
+    pub oldest: Option<(Timestamp, std::time::Duration)>,
+    /// Below this, nothing is read any more.
+    pub bound: Timestamp,
+    /// Replaced versions that were given back.
+    pub collected_versions: u64,
+    /// Replaced versions, about, that wait to be given back.
+    pub waiting_versions: usize,
+    /// Tables.
+    pub tables: usize,
+    /// The log's own figures; `None` in memory.
+    pub log: Option<wal::LogStats>,
+}
+
+impl Mvto<SystemClock> {
+    /// An empty engine without a log.
+    ///
+    /// # Errors
+    /// None today; in the signature because opening can fail.
+    pub fn in_memory(options: Options) -> Result<Mvto> {
+        Mvto::in_memory_with(options, SystemClock::best())
+    }
+}
+
+impl<C: Clock> Mvto<C> {
+    /// An empty engine without a log, on this clock.
+    ///
+    /// # Errors
+    /// None today; in the signature because opening can fail.
+    pub fn in_memory_with(options: Options, clock: C) -> Result<Mvto<C>> {
+        Ok(Mvto::assemble(options, clock, 1, Catalog::default(), None, None))
+    }
+
+    pub(crate) fn assemble(
+        options: Options,
+        clock: C,
+        start: u64,
+        catalog: Catalog,
+        log: Option<Log>,
+        recovery: Option<RecoveryReport>,
+    ) -> Mvto<C> {
+        let options = options.clamped();
+        let time = Time::starting_at(start, clock, options.sites as u64);
+        let ceiling = if log.is_some() { 0 } else { u64::MAX };
+        Mvto {
+            sites: Sites::new(options.sites),
+            bound: Bound::default(),
+            coarse_now: AtomicU64::new(start),
+            age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
+            transactions_per_site: options.transactions.div_ceil(options.sites),
+            ceiling: AtomicU64::new(ceiling),
+            catalog_version: AtomicU64::new(catalog.version),
+            catalog: RwLock::new(Arc::new(catalog)),
+            changing_catalog: Mutex::new(()),
+            waits: WaitTable::new(64),
+            log,
+            recovery,
+            checkpointing: Mutex::new(()),
+            time,
+            options,
+        }
+    }
+
+    /// Creates a table. Durable when it returns.
+    ///
+    /// # Errors
+    /// The name is taken, the limit on tables is reached, the log could not take it.
+    pub fn create_table(&self, schema: Schema) -> Result<TableId> {
+        let _changing = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalog = self.catalog();
+        let open = catalog.tables().count();
+        if open >= self.options.tables {
+            let (limit, actual) = (self.options.tables as u64, open as u64 + 1);
+            return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
+        }
+        let id = catalog.next_id();
+        let next = catalog.with(Table::new(id, schema))?;
+        let schema = next.get(id).expect("just added").schema.clone();
+        self.change_catalog(next, |record| crate::recover::encode_create(record, id, &schema))?;
+        Ok(id)
+    }
+
+    /// Drops a table and all its rows. Transactions that already use it go on seeing it until they end. Durable when it
+    /// returns.
+    ///
+    /// # Errors
+    /// There is no such table, or the log could not take it.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let _changing = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        let catalog = self.catalog();
+        let unknown = || Invalid::UnknownTable { table: name.to_owned() };
+        let id = catalog.by_name(name).ok_or_else(unknown)?.id;
+        self.change_catalog(catalog.without(id), |record| crate::recover::encode_drop(record, id))?;
+        // Spare workspaces would keep the dropped table's memory.
+        let mut spare = Vec::new();
+        self.sites.for_each(|state| spare.append(&mut state.extra.spare));
+        Ok(())
+    }
+
+    /// Logs and publishes a change of the catalog. It takes a timestamp like a transaction, so that checkpoints and replay
+    /// know on which side of a bound it lies.
+    fn change_catalog(&self, next: Catalog, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let mut core = Core::new(Begin::default(), Durability::Fsync, self.options.wait_limit);
+        self.start(&mut core)?;
+        let mut logged = Ok(());
+        if let Some(log) = &self.log {
+            let mut record = Vec::new();
+            crate::recover::encode_timestamp(&mut record, core.view.at);
+            encode(&mut record);
+            logged = log
+                .append(core.view.at.0, &record, Durability::Fsync)
+                .and_then(|position| log.wait_durable(position))
+                .map_err(log_fault);
+        }
+        if logged.is_ok() {
+            self.publish(next);
+        }
+        self.end(&mut core, Outcome::Committed { wrote: true });
+        logged
+    }
+
+    fn publish(&self, next: Catalog) {
+        let version = next.version;
+        let before = {
+            let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *catalog, Arc::new(next))
+        };
+        self.catalog_version.store(version, Ordering::Release);
+        drop(before); // Outside the lock: it may free a table.
+    }
+
+    /// The number and schema of a table.
+    pub fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
+        self.catalog().by_name(name).map(|table| (table.id, table.schema.clone()))
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        self.catalog().tables().map(|table| (table.id, table.schema.clone())).collect()
+    }
+
+    /// What the engine has done and holds. Locks each site for a moment.
+    pub fn stats(&self) -> Stats {
+        let (mut sum, mut waiting) = (Counters::default(), 0);
+        self.sites.for_each(|state| {
+            sum.add(&state.extra.counters);
+            waiting += state.extra.garbage.len();
+        });
+        let (active, oldest) = self.sites.active();
+        let now = self.time.now();
+        let age = |at: Timestamp| (at, self.time.clock().duration_of(now.saturating_sub(at.0)));
+        Stats {
+            commits: sum.commits,
+            read_only_commits: sum.read_only_commits,
+            aborts: Reason::ALL.iter().zip(sum.aborts).filter(|(_, n)| *n > 0).map(|(r, n)| (r.rule(), n)).collect(),
+            faults: sum.other_aborts,
+            active,
+            oldest: oldest.map(age),
+            bound: self.bound.get(),
+            collected_versions: sum.collected,
+            waiting_versions: waiting,
+            tables: self.catalog().tables().count(),
+            log: self.log.as_ref().map(Log::stats),
+        }
+    }
+
+    /// Gives a tuple up and wakes whoever waits for it.
+    pub(crate) fn release(&self, tuple: &Pinned) {
+        if tuple.ownership.release() {
+            self.waits.wake(tuple.address().as_ptr().addr());
+        }
+    }
+}
+
+impl<C> Mvto<C> {
+    /// How far the log is durable. In memory: everything is as durable as it gets.
+    pub(crate) fn durable(&self) -> LogPosition {
+        self.log.as_ref().map_or(LogPosition(u64::MAX), Log::durable)
+    }
+
+    /// Refuses work on a failed log (DESIGN 8.4).
+    pub(crate) fn check_log(&self) -> Result<()> {
+        match self.log.as_ref().and_then(Log::failed) {
+            None => Ok(()),
+            Some(failure) => Err(Fault::LogFailed { detail: failure.to_string() }.into()),
+        }
+    }
+
+    /// What recovery found when the engine was opened; `None` in memory.
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.recovery.as_ref()
+    }
+
+    /// The knobs in force.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
+/// The log's error as a transaction's user meets it.
+pub(crate) fn log_fault(error: wal::LogError) -> Error {
+    let detail = error.to_string();
+    match error {
+        wal::LogError::Full { .. } => Fault::DiskFull { detail }.into(),
+        wal::LogError::Locked { .. } => Fault::Locked { detail }.into(),
+        wal::LogError::Corrupt { .. } => Fault::Corruption { detail }.into(),
+        _ => Fault::Disk { detail }.into(),
+    }
+}

@@ -1,0 +1,76 @@
+//! Knobs and limits.
+
+use model::Durability;
+use std::time::Duration;
+
+/// The engine's knobs: meaning, unit, default, limit.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What an acknowledgement waits for, unless its transaction says otherwise. Default: [`Durability::Fsync`].
+    pub durability: Durability,
+    /// Sites, a power of two from 1 to 1,024. Default 64. More sites let more threads begin at once without sharing a
+    /// mutex; each timestamp is up to this many ticks of the clock away, which begin waits out.
+    pub sites: usize,
+    /// The longest wait for one other transaction. Default 10 s. Zero: never wait.
+    pub wait_limit: Duration,
+    /// Bytes of a key. Default 2,048, at most 65,535.
+    pub key_bytes: usize,
+    /// Bytes of a row. Default 1 MiB, at most 4,000,000.
+    pub row_bytes: usize,
+    /// Rows and index entries written by one transaction. Default 1,000,000.
+    pub write_set_rows: usize,
+    /// Bytes of keys and rows written by one transaction. Default and limit 64 MiB.
+    pub write_set_bytes: usize,
+    /// Versions of one row kept for older readers. Default 10,000, at most 65,000. A writer that would exceed it gets a
+    /// named error.
+    pub versions: usize,
+    /// Versions of all rows together waiting to be collected. Default 10 million.
+    pub retained_versions: usize,
+    /// Age at which a transaction is aborted, so that an abandoned one does not keep versions for ever. Default: none.
+    pub transaction_age: Option<Duration>,
+    /// Transactions open at once. Default 100,000.
+    pub transactions: usize,
+    /// Tables. Default 10,000.
+    pub tables: usize,
+    /// How far ahead the durable ceiling of timestamps is written. Default 60 s: one small write a minute, and a restart
+    /// skips at most that much.
+    pub ceiling_lease: Duration,
+    /// The log's own knobs.
+    pub log: wal::LogOptions,
+}
+
+/// Block sizes of versions are counted in 16 bits.
+const ROW_BYTES_LIMIT: usize = 4_000_000;
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            durability: Durability::Fsync,
+            sites: 64,
+            wait_limit: Duration::from_secs(10),
+            key_bytes: 2048,
+            row_bytes: 1 << 20,
+            write_set_rows: 1_000_000,
+            write_set_bytes: 64 << 20,
+            versions: 10_000,
+            retained_versions: 10_000_000,
+            transaction_age: None,
+            transactions: 100_000,
+            tables: 10_000,
+            ceiling_lease: Duration::from_secs(60),
+            log: wal::LogOptions::default(),
+        }
+    }
+}
+
+impl Options {
+    /// The same with every knob within its limit.
+    pub(crate) fn clamped(mut self) -> Options {
+        self.sites = self.sites.clamp(1, 1024).next_power_of_two();
+        self.key_bytes = self.key_bytes.min(usize::from(u16::MAX));
+        self.row_bytes = self.row_bytes.min(ROW_BYTES_LIMIT);
+        self.write_set_bytes = self.write_set_bytes.min(64 << 20);
+        self.versions = self.versions.clamp(2, 65_000);
+        self
+    }
+}

@@ -1,0 +1,306 @@
+//! Reading: the newest version below the begin timestamp, and nobody older may change that any more.
+//!
+//! Source: vMVCC, section 2. The order of steps on a tuple is `ownership.rs`'s; on a gap, `parts::index`'s.
+
+use crate::begin::{Core, View, table};
+use crate::catalog::Place;
+use crate::engine::Mvto;
+use crate::ownership::Holder;
+use crate::reason::Reason;
+use crate::store::{Tuple, VersionRef};
+use crate::write_set::{Buffered, WriteSet};
+use env::Clock;
+use env::time::{Duration, Instant};
+use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, Timestamp};
+use parts::epoch::{self, Guard};
+use parts::index::Entry;
+use parts::index::ordered::Cursor;
+use parts::sync::spin_loop;
+use parts::wait::Waited;
+use std::ops::{Bound, ControlFlow, RangeBounds};
+
+/// How often a waiter looks at the owner before it sleeps: commits are short.
+#[cfg(not(feature = "shuttle"))]
+const LOOKS_BEFORE_SLEEP: u32 = 200;
+#[cfg(feature = "shuttle")]
+const LOOKS_BEFORE_SLEEP: u32 = 2;
+
+/// What a look at a tuple finds.
+enum Seen<'g> {
+    /// The newest version below the reader, if any.
+    Version(Option<VersionRef<'g>>),
+    /// The tuple has left its index: look the key up again.
+    Gone,
+}
+
+impl<C: Clock> Mvto<C> {
+    /// Reads one row, own writes first.
+    pub(crate) fn read(
+        &self,
+        core: &mut Core,
+        id: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool> {
+        row.clear();
+        self.start(core)?;
+        let place = table(self, &core.view, &core.work, id)?.rows();
+        place.table.schema.check_key(key)?;
+        if let Some(own) = core.work.writes.own_value(place.id(), key) {
+            own.into_iter().for_each(|own| row.project(RowRef::new(own), columns));
+            return Ok(own.is_some());
+        }
+        let guard = epoch::pin();
+        let found = self.visible(&mut core.view, place, key, &guard)?;
+        found.into_iter().for_each(|found| row.project(found, columns));
+        Ok(found.is_some())
+    }
+
+    /// The row of a key as of the begin timestamp; own writes are the caller's business.
+    pub(crate) fn visible<'g>(
+        &self,
+        view: &mut View,
+        place: Place<'_>,
+        key: &[u8],
+        guard: &'g Guard,
+    ) -> Result<Option<RowRef<'g>>> {
+        loop {
+            let found = if view.stamps {
+                place.space().get_or_stamp(key, view.at.0, guard)
+            } else {
+                place.space().get(key, guard)
+            };
+            let Some(tuple) = found else { return Ok(None) };
+            match self.look(view, place, tuple)? {
+                Seen::Version(version) => return Ok(note(view, version)),
+                Seen::Gone => spin_loop(),
+            }
+        }
+    }
+
+    /// Waits for an older owner, forbids older writes, and takes the newest version below the reader (M3).
+    fn look<'g>(&self, view: &View, place: Place<'_>, tuple: &'g Tuple) -> Result<Seen<'g>> {
+        if !view.stamps {
+            // No older transaction can write any more, so nothing below the reader changes, not even by a kill.
+            return Ok(Seen::Version(tuple.version_below(view.at)));
+        }
+        loop {
+            // Wait first: a stamp raised before the wait would abort the older writers that queue here.
+            self.wait_for_older(view, place, tuple)?;
+            tuple.ownership.raise_last_read(view.at);
+            match tuple.ownership.holder() {
+                Holder::Dead => return Ok(Seen::Gone),
+                Holder::Owner(owner) if owner < view.at => {}
+                Holder::Free | Holder::Owner(_) => return Ok(Seen::Version(tuple.version_below(view.at))),
+            }
+        }
+    }
+
+    /// Waits while an older transaction owns the tuple. Only ever younger for older, so nobody waits in a circle (M7).
+    pub(crate) fn wait_for_older(&self, view: &View, place: Place<'_>, tuple: &Tuple) -> Result<()> {
+        let mut looks = 0;
+        let mut started: Option<Instant> = None;
+        while let Holder::Owner(owner) = tuple.ownership.holder() {
+            assert!(owner != view.at, "M2: timestamps are unique");
+            if owner > view.at {
+                return Ok(());
+            }
+            looks += 1;
+            if looks < LOOKS_BEFORE_SLEEP && view.wait_limit > Duration::ZERO {
+                spin_loop();
+                continue;
+            }
+            if !tuple.ownership.announce_waiter(owner) {
+                continue;
+            }
+            let started = *started.get_or_insert_with(Instant::now);
+            let remaining = || Some(view.wait_limit.saturating_sub(started.elapsed()));
+            let address = std::ptr::from_ref(tuple).addr();
+            if self.waits.wait(address, remaining, || tuple.ownership.is_awaited(owner)) == Waited::TimedOut {
+                return Err(Reason::WaitLimit.abort(view.at, Some((&place, tuple.key())), Some(owner)).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Visits a range in order, own writes merged in.
+    pub(crate) fn scan(
+        &self,
+        core: &mut Core,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ScanEnd> {
+        self.start(core)?;
+        let Core { view, work, .. } = core;
+        let table = table(self, view, work, scan.table)?;
+        let place = match scan.index {
+            None => table.rows(),
+            Some(index) => table.entries(index)?,
+        };
+        let mut walk = Walk { engine: self, scan, place, own: own_in_range(&work.writes, place, scan), next_own: 0 };
+        let mut shown = RowBuf::new();
+        let mut show = |view: &mut View, position: &[u8], stored: RowRef<'_>, guard: &Guard| {
+            walk_item(self, view, &work.writes, scan, place, position, stored, guard, &mut shown, visit)
+        };
+        walk.run(view, &work.writes, &mut show)
+    }
+}
+
+/// Remembers what the acknowledgement must wait for, and unwraps the row (DESIGN 8.3).
+fn note<'g>(view: &mut View, version: Option<VersionRef<'g>>) -> Option<RowRef<'g>> {
+    let version = version?;
+    assert!(version.begin() < view.at, "M4: a reader sees only older versions");
+    view.rests_on = view.rests_on.max(version.log_position());
+    version.row()
+}
+
+/// The write-set entries inside the scanned range, in its direction.
+fn own_in_range(writes: &WriteSet, place: Place<'_>, scan: &Scan<'_>) -> Vec<usize> {
+    let id = place.id();
+    let within = |key: &Key| (scan.lower.as_ref(), scan.upper.as_ref()).contains(key);
+    let entries = writes.entries.iter().enumerate();
+    let mut own: Vec<usize> = entries
+        .filter(|(_, write)| write.space == id && write.buffered != Buffered::Unchanged && within(&write.key))
+        .map(|(at, _)| at)
+        .collect();
+    own.sort_unstable_by(|&a, &b| writes.entries[a].key.cmp(&writes.entries[b].key));
+    if scan.direction == Direction::Backward {
+        own.reverse();
+    }
+    own
+}
+
+/// A scan under way: the index's entries and the transaction's own, merged.
+struct Walk<'a, C> {
+    engine: &'a Mvto<C>,
+    scan: &'a Scan<'a>,
+    place: Place<'a>,
+    own: Vec<usize>,
+    next_own: usize,
+}
+
+/// Shows one visible row or entry; breaks when the visitor does.
+type Show<'s> = dyn FnMut(&mut View, &[u8], RowRef<'_>, &Guard) -> Result<ControlFlow<()>> + 's;
+
+impl<C: Clock> Walk<'_, C> {
+    fn run(&mut self, view: &mut View, writes: &WriteSet, show: &mut Show<'_>) -> Result<ScanEnd> {
+        let index = self.place.ordered()?;
+        let mut cursor = Cursor::new(bytes(&self.scan.lower), bytes(&self.scan.upper), self.scan.direction);
+        let stamp = view.stamps.then_some(view.at.0);
+        let mut more = true;
+        while more {
+            self.engine.check_age(view)?;
+            let guard = epoch::pin();
+            let mut batch = Vec::new();
+            more = index.scan_leaf(&mut cursor, stamp, &guard, &mut batch);
+            for tuple in batch {
+                if let Some(position) = self.show_own_before(view, writes, Some(tuple.key()), &guard, show)? {
+                    return Ok(ScanEnd::Stopped(position));
+                }
+                if self.is_own(writes, tuple.key()) {
+                    continue; // Shown, or deleted, by the transaction itself.
+                }
+                let Some(row) = self.visible(view, tuple, &guard)? else { continue };
+                if show(view, tuple.key(), row, &guard)?.is_break() {
+                    return Ok(ScanEnd::Stopped(tuple.key().into()));
+                }
+            }
+        }
+        let guard = epoch::pin();
+        let stopped = self.show_own_before(view, writes, None, &guard, show)?;
+        Ok(stopped.map_or(ScanEnd::Finished, ScanEnd::Stopped))
+    }
+
+    /// What a scanned tuple shows. One that died since its leaf was stamped shows nothing, and the stamp covers it.
+    fn visible<'g>(&self, view: &mut View, tuple: &'g Tuple, _: &'g Guard) -> Result<Option<RowRef<'g>>> {
+        match self.engine.look(view, self.place, tuple)? {
+            Seen::Version(version) => Ok(note(view, version)),
+            Seen::Gone => Ok(None),
+        }
+    }
+
+    /// Shows own writes that come before `key`, and the one at `key` itself. Returns where the visitor stopped.
+    fn show_own_before(
+        &mut self,
+        view: &mut View,
+        writes: &WriteSet,
+        key: Option<&[u8]>,
+        guard: &Guard,
+        show: &mut Show<'_>,
+    ) -> Result<Option<Key>> {
+        while let Some(&at) = self.own.get(self.next_own) {
+            let write = &writes.entries[at];
+            let is_due = key.is_none_or(|key| match self.scan.direction {
+                Direction::Forward => write.key[..] <= *key,
+                Direction::Backward => write.key[..] >= *key,
+            });
+            if !is_due {
+                break;
+            }
+            self.next_own += 1;
+            let Some(Some(row)) = writes.value(write.buffered) else { continue };
+            if show(view, &write.key, RowRef::new(row), guard)?.is_break() {
+                return Ok(Some(write.key.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the own write at `key` has just been shown (or hidden).
+    fn is_own(&self, writes: &WriteSet, key: &[u8]) -> bool {
+        self.next_own > 0 && writes.entries[self.own[self.next_own - 1]].key[..] == *key
+    }
+}
+
+/// Filters, projects and visits one position of a scan. In an index, `stored` is the primary key, and the row is read too.
+#[expect(clippy::too_many_arguments, reason = "the pieces of one borrowed transaction")]
+fn walk_item<C: Clock>(
+    engine: &Mvto<C>,
+    view: &mut View,
+    writes: &WriteSet,
+    scan: &Scan<'_>,
+    place: Place<'_>,
+    position: &[u8],
+    stored: RowRef<'_>,
+    guard: &Guard,
+    shown: &mut RowBuf,
+    visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>> {
+    let (key, row) = match place.index() {
+        None => (position, stored),
+        Some(_) => {
+            let (rows, key) = (place.table.rows(), stored.bytes());
+            let row = match writes.own_value(rows.id(), key) {
+                Some(own) => own.map(RowRef::new),
+                None => engine.visible(view, rows, key, guard)?,
+            };
+            (key, row.expect("M8: an index entry is visible only together with its row"))
+        }
+    };
+    if scan.filter.is_some_and(|filter| !filter.matches(row)) {
+        return Ok(ControlFlow::Continue(()));
+    }
+    let row = match scan.columns {
+        Columns::All => row,
+        columns => {
+            shown.project(row, columns);
+            shown.row()
+        }
+    };
+    Ok(visit(Item { position, key, row }))
+}
+
+fn bytes(bound: &Bound<Key>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+    }
+}
+
+/// Whether the own timestamp of a registered snapshot sees a tuple's row; stamps nothing.
+pub(crate) fn row_below<'g>(tuple: &'g Tuple, at: Timestamp, _: &'g Guard) -> Option<(Timestamp, RowRef<'g>)> {
+    let version = tuple.version_below(at)?;
+    Some((version.begin(), version.row()?))
+}

@@ -1,0 +1,108 @@
+//! Why this protocol aborts a transaction.
+
+use crate::catalog::Place;
+use model::{Abort, AbortClass, Key, Target, Timestamp};
+
+/// The rules that a transaction can break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A transaction with a later timestamp has read what this one wants to write.
+    LaterReader,
+    /// A transaction with a later timestamp has written it.
+    LaterWriter,
+    /// A transaction with a later timestamp is about to write it.
+    YoungerOwner,
+    /// A transaction with a later timestamp has found the key absent, or scanned over its gap.
+    LaterGapReader,
+    /// An older transaction held it for longer than the limit on waiting.
+    WaitLimit,
+    /// The transaction is older than the limit.
+    Age,
+    /// The transaction is older than the table.
+    OlderThanSchema,
+    /// The caller asked for it, or dropped the transaction.
+    Requested,
+}
+
+impl Reason {
+    /// All of them, for counting.
+    pub const ALL: [Reason; 8] = [
+        Reason::LaterReader,
+        Reason::LaterWriter,
+        Reason::YoungerOwner,
+        Reason::LaterGapReader,
+        Reason::WaitLimit,
+        Reason::Age,
+        Reason::OlderThanSchema,
+        Reason::Requested,
+    ];
+
+    /// Its name in errors, statistics and reports.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Reason::LaterReader => "later-reader",
+            Reason::LaterWriter => "later-writer",
+            Reason::YoungerOwner => "younger-owner",
+            Reason::LaterGapReader => "later-gap-reader",
+            Reason::WaitLimit => "wait-limit",
+            Reason::Age => "age",
+            Reason::OlderThanSchema => "older-than-schema",
+            Reason::Requested => "requested",
+        }
+    }
+
+    /// The class that all protocols share.
+    pub fn class(self) -> AbortClass {
+        match self {
+            Reason::WaitLimit => AbortClass::WaitLimit,
+            Reason::Age => AbortClass::Age,
+            Reason::Requested => AbortClass::Requested,
+            _ => AbortClass::Conflict,
+        }
+    }
+
+    fn explanation(self) -> &'static str {
+        match self {
+            Reason::LaterReader => "a transaction with a later timestamp has already read what this one wants to write",
+            Reason::LaterWriter => {
+                "a transaction with a later timestamp has already written what this one wants to write"
+            }
+            Reason::YoungerOwner => {
+                "a transaction with a later timestamp is about to write what this one wants to write"
+            }
+            Reason::LaterGapReader => {
+                "a transaction with a later timestamp has already found absent, or scanned over, the key that this one wants to insert"
+            }
+            Reason::WaitLimit => "an older transaction held the row for longer than the limit on waiting",
+            Reason::Age => "the transaction is older than the limit on age",
+            Reason::OlderThanSchema => "the table was created after the transaction began",
+            Reason::Requested => "the caller aborted or dropped it",
+        }
+    }
+
+    /// The abort of `transaction` for this reason.
+    pub(crate) fn abort(
+        self,
+        transaction: Timestamp,
+        at: Option<(&Place<'_>, &[u8])>,
+        other: Option<Timestamp>,
+    ) -> Abort {
+        let target = at.map_or(Target::None, |(place, key)| {
+            let key = Key::from_bytes(key);
+            match (place.index(), self) {
+                (Some(index), _) => Target::Entry(index, key),
+                (None, Reason::LaterGapReader) => Target::Gap(key),
+                (None, _) => Target::Key(key),
+            }
+        });
+        Abort {
+            class: self.class(),
+            rule: self.rule(),
+            explanation: self.explanation(),
+            table: at.map(|(place, _)| place.table.schema.clone()),
+            target,
+            transaction,
+            other,
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Sites: where timestamps are drawn and active transactions are registered, without a shared counter. The kernel
+//! "bound against begin" is checked by loom (`tests/loom_sites.rs`).
+//!
+//! A timestamp is the least value above the clock's reading whose residue is the site's number, returned once the clock
+//! has passed it. While it waits, the site's mutex keeps everybody else from drawing the same. So timestamps are unique
+//! (residue and mutex) and each lies strictly inside its call (the transaction's linearization point):
+//!
+//! ```text
+//! clock   ....c........t'....r......    c: read at the call   t': c rounded up to the site's residue   r: t' < r at return
+//! ```
+//!
+//! The *bound* of a site is the least of the clock's reading before its mutex is taken and its active timestamps: whoever
+//! draws later draws above the reading. (The paper's authors first took infinity for a site without active transactions, and
+//! their proof found the transaction that begins just then: section 5.1.)
+//!
+//! Deviation: section 2 returns `t''`, the clock's reading after the wait; its residue is not the site's. Section 4.5's
+//! `t'` is right.
+//! Source: vMVCC, sections 2, 4.5 and 5.1.
+
+use env::Clock;
+use model::Timestamp;
+use parts::CachePadded;
+use parts::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
+use std::sync::PoisonError;
+
+/// How often a clock may be read without passing a timestamp before it counts as stalled: about a second.
+#[cfg(not(any(loom, feature = "shuttle")))]
+const STALL_READINGS: u32 = 1 << 25;
+#[cfg(any(loom, feature = "shuttle"))]
+const STALL_READINGS: u32 = 1 << 10;
+
+/// Engine time: the clock, shifted so that timestamps continue where those before a restart ended.
+#[derive(Debug)]
+pub struct Time<C> {
+    clock: C,
+    /// Added to the clock's reading, modulo 2^64.
+    offset: u64,
+    /// Number of sites; timestamps are congruent to their site modulo this.
+    sites: u64,
+}
+
+/// What a broken clock did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockFault {
+    /// It did not pass a timestamp while it was read very often.
+    Stalled {
+        /// Its last reading.
+        reading: u64,
+    },
+    /// It showed less than before.
+    SteppedBack {
+        /// What it had shown.
+        before: u64,
+        /// Its last reading.
+        reading: u64,
+    },
+}
+
+impl std::fmt::Display for ClockFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ClockFault::Stalled { reading } => write!(f, "it stands still at {reading}"),
+            ClockFault::SteppedBack { before, reading } => write!(f, "it stepped back from {before} to {reading}"),
+        }
+    }
+}
+
+impl<C: Clock> Time<C> {
+    /// Time that starts at `start` now.
+    pub fn starting_at(start: u64, clock: C, sites: u64) -> Time<C> {
+        let offset = start.wrapping_sub(clock.now());
+        Time { clock, offset, sites }
+    }
+
+    /// The present.
+    pub fn now(&self) -> u64 {
+        self.clock.now().wrapping_add(self.offset)
+    }
+
+    /// The clock behind it.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// The least timestamp of `site` above `reading` (M1). Source: section 4.5's `t'`.
+    fn round_up(&self, reading: u64, site: u64) -> u64 {
+        let candidate = reading - reading % self.sites + site;
+        if candidate > reading { candidate } else { candidate + self.sites }
+    }
+
+    /// Draws the next timestamp of `site`, whose mutex the caller holds; `last` is the one before.
+    fn draw(&self, site: u64, last: &mut u64) -> Result<u64, ClockFault> {
+        let reading = self.now();
+        if reading <= *last {
+            return Err(ClockFault::SteppedBack { before: *last, reading });
+        }
+        let timestamp = self.round_up(reading, site);
+        self.wait_until_passed(timestamp, reading)?;
+        *last = timestamp;
+        Ok(timestamp)
+    }
+
+    fn wait_until_passed(&self, timestamp: u64, mut before: u64) -> Result<(), ClockFault> {
+        for _ in 0..STALL_READINGS {
+            let reading = self.now();
+            if reading > timestamp {
+                return Ok(());
+            }
+            if reading < before {
+                return Err(ClockFault::SteppedBack { before, reading });
+            }
+            before = reading;
+            spin_loop();
+        }
+        Err(ClockFault::Stalled { reading: before })
+    }
+}
+
+/// All sites; `X` is what the engine keeps beside each site's active set.
+#[derive(Debug)]
+pub struct Sites<X> {
+    sites: Box<[CachePadded<Site<X>>]>,
+    /// Sites from here on have never been used.
+    used: AtomicUsize,
+}
+
+/// One site.
+#[derive(Debug)]
+pub struct Site<X> {
+    state: Mutex<SiteState<X>>,
+    /// Signalled at the end of a transaction while somebody waits for older ones to end.
+    ended: Condvar,
+}
+
+/// What a site's mutex guards.
+#[derive(Debug)]
+pub struct SiteState<X> {
+    /// Last timestamp drawn.
+    last: u64,
+    /// Timestamps of active transactions; 0 marks a free slot.
+    active: Vec<Active>,
+    free: Vec<u32>,
+    /// Threads that wait for transactions of this site to end.
+    waiting: u32,
+    /// The engine's own.
+    pub extra: X,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    at: u64,
+    writes: bool,
+}
+
+/// A registered transaction's place in its site.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// The site, also the timestamp's residue.
+    pub site: u32,
+    place: u32,
+}
+
+impl<X: Default> Sites<X> {
+    /// `count` sites, a power of two.
+    pub fn new(count: usize) -> Sites<X> {
+        assert!(count.is_power_of_two(), "the number of sites is a power of two");
+        let site = |_| {
+            let state = SiteState { last: 0, active: Vec::new(), free: Vec::new(), waiting: 0, extra: X::default() };
+            CachePadded::new(Site { state: Mutex::new(state), ended: Condvar::new() })
+        };
+        Sites { sites: (0..count).map(site).collect(), used: AtomicUsize::new(0) }
+    }
+}
+
+impl<X> Sites<X> {
+    /// The site that the thread with this number uses.
+    pub fn assign(&self, thread: usize) -> u32 {
+        let site = thread & (self.sites.len() - 1);
+        if self.used.load(SeqCst) <= site {
+            self.used.fetch_max(site + 1, SeqCst);
+        }
+        site as u32
+    }
+
+    /// Locks a site.
+    pub fn lock(&self, site: u32) -> MutexGuard<'_, SiteState<X>> {
+        lock(&self.sites[site as usize])
+    }
+
+    /// Draws a timestamp and registers its transaction, in one step under the site's mutex (M2).
+    ///
+    /// # Errors
+    /// The clock is broken.
+    pub fn begin<C: Clock>(
+        &self,
+        site: u32,
+        time: &Time<C>,
+        writes: bool,
+        state: &mut SiteState<X>,
+    ) -> Result<(Timestamp, Slot), ClockFault> {
+        let at = time.draw(u64::from(site), &mut state.last)?;
+        let active = Active { at, writes };
+        let place = match state.free.pop() {
+            Some(place) => {
+                state.active[place as usize] = active;
+                place
+            }
+            None => {
+                state.active.push(active);
+                state.active.len() as u32 - 1
+            }
+        };
+        Ok((Timestamp(at), Slot { site, place }))
+    }
+
+    /// Takes a transaction out of the active set.
+    pub fn end(&self, slot: Slot, state: &mut SiteState<X>) {
+        state.active[slot.place as usize].at = 0;
+        state.free.push(slot.place);
+        if state.waiting > 0 {
+            self.sites[slot.site as usize].ended.notify_all();
+        }
+    }
+
+    /// A timestamp below which no transaction is active, or ever will be (M5): the least of the clock's reading before
+    /// any site is looked at and of the sites' active timestamps. `visit` sees each used site.
+    pub fn bound<C: Clock>(&self, time: &Time<C>, mut visit: impl FnMut(&mut SiteState<X>)) -> u64 {
+        // Whoever is not found active below draws later, so above this reading.
+        let mut bound = time.now();
+        for site in &self.sites[..self.used.load(SeqCst)] {
+            let mut state = lock(site);
+            bound = bound.min(state.oldest_active(|_| true).unwrap_or(u64::MAX));
+            visit(&mut state);
+        }
+        bound
+    }
+
+    /// Waits until no transaction that may write is active below `at`, or `give_up` says so (asked after each wake-up,
+    /// with the oldest that is in the way). Says who was in the way.
+    ///
+    /// # Errors
+    /// The transaction that was still active when `give_up` said so.
+    pub fn wait_for_older_writers(
+        &self,
+        at: Timestamp,
+        mut give_up: impl FnMut() -> Option<std::time::Duration>,
+    ) -> Result<(), Timestamp> {
+        for site in &self.sites[..self.used.load(SeqCst)] {
+            let mut state = lock(site);
+            while let Some(oldest) = state.oldest_active(|active| active.writes).filter(|&oldest| oldest < at.0) {
+                let limit = give_up();
+                if limit == Some(std::time::Duration::ZERO) {
+                    return Err(Timestamp(oldest));
+                }
+                state.waiting += 1;
+                state = sleep(&site.ended, state, limit);
+                state.waiting -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Active transactions, and the oldest timestamp among them.
+    pub fn active(&self) -> (usize, Option<Timestamp>) {
+        let mut count = 0;
+        let mut oldest = None;
+        for site in &self.sites[..self.used.load(SeqCst)] {
+            let state = lock(site);
+            count += state.active.len() - state.free.len();
+            oldest = state.oldest_active(|_| true).into_iter().chain(oldest).min();
+        }
+        (count, oldest.map(Timestamp))
+    }
+
+    /// What the engine keeps beside each used site.
+    pub fn for_each(&self, mut visit: impl FnMut(&mut SiteState<X>)) {
+        self.sites[..self.used.load(SeqCst)].iter().for_each(|site| visit(&mut lock(site)));
+    }
+}
+
+impl<X> SiteState<X> {
+    fn oldest_active(&self, wanted: impl Fn(&Active) -> bool) -> Option<u64> {
+        self.active.iter().filter(|active| active.at != 0 && wanted(active)).map(|active| active.at).min()
+    }
+
+    /// Transactions registered here.
+    pub fn active_count(&self) -> usize {
+        self.active.len() - self.free.len()
+    }
+}
+
+/// A panic inside cannot leave the state half changed in a way that matters: registrations only grow the bound's delay.
+fn lock<X>(site: &Site<X>) -> MutexGuard<'_, SiteState<X>> {
+    site.state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(not(any(loom, feature = "shuttle")))]
+fn sleep<'a, T>(ended: &Condvar, guard: MutexGuard<'a, T>, limit: Option<std::time::Duration>) -> MutexGuard<'a, T> {
+    match limit {
+        None => ended.wait(guard).unwrap_or_else(PoisonError::into_inner),
+        Some(limit) => ended.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner).0,
+    }
+}
+
+/// Time does not pass under a model checker.
+#[cfg(any(loom, feature = "shuttle"))]
+fn sleep<'a, T>(ended: &Condvar, guard: MutexGuard<'a, T>, _: Option<std::time::Duration>) -> MutexGuard<'a, T> {
+    ended.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}

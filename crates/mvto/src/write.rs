@@ -1,0 +1,278 @@
+//! Writing: into the write buffer; with what a written row enters and leaves in the secondary indexes; and owning.
+
+use crate::begin::{Core, View, table};
+use crate::catalog::{Place, Table};
+use crate::engine::Mvto;
+use crate::ownership::{Holder, Ownership};
+use crate::reason::Reason;
+use crate::store::Pinned;
+use crate::write_set::{Workspace, Write};
+use env::Clock;
+use model::{
+    Columns, Delta, Duplicate, IndexId, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, RowRef, TableId,
+    Timestamp,
+};
+use parts::epoch;
+use parts::index::{Entry, Insert};
+use parts::sync::spin_loop;
+
+/// What a write does to a secondary index: leaves an entry, enters another.
+struct EntryChange {
+    index: IndexId,
+    leaves: Option<Key>,
+    enters: Option<Key>,
+}
+
+impl<C: Clock> Mvto<C> {
+    /// Writes a whole row.
+    pub(crate) fn put(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.check_writable(core)?;
+        self.start(core)?;
+        let table = table(self, &core.view, &core.work, id)?;
+        if table.schema.indexes().is_empty() {
+            self.check_write(core, key, row)?;
+            table.schema.check_key(key)?;
+            table.schema.check_row(key, row)?;
+            return self.stage(core, id, 0, key, Some(row.bytes()));
+        }
+        let mut before = std::mem::take(&mut core.work.before);
+        let written = self
+            .read(core, id, key, Columns::All, &mut before)
+            .and_then(|found| self.replace(core, id, key, found.then(|| before.row()), Some(row)));
+        core.work.before = before;
+        written
+    }
+
+    /// Writes a row where none is.
+    pub(crate) fn insert(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.check_writable(core)?;
+        let mut before = std::mem::take(&mut core.work.before);
+        let taken = self.read(core, id, key, Columns::None, &mut before);
+        core.work.before = before;
+        if taken? {
+            let table = table(self, &core.view, &core.work, id)?.schema.clone();
+            return Err(Duplicate { table, index: None, key: key.into() }.into());
+        }
+        self.replace(core, id, key, None, Some(row))
+    }
+
+    /// Changes columns of a row.
+    pub(crate) fn update(&self, core: &mut Core, id: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        self.check_writable(core)?;
+        self.change(core, id, key, |table, before| table.schema.changed(before, delta).map(Some))
+    }
+
+    /// Deletes a row.
+    pub(crate) fn delete(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<bool> {
+        self.check_writable(core)?;
+        self.change(core, id, key, |_, _| Ok(None))
+    }
+
+    /// Reads a row, owning it first where the mode says so.
+    pub(crate) fn read_for_update(&self, core: &mut Core, id: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        self.own_now(core, id, key)?;
+        self.read(core, id, key, Columns::All, row)
+    }
+
+    /// Replaces a row that is there by what `new` makes of it.
+    fn change(
+        &self,
+        core: &mut Core,
+        id: TableId,
+        key: &[u8],
+        new: impl FnOnce(&Table, RowRef<'_>) -> std::result::Result<Option<RowBuf>, Invalid>,
+    ) -> Result<bool> {
+        let mut before = std::mem::take(&mut core.work.before);
+        let changed = self.read_for_update(core, id, key, &mut before).and_then(|found| {
+            if found {
+                let new = new(table(self, &core.view, &core.work, id)?, before.row())?;
+                self.replace(core, id, key, Some(before.row()), new.as_ref().map(RowBuf::row))?;
+            }
+            Ok(found)
+        });
+        core.work.before = before;
+        changed
+    }
+
+    /// Buffers a row's new value (`None`: deleted) and what follows from it in the indexes. Everything that can fail without
+    /// aborting the transaction is checked before anything is buffered, so that a failed statement leaves nothing.
+    fn replace(
+        &self,
+        core: &mut Core,
+        id: TableId,
+        key: &[u8],
+        before: Option<RowRef<'_>>,
+        after: Option<RowRef<'_>>,
+    ) -> Result<()> {
+        self.check_write(core, key, after.unwrap_or(RowRef::new(&[])))?;
+        let table = table(self, &core.view, &core.work, id)?;
+        table.schema.check_key(key)?;
+        after.map_or(Ok(()), |row| table.schema.check_row(key, row))?;
+        let changes = entry_changes(table, key, before, after);
+        for change in &changes {
+            self.check_entry(core, id, change, key)?;
+        }
+        self.stage(core, id, 0, key, after.map(RowRef::bytes))?;
+        for EntryChange { index, leaves, enters } in changes {
+            if let Some(entry) = leaves {
+                self.stage(core, id, index.0 + 1, &entry, None)?;
+            }
+            if let Some(entry) = enters {
+                self.stage(core, id, index.0 + 1, &entry, Some(key))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry fits the limits and, in a unique index, is free.
+    fn check_entry(&self, core: &mut Core, id: TableId, change: &EntryChange, key: &[u8]) -> Result<()> {
+        let Some(entry) = &change.enters else { return Ok(()) };
+        self.check_key_length(entry)?;
+        let Core { view, work, .. } = core;
+        let table = table(self, view, work, id)?;
+        if !table.schema.indexes()[usize::from(change.index.0)].unique {
+            return Ok(());
+        }
+        let place = table.entries(change.index)?;
+        let guard = epoch::pin();
+        let taken_by = match work.writes.own_value(place.id(), entry) {
+            Some(own) => own.map(RowRef::new),
+            None => self.visible(view, place, entry, &guard)?,
+        };
+        match taken_by {
+            Some(other) if other.bytes() != key => {
+                let (table, index) = (table.schema.clone(), Some(change.index.0));
+                Err(Duplicate { table, index, key: entry.clone() }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it now.
+    fn stage(&self, core: &mut Core, id: TableId, space: u16, key: &[u8], row: Option<&[u8]>) -> Result<()> {
+        let at = self.enter(core, id, space, key)?;
+        core.work.writes.buffer(at, row);
+        Ok(())
+    }
+
+    /// The write-set entry of a key. In [`Mode::OwnAtStatement`] its tuple is owned.
+    fn enter(&self, core: &mut Core, id: TableId, space: u16, key: &[u8]) -> Result<usize> {
+        let Core { view, work, mode, .. } = core;
+        let Workspace { catalog, writes, .. } = &mut **work;
+        let place =
+            catalog.place(crate::catalog::SpaceId { table: id, space }).expect("the statement has found its table");
+        let at = writes.entry(place.id(), key, || find_pinned(place, key));
+        if *mode == Mode::OwnAtStatement {
+            self.own(view, place, &mut writes.entries[at])?;
+        }
+        Ok(at)
+    }
+
+    /// Owns a row before it is read, so that what is read cannot become a reason to abort (DESIGN 8.6).
+    fn own_now(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<()> {
+        self.start(core)?;
+        if core.mode == Mode::OwnAtStatement {
+            table(self, &core.view, &core.work, id)?.schema.check_key(key)?;
+            self.check_write(core, key, RowRef::new(&[]))?;
+            self.enter(core, id, 0, key)?;
+        }
+        Ok(())
+    }
+
+    /// Becomes the owner of a written key's tuple, placing one under its leaf's latch where there is none, and checks that no
+    /// later transaction has come first. Waits for older owners only.
+    pub(crate) fn own(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<()> {
+        while !write.owned {
+            let Some(tuple) = &write.tuple else {
+                self.place_owned(view, place, write)?;
+                continue;
+            };
+            match tuple.ownership.try_own(view.at) {
+                Ok(()) => write.owned = true,
+                // A collector looks at it, sees the pin and lets go.
+                Err(Holder::Free | Holder::Dead) => spin_loop(),
+                Err(Holder::Owner(owner)) if owner < view.at => self.wait_for_older(view, place, tuple)?,
+                Err(Holder::Owner(owner)) => {
+                    return Err(conflict(Reason::YoungerOwner, view, place, &write.key, owner));
+                }
+            }
+            if write.owned {
+                self.check_owned(view, place, write)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts a tuple that is owned and has no version, unless a later transaction has seen the gap (M6).
+    fn place_owned(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<()> {
+        let guard = epoch::pin();
+        match place.space().insert(&write.key, view.at.0, &guard, Ownership::owned_by(view.at)) {
+            Insert::Inserted(tuple) => (write.tuple, write.owned) = (Some(Pinned::adopt(tuple)), true),
+            Insert::Exists(tuple) => write.tuple = Pinned::new(tuple),
+            Insert::Stamped(other) => {
+                return Err(conflict(Reason::LaterGapReader, view, place, &write.key, Timestamp(other)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Owned: has a later transaction read or written it before (M3)? Source: vMVCC, section 2, figure 2(b).
+    fn check_owned(&self, view: &View, place: Place<'_>, write: &Write) -> Result<()> {
+        let tuple = write.tuple.as_ref().expect("owned");
+        if let Some(newest) = tuple.newest().map(|version| version.begin()).filter(|&begin| begin > view.at) {
+            return Err(conflict(Reason::LaterWriter, view, place, tuple.key(), newest));
+        }
+        let last_read = tuple.ownership.last_read();
+        if last_read > view.at {
+            return Err(conflict(Reason::LaterReader, view, place, tuple.key(), last_read));
+        }
+        Ok(())
+    }
+
+    fn check_writable(&self, core: &Core) -> Result<()> {
+        match core.mode {
+            Mode::ReadWrite | Mode::OwnAtStatement => Ok(()),
+            Mode::ReadOnly | Mode::Snapshot => Err(Invalid::ReadOnly.into()),
+        }
+    }
+
+    fn check_key_length(&self, key: &[u8]) -> Result<()> {
+        check_limit(LimitKind::KeyBytes, self.options.key_bytes, key.len())
+    }
+
+    fn check_write(&self, core: &Core, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        let (options, writes) = (&self.options, &core.work.writes);
+        self.check_key_length(key)?;
+        check_limit(LimitKind::RowBytes, options.row_bytes, row.bytes().len())?;
+        check_limit(LimitKind::WriteSetRows, options.write_set_rows, writes.entries.len() + 1)?;
+        check_limit(LimitKind::WriteSetBytes, options.write_set_bytes, writes.bytes + key.len() + row.bytes().len())
+    }
+}
+
+fn check_limit(kind: LimitKind, limit: usize, actual: usize) -> Result<()> {
+    if actual <= limit {
+        return Ok(());
+    }
+    Err(Limit { kind, limit: limit as u64, actual: actual as u64 }.into())
+}
+
+fn conflict(reason: Reason, view: &View, place: Place<'_>, key: &[u8], other: Timestamp) -> model::Error {
+    reason.abort(view.at, Some((&place, key)), Some(other)).into()
+}
+
+/// The tuple of a key, pinned, if the index has one that is not being killed.
+fn find_pinned(place: Place<'_>, key: &[u8]) -> Option<Pinned> {
+    let guard = epoch::pin();
+    place.space().get(key, &guard).and_then(Pinned::new)
+}
+
+/// Which index positions a row leaves and enters.
+fn entry_changes(table: &Table, key: &[u8], before: Option<RowRef<'_>>, after: Option<RowRef<'_>>) -> Vec<EntryChange> {
+    let indexes = 0..table.schema.indexes().len();
+    let changes = indexes.map(|number| {
+        let index = IndexId(number as u16);
+        let entry = |row: RowRef<'_>| table.schema.index_entry(index, key, row);
+        EntryChange { index, leaves: before.map(entry), enters: after.map(entry) }
+    });
+    changes.filter(|change| change.leaves != change.enters).collect()
+}

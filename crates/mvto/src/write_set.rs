@@ -1,0 +1,179 @@
+//! The write buffer of a transaction, and the workspace that it lends from its site.
+
+use crate::catalog::{Catalog, SpaceId};
+use crate::gc::Garbage;
+use crate::store::{Pinned, VersionPool};
+use model::{Key, RowBuf};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Write sets up to this size are searched from front to back.
+const LINEAR: usize = 16;
+
+/// What one transaction has written, in the order of first writing.
+#[derive(Debug, Default)]
+pub(crate) struct WriteSet {
+    pub entries: Vec<Write>,
+    /// The bytes of all buffered rows.
+    arena: Vec<u8>,
+    /// Where each key is, once there are more than [`LINEAR`].
+    by_key: BTreeMap<(SpaceId, Key), u32>,
+    /// What buffered values were, newest last, while a savepoint is open.
+    undo: Vec<(u32, Buffered)>,
+    savepoints: bool,
+    /// Bytes of keys and rows, counted against the limit; overwriting does not give back.
+    pub bytes: usize,
+}
+
+/// One written key.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub space: SpaceId,
+    pub key: Key,
+    /// Its tuple, pinned; `None` if the key was absent from the index when last looked at.
+    pub tuple: Option<Pinned>,
+    pub owned: bool,
+    pub buffered: Buffered,
+}
+
+/// What the transaction wants a key to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Buffered {
+    /// What it was: rolled back to before it was written, or owned for a later write.
+    Unchanged,
+    /// This row in the arena.
+    Row { start: usize, length: usize },
+    /// Absent.
+    Absent,
+}
+
+/// A position in the write buffer to come back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Savepoint {
+    undo: usize,
+    pub(crate) transaction: u64,
+}
+
+impl WriteSet {
+    /// Where a key was written, if it was.
+    pub fn find(&self, space: SpaceId, key: &[u8]) -> Option<usize> {
+        if self.entries.len() <= LINEAR {
+            return self.entries.iter().position(|write| write.space == space && write.key[..] == *key);
+        }
+        self.by_key.get(&(space, Key::from_bytes(key))).map(|&at| at as usize)
+    }
+
+    /// What the transaction itself wrote: `None` nothing, `Some(None)` a delete.
+    pub fn own_value(&self, space: SpaceId, key: &[u8]) -> Option<Option<&[u8]>> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        self.value(self.entries[self.find(space, key)?].buffered)
+    }
+
+    /// The value of an entry, as [`WriteSet::own_value`].
+    pub fn value(&self, buffered: Buffered) -> Option<Option<&[u8]>> {
+        match buffered {
+            Buffered::Unchanged => None,
+            Buffered::Row { start, length } => Some(Some(&self.arena[start..start + length])),
+            Buffered::Absent => Some(None),
+        }
+    }
+
+    /// The entry of a key, made if there is none.
+    pub fn entry(&mut self, space: SpaceId, key: &[u8], find_tuple: impl FnOnce() -> Option<Pinned>) -> usize {
+        if let Some(at) = self.find(space, key) {
+            return at;
+        }
+        let (key, tuple) = (Key::from_bytes(key), find_tuple());
+        self.entries.push(Write { space, key, tuple, owned: false, buffered: Buffered::Unchanged });
+        self.index_last();
+        self.entries.len() - 1
+    }
+
+    fn index_last(&mut self) {
+        let first = match self.entries.len() {
+            0..=LINEAR => return,
+            length if length == LINEAR + 1 => 0,
+            length => length - 1,
+        };
+        for (at, write) in self.entries.iter().enumerate().skip(first) {
+            self.by_key.insert((write.space, write.key.clone()), at as u32);
+        }
+    }
+
+    /// Buffers a value for an entry.
+    pub fn buffer(&mut self, at: usize, row: Option<&[u8]>) {
+        let buffered = match row {
+            None => Buffered::Absent,
+            Some(row) => {
+                let start = self.arena.len();
+                self.arena.extend_from_slice(row);
+                Buffered::Row { start, length: row.len() }
+            }
+        };
+        self.bytes += self.entries[at].key.len() + row.map_or(0, <[u8]>::len);
+        if self.savepoints {
+            self.undo.push((at as u32, self.entries[at].buffered));
+        }
+        self.entries[at].buffered = buffered;
+    }
+
+    /// Opens a savepoint.
+    pub fn savepoint(&mut self, transaction: u64) -> Savepoint {
+        self.savepoints = true;
+        Savepoint { undo: self.undo.len(), transaction }
+    }
+
+    /// Back to a savepoint; `false` if an earlier rollback has passed it.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> bool {
+        if savepoint.undo > self.undo.len() {
+            return false;
+        }
+        for (at, before) in self.undo.drain(savepoint.undo..).rev() {
+            self.entries[at as usize].buffered = before;
+        }
+        true
+    }
+
+    /// Whether anything will be installed.
+    pub fn changes_anything(&self) -> bool {
+        self.entries.iter().any(|write| write.buffered != Buffered::Unchanged)
+    }
+
+    /// Ready for the next transaction. The entries' tuples have been given up.
+    pub fn clear(&mut self) {
+        debug_assert!(self.entries.is_empty(), "entries are given up one by one");
+        self.arena.clear();
+        self.by_key.clear();
+        self.undo.clear();
+        (self.savepoints, self.bytes) = (false, 0);
+    }
+}
+
+/// What a transaction works with, lent by its site and given back at its end, so that a steady load allocates nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    pub catalog: Arc<Catalog>,
+    pub writes: WriteSet,
+    pub pool: VersionPool,
+    /// Tuples whose replaced versions this transaction leaves to be collected.
+    pub garbage: Vec<Garbage>,
+    /// Tuples whose replaced versions can be collected now.
+    pub ready: Vec<Garbage>,
+    /// The redo record.
+    pub record: Vec<u8>,
+    /// The row before and after an update.
+    pub before: RowBuf,
+    pub after: RowBuf,
+}
+
+/// Memory that an outsized transaction grew is not kept.
+const KEPT_BYTES: usize = 1 << 20;
+
+impl Workspace {
+    /// Whether it is worth keeping for another transaction.
+    pub fn is_modest(&self) -> bool {
+        self.writes.arena.capacity() + self.record.capacity() <= KEPT_BYTES && self.writes.entries.capacity() <= 4096
+    }
+}
