@@ -1,0 +1,123 @@
+//! Knobs of a database.
+
+use crate::{Database, Durability, Result, RetryPolicy};
+use std::path::Path;
+use std::time::Duration;
+
+/// Opens a database with other knobs than the defaults.
+///
+/// ```
+/// # use seriatim::{Database, Durability, Error};
+/// # fn main() -> Result<(), Error> {
+/// let db = Database::builder().durability(Durability::Async).max_row_bytes(4096).in_memory()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builder {
+    settings: Settings,
+}
+
+/// What the builder has gathered.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub engine: mvto::Options,
+    pub retry: RetryPolicy,
+    pub checkpoint_after: Option<u64>,
+}
+
+/// 64 MiB of log replay in about a second, so that is what a start after a crash may cost by default.
+const CHECKPOINT_AFTER_BYTES: u64 = 64 << 20;
+
+impl Default for Builder {
+    fn default() -> Builder {
+        let (engine, retry) = (mvto::Options::default(), RetryPolicy::default());
+        Builder { settings: Settings { engine, retry, checkpoint_after: Some(CHECKPOINT_AFTER_BYTES) } }
+    }
+}
+
+impl Builder {
+    /// Opens the database in the directory `path`, which is created where it is missing.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
+        Database::with_settings(self.settings, Some(path.as_ref()))
+    }
+
+    /// A database without a disk. Durability and checkpoints have no meaning there.
+    ///
+    /// # Errors
+    /// As [`Database::in_memory`].
+    pub fn in_memory(self) -> Result<Database> {
+        Database::with_settings(self.settings, None)
+    }
+
+    /// What an acknowledgement waits for, unless a transaction says otherwise. Default [`Durability::Fsync`].
+    pub fn durability(mut self, durability: Durability) -> Builder {
+        self.settings.engine.durability = durability;
+        self
+    }
+
+    /// When a checkpoint is taken by itself, on a thread of its own: each time the log has grown by this many bytes; `None`
+    /// never. Default 64 MiB. Smaller: quicker starts after a crash, more writing.
+    pub fn checkpoint_after(mut self, log_bytes: impl Into<Option<u64>>) -> Builder {
+        self.settings.checkpoint_after = log_bytes.into();
+        self
+    }
+
+    /// The longest wait for one other transaction, unless a transaction says otherwise. Default 10 s.
+    pub fn wait_limit(mut self, limit: Duration) -> Builder {
+        self.settings.engine.wait_limit = limit;
+        self
+    }
+
+    /// When [`Database::run`] gives up, unless a transaction says otherwise.
+    pub fn retry(mut self, policy: RetryPolicy) -> Builder {
+        self.settings.retry = policy;
+        self
+    }
+
+    /// Bytes of an encoded key. Default 2,048, at most 65,535.
+    pub fn max_key_bytes(mut self, bytes: usize) -> Builder {
+        self.settings.engine.key_bytes = bytes;
+        self
+    }
+
+    /// Bytes of an encoded row. Default 1 MiB, at most 4,000,000.
+    pub fn max_row_bytes(mut self, bytes: usize) -> Builder {
+        self.settings.engine.row_bytes = bytes;
+        self
+    }
+
+    /// Rows and index entries written by one transaction. Default 1,000,000.
+    pub fn max_write_rows(mut self, rows: usize) -> Builder {
+        self.settings.engine.write_set_rows = rows;
+        self
+    }
+
+    /// Bytes of keys and rows written by one transaction. Default and limit 64 MiB.
+    pub fn max_write_bytes(mut self, bytes: usize) -> Builder {
+        self.settings.engine.write_set_bytes = bytes;
+        self
+    }
+
+    /// Versions of one row kept for older readers. Default 10,000, at most 65,000.
+    pub fn max_versions(mut self, versions: usize) -> Builder {
+        self.settings.engine.versions = versions;
+        self
+    }
+
+    /// Transactions open at once. Default 100,000.
+    pub fn max_transactions(mut self, transactions: usize) -> Builder {
+        self.settings.engine.transactions = transactions;
+        self
+    }
+
+    /// The age at which a transaction is aborted, so that a forgotten one does not keep old versions for ever. Default:
+    /// none.
+    pub fn max_transaction_age(mut self, age: impl Into<Option<Duration>>) -> Builder {
+        self.settings.engine.transaction_age = age.into();
+        self
+    }
+}

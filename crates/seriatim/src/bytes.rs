@@ -1,0 +1,264 @@
+//! Tables of bytes.
+
+use crate::range::{Cursor, Span};
+use crate::table::{TableRef, Walk};
+use crate::{AsKey, KeyRange, Result, Schema, Snapshot, Transaction};
+use model::{Access, Columns, Key, KeyKind, RowBuf, RowRef, Scan, SchemaBuilder};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// What the keys of a [`BytesTable`] can be: `[u8]` or `u64`.
+pub trait BytesKey: sealed::Sealed + 'static {
+    /// A key read back.
+    type Owned;
+
+    #[doc(hidden)]
+    const KIND: KeyKind;
+
+    #[doc(hidden)]
+    fn declare(schema: SchemaBuilder) -> SchemaBuilder;
+
+    #[doc(hidden)]
+    fn from_key(key: &[u8]) -> Self::Owned;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for [u8] {}
+    impl Sealed for u64 {}
+}
+
+impl BytesKey for [u8] {
+    type Owned = Vec<u8>;
+    const KIND: KeyKind = KeyKind::Bytes;
+
+    fn declare(schema: SchemaBuilder) -> SchemaBuilder {
+        schema
+    }
+
+    fn from_key(key: &[u8]) -> Vec<u8> {
+        key.to_vec()
+    }
+}
+
+impl BytesKey for u64 {
+    type Owned = u64;
+    const KIND: KeyKind = KeyKind::U64;
+
+    fn declare(schema: SchemaBuilder) -> SchemaBuilder {
+        schema.u64_key()
+    }
+
+    fn from_key(key: &[u8]) -> u64 {
+        Key::to_u64(key).expect("the engine has checked that keys of this table have eight bytes")
+    }
+}
+
+/// The schema of a table of bytes.
+pub(crate) fn schema<K: BytesKey + ?Sized>(name: &str) -> Result<Schema> {
+    Ok(K::declare(Schema::bytes(name)).build()?)
+}
+
+/// A table from byte strings (`BytesTable`, or `BytesTable<[u8]>`) or integers (`BytesTable<u64>`) to byte strings, in key
+/// order: an ordered map inside transactions. A small handle, to be copied freely.
+///
+/// ```
+/// # use seriatim::{BytesTable, Database, Error};
+/// # fn main() -> Result<(), Error> {
+/// let db = Database::in_memory()?;
+/// let words: BytesTable = db.bytes_table("words")?;
+/// let events: BytesTable<u64> = db.bytes_table("events")?;
+/// db.run(|txn| {
+///     words.put(txn, "ein", "one")?;
+///     words.put(txn, "zwei", "two")?;
+///     events.put(txn, 7, b"started")
+/// })?;
+/// db.read(|snapshot| {
+///     assert_eq!(words.get(snapshot, "zwei")?.as_deref(), Some(&b"two"[..]));
+///     assert_eq!(events.last(snapshot)?.unwrap().0, 7);
+///     let keys = words.range(snapshot, "a".."z").rev().map(|item| Ok(item?.0)).collect::<Result<Vec<_>, Error>>()?;
+///     assert_eq!(keys, [b"ein"]);
+///     Ok(())
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct BytesTable<K: ?Sized = [u8]> {
+    at: TableRef,
+    keys: PhantomData<fn(&K)>,
+}
+
+impl<K: ?Sized> Clone for BytesTable<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: ?Sized> Copy for BytesTable<K> {}
+
+impl<K: ?Sized> fmt::Debug for BytesTable<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BytesTable({})", self.at.table.0)
+    }
+}
+
+impl<K: BytesKey + ?Sized> BytesTable<K> {
+    pub(crate) fn new(at: TableRef) -> BytesTable<K> {
+        BytesTable { at, keys: PhantomData }
+    }
+
+    /// The value under `key`.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`](crate::Error::Aborted) in a transaction that may write, as every read and write below; never in a
+    /// read-only one. [`Error::Limit`](crate::Error::Limit) if the key is too long.
+    pub fn get(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
+        at.read(self.at.at(at)?, &key.to_key(), Columns::All, |row| Ok(row.bytes().to_vec()))
+    }
+
+    /// Reads the value under `key` into `value`, whose memory is used again; `false` (and nothing in `value`) if there is
+    /// none.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn get_into(&self, at: &Snapshot, key: impl AsKey<K>, value: &mut Vec<u8>) -> Result<bool> {
+        value.clear();
+        let read = at.read(self.at.at(at)?, &key.to_key(), Columns::All, |row| {
+            value.extend_from_slice(row.bytes());
+            Ok(())
+        })?;
+        Ok(read.is_some())
+    }
+
+    /// Whether there is a value under `key`.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn contains(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<bool> {
+        Ok(at.read(self.at.at(at)?, &key.to_key(), Columns::None, |_| Ok(()))?.is_some())
+    }
+
+    /// As [`BytesTable::get`], and announces that the value will be written: with
+    /// [`own_at_statement`](crate::TransactionOptions::own_at_statement) the row is held from here on.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn get_for_update(&self, txn: &mut Transaction, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
+        let table = self.at.at(txn)?;
+        let mut row = RowBuf::new();
+        let found = txn.engine().read_for_update(table, &key.to_key(), &mut row)?;
+        Ok(found.then(|| row.bytes().to_vec()))
+    }
+
+    /// Writes a value where none is.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`](crate::Error::Duplicate) if the key is taken; [`Error::Limit`](crate::Error::Limit) if key or
+    /// value are too large.
+    pub fn insert(&self, txn: &mut Transaction, key: impl AsKey<K>, value: impl AsRef<[u8]>) -> Result<()> {
+        let table = self.at.at(txn)?;
+        Ok(txn.engine().insert(table, &key.to_key(), RowRef::new(value.as_ref()))?)
+    }
+
+    /// Writes a value, whether or not one is there.
+    ///
+    /// # Errors
+    /// [`Error::Limit`](crate::Error::Limit) if key or value are too large.
+    pub fn put(&self, txn: &mut Transaction, key: impl AsKey<K>, value: impl AsRef<[u8]>) -> Result<()> {
+        let table = self.at.at(txn)?;
+        Ok(txn.engine().put(table, &key.to_key(), RowRef::new(value.as_ref()))?)
+    }
+
+    /// Deletes the value under `key`; `false` if there is none.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn delete(&self, txn: &mut Transaction, key: impl AsKey<K>) -> Result<bool> {
+        let table = self.at.at(txn)?;
+        Ok(txn.engine().delete(table, &key.to_key())?)
+    }
+
+    /// The keys in `range` with their values, in key order; from both ends, by `rev()` and `next_back()`. See
+    /// [`Table::range`](crate::Table::range) for how they are fetched.
+    pub fn range<'s>(&self, at: &'s Snapshot, range: impl KeyRange<K>) -> Entries<'s, K> {
+        self.walk(at, Span::keys(self.at.table, &range))
+    }
+
+    /// All keys with their values, in key order.
+    pub fn iter<'s>(&self, at: &'s Snapshot) -> Entries<'s, K> {
+        self.range(at, ..)
+    }
+
+    fn walk<'s>(&self, at: &'s Snapshot, span: Span) -> Entries<'s, K> {
+        Entries { walk: self.at.walk(at, span), keys: PhantomData }
+    }
+
+    /// The least key with its value.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn first(&self, at: &Snapshot) -> Result<Option<(K::Owned, Vec<u8>)>> {
+        let table = self.at.at(at)?;
+        Cursor::one(at, Span::keys::<K>(table, &..)).next(entry::<K>).transpose()
+    }
+
+    /// The greatest key with its value.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn last(&self, at: &Snapshot) -> Result<Option<(K::Owned, Vec<u8>)>> {
+        let table = self.at.at(at)?;
+        Cursor::one(at, Span::keys::<K>(table, &..)).next_back(entry::<K>).transpose()
+    }
+
+    /// How many keys there are. Visits them all.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn len(&self, at: &Snapshot) -> Result<u64> {
+        at.count(Scan::table(self.at.at(at)?))
+    }
+
+    /// Whether there are none.
+    ///
+    /// # Errors
+    /// As [`BytesTable::get`].
+    pub fn is_empty(&self, at: &Snapshot) -> Result<bool> {
+        Ok(self.first(at)?.is_none())
+    }
+}
+
+impl BytesTable<[u8]> {
+    /// The keys that start with `prefix`, with their values.
+    pub fn prefix<'s>(&self, at: &'s Snapshot, prefix: impl AsRef<[u8]>) -> Entries<'s, [u8]> {
+        self.walk(at, Span::starting_with(self.at.table, Key::from_bytes(prefix.as_ref())))
+    }
+}
+
+/// The entries of a range. After an error it ends.
+#[derive(Debug)]
+#[must_use = "a range is read only when it is walked"]
+pub struct Entries<'s, K: ?Sized> {
+    walk: Walk<'s>,
+    keys: PhantomData<fn(&K)>,
+}
+
+impl<K: BytesKey + ?Sized> Iterator for Entries<'_, K> {
+    type Item = Result<(K::Owned, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.walk.next(entry::<K>)
+    }
+}
+
+impl<K: BytesKey + ?Sized> DoubleEndedIterator for Entries<'_, K> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.walk.next_back(entry::<K>)
+    }
+}
+
+impl<K: BytesKey + ?Sized> std::iter::FusedIterator for Entries<'_, K> {}
+
+fn entry<K: BytesKey + ?Sized>(key: &[u8], row: RowRef<'_>) -> Result<(K::Owned, Vec<u8>)> {
+    Ok((K::from_key(key), row.bytes().to_vec()))
+}

@@ -1,0 +1,343 @@
+//! The database: opening, tables, beginning, looking after.
+
+use crate::builder::{Builder, Settings};
+use crate::checkpointer::Checkpointer;
+use crate::options::{RetryPolicy, TransactionOptions};
+use crate::record::difference;
+use crate::snapshot::Snapshot;
+use crate::table::TableRef;
+use crate::{
+    BytesKey, BytesTable, CheckpointReport, Conflict, Durability, Error, Invalid, Record, RecoveryReport, Result,
+    RowTable, Schema, Table, Transaction,
+};
+use env::RealDisk;
+use model::{Begin, SchemaBuilder, TableId};
+use mvto::Mvto;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A database. Clones are handles of the same one and may be used from any thread; when the last handle, and the last
+/// transaction that was begun from one, is dropped, it closes cleanly.
+///
+/// See the [crate] for a tour.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What handles and transactions share.
+pub(crate) struct Shared {
+    /// Names this open database among those of the process, so that a table handle is not used with another.
+    pub id: u64,
+    pub engine: Arc<Mvto>,
+    pub retry: RetryPolicy,
+    durability: Durability,
+    place: Option<PathBuf>,
+    checkpointer: Option<Checkpointer>,
+    retries: Mutex<Vec<(&'static str, u64)>>,
+}
+
+impl Database {
+    /// Opens the database in the directory `path`, which is created where it is missing, and recovers what a crash left.
+    ///
+    /// ```
+    /// # use seriatim::{BytesTable, Database, Error};
+    /// # fn main() -> Result<(), Error> {
+    /// # let path = std::env::temp_dir().join(format!("seriatim-doc-open-{}", std::process::id()));
+    /// # let _ = std::fs::remove_dir_all(&path);
+    /// let db = Database::open(&path)?;
+    /// let words: BytesTable = db.bytes_table("words")?;
+    /// db.run(|txn| words.put(txn, "eins", "one"))?;
+    /// drop(db);
+    ///
+    /// let db = Database::open(&path)?;
+    /// let words: BytesTable = db.bytes_table("words")?;
+    /// assert!(db.read(|snapshot| words.contains(snapshot, "eins"))?);
+    /// # drop(db);
+    /// # std::fs::remove_dir_all(&path).unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Fault::Locked`](crate::Fault::Locked) if another process has it, [`Fault::Corruption`](crate::Fault::Corruption)
+    /// if it is damaged (with file and offset), [`Fault::Disk`](crate::Fault::Disk) if the disk fails.
+    pub fn open(path: impl AsRef<Path>) -> Result<Database> {
+        Database::builder().open(path)
+    }
+
+    /// A database without a disk: as fast as it gets, and gone when it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Fault`] if the clock cannot be read.
+    pub fn in_memory() -> Result<Database> {
+        Database::builder().in_memory()
+    }
+
+    /// Knobs, and then [`Builder::open`] or [`Builder::in_memory`].
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn with_settings(settings: Settings, place: Option<&Path>) -> Result<Database> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let durability = settings.engine.durability;
+        let engine = Arc::new(match place {
+            Some(path) => Mvto::open(Arc::new(RealDisk::new(path)), settings.engine)?,
+            None => Mvto::in_memory(settings.engine)?,
+        });
+        let checkpointer = match (settings.checkpoint_after, place) {
+            (Some(bytes), Some(_)) => Some(Checkpointer::start(engine.clone(), bytes)?),
+            _ => None,
+        };
+        Ok(Database {
+            shared: Arc::new(Shared {
+                // Only uniqueness matters, so no order is needed.
+                id: NEXT.fetch_add(1, Ordering::Relaxed),
+                engine,
+                retry: settings.retry,
+                durability,
+                place: place.map(Path::to_owned),
+                checkpointer,
+                retries: Mutex::default(),
+            }),
+        })
+    }
+
+    /// The directory it was opened in; `None` in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.shared.place.as_deref()
+    }
+
+    /// The table whose rows are `R`; created where it is missing.
+    ///
+    /// # Errors
+    /// [`Invalid::Schema`] if a table of this name has another shape (the error says where they differ), or the record's
+    /// own schema makes no sense.
+    pub fn table<R: Record>(&self) -> Result<Table<R>> {
+        let (at, _) = self.open_or_create(R::schema().build()?)?;
+        Ok(Table::new(at))
+    }
+
+    /// The table of bytes called `name`; created where it is missing. See [`BytesTable`].
+    ///
+    /// # Errors
+    /// [`Invalid::Schema`] if a table of this name has another shape.
+    pub fn bytes_table<K: BytesKey + ?Sized>(&self, name: &str) -> Result<BytesTable<K>> {
+        let (at, _) = self.open_or_create(crate::bytes::schema::<K>(name)?)?;
+        Ok(BytesTable::new(at))
+    }
+
+    /// Creates a table by its schema. See [`RowTable`].
+    ///
+    /// # Errors
+    /// [`Invalid::TableExists`], [`Invalid::Schema`] if the schema makes no sense, [`Error::Limit`] with too many tables.
+    pub fn create_table(&self, schema: impl IntoSchema) -> Result<RowTable> {
+        let schema = schema.into_schema()?;
+        let table = self.shared.engine.create_table(schema.clone())?;
+        Ok(RowTable::new(self.at(table), Arc::new(schema)))
+    }
+
+    /// Opens the table of this schema; creates it where it is missing.
+    ///
+    /// # Errors
+    /// [`Invalid::Schema`] if a table of this name has another shape, or the schema makes no sense.
+    pub fn create_table_if_missing(&self, schema: impl IntoSchema) -> Result<RowTable> {
+        let (at, schema) = self.open_or_create(schema.into_schema()?)?;
+        Ok(RowTable::new(at, schema))
+    }
+
+    /// Opens a table by its name, whatever its shape.
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownTable`].
+    pub fn open_table(&self, name: &str) -> Result<RowTable> {
+        let unknown = || Invalid::UnknownTable { table: name.into() };
+        let (table, schema) = self.shared.engine.table(name).ok_or_else(unknown)?;
+        Ok(RowTable::new(self.at(table), schema))
+    }
+
+    /// Drops a table with all its rows. Handles of it answer [`Invalid::UnknownTable`] from then on.
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownTable`], [`Error::Fault`].
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        Ok(self.shared.engine.drop_table(name)?)
+    }
+
+    /// The shapes of all tables.
+    pub fn tables(&self) -> Vec<Arc<Schema>> {
+        self.shared.engine.tables().into_iter().map(|(_, schema)| schema).collect()
+    }
+
+    fn at(&self, table: TableId) -> TableRef {
+        TableRef { database: self.shared.id, table }
+    }
+
+    fn open_or_create(&self, wanted: Schema) -> Result<(TableRef, Arc<Schema>)> {
+        let engine = &self.shared.engine;
+        if engine.table(wanted.name()).is_none() {
+            match engine.create_table(wanted.clone()) {
+                // Another thread may have been faster.
+                Ok(_) | Err(model::Error::Invalid(Invalid::TableExists { .. })) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let unknown = || Invalid::UnknownTable { table: wanted.name().into() };
+        let (table, stored) = engine.table(wanted.name()).ok_or_else(unknown)?;
+        match difference(&stored, &wanted) {
+            None => Ok((self.at(table), stored)),
+            Some(what) => Err(Invalid::Schema { table: wanted.name().into(), what }.into()),
+        }
+    }
+
+    /// Begins a transaction to hold open. Its place in the serial order is fixed at its first statement; the sooner it ends,
+    /// the less it meets. [`Database::run`] retries, this does not.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] with too many open transactions, [`Error::Fault`] if the clock or the log has failed.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(&TransactionOptions::new())
+    }
+
+    /// As [`Database::begin`], with options.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
+        Ok(Transaction::new(Snapshot::begin(&self.shared, options.clone())?))
+    }
+
+    /// One unchanging view of the database, to read from for as long as it is held. It never aborts; the longer it is held,
+    /// the more old versions are kept for it.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Snapshot::begin(&self.shared, TransactionOptions::new().read_only())
+    }
+
+    /// Writes everything to a checkpoint, so that the log before it can go and the next start is quick. Transactions go on
+    /// meanwhile. With [`Builder::checkpoint_after`] it happens by itself.
+    ///
+    /// # Errors
+    /// [`Invalid::Unsupported`] in memory, [`Error::Fault`] if the disk fails (the database stays as it was).
+    pub fn checkpoint(&self) -> Result<CheckpointReport> {
+        Ok(self.shared.engine.checkpoint()?)
+    }
+
+    /// What opening found and did; `None` in memory and for a new database.
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.shared.engine.recovery()
+    }
+
+    /// Counters and gauges.
+    pub fn stats(&self) -> Stats {
+        let checkpointer = self.shared.checkpointer.as_ref();
+        Stats {
+            engine: self.shared.engine.stats(),
+            retries: self.shared.lock_retries().clone(),
+            checkpoint_failure: checkpointer.and_then(Checkpointer::last_failure),
+        }
+    }
+
+    /// Closes the database now, whoever else has a handle: what they ask from then on is refused. Dropping the last handle
+    /// does the same, and cannot say if it failed.
+    ///
+    /// # Errors
+    /// [`Error::Fault`] if the rest of the log could not be written.
+    pub fn close(self) -> Result<()> {
+        self.shared.close()
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub fn begin(&self, options: &TransactionOptions) -> Begin {
+        Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit }
+    }
+
+    /// Whether an acknowledgement of such a transaction waits for the disk.
+    pub fn waits(&self, options: &TransactionOptions) -> bool {
+        options.durability.unwrap_or(self.durability) == Durability::Fsync
+    }
+
+    pub fn count_retry(&self, conflict: &Conflict) {
+        let mut retries = self.lock_retries();
+        match retries.iter_mut().find(|(rule, _)| *rule == conflict.rule()) {
+            Some((_, count)) => *count += 1,
+            None => retries.push((conflict.rule(), 1)),
+        }
+    }
+
+    fn lock_retries(&self) -> std::sync::MutexGuard<'_, Vec<(&'static str, u64)>> {
+        // Counters are right whatever a panicking thread was doing.
+        self.retries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) -> Result<()> {
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.stop();
+        }
+        Ok(self.engine.close()?)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Nobody is left to hear of a failure, and a restart recovers from it as from a crash.
+        let _ = self.close();
+    }
+}
+
+/// What can be given as a schema: one, or a builder of one.
+pub trait IntoSchema {
+    /// The schema.
+    ///
+    /// # Errors
+    /// [`Invalid::Schema`] says what is wrong with it.
+    fn into_schema(self) -> Result<Schema>;
+}
+
+impl IntoSchema for Schema {
+    fn into_schema(self) -> Result<Schema> {
+        Ok(self)
+    }
+}
+
+impl IntoSchema for &Schema {
+    fn into_schema(self) -> Result<Schema> {
+        Ok(self.clone())
+    }
+}
+
+impl IntoSchema for SchemaBuilder {
+    fn into_schema(self) -> Result<Schema> {
+        Ok(self.build()?)
+    }
+}
+
+/// What a database counts.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The engine's own: commits, aborts by rule, versions, the log.
+    pub engine: mvto::Stats,
+    /// How often [`Database::run`] had to run a body again, by the rule of the conflict.
+    pub retries: Vec<(&'static str, u64)>,
+    /// Why the last automatic checkpoint failed, if it did. It is tried again.
+    pub checkpoint_failure: Option<Error>,
+}

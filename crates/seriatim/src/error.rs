@@ -1,0 +1,318 @@
+//! The one error of this crate.
+
+use crate::{AbortClass, Fault, Invalid, Limit, LimitKind, SerialPoint, TransactionId};
+use model::{Abort, Schema, Target};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The result of whatever is asked of a database.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why something was not done.
+///
+/// The kinds are never mixed, since each wants another answer: run an aborted transaction again (as
+/// [`Database::run`](crate::Database::run) does by itself), do less at a limit, mend a mistake, decide what a duplicate
+/// means, and look after the machine at a fault. [`Error::sqlstate`] gives PostgreSQL's five characters for each.
+///
+/// ```
+/// # use seriatim::{Database, Error, Schema, ColumnType};
+/// # fn main() -> Result<(), Error> {
+/// let db = Database::in_memory()?;
+/// let colours = db.create_table(Schema::table("colours").column("id", ColumnType::Int).key(["id"]))?;
+/// let error = db.run(|txn| {
+///     colours.insert(txn, (1,))?;
+///     colours.insert(txn, (1,))
+/// }).unwrap_err();
+/// assert!(matches!(error, Error::Duplicate(_)));
+/// assert_eq!(error.to_string(), "duplicate key (id=1) in table colours");
+/// assert_eq!(error.sqlstate(), "23505");
+/// assert!(!error.is_retryable());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The transaction was aborted: nothing of it happened, and it answers only this from now on.
+    Aborted(Conflict),
+    /// A transaction was run again and again, and the limit on attempts or on time was reached.
+    GaveUp(Box<GaveUp>),
+    /// A limit was reached. The statement did not happen; the transaction lives on.
+    Limit(Limit),
+    /// The caller asked for something that makes no sense. The statement did not happen; the transaction lives on.
+    Invalid(Invalid),
+    /// A key or an entry of a unique index is taken. The statement did not happen; the transaction lives on.
+    Duplicate(Duplicate),
+    /// The disk, the clock or the data directory failed.
+    Fault(Fault),
+    /// A table handle of one database was used in a transaction of another.
+    OtherDatabase,
+    /// Whatever the body of a transaction wanted to say ([`Error::body`]).
+    Body(Arc<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// Wraps an error of a transaction's body, so that it can be returned from [`Database::run`](crate::Database::run).
+    ///
+    /// ```
+    /// # use seriatim::{Database, Error};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Database::in_memory()?;
+    /// let outcome: Result<(), Error> = db.run(|_| Err(Error::body("out of stock")));
+    /// assert_eq!(outcome.unwrap_err().to_string(), "out of stock");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn body(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error::Body(error.into().into())
+    }
+
+    /// Whether running the same transaction again can succeed.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Error::Aborted(conflict) => conflict.class().is_retryable(),
+            Error::GaveUp(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether another transaction stood in the way.
+    pub fn is_conflict(&self) -> bool {
+        let conflict = |class| matches!(class, AbortClass::Conflict | AbortClass::Priority | AbortClass::WaitLimit);
+        self.conflict().is_some_and(|with| conflict(with.class()))
+    }
+
+    /// What the abort was about, if it was one: the rule, the table, the key and the other transaction. After
+    /// [`Error::GaveUp`] it is the last attempt's.
+    pub fn conflict(&self) -> Option<&Conflict> {
+        match self {
+            Error::Aborted(conflict) => Some(conflict),
+            Error::GaveUp(gave_up) => Some(&gave_up.last),
+            _ => None,
+        }
+    }
+
+    /// Whether it is unknown if the transaction happened: the log failed after it was installed. Reopen the database and
+    /// look.
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self, Error::Fault(Fault::OutcomeUnknown { .. } | Fault::LogFailed { .. }))
+    }
+
+    /// The five characters by which PostgreSQL's clients know this error.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Error::Aborted(conflict) => model::Error::Aborted(conflict.0.clone()).sqlstate(),
+            Error::GaveUp(_) => "40001",
+            Error::Limit(limit) => model::Error::Limit(*limit).sqlstate(),
+            Error::Invalid(invalid) => model::Error::Invalid(invalid.clone()).sqlstate(),
+            Error::Duplicate(_) => "23505",
+            Error::Fault(fault) => model::Error::Fault(fault.clone()).sqlstate(),
+            Error::OtherDatabase => "42P01",
+            Error::Body(_) => "P0001",
+        }
+    }
+
+    pub(crate) fn gave_up(last: Conflict, attempts: u32, elapsed: Duration) -> Error {
+        Error::GaveUp(Box::new(GaveUp { last, attempts, elapsed }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Aborted(conflict) => conflict.fmt(f),
+            Error::GaveUp(gave_up) => gave_up.fmt(f),
+            Error::Limit(limit) => limit.fmt(f),
+            Error::Invalid(invalid) => invalid.fmt(f),
+            Error::Duplicate(duplicate) => duplicate.fmt(f),
+            Error::Fault(fault) => fault.fmt(f),
+            Error::OtherDatabase => f.write_str("the table belongs to another database than the transaction"),
+            Error::Body(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        // A body's error is shown as this error itself, so its cause is this error's cause.
+        if let Error::Body(error) = self { error.source() } else { None }
+    }
+}
+
+impl From<model::Error> for Error {
+    fn from(error: model::Error) -> Error {
+        match error {
+            model::Error::Aborted(abort) => Error::Aborted(Conflict(abort)),
+            model::Error::Limit(limit) => Error::Limit(limit),
+            model::Error::Invalid(invalid) => Error::Invalid(invalid),
+            model::Error::Duplicate(duplicate) => Error::Duplicate(Duplicate(duplicate)),
+            model::Error::Fault(fault) => Error::Fault(fault),
+            // The vocabulary may grow a kind before this crate has a name for it.
+            other => Error::body(other),
+        }
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Error {
+        Error::Invalid(invalid)
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
+        Error::Fault(fault)
+    }
+}
+
+/// A transaction that was not allowed to commit, and what stood in its way.
+#[derive(Clone, Debug)]
+pub struct Conflict(Box<Abort>);
+
+impl Conflict {
+    /// The kind of abort: for counting, and for deciding on a retry.
+    pub fn class(&self) -> AbortClass {
+        self.0.class
+    }
+
+    /// The protocol's name of the rule that was broken, such as `later-reader`. Stable: made to be counted by.
+    pub fn rule(&self) -> &'static str {
+        self.0.rule
+    }
+
+    /// What the rule says, in a sentence.
+    pub fn explanation(&self) -> &'static str {
+        self.0.explanation
+    }
+
+    /// The table of the conflict, when it is in one.
+    pub fn table(&self) -> Option<&str> {
+        self.0.table.as_ref().map(|schema| schema.name())
+    }
+
+    /// The key (or gap, range or index entry) of the conflict as the table's users know it: `(order_id=10248,
+    /// product_id=11)`.
+    pub fn key(&self) -> Option<String> {
+        let schema = self.0.table.as_deref()?;
+        let name = |index: &u16| schema.indexes().get(usize::from(*index)).map_or("?", |index| index.name.as_str());
+        Some(match &self.0.target {
+            Target::None => return None,
+            Target::Key(key) => KeyOf(schema, key).to_string(),
+            Target::Gap(key) => format!("the gap at {}", KeyOf(schema, key)),
+            Target::Entry(index, entry) => format!("entry {entry:?} of index {}", name(index)),
+            Target::Range(lower, upper) => {
+                format!("{} to {}", BoundOf(schema, lower.as_ref()), BoundOf(schema, upper.as_ref()))
+            }
+        })
+    }
+
+    /// The key's encoded bytes, when the conflict is about one key.
+    pub fn key_bytes(&self) -> Option<&[u8]> {
+        if let Target::Key(key) = &self.0.target { Some(key) } else { None }
+    }
+
+    /// The transaction that was aborted.
+    pub fn transaction(&self) -> TransactionId {
+        self.0.transaction
+    }
+
+    /// The transaction that it met, when that is known.
+    pub fn other(&self) -> Option<TransactionId> {
+        self.0.other
+    }
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Conflict {}
+
+struct KeyOf<'a>(&'a Schema, &'a [u8]);
+
+impl fmt::Display for KeyOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write_key(f, self.1)
+    }
+}
+
+struct BoundOf<'a>(&'a Schema, std::ops::Bound<&'a model::Key>);
+
+impl fmt::Display for BoundOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            std::ops::Bound::Unbounded => f.write_str("the end"),
+            std::ops::Bound::Included(key) => KeyOf(self.0, key).fmt(f),
+            std::ops::Bound::Excluded(key) => write!(f, "{} (excluded)", KeyOf(self.0, key)),
+        }
+    }
+}
+
+/// A transaction that met a conflict in every attempt.
+#[derive(Clone, Debug)]
+pub struct GaveUp {
+    /// How often it was run.
+    pub attempts: u32,
+    /// For how long, back-off included.
+    pub elapsed: Duration,
+    /// What stood in the way of the last attempt.
+    pub last: Conflict,
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gave up after {} attempts in {:?}; the last: {}", self.attempts, self.elapsed, self.last)
+    }
+}
+
+/// A key, or an entry of a unique index, that is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate(Box<model::Duplicate>);
+
+impl Duplicate {
+    /// The table.
+    pub fn table(&self) -> &str {
+        self.0.table.name()
+    }
+
+    /// The unique index; `None` for the primary key.
+    pub fn index(&self) -> Option<&str> {
+        let index = usize::from(self.0.index?);
+        self.0.table.indexes().get(index).map(|index| index.name.as_str())
+    }
+
+    /// The taken key as the table's users know it, or the index entry.
+    pub fn key(&self) -> String {
+        match self.0.index {
+            None => KeyOf(&self.0.table, &self.0.key).to_string(),
+            Some(_) => format!("{:?}", self.0.key),
+        }
+    }
+}
+
+impl fmt::Display for Duplicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a committed transaction got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its place in the one serial order of the database. Increases with real time: a transaction that began after this
+    /// one was acknowledged has a greater one.
+    pub serial_point: SerialPoint,
+    /// How often it was run before it committed: 1 without conflicts, and always for transactions that the caller began.
+    pub attempts: u32,
+}
+
+/// The limit that a statement met, if that was it.
+impl Error {
+    /// Which limit was reached, if one was.
+    pub fn limit(&self) -> Option<LimitKind> {
+        if let Error::Limit(limit) = self { Some(limit.kind) } else { None }
+    }
+}

@@ -1,0 +1,163 @@
+//! Running a body until it commits.
+
+use crate::options::{RetryPolicy, TransactionOptions};
+use crate::snapshot::Snapshot;
+use crate::{Conflict, Database, Error, Receipt, Result, Transaction};
+use env::time::Instant;
+use env::{Backoff, Randomness};
+use model::Mode;
+
+impl Database {
+    /// Runs `body` in a transaction, commits, and returns once the commit is as durable as the database asks. After a
+    /// conflict everything is taken back and the body runs again, after a short random delay: it must have no effect but
+    /// through the transaction.
+    ///
+    /// To return errors of your own, wrap them by [`Error::body`], or use [`Database::try_run`].
+    ///
+    /// ```
+    /// # use seriatim::{Database, BytesTable, Error};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Database::in_memory()?;
+    /// let counters: BytesTable = db.bytes_table("counters")?;
+    /// let visits = db.run(|txn| {
+    ///     let old = counters.get(txn, "visits")?.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+    ///     counters.put(txn, "visits", (old + 1).to_le_bytes())?;
+    ///     Ok(old + 1)
+    /// })?;
+    /// assert_eq!(visits, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The body's; [`Error::GaveUp`] at the limits of the [`RetryPolicy`]; [`Error::Fault`] if the log failed.
+    pub fn run<T>(&self, body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.try_run(body)
+    }
+
+    /// As [`Database::run`], for bodies with an error type of their own. An error of theirs rolls back and is not retried.
+    ///
+    /// ```
+    /// # use seriatim::{Database, Error};
+    /// #[derive(Debug)]
+    /// enum Refused { OutOfStock, Database(Error) }
+    /// impl From<Error> for Refused {
+    ///     fn from(error: Error) -> Self { Refused::Database(error) }
+    /// }
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Database::in_memory()?;
+    /// let outcome: Result<(), Refused> = db.try_run(|_txn| Err(Refused::OutOfStock));
+    /// assert!(matches!(outcome, Err(Refused::OutOfStock)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Database::run`], in the body's type.
+    pub fn try_run<T, E: From<Error>>(&self, body: impl FnMut(&mut Transaction) -> Result<T, E>) -> Result<T, E> {
+        Ok(self.run_with(&TransactionOptions::new(), body)?.0)
+    }
+
+    /// As [`Database::try_run`] with options, and returns the receipt too.
+    ///
+    /// # Errors
+    /// As [`Database::run`], in the body's type.
+    pub fn run_with<T, E: From<Error>>(
+        &self,
+        options: &TransactionOptions,
+        mut body: impl FnMut(&mut Transaction) -> Result<T, E>,
+    ) -> Result<(T, Receipt), E> {
+        let mut retries = Retries::new(options.retry.unwrap_or(self.shared.retry));
+        loop {
+            let options = retries.escalate(options);
+            let mut transaction = self.begin_with(&options)?;
+            let outcome = body(&mut transaction);
+            let conflict = match (outcome, transaction.poison().map(Error::from)) {
+                // The engine aborted it, whatever the body made of that.
+                (_, Some(Error::Aborted(conflict))) => conflict,
+                (_, Some(other)) => return Err(other.into()),
+                (Err(error), None) => return Err(error),
+                (Ok(output), None) => match transaction.commit() {
+                    Ok(receipt) => return Ok((output, Receipt { attempts: retries.attempts + 1, ..receipt })),
+                    Err(Error::Aborted(conflict)) => conflict,
+                    Err(other) => return Err(other.into()),
+                },
+            };
+            self.shared.count_retry(&conflict);
+            retries.wait(conflict)?;
+        }
+    }
+
+    /// Runs `body` on one unchanging view of the database, and returns once everything that it saw is durable. It never
+    /// aborts and never runs twice.
+    ///
+    /// ```
+    /// # use seriatim::{Database, BytesTable, Error};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Database::in_memory()?;
+    /// let names: BytesTable = db.bytes_table("names")?;
+    /// let count = db.read(|snapshot| names.len(snapshot))?;
+    /// assert_eq!(count, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The body's; [`Error::Limit`] and [`Error::Fault`].
+    pub fn read<T>(&self, body: impl FnOnce(&Snapshot) -> Result<T>) -> Result<T> {
+        self.try_read(body)
+    }
+
+    /// As [`Database::read`], for bodies with an error type of their own.
+    ///
+    /// # Errors
+    /// As [`Database::read`], in the body's type.
+    pub fn try_read<T, E: From<Error>>(&self, body: impl FnOnce(&Snapshot) -> Result<T, E>) -> Result<T, E> {
+        let snapshot = self.snapshot()?;
+        let output = body(&snapshot)?;
+        snapshot.finish()?;
+        Ok(output)
+    }
+}
+
+/// Counts attempts, decides on another one, and waits before it.
+struct Retries {
+    policy: RetryPolicy,
+    attempts: u32,
+    /// Of the first conflict: transactions without one read no clock.
+    since: Option<(Instant, Backoff, Randomness)>,
+}
+
+impl Retries {
+    fn new(policy: RetryPolicy) -> Retries {
+        Retries { policy, attempts: 0, since: None }
+    }
+
+    /// After some failures, transactions that write take hold of rows at the statement.
+    fn escalate(&self, options: &TransactionOptions) -> TransactionOptions {
+        let mut options = options.clone();
+        if options.mode == Mode::ReadWrite && self.attempts >= self.policy.own_after_attempts {
+            options.mode = Mode::OwnAtStatement;
+        }
+        options
+    }
+
+    fn wait(&mut self, conflict: Conflict) -> Result<()> {
+        self.attempts += 1;
+        let policy = self.policy;
+        let (began, backoff, randomness) = self.since.get_or_insert_with(|| {
+            let backoff = Backoff::new(policy.first_delay, policy.longest_delay);
+            (Instant::now(), backoff, Randomness::from_entropy())
+        });
+        if !conflict.class().is_retryable() {
+            return Err(Error::Aborted(conflict));
+        }
+        let delay = backoff.next_delay(randomness);
+        let elapsed = began.elapsed();
+        if self.attempts >= policy.max_attempts || elapsed + delay > policy.max_elapsed {
+            return Err(Error::gave_up(conflict, self.attempts, elapsed));
+        }
+        env::thread::sleep(delay);
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! One transaction's view of the database.
+
+use crate::database::Shared;
+use crate::options::TransactionOptions;
+use crate::{Error, Invalid, Receipt, Result};
+use model::{Access, Columns, Finish, Interactive, Item, Mode, RowBuf, Scan, ScanEnd, TableId};
+use std::cell::{RefCell, RefMut};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The engine's transaction behind every view.
+pub(crate) type Engine = <mvto::Mvto as Interactive>::Owned;
+
+/// One unchanging view of the whole database: what every transaction that came before it wrote, and nothing of those
+/// after it.
+///
+/// [`Database::read`](crate::Database::read) and [`Database::snapshot`](crate::Database::snapshot) give one to read from,
+/// and a [`Transaction`](crate::Transaction) is one that can also write: wherever a `&Snapshot` is wanted, a transaction
+/// can be given. It owns a handle of the database, has no lifetime, may move between threads, and keeps the database open.
+///
+/// A read-only snapshot never aborts. What it shows may be newer than what the disk holds; [`Snapshot::finish`] waits
+/// until it is durable, as [`Database::read`](crate::Database::read) does by itself.
+///
+/// ```
+/// # use seriatim::{Database, BytesTable, Error};
+/// # fn main() -> Result<(), Error> {
+/// let db = Database::in_memory()?;
+/// let cities: BytesTable = db.bytes_table("cities")?;
+/// db.run(|txn| cities.put(txn, "Reims", "51100"))?;
+///
+/// let before = db.snapshot()?;
+/// db.run(|txn| cities.put(txn, "Reims", "51454"))?;
+/// assert_eq!(cities.get(&before, "Reims")?.unwrap(), b"51100");
+/// assert_eq!(cities.get(&db.snapshot()?, "Reims")?.unwrap(), b"51454");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Snapshot {
+    // Dropped first: an engine's transaction ends before the database may close.
+    core: RefCell<Core>,
+    shared: Arc<Shared>,
+    options: TransactionOptions,
+}
+
+/// What a call needs exclusively. Reads go through a shared reference, so that walks over several tables can be nested;
+/// no call of the user happens while it is borrowed.
+struct Core {
+    engine: Engine,
+    row: RowBuf,
+    /// Whether a statement has run.
+    touched: bool,
+}
+
+impl Snapshot {
+    pub(crate) fn begin(shared: &Arc<Shared>, options: TransactionOptions) -> Result<Snapshot> {
+        let engine = shared.engine.begin_owned(shared.begin(&options))?;
+        let core = RefCell::new(Core { engine, row: RowBuf::new(), touched: false });
+        Ok(Snapshot { core, shared: shared.clone(), options })
+    }
+
+    /// Changes the options, as long as no statement has run: the engine's transaction has not begun in earnest then.
+    pub(crate) fn set_options(&mut self, options: TransactionOptions) -> Result<()> {
+        if self.core.get_mut().touched {
+            return Err(
+                Invalid::Unsupported { what: "changing a transaction's durability after its first statement" }.into()
+            );
+        }
+        self.core.get_mut().engine = self.shared.engine.begin_owned(self.shared.begin(&options))?;
+        self.options = options;
+        Ok(())
+    }
+
+    pub(crate) fn options(&self) -> &TransactionOptions {
+        &self.options
+    }
+
+    /// Whether `database` is where this view is of.
+    pub(crate) fn check_database(&self, database: u64) -> Result<()> {
+        if self.shared.id == database { Ok(()) } else { Err(Error::OtherDatabase) }
+    }
+
+    pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
+        RefMut::map(self.core.borrow_mut(), |core| {
+            core.touched = true;
+            &mut core.engine
+        })
+    }
+
+    /// Reads a row and lets `make` look at it.
+    pub(crate) fn read<T>(
+        &self,
+        table: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        make: impl FnOnce(&RowBuf) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut row = std::mem::take(&mut self.core.borrow_mut().row);
+        let found = self.engine().read(table, key, columns, &mut row);
+        let made = match found {
+            Ok(true) => make(&row).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+        self.core.borrow_mut().row = row;
+        made
+    }
+
+    pub(crate) fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        Ok(self.engine().scan(scan, visit)?)
+    }
+
+    /// How many rows a scan visits; it copies nothing.
+    pub(crate) fn count(&self, scan: Scan<'_>) -> Result<u64> {
+        let mut count = 0;
+        self.scan(&scan.columns(Columns::None), &mut |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(count)
+    }
+
+    /// The error that this transaction answers with since it was aborted.
+    pub(crate) fn poison(&self) -> Option<model::Error> {
+        self.core.borrow().engine.poison().cloned()
+    }
+
+    /// Ends the view and waits until everything that it showed is durable: then it may be told to others. A view that is
+    /// dropped waits for nothing.
+    ///
+    /// # Errors
+    /// [`Error::Fault`] if the log failed first: what was shown may be gone after a restart.
+    pub fn finish(self) -> Result<Receipt> {
+        self.end()?.wait()
+    }
+
+    /// Commits without waiting.
+    pub(crate) fn end(self) -> Result<Pending> {
+        let Snapshot { core, shared, options } = self;
+        let committed = core.into_inner().engine.commit()?;
+        Ok(Pending { committed, waits: shared.waits(&options), shared })
+    }
+
+    pub(crate) fn abort(self) {
+        self.core.into_inner().engine.abort();
+    }
+
+    /// Whether writes are refused.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.options.mode, Mode::ReadOnly | Mode::Snapshot)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// A transaction that is visible and not yet known to be durable.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub committed: model::Committed,
+    pub shared: Arc<Shared>,
+    waits: bool,
+}
+
+impl Pending {
+    pub fn wait(self) -> Result<Receipt> {
+        if self.waits {
+            self.shared.engine.wait_durable(self.committed.log_position)?;
+        }
+        Ok(Receipt { serial_point: self.committed.serial_point, attempts: 1 })
+    }
+}
