@@ -128,7 +128,8 @@ impl StampedLatch {
     pub fn latch_at(&self, seen: Version) -> Option<Latched<'_>> {
         debug_assert!(!seen.is_retired(), "L4");
         let (held, stamp) = (self.take(seen), self.stamp());
-        held.then_some(Latched { latch: self, seen, stamp, next: seen.0 })
+        // Lazily: a `Latched` that is dropped unlatches.
+        held.then(|| Latched { latch: self, seen, stamp, next: seen.0 })
     }
 
     /// Latches the leaf, waiting for other holders, unless it has retired.
