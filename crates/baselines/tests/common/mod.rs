@@ -1,6 +1,8 @@
 //! What the tests share: two small tables, and short ways to read and write them.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub mod statements;
+
 use model::{
     Access, Begin, ColumnType, Columns, Error, Interactive, Item, Key, RowBuf, Scan, Schema, Storage, TableId, ValueRef,
 };
