@@ -73,11 +73,14 @@ impl StampedLatch {
     /// Whatever is read of the slots from here on means nothing before [`Self::validate`] has confirmed it.
     #[inline]
     pub fn begin(&self) -> Version {
+        self.try_begin().unwrap_or_else(|| self.wait_until_unlatched())
+    }
+
+    /// As [`Self::begin`], unless a writer holds the latch.
+    #[inline]
+    pub fn try_begin(&self) -> Option<Version> {
         let word = self.version.load(Acquire);
-        if word & LATCHED == 0 {
-            return Version(word);
-        }
-        self.wait_until_unlatched()
+        (word & LATCHED == 0).then_some(Version(word))
     }
 
     #[cold]
@@ -85,9 +88,8 @@ impl StampedLatch {
         let mut backoff = Backoff::new();
         loop {
             backoff.pause();
-            let word = self.version.load(Acquire);
-            if word & LATCHED == 0 {
-                return Version(word);
+            if let Some(version) = self.try_begin() {
+                return version;
             }
         }
     }
