@@ -55,22 +55,28 @@ fn step(facts: &Facts, bases: &[Basis], hop: &Hop) -> Step {
             left_behind(history, to, key),
             source(bases, key, hop.kind)
         ),
-        Some(key) if hop.kind.has(Kind::WR.or(Kind::PREDICATE_WR)) => format!(
-            "T{} {}, which T{} left behind when it {}{}",
-            to.id,
-            saw(history, to, key),
-            from.id,
-            left_behind(history, from, key),
-            source_of_absence(hop.kind)
-        ),
-        Some(key) => format!(
-            "T{} {}, which T{} overwrote when it {}{}",
-            from.id,
-            saw(history, from, key),
-            to.id,
-            left_behind(history, to, key),
-            source(bases, key, hop.kind)
-        ),
+        Some(key) if hop.kind.has(Kind::WR.or(Kind::PREDICATE_WR)) => {
+            let seen = sight(history, to, key, |seen| seen == last_write(history, from, key));
+            format!(
+                "T{} {}, which T{} {}{}",
+                to.id,
+                seen.clause,
+                from.id,
+                made(history, from, key),
+                source_of_absence(hop.kind)
+            )
+        }
+        Some(key) => {
+            let missed = hop.kind.has(Kind::PREDICATE_RW);
+            let seen = sight(history, from, key, |seen| !missed || seen == Left::Nothing);
+            format!(
+                "T{} {}, {}{}",
+                from.id,
+                seen.clause,
+                overwrote(history, to, key, seen.left),
+                source(bases, key, hop.kind)
+            )
+        }
     };
     Step {
         from: from.id,
@@ -100,6 +106,7 @@ fn source(bases: &[Basis], key: KeyId, kind: Kind) -> &'static str {
     }
     match bases[key.index()] {
         Basis::Lists => "",
+        Basis::Steps if !kind.has(Kind::WW) => "",
         Basis::Versions => " (as the versions tell)",
         Basis::Steps => " (as reads before writes tell)",
     }
@@ -113,44 +120,110 @@ fn seconds(nanoseconds: u64) -> String {
     format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
 }
 
+/// What a transaction left or found on a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// No register.
+    Nothing,
+    Value(ValueId),
+    /// A list; which elements does not matter here.
+    List,
+}
+
+fn last_write(history: &History, transaction: &Transaction, key: KeyId) -> Left {
+    let writes = history.events(transaction).iter().rev();
+    let left = |event: &Event| match *event {
+        Event::Write { key: k, value, .. } if k == key => Some(Left::Value(value)),
+        Event::Delete { key: k, .. } if k == key => Some(Left::Nothing),
+        Event::Append { key: k, .. } if k == key => Some(Left::List),
+        _ => None,
+    };
+    writes.filter_map(left).next().unwrap_or(Left::Nothing)
+}
+
 /// A transaction's last write of a key, as a past-tense clause.
 fn left_behind(history: &History, transaction: &Transaction, key: KeyId) -> String {
     let name = history.key(key);
-    let writes = history.events(transaction).iter().rev();
-    let clause = |event: &Event| match *event {
-        Event::Write { key: k, value, .. } if k == key => Some(format!("wrote {name}={}", history.value(value))),
-        Event::Delete { key: k, .. } if k == key => Some(format!("deleted {name}")),
-        Event::Append { key: k, value } if k == key => {
-            Some(format!("appended {} to list {name}", history.value(value)))
-        }
-        _ => None,
-    };
-    writes.filter_map(clause).next().unwrap_or_default()
+    match last_write(history, transaction, key) {
+        Left::Value(value) => format!("wrote {name}={}", history.value(value)),
+        Left::Nothing => format!("deleted {name}"),
+        Left::List => format!("appended {} to list {name}", all_appended(history, transaction, key)),
+    }
 }
 
-/// A transaction's first read of a key, as a past-tense clause.
-fn saw(history: &History, transaction: &Transaction, key: KeyId) -> String {
+/// The same, of what somebody saw.
+fn made(history: &History, transaction: &Transaction, key: KeyId) -> String {
+    match last_write(history, transaction, key) {
+        Left::Value(_) => "wrote".to_owned(),
+        Left::Nothing => "had deleted".to_owned(),
+        Left::List => format!("appended ({})", all_appended(history, transaction, key)),
+    }
+}
+
+/// The same, of what somebody saw before it.
+fn overwrote(history: &History, writer: &Transaction, key: KeyId, seen: Left) -> String {
+    let id = writer.id;
+    match (seen, last_write(history, writer, key)) {
+        (Left::Nothing, Left::Value(value)) => {
+            format!("which T{id} then inserted as {}={}", history.key(key), history.value(value))
+        }
+        (_, Left::Value(value)) => {
+            format!("which T{id} overwrote with {}={}", history.key(key), history.value(value))
+        }
+        (_, Left::Nothing) => format!("which T{id} then deleted"),
+        (_, Left::List) => format!("to which T{id} then appended {}", all_appended(history, writer, key)),
+    }
+}
+
+fn all_appended(history: &History, transaction: &Transaction, key: KeyId) -> String {
+    let events = history.events(transaction).iter();
+    let values = events.filter_map(|event| match *event {
+        Event::Append { key: k, value } if k == key => Some(history.value(value).to_string()),
+        _ => None,
+    });
+    values.collect::<Vec<_>>().join(", ")
+}
+
+/// What a transaction saw of a key, also as a past-tense clause.
+struct Sight {
+    left: Left,
+    clause: String,
+}
+
+/// A transaction's first read of a key that saw what is `wanted`, or else its first.
+fn sight(history: &History, transaction: &Transaction, key: KeyId, wanted: impl Fn(Left) -> bool) -> Sight {
+    let events = || history.events(transaction).iter();
+    let sights = || events().filter_map(|event| saw(history, event, key));
+    let best = sights().find(|sight| wanted(sight.left)).or_else(|| sights().next());
+    best.unwrap_or(Sight { left: Left::Nothing, clause: String::new() })
+}
+
+fn saw(history: &History, event: &Event, key: KeyId) -> Option<Sight> {
     let name = history.key(key);
-    let clause = |event: &Event| match *event {
+    match *event {
         Event::Read { key: k, value, .. } if k == key => Some(match value {
-            Some(value) => format!("read {name}={}", history.value(value)),
-            None => format!("found {name} absent"),
+            Some(value) => Sight { left: Left::Value(value), clause: format!("read {name}={}", history.value(value)) },
+            None => Sight { left: Left::Nothing, clause: format!("found {name} absent") },
         }),
-        Event::ReadList { key: k, elements } if k == key => Some(saw_list(history, history.elements(elements), key)),
+        Event::ReadList { key: k, elements } if k == key => {
+            Some(Sight { left: Left::List, clause: saw_list(history, history.elements(elements), key) })
+        }
         Event::Scan { low, high, entries }
             if low.is_none_or(|low| low <= key) && high.is_none_or(|high| key <= high) =>
         {
-            let entries = history.entries(entries);
-            let show = |bound: Option<KeyId>| bound.map_or("..".to_owned(), |key| history.key(key).to_string());
-            let seen = match entries.iter().find(|(k, _)| *k == key) {
-                Some((_, value)) => format!("and saw {name}={}", history.value(*value)),
-                None => format!("and did not see {name}"),
-            };
-            Some(format!("scanned {} to {} {seen}", show(low), show(high)))
+            let show = |bound: Option<KeyId>| bound.map_or("the end".to_owned(), |key| history.key(key).to_string());
+            let range = format!("scanned {} to {}", show(low), show(high));
+            let entry = history.entries(entries).iter().find(|(k, _)| *k == key);
+            Some(match entry {
+                Some(&(_, value)) => Sight {
+                    left: Left::Value(value),
+                    clause: format!("{range} and saw {name}={}", history.value(value)),
+                },
+                None => Sight { left: Left::Nothing, clause: format!("{range} and did not see {name}") },
+            })
         }
         _ => None,
-    };
-    history.events(transaction).iter().filter_map(clause).next().unwrap_or_default()
+    }
 }
 
 fn saw_list(history: &History, elements: &[ValueId], key: KeyId) -> String {

@@ -115,7 +115,7 @@ impl KeyJudge<'_> {
             Anomaly::G1b,
             reader,
             Some(writer),
-            |reader, writer, pair| format!("{reader} read {pair}, which {writer} itself overwrote before it ended"),
+            |reader, writer, pair| format!("{reader} read {pair}, which is not the last that {writer} wrote there"),
             key,
             value,
         );

@@ -70,6 +70,8 @@ struct Local {
     owner: u32,
     /// Of a register: what it read or wrote last.
     value: Option<ValueId>,
+    /// Of a register: the version of that, where stated.
+    version: Option<u64>,
     wrote: bool,
     /// Of a list: what others had appended.
     others: Option<Span>,
@@ -104,8 +106,8 @@ impl Walk<'_> {
                 Event::Append { key, value } => self.append(key, value),
                 Event::ReadList { key, elements } => self.read_list(key, elements),
                 Event::Read { key, value, version } => self.read(key, value, version),
-                Event::Write { key, value, .. } => self.write(key, Some(value)),
-                Event::Delete { key, .. } => self.write(key, None),
+                Event::Write { key, value, version } => self.write(key, Some(value), version),
+                Event::Delete { key, version } => self.write(key, None, version),
                 Event::Scan { low, high, entries } => self.scan(low, high, entries),
             }
             if let (true, Event::Read { key, .. } | Event::Write { key, .. } | Event::Delete { key, .. }) =
@@ -134,10 +136,19 @@ impl Walk<'_> {
         if let Some(local) = self.known(key) {
             if local.value != value {
                 self.contradiction(key, local, value, "read");
+            } else if let (Some(before), Some(now)) = (local.version, version)
+                && before != now
+            {
+                self.add_internal(|history, reader| {
+                    let key = history.key(key);
+                    format!("{reader} knew version {before} of {key}, then read version {now}")
+                });
             }
             return;
         }
-        self.learn(key).value = value;
+        let local = self.learn(key);
+        local.value = value;
+        local.version = version;
         let found = value.map_or(Found::Absent, Found::Value);
         self.push_read(key, found, version, false);
     }
@@ -146,7 +157,7 @@ impl Walk<'_> {
         self.observed.reads.push(Read { key, transaction: self.transaction, found, version, missed_by_scan });
     }
 
-    fn write(&mut self, key: KeyId, value: Option<ValueId>) {
+    fn write(&mut self, key: KeyId, value: Option<ValueId>, version: Option<u64>) {
         let scans = &self.observed.scans[self.first_scan..];
         // A scan that saw the key made it known.
         if self.known(key).is_none() && scans.iter().any(|scan| scan.contains(key)) {
@@ -154,6 +165,7 @@ impl Walk<'_> {
         }
         let local = self.learn(key);
         local.value = value;
+        local.version = version;
         local.wrote = true;
     }
 

@@ -18,7 +18,8 @@ pub struct Builder {
     keys: HashMap<Scalar, u32>,
     values: HashMap<Scalar, u32>,
     lines_by_id: HashMap<u64, u64>,
-    line: u64,
+    /// The last line that was read.
+    pub(super) line: u64,
 }
 
 impl Builder {

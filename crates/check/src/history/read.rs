@@ -26,6 +26,7 @@ pub(super) fn read(mut input: impl BufRead) -> Result<History, HistoryError> {
             return Err(at(HistoryErrorKind::LineTooLong));
         }
         line += 1;
+        builder.line = line;
         if text.iter().all(u8::is_ascii_whitespace) {
             continue;
         }

@@ -138,22 +138,29 @@ impl KeyJudge<'_> {
             return Target::Initial;
         }
         if let Some(install) = installs.iter().position(is_read) {
-            return Target::Version(install);
+            if installs[install].transaction != read.transaction {
+                return Target::Version(install);
+            }
+            self.report_absence(Anomaly::Internal, key, read, version, "which it left itself only later");
+            return Target::Unknown;
         }
         if doubtful || deletes.any(|install| install.version.is_none()) {
             return undecided;
         }
+        let problem = "but no transaction that took effect deleted it as that";
+        self.report_absence(Anomaly::VersionMismatch, key, read, version, problem);
+        Target::Unknown
+    }
+
+    fn report_absence(&mut self, anomaly: Anomaly, key: KeyId, read: &Read, version: u64, problem: &str) {
         let id = self.facts.transaction(read.transaction).id;
         let name = self.facts.history.key(key);
         self.findings.add(|| Finding {
-            anomaly: Anomaly::VersionMismatch,
+            anomaly,
             transactions: vec![id],
-            explanation: format!(
-                "T{id} found {name} absent as version {version}, but no transaction that took effect deleted it as that"
-            ),
+            explanation: format!("T{id} found {name} absent as version {version}, {problem}"),
             steps: Vec::new(),
         });
-        Target::Unknown
     }
 
     fn infer<'b>(&mut self, key: KeyId, installs: &'b [Install], reads: &[Read], targets: &[Target]) -> Order<'b> {
