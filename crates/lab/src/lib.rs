@@ -1,1 +1,45 @@
-//! Seriatim: lab.
+//! The lab: workloads, a driver and reports, so that protocols can be compared on equal terms, and histories, so that it can
+//! be judged whether they keep their promise.
+//!
+//! # A run, from the command line to a row of figures
+//! - [`cli`] is what may be said; [`command`] turns it into [`trial::Plan`]s, one per engine and number of threads, and runs
+//!   them in turns, each in a process of its own ([`trial`]).
+//! - [`engines`] opens the engine that a plan names: the only place where engines have names. All else is generic over
+//!   `model`'s doors.
+//! - [`driver`] fills the tables, starts the clients behind one starting line, and counts. A client draws a transaction,
+//!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked.
+//! - [`workloads`] are `model::Program`s, written once: [`workloads::ycsb`], [`workloads::bank`], and
+//!   [`workloads::mixed`], which measures nothing.
+//! - [`report`] makes rows of the measurements: medians, spread, abort reasons, commit, cores.
+//! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`soak`] is the
+//!   command that does nothing else.
+//!
+//! # What the figures are
+//! - L1. A transaction counts when it is acknowledged: committed, and with `fsync` durable.
+//! - L2. Latency is from a transaction's first attempt to its acknowledgement, retries and waits included.
+//! - L3. An attempt that does not commit counts once, under the rule by which the engine ended it.
+//! - L4. A client's loop allocates nothing of its own (scans and reads fill buffers made before), and reads the clock only
+//!   for the transactions that it times.
+//! - L5. Equal seeds draw equal transactions, on every engine; how threads interleave is up to the machine.
+//! - L6. A wrong result (a loaded key that is missing, an audit with another sum) ends the run with an error: there are no
+//!   figures for wrong answers.
+//! - L7. No two writes of a run write the same bytes, retries and failed attempts included, so that every read of a history
+//!   names the write that it saw, and bytes mixed from two writes name none.
+//!
+//! # Deliberately absent
+//! Pinning of threads; rates of arrival (clients are closed loops); plots and the papers' experiments, which
+//! `docs/experiments.md` lists.
+#![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod command;
+pub mod draw;
+pub mod driver;
+pub mod engines;
+pub mod machine;
+pub mod record;
+pub mod report;
+pub mod retry;
+pub mod soak;
+pub mod trial;
+pub mod workloads;

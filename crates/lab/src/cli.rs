@@ -1,0 +1,270 @@
+//! The command line.
+
+use crate::engines::EngineName;
+use crate::trial::DurabilityName;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  lab workload ycsb --engine mvto --compare twopl --threads 1,2 --seconds 3
+  lab workload ycsb --engine mvto --keys-per-txn 4 --reads 50 --theta 0.85 --format json
+  lab workload bank --engine mvto --accounts 1000 --durability fsync --data /mnt/disk
+  lab history --engine mvto --operations 1000000 --threads 4 --seed 1";
+
+/// Runs workloads on database engines side by side, and judges what they did
+#[derive(Debug, Parser)]
+#[command(name = "lab", version, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure a workload on one or more engines
+    #[command(subcommand)]
+    Workload(WorkloadCommand),
+    /// Record random transactions on few keys, and let both judges look at them
+    History(HistoryArguments),
+    /// Run one trial, given as JSON, in this process: how `workload` keeps its runs apart
+    #[command(hide = true)]
+    Measure {
+        /// The plan
+        plan: String,
+    },
+}
+
+/// Which workload.
+#[derive(Debug, Subcommand)]
+pub enum WorkloadCommand {
+    /// Reads and blind writes of records by popularity, and scans
+    #[command(after_help = YCSB_EXAMPLES)]
+    Ycsb(YcsbArguments),
+    /// Transfers between accounts, and audits of their sum
+    #[command(after_help = BANK_EXAMPLES)]
+    Bank(BankArguments),
+}
+
+const YCSB_EXAMPLES: &str = "\
+Examples:
+  One key per transaction, half of them reads, on two engines, one and two threads:
+    lab workload ycsb --engine mvto --compare twopl --reads 50 --threads 1,2 --seconds 3
+  Four keys with popular ones among them, beside eight readers of 10,000 keys each:
+    lab workload ycsb --engine mvto --keys-per-txn 4 --reads 50 --theta 0.85 --long-readers 8
+  Group commit on the disk under /mnt/disk:
+    lab workload ycsb --engine mvto --reads 0 --threads 8 --durability fsync --data /mnt/disk";
+
+const BANK_EXAMPLES: &str = "\
+Examples:
+  lab workload bank --engine mvto --compare twopl --threads 2 --seconds 3
+  lab workload bank --engine mvto --accounts 100 --audits 10 --history bank.jsonl && seriatim check bank.jsonl";
+
+/// What every workload takes.
+#[derive(Debug, Args)]
+pub struct CommonArguments {
+    /// The engine
+    #[arg(long, value_enum)]
+    pub engine: EngineName,
+
+    /// Engines to run beside it, in turns
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "ENGINE,...")]
+    pub compare: Vec<EngineName>,
+
+    /// Numbers of client threads, each measured by itself
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "N,...",
+          value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS))]
+    pub threads: Vec<u32>,
+
+    /// Seconds that are counted, per run
+    #[arg(long, default_value = "3", value_name = "S", value_parser = seconds)]
+    pub seconds: f64,
+
+    /// Seconds before counting begins [default: a fifth of the counted ones, at most 2]
+    #[arg(long, value_name = "S", value_parser = seconds_or_none)]
+    pub warm_up: Option<f64>,
+
+    /// Run this many transactions instead of some seconds, without warm-up
+    #[arg(long, value_name = "N", conflicts_with_all = ["seconds", "warm_up"], value_parser = clap::value_parser!(u64).range(1..))]
+    pub transactions: Option<u64>,
+
+    /// How often each run is repeated, the engines taking turns; figures are medians
+    #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// Threads that meanwhile run long reading transactions, counted apart
+    #[arg(long, default_value = "0", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_THREADS))]
+    pub long_readers: u32,
+
+    /// Take hold of a row at the statement that writes it instead of at commit
+    #[arg(long)]
+    pub own_at_statement: bool,
+
+    /// What acknowledgements wait for
+    #[arg(long, value_enum, default_value = "none")]
+    pub durability: DurabilityName,
+
+    /// Where durable databases are put, each in a directory of its own that is removed afterwards [default: the system's
+    /// directory for temporary files, on whatever disk it may be]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// Record every transaction there, for `seriatim check`; with several runs, each in a file of its own beside it.
+    /// Recording takes time and memory: figures of such a run mean little
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+
+    /// Where all random choices come from
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub seed: u64,
+
+    /// How the figures are shown
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// Enough for the largest machines of the papers, with room.
+const MAX_THREADS: i64 = 1024;
+
+/// How figures are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// One list of rows, for programs
+    Json,
+}
+
+/// `lab workload ycsb`.
+#[derive(Debug, Args)]
+pub struct YcsbArguments {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub common: CommonArguments,
+
+    /// Keys that a transaction reads or writes
+    #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub keys_per_txn: u32,
+
+    /// Percentage of keys that are read; the others are written
+    #[arg(long, default_value = "50", value_name = "PERCENT", value_parser = percentage)]
+    pub reads: f64,
+
+    /// How uneven popularity is (Gray et al. 1994); 0 is even
+    #[arg(long, default_value = "0", value_name = "T", value_parser = theta)]
+    pub theta: f64,
+
+    /// Records in the table
+    #[arg(long, default_value = "1000000", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=crate::draw::Zipf::MAX_COUNT))]
+    pub records: u64,
+
+    /// Bytes of a row
+    #[arg(long, default_value = "100", value_name = "N", value_parser = clap::value_parser!(u32).range(8..=1 << 20))]
+    pub record_bytes: u32,
+
+    /// Percentage of transactions that are one scan instead
+    #[arg(long, default_value = "0", value_name = "PERCENT", value_parser = percentage)]
+    pub scans: f64,
+
+    /// Keys that a scan visits
+    #[arg(long, default_value = "100", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub scan_length: u64,
+
+    /// Keys that a long reader's transaction reads
+    #[arg(long, default_value = "10000", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub long_reader_keys: u32,
+}
+
+/// `lab workload bank`.
+#[derive(Debug, Args)]
+pub struct BankArguments {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub common: CommonArguments,
+
+    /// Accounts
+    #[arg(long, default_value = "1000", value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1 << 32))]
+    pub accounts: u64,
+
+    /// Percentage of transactions that are audits: scans of all accounts. Long readers do nothing else
+    #[arg(long, default_value = "1", value_name = "PERCENT", value_parser = percentage)]
+    pub audits: f64,
+}
+
+/// `lab history`.
+#[derive(Debug, Args)]
+#[command(after_help = HISTORY_EXAMPLES)]
+pub struct HistoryArguments {
+    /// The engine
+    #[arg(long, value_enum)]
+    pub engine: EngineName,
+
+    /// Operations of committed transactions to record
+    #[arg(long, default_value = "100000", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub operations: u64,
+
+    /// Client threads
+    #[arg(long, default_value = "4", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS))]
+    pub threads: u32,
+
+    /// Keys of each table: the fewer, the more conflicts
+    #[arg(long, default_value = "200", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub keys: u64,
+
+    /// Where all random choices come from. Threads still interleave as they like
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub seed: u64,
+
+    /// The engine's limits: small ones make the rare paths common
+    #[arg(long, value_enum, default_value = "small")]
+    pub limits: Limits,
+
+    /// Write the history there, too
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+const HISTORY_EXAMPLES: &str = "\
+Exit codes: 0 both judges are content; 1 they are not, or the run failed; 2 bad arguments.
+
+Examples:
+  lab history --engine mvto --operations 1000000 --threads 4 --seed 7
+  lab history --engine twopl --threads 8 --keys 20 --out twopl.jsonl && seriatim check twopl.jsonl";
+
+/// How large the engine's limits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Limits {
+    /// So small that reaching them is common
+    Small,
+    /// The engine's own
+    Default,
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| "not a number".to_owned())
+}
+
+fn percentage(text: &str) -> Result<f64, String> {
+    let percent = number(text)?;
+    if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("not between 0 and 100".to_owned()) }
+}
+
+fn theta(text: &str) -> Result<f64, String> {
+    let theta = number(text)?;
+    if (0.0..1.0).contains(&theta) { Ok(theta) } else { Err("not at least 0 and below 1".to_owned()) }
+}
+
+/// A day is enough for everyone, and no product of it overflows.
+const MAX_SECONDS: f64 = 86_400.0;
+
+fn seconds_or_none(text: &str) -> Result<f64, String> {
+    let seconds = number(text)?;
+    if (0.0..=MAX_SECONDS).contains(&seconds) { Ok(seconds) } else { Err(format!("not between 0 and {MAX_SECONDS}")) }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = seconds_or_none(text)?;
+    if seconds > 0.0 { Ok(seconds) } else { Err("not above 0".to_owned()) }
+}

@@ -1,0 +1,243 @@
+//! What the `lab` command does.
+
+use crate::cli::{
+    Arguments, BankArguments, Command, CommonArguments, Format, HistoryArguments, WorkloadCommand, YcsbArguments,
+};
+use crate::driver::Extent;
+use crate::engines::{EngineName, Settings};
+use crate::report::{self, Row, grouped};
+use crate::trial::{self, DurabilityName, Measurement, Plan, WorkloadPlan};
+use crate::workloads::{bank, ycsb};
+use crate::{machine, soak};
+use clap::CommandFactory;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why the command has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The arguments make no sense together.
+    Arguments(String),
+    /// What was asked for was tried and failed.
+    Run(String),
+    /// The judges have found something; it has been said.
+    Verdict,
+}
+
+impl Failure {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Arguments(_) => 2,
+            Failure::Run(_) | Failure::Verdict => 1,
+        }
+    }
+}
+
+fn run_failure(error: impl ToString) -> Failure {
+    Failure::Run(error.to_string())
+}
+
+/// Does what the arguments say: results to `out`, progress to standard error.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    match arguments.command {
+        None => write!(out, "{}", Arguments::command().render_long_help()).map_err(run_failure),
+        Some(Command::Measure { plan }) => measure(&plan, out),
+        Some(Command::History(arguments)) => judge_history(&arguments, out),
+        Some(Command::Workload(WorkloadCommand::Ycsb(arguments))) => {
+            run_workload(&arguments.common, ycsb_plan(&arguments), out)
+        }
+        Some(Command::Workload(WorkloadCommand::Bank(arguments))) => {
+            run_workload(&arguments.common, bank_plan(&arguments), out)
+        }
+    }
+}
+
+fn measure(plan: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    let plan: Plan = serde_json::from_str(plan).map_err(|error| Failure::Arguments(format!("not a plan: {error}")))?;
+    let measurement = trial::perform(&plan).map_err(Failure::Run)?;
+    serde_json::to_writer(out, &measurement).map_err(run_failure)
+}
+
+fn judge_history(arguments: &HistoryArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let records = soak::record(arguments).map_err(Failure::Run)?;
+    if let Some(path) = &arguments.out {
+        let cannot = |error: io::Error| Failure::Run(format!("cannot write {}: {error}", path.display()));
+        trial::write_history(path, &records).map_err(cannot)?;
+    }
+    let report = soak::judge(records).map_err(Failure::Run)?;
+    write!(out, "{report}").map_err(run_failure)?;
+    if report.valid { Ok(()) } else { Err(Failure::Verdict) }
+}
+
+fn ycsb_plan(arguments: &YcsbArguments) -> WorkloadPlan {
+    WorkloadPlan::Ycsb(ycsb::Parameters {
+        records: arguments.records,
+        record_bytes: arguments.record_bytes as usize,
+        keys_per_txn: arguments.keys_per_txn as usize,
+        reads: arguments.reads,
+        theta: arguments.theta,
+        scans: arguments.scans,
+        scan_length: arguments.scan_length,
+        long_reader_keys: arguments.long_reader_keys as usize,
+        own_at_statement: arguments.common.own_at_statement,
+    })
+}
+
+fn bank_plan(arguments: &BankArguments) -> WorkloadPlan {
+    WorkloadPlan::Bank(bank::Parameters {
+        accounts: arguments.accounts,
+        audits: arguments.audits,
+        own_at_statement: arguments.common.own_at_statement,
+    })
+}
+
+fn run_workload(common: &CommonArguments, workload: WorkloadPlan, out: &mut dyn Write) -> Result<(), Failure> {
+    let plans = plans(common, workload)?;
+    let space = Space::prepare(common)?;
+    let mut repeats: Vec<Vec<Measurement>> = vec![Vec::new(); plans.len()];
+    let runs = plans.len() * common.repeat as usize;
+    for repeat in 0..common.repeat {
+        for (plan, measured) in plans.iter().zip(&mut repeats) {
+            let number = repeat as usize * plans.len() + measured_so_far(&plans, plan) + 1;
+            let settings = Settings { data: space.directory(number), ..plan.settings.clone() };
+            let seed = plan.seed.wrapping_add(repeat.into());
+            let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, runs));
+            let trial = Plan { settings, seed, history, ..plan.clone() };
+            let measurement = trial::perform_apart(&trial).map_err(Failure::Run)?;
+            space.clear(number)?;
+            show_progress(number, runs, plan, &measurement);
+            measured.push(measurement);
+        }
+    }
+    let commit = machine::commit();
+    let rows: Vec<Row> =
+        plans.iter().zip(&repeats).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref())).collect();
+    match common.format {
+        Format::Table => report::write_table(&rows, out),
+        Format::Json => report::write_json(&rows, out),
+    }
+    .map_err(run_failure)
+}
+
+fn measured_so_far(plans: &[Plan], plan: &Plan) -> usize {
+    plans.iter().position(|other| std::ptr::eq(plan, other)).expect("it is one of them")
+}
+
+/// One plan per row: for each number of threads, each engine in turn.
+fn plans(common: &CommonArguments, workload: WorkloadPlan) -> Result<Vec<Plan>, Failure> {
+    let engines = engines(common)?;
+    let extent = match common.transactions {
+        Some(transactions) => Extent::Transactions(transactions),
+        None => Extent::Time {
+            warm_up: Duration::from_secs_f64(common.warm_up.unwrap_or((common.seconds / 5.0).min(2.0))),
+            measured: Duration::from_secs_f64(common.seconds),
+        },
+    };
+    let plan = |threads: u32, engine: EngineName| Plan {
+        engine,
+        settings: Settings::default(),
+        workload: workload.clone(),
+        threads,
+        long_readers: common.long_readers,
+        extent,
+        durability: common.durability,
+        history: common.history.clone(),
+        seed: common.seed,
+    };
+    Ok(common.threads.iter().flat_map(|&threads| engines.iter().map(move |&engine| plan(threads, engine))).collect())
+}
+
+fn engines(common: &CommonArguments) -> Result<Vec<EngineName>, Failure> {
+    let mut engines = vec![common.engine];
+    for &engine in &common.compare {
+        if engines.contains(&engine) {
+            return Err(Failure::Arguments(format!("engine {engine} stands twice in --engine and --compare")));
+        }
+        engines.push(engine);
+    }
+    let needs_disk = common.durability != DurabilityName::None || common.data.is_some();
+    match engines.iter().find(|engine| needs_disk && !engine.is_durable()) {
+        Some(engine) => Err(Failure::Arguments(format!(
+            "engine {engine} keeps nothing on a disk: run it with --durability none and without --data"
+        ))),
+        None => Ok(engines),
+    }
+}
+
+/// `FILE` for a single run; otherwise its name says which: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the first repeat
+/// on two threads.
+fn history_path(path: &Path, plan: &Plan, repeat: u32, runs: usize) -> PathBuf {
+    if runs == 1 {
+        return path.to_owned();
+    }
+    let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+    let stem = part(path.file_stem()).unwrap_or_else(|| "history".to_owned());
+    let extension = part(path.extension()).map_or(String::new(), |extension| format!(".{extension}"));
+    path.with_file_name(format!("{stem}-{}-{}-{}{extension}", plan.engine, plan.threads, repeat + 1))
+}
+
+fn show_progress(number: usize, runs: usize, plan: &Plan, measurement: &Measurement) {
+    let clients = &measurement.clients;
+    eprintln!(
+        "[{number}/{runs}] {} on {}, {} thread(s): {} txn/s, p99 {:.1} us",
+        plan.workload.name(),
+        plan.engine,
+        plan.threads,
+        grouped(clients.txn_per_s),
+        clients.p99_us
+    );
+}
+
+/// Where durable databases live while they are measured.
+#[derive(Debug)]
+enum Space {
+    /// Nowhere: they are in memory.
+    Memory,
+    /// In directories of their own below this one, which goes if it is `temporary`.
+    Disk { root: PathBuf, temporary: bool },
+}
+
+impl Space {
+    fn prepare(common: &CommonArguments) -> Result<Space, Failure> {
+        let (root, temporary) = match (&common.data, common.durability) {
+            (None, DurabilityName::None) => return Ok(Space::Memory),
+            (None, _) => (std::env::temp_dir().join(format!("seriatim-lab-{}", std::process::id())), true),
+            (Some(directory), _) => (directory.clone(), false),
+        };
+        let cannot = |error| Failure::Run(format!("cannot create {}: {error}", root.display()));
+        fs::create_dir_all(&root).map_err(cannot)?;
+        Ok(Space::Disk { root, temporary })
+    }
+
+    fn directory(&self, number: usize) -> Option<PathBuf> {
+        match self {
+            Space::Memory => None,
+            Space::Disk { root, .. } => Some(root.join(format!("trial-{}-{number}", std::process::id()))),
+        }
+    }
+
+    fn clear(&self, number: usize) -> Result<(), Failure> {
+        let Some(directory) = self.directory(number) else { return Ok(()) };
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Failure::Run(format!("cannot remove {}: {error}", directory.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        if let Space::Disk { root, temporary: true } = self {
+            // What cannot be removed from a directory for temporary files is the system's to remove.
+            let _ = fs::remove_dir_all(root);
+        }
+    }
+}

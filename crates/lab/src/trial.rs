@@ -1,0 +1,221 @@
+//! Trials: one workload on one engine, once, in a process of its own.
+//!
+//! A process of its own, so that memory in use is that engine's alone, and no run inherits the heap that another has left.
+
+use crate::driver::{Extent, Outcome, Run, Tally};
+use crate::engines::{EngineName, Settings, on_engine};
+use crate::workloads::{Workload, bank, ycsb};
+use check::{Record, Writer};
+use indicatif::ProgressBar;
+use model::Durability;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Everything that a trial follows from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The engine.
+    pub engine: EngineName,
+    /// How it is opened.
+    pub settings: Settings,
+    /// What runs on it.
+    pub workload: WorkloadPlan,
+    /// Clients, one thread each.
+    pub threads: u32,
+    /// Long readers, one more thread each.
+    pub long_readers: u32,
+    /// How long.
+    pub extent: Extent,
+    /// What acknowledgements wait for.
+    pub durability: DurabilityName,
+    /// Where to write everything that happened, if it is recorded.
+    pub history: Option<PathBuf>,
+    /// Where all choices come from.
+    pub seed: u64,
+}
+
+/// A workload and its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum WorkloadPlan {
+    /// Reads, blind writes and scans by popularity.
+    Ycsb(ycsb::Parameters),
+    /// Transfers and audits.
+    Bank(bank::Parameters),
+}
+
+impl WorkloadPlan {
+    /// The workload's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            WorkloadPlan::Ycsb(_) => "ycsb",
+            WorkloadPlan::Bank(_) => "bank",
+        }
+    }
+
+    /// The parameters, by name.
+    pub fn parameters(&self) -> serde_json::Value {
+        match self {
+            WorkloadPlan::Ycsb(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Bank(parameters) => serde_json::to_value(parameters),
+        }
+        .expect("parameters are numbers and flags")
+    }
+}
+
+/// What an acknowledgement waits for, as the command line says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilityName {
+    /// Nothing; without --data the database is in memory only
+    None,
+    /// Nothing, but the log is synced within a bounded time
+    Async,
+    /// The transaction and all that it has read is on the disk
+    Fsync,
+}
+
+impl DurabilityName {
+    /// The same, in the engines' words.
+    pub fn durability(self) -> Durability {
+        match self {
+            DurabilityName::None => Durability::None,
+            DurabilityName::Async => Durability::Async,
+            DurabilityName::Fsync => Durability::Fsync,
+        }
+    }
+}
+
+/// What a trial has measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The clients.
+    pub clients: Figures,
+    /// The long readers, if there were any.
+    pub long_readers: Option<Figures>,
+    /// Memory of the process at the end, a recorded history included. MiB; 0 where it is unknown.
+    pub rss_mb: f64,
+}
+
+/// What one kind of client did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Seconds that were counted.
+    pub seconds: f64,
+    /// Transactions that committed.
+    pub commits: u64,
+    /// Of them in a second.
+    pub txn_per_s: f64,
+    /// Attempts that did not commit, by reason.
+    pub aborts: BTreeMap<String, u64>,
+    /// Median time from the first attempt to the acknowledgement. Microseconds.
+    pub p50_us: f64,
+    /// 99th percentile of it.
+    pub p99_us: f64,
+    /// 99.9th percentile of it.
+    pub p999_us: f64,
+    /// Every how many transactions one was timed.
+    pub timed_every: u64,
+}
+
+impl Figures {
+    fn of(tally: &Tally) -> Figures {
+        let quantile_us = |quantile| tally.latency_ns.value_at_quantile(quantile) as f64 / 1000.0;
+        Figures {
+            seconds: tally.elapsed().as_secs_f64(),
+            commits: tally.commits,
+            txn_per_s: tally.per_second(),
+            aborts: tally.aborts.by_name(),
+            p50_us: quantile_us(0.5),
+            p99_us: quantile_us(0.99),
+            p999_us: quantile_us(0.999),
+            timed_every: tally.timed_every,
+        }
+    }
+}
+
+/// Why a trial has no measurement: a sentence for the user.
+pub type Failure = String;
+
+/// Records that one transaction loads.
+const LOAD_BATCH: u64 = 500;
+
+/// Runs the trial in this process.
+///
+/// # Errors
+/// What failed.
+pub fn perform(plan: &Plan) -> Result<Measurement, Failure> {
+    match &plan.workload {
+        WorkloadPlan::Ycsb(parameters) => perform_workload(plan, &ycsb::Ycsb::new(parameters.clone())),
+        WorkloadPlan::Bank(parameters) => perform_workload(plan, &bank::Bank::new(parameters.clone())),
+    }
+}
+
+fn perform_workload(plan: &Plan, workload: &impl Workload) -> Result<Measurement, Failure> {
+    let bar = ProgressBar::new(workload.records()).with_message("loading");
+    let run = Run {
+        workload,
+        clients: plan.threads,
+        long_readers: plan.long_readers,
+        extent: plan.extent,
+        durability: plan.durability.durability(),
+        is_recorded: plan.history.is_some(),
+        load_batch: LOAD_BATCH,
+        seed: plan.seed,
+        on_load: &|loaded| {
+            bar.set_position(loaded);
+            if loaded == workload.records() {
+                bar.finish_and_clear();
+            }
+        },
+    };
+    let outcome = on_engine(plan.engine, &plan.settings, workload.schemas(), run)
+        .map_err(|error| format!("cannot open {}: {error}", plan.engine))?
+        .map_err(|error| format!("{} on {}: {error}", plan.workload.name(), plan.engine))?;
+    let measurement = measurement(plan, &outcome);
+    if let Some(path) = &plan.history {
+        write_history(path, &outcome.records)
+            .map_err(|error| format!("cannot write the history to {}: {error}", path.display()))?;
+    }
+    Ok(measurement)
+}
+
+fn measurement(plan: &Plan, outcome: &Outcome) -> Measurement {
+    Measurement {
+        clients: Figures::of(&outcome.clients),
+        long_readers: (plan.long_readers > 0).then(|| Figures::of(&outcome.long_readers)),
+        rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
+    }
+}
+
+/// Writes the records to a new file, or over an old one.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_history(path: &Path, records: &[Record]) -> io::Result<()> {
+    let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, File::create(path)?));
+    records.iter().try_for_each(|record| writer.write(record))?;
+    writer.finish().map(drop)
+}
+
+/// Runs the trial in a process of its own: this program with the command `measure`.
+///
+/// # Errors
+/// What failed, here or there.
+pub fn perform_apart(plan: &Plan) -> Result<Measurement, Failure> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let plan = serde_json::to_string(plan).expect("a plan is plain data");
+    let output = Command::new(program)
+        .args(["measure", &plan])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot start a trial: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("the trial ended with {}", output.status));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cannot read the trial's figures: {error}"))
+}

@@ -1,0 +1,246 @@
+//! Engines with one fault each: the lab must see it. Otherwise its praise of the others would mean nothing.
+
+use check::{History, Model, Record, Report, Status};
+use env::Randomness;
+use model::{Abort, AbortClass, Target, Timestamp};
+use model::{
+    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item, LogPosition, Result,
+    RowBuf, RowRef, Scan, ScanEnd, Schema, TableId,
+};
+use seriatim_lab::driver::{Extent, Outcome, Run, RunError};
+use seriatim_lab::engines::{OnEngine, OneMutex};
+use seriatim_lab::workloads::Workload;
+use seriatim_lab::workloads::bank::{self, Bank};
+use seriatim_lab::workloads::mixed::Mixed;
+use seriatim_lab::workloads::ycsb::{self, Ycsb};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is wrong with the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Nothing.
+    None,
+    /// Every third commit is an abort instead: allowed.
+    AbortsEveryThird,
+    /// A dropped transaction keeps what it wrote.
+    NoRollback,
+    /// One put in fifty does nothing.
+    LosesPuts,
+    /// Index scans leave out one entry in ten.
+    IndexPhantoms,
+    /// Rows come back with their last byte changed, one read in fifty.
+    TornReads,
+    /// Serial points count down.
+    BackwardPoints,
+    /// The log has failed.
+    LogFails,
+}
+
+struct Faulty {
+    inner: OneMutex,
+    fault: Fault,
+    calls: AtomicU64,
+}
+
+impl Faulty {
+    /// True at every `n`th call, if the engine has this fault.
+    fn strikes(&self, fault: Fault, n: u64) -> bool {
+        self.fault == fault && self.calls.fetch_add(1, Ordering::Relaxed) % n == n - 1
+    }
+}
+
+struct Transaction<'e> {
+    engine: &'e Faulty,
+    inner: Option<<OneMutex as Interactive>::Transaction<'e>>,
+    poison: Option<Error>,
+}
+
+impl<'e> Transaction<'e> {
+    fn inner(&mut self) -> &mut <OneMutex as Interactive>::Transaction<'e> {
+        self.inner.as_mut().expect("there until it ends")
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if let (Fault::NoRollback, Some(inner)) = (self.engine.fault, self.inner.take()) {
+            inner.commit().expect("it never fails");
+        }
+    }
+}
+
+impl Access for Transaction<'_> {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        let found = self.inner().read(table, key, columns, row)?;
+        if found && self.engine.strikes(Fault::TornReads, 50) {
+            let mut bytes = row.bytes().to_vec();
+            *bytes.last_mut().expect("rows have bytes") ^= 1;
+            row.set_bytes(&bytes);
+        }
+        Ok(found)
+    }
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        if self.engine.strikes(Fault::LosesPuts, 50) { Ok(()) } else { self.inner().put(table, key, row) }
+    }
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.inner().insert(table, key, row)
+    }
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        self.inner().update(table, key, delta)
+    }
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        self.inner().delete(table, key)
+    }
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        let engine = self.engine;
+        let leaves_out = || scan.index.is_some() && engine.strikes(Fault::IndexPhantoms, 10);
+        self.inner().scan(scan, &mut |item| if leaves_out() { ControlFlow::Continue(()) } else { visit(item) })
+    }
+}
+
+impl Finish for Transaction<'_> {
+    fn poison(&self) -> Option<&Error> {
+        self.poison.as_ref()
+    }
+    fn commit(mut self) -> Result<Committed> {
+        let inner = self.inner.take().expect("there until it ends");
+        if self.engine.strikes(Fault::AbortsEveryThird, 3) {
+            return Err(conflict());
+        }
+        let mut committed = inner.commit()?;
+        if self.engine.fault == Fault::BackwardPoints {
+            committed.serial_point.0 = u64::MAX - committed.serial_point.0;
+        }
+        Ok(committed)
+    }
+    fn abort(self) {}
+}
+
+fn conflict() -> Error {
+    let (class, rule, explanation) = (AbortClass::Conflict, "every-third", "so that retries are seen");
+    let (table, target, transaction, other) = (None, Target::None, Timestamp(1), None);
+    Abort { class, rule, explanation, table, target, transaction, other }.into()
+}
+
+impl Interactive for Faulty {
+    type Transaction<'engine> = Transaction<'engine>;
+    type Owned = <OneMutex as Interactive>::Owned;
+
+    fn begin(&self, how: Begin) -> Result<Transaction<'_>> {
+        Ok(Transaction { engine: self, inner: Some(self.inner.begin(how)?), poison: None })
+    }
+    fn begin_owned(self: &Arc<Self>, _: Begin) -> Result<Self::Owned> {
+        unreachable!("clients borrow the engine")
+    }
+    fn wait_durable(&self, _: LogPosition) -> Result<()> {
+        match self.fault {
+            Fault::LogFails => Err(model::Fault::OutcomeUnknown { detail: "the disk is gone".into() }.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn run<W: Workload>(fault: Fault, workload: &W, run: Run<'_, W>) -> std::result::Result<Outcome, RunError> {
+    let inner = OneMutex::new();
+    let tables = workload.schemas().into_iter().map(|schema: Schema| inner.create_table(schema)).collect();
+    run.run(Arc::new(Faulty { inner, fault, calls: AtomicU64::new(0) }), tables)
+}
+
+fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {
+    Run {
+        workload,
+        clients,
+        long_readers: 0,
+        extent,
+        durability: Durability::None,
+        is_recorded: true,
+        load_batch: 3,
+        seed: 5,
+        on_load: &|_| {},
+    }
+}
+
+fn mixed(fault: Fault) -> Outcome {
+    let workload = Mixed::new(20);
+    run(fault, &workload, plan(&workload, 1, Extent::Operations(5000))).expect("the run itself is fine")
+}
+
+fn judged(records: Vec<Record>) -> Report {
+    check::judge(&History::from_records(records).expect("a well-formed history"), Model::Strict)
+}
+
+#[test]
+fn an_engine_without_a_fault_passes() {
+    let report = judged(mixed(Fault::None).records);
+    assert!(report.valid && report.counts.operations >= 5000, "{report}");
+}
+
+#[test]
+fn judges_see_each_fault_of_an_engine_in_its_history() {
+    for fault in [Fault::NoRollback, Fault::LosesPuts, Fault::IndexPhantoms, Fault::TornReads, Fault::BackwardPoints] {
+        let report = judged(mixed(fault).records);
+        assert!(!report.valid, "{fault:?} went unseen: {report}");
+    }
+}
+
+#[test]
+fn aborted_attempts_are_counted_recorded_and_run_again() {
+    let workload = Mixed::new(20);
+    let outcome = run(Fault::AbortsEveryThird, &workload, plan(&workload, 2, Extent::Transactions(600))).unwrap();
+    let given_up = outcome.clients.aborts.by_name()["given-up"];
+    let aborted = outcome.clients.aborts.by_name()["every-third"];
+    assert_eq!(outcome.clients.commits + given_up, 600, "all others commit at last");
+    assert!(aborted >= outcome.clients.commits / 2 - 2, "{aborted} of {}", outcome.clients.commits);
+    // The loader (client 0) meets aborts too, and they are not counted.
+    let failed = outcome.records.iter().filter(|record| record.process > 0 && record.status == Status::Aborted).count();
+    assert_eq!(failed as u64, aborted + given_up, "one record for each attempt");
+    let report = judged(outcome.records);
+    assert!(report.valid, "aborting is allowed: {report}");
+}
+
+#[test]
+fn a_wrong_sum_ends_the_run() {
+    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 20.0, own_at_statement: false });
+    let error = run(Fault::LosesPuts, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
+    assert!(matches!(&error, RunError::Wrong(_)), "{error}");
+    // Also when no client ever audits: the closing audit finds it.
+    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 0.0, own_at_statement: false });
+    let error = run(Fault::LosesPuts, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
+    assert!(matches!(&error, RunError::Wrong(_)), "{error}");
+}
+
+#[test]
+fn a_missing_key_ends_the_run() {
+    let parameters = ycsb::Parameters {
+        records: 100,
+        record_bytes: 20,
+        keys_per_txn: 10,
+        reads: 100.0,
+        theta: 0.0,
+        scans: 50.0,
+        scan_length: 100,
+        long_reader_keys: 1,
+        own_at_statement: false,
+    };
+    let workload = Ycsb::new(parameters);
+    let error = run(Fault::LosesPuts, &workload, plan(&workload, 1, Extent::Transactions(1000))).unwrap_err();
+    assert!(matches!(&error, RunError::Wrong(_)), "{error}");
+}
+
+#[test]
+fn a_failed_log_ends_the_run() {
+    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 0.0, own_at_statement: false });
+    let plan = Run { durability: Durability::Fsync, ..plan(&workload, 2, Extent::Transactions(1000)) };
+    let error = run(Fault::LogFails, &workload, plan).unwrap_err();
+    assert!(matches!(&error, RunError::Engine(Error::Fault(model::Fault::OutcomeUnknown { .. }))), "{error}");
+}
+
+#[test]
+fn equal_seeds_draw_equal_transactions() {
+    let operations = || mixed(Fault::None).records.into_iter().map(|record| record.operations).collect::<Vec<_>>();
+    assert_eq!(operations(), operations());
+    let mut seeds = Randomness::from_seed(5);
+    assert_ne!(seeds.fork().next_u64(), seeds.fork().next_u64(), "clients draw different ones");
+}

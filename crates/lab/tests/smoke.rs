@@ -1,0 +1,240 @@
+//! Every workload at smoke size on every engine, through the `lab` program, as a user runs it.
+
+use check::{History, Model, judge};
+use clap::ValueEnum;
+use serde_json::Value;
+use seriatim_lab::engines::EngineName;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn lab(arguments: &str) -> Output {
+    let arguments = arguments.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_lab")).args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The rows that a command prints, after checking that it succeeded.
+fn rows(arguments: &str) -> Vec<Value> {
+    let output = lab(&format!("{arguments} --format json"));
+    assert!(output.status.success(), "lab {arguments}: {}", text(&output.stderr));
+    let rows: Value = serde_json::from_slice(&output.stdout).expect("standard output is one JSON value");
+    rows.as_array().expect("a list").clone()
+}
+
+fn number(row: &Value, field: &str) -> f64 {
+    row[field].as_f64().unwrap_or_else(|| panic!("{field} is a number in {row}"))
+}
+
+/// What must hold of every row, whatever was measured.
+fn check_row(row: &Value, engine: &str, workload: &str, threads: u64) {
+    assert_eq!((&row["engine"], &row["workload"]), (&engine.into(), &workload.into()));
+    assert_eq!(row["threads"], threads);
+    assert!(number(row, "txn_per_s_min") > 0.0);
+    assert!(number(row, "txn_per_s_min") <= number(row, "txn_per_s"));
+    assert!(number(row, "txn_per_s") <= number(row, "txn_per_s_max"));
+    assert!(number(row, "p50_us") > 0.0);
+    assert!(number(row, "p50_us") <= number(row, "p99_us"));
+    assert!(number(row, "p99_us") <= number(row, "p999_us"));
+    assert!(number(row, "rss_mb") > 0.0 || !cfg!(target_os = "linux"));
+    assert!(number(row, "seconds") > 0.0 && number(row, "cores") >= 1.0);
+    let aborts = row["aborts"].as_object().expect("aborts by reason");
+    let aborted: f64 = aborts.values().map(|count| count.as_f64().expect("a count")).sum();
+    let attempts = aborted + number(row, "committed");
+    assert!((number(row, "abort_ratio") - aborted / attempts).abs() < 1e-9, "{row}");
+    for field in ["isolation", "durability", "storage"] {
+        assert!(row[field].is_string(), "{field} in {row}");
+    }
+}
+
+fn engines() -> impl Iterator<Item = (EngineName, String)> {
+    EngineName::value_variants().iter().map(|&engine| (engine, engine.to_string()))
+}
+
+/// A path for a test's file or directory; the test's name keeps tests apart.
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn judge_file(path: &Path) {
+    let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let report = judge(&History::read(BufReader::new(file)).expect("a history"), Model::Strict);
+    assert!(report.valid && !report.judges_disagree, "{}: {report}", path.display());
+    assert!(report.counts.committed > 0);
+}
+
+#[test]
+fn ycsb_runs_on_every_engine_in_turns() {
+    let others: Vec<String> = engines().skip(1).map(|(_, name)| name).collect();
+    let compare = if others.is_empty() { String::new() } else { format!("--compare {}", others.join(",")) };
+    let first = engines().next().expect("an engine").1;
+    let rows = rows(&format!(
+        "workload ycsb --engine {first} {compare} --threads 1,2 --transactions 2000 --records 1000 --keys-per-txn 4 \
+         --theta 0.9 --scans 5 --scan-length 10 --repeat 2"
+    ));
+    let mut expected = Vec::new();
+    for threads in [1, 2] {
+        expected.extend(engines().map(|(_, name)| (name, threads)));
+    }
+    assert_eq!(rows.len(), expected.len());
+    for (row, (engine, threads)) in rows.iter().zip(expected) {
+        check_row(row, &engine, "ycsb", threads);
+        assert_eq!(
+            (&row["committed"], &row["repeats"]),
+            (&4000.into(), &2.into()),
+            "every transaction commits at last"
+        );
+        assert_eq!(row["parameters"]["keys_per_txn"], 4);
+        assert_eq!(row["parameters"]["theta"], 0.9);
+    }
+}
+
+#[test]
+fn timed_runs_count_after_a_warm_up() {
+    let first = engines().next().expect("an engine").1;
+    let rows = rows(&format!("workload ycsb --engine {first} --seconds 0.05 --warm-up 0.01 --records 100"));
+    check_row(&rows[0], &first, "ycsb", 1);
+}
+
+#[test]
+fn long_readers_are_counted_apart() {
+    for (_, engine) in engines() {
+        let rows = rows(&format!(
+            "workload ycsb --engine {engine} --threads 1 --long-readers 1 --long-reader-keys 50 --records 200 \
+             --seconds 0.2 --warm-up 0"
+        ));
+        check_row(&rows[0], &engine, "ycsb", 1);
+        let readers = &rows[0]["long_readers"];
+        assert_eq!(readers["threads"], 1);
+        assert!(number(readers, "txn_per_s") >= 0.0 && readers["aborts"].is_object());
+    }
+}
+
+#[test]
+fn workload_histories_pass_both_judges() {
+    for (_, engine) in engines() {
+        let bank = scratch(&format!("bank-{engine}.jsonl"));
+        let arguments = "--threads 2 --transactions 600 --accounts 8 --audits 10";
+        check_row(
+            &rows(&format!("workload bank --engine {engine} {arguments} --history {}", bank.display()))[0],
+            &engine,
+            "bank",
+            2,
+        );
+        judge_file(&bank);
+        let ycsb = scratch(&format!("ycsb-{engine}.jsonl"));
+        let arguments = "--threads 1,2 --transactions 600 --records 20 --keys-per-txn 3 --scans 20 --scan-length 5";
+        let own = "--own-at-statement --long-readers 1 --long-reader-keys 20";
+        assert_eq!(
+            rows(&format!("workload ycsb --engine {engine} {arguments} {own} --history {}", ycsb.display())).len(),
+            2
+        );
+        for threads in [1, 2] {
+            judge_file(&scratch(&format!("ycsb-{engine}-{engine}-{threads}-1.jsonl")));
+        }
+    }
+}
+
+#[test]
+fn mixed_histories_pass_both_judges() {
+    for (_, engine) in engines() {
+        for (threads, limits) in [(2, "small"), (4, "small"), (3, "default")] {
+            let file = scratch(&format!("mixed-{engine}-{threads}.jsonl"));
+            let output = lab(&format!(
+                "history --engine {engine} --operations 6000 --threads {threads} --keys 30 --limits {limits} --seed \
+                 {threads} --out {}",
+                file.display()
+            ));
+            assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+            assert!(text(&output.stdout).contains("ok: strict serializable"), "{}", text(&output.stdout));
+            judge_file(&file);
+        }
+    }
+}
+
+#[test]
+fn durable_databases_are_measured_on_the_disk_and_removed() {
+    for (_, engine) in engines().filter(|(engine, _)| engine.is_durable()) {
+        let data = scratch(&format!("data-{engine}"));
+        for durability in ["none", "async", "fsync"] {
+            let rows = rows(&format!(
+                "workload bank --engine {engine} --threads 2 --transactions 100 --accounts 50 --durability {durability} \
+                 --data {}",
+                data.display()
+            ));
+            check_row(&rows[0], &engine, "bank", 2);
+            assert_eq!((&rows[0]["durability"], &rows[0]["storage"]), (&durability.into(), &"disk".into()));
+        }
+        assert_eq!(data.read_dir().expect("the directory itself stays").count(), 0);
+    }
+}
+
+#[test]
+fn engines_without_a_disk_say_so() {
+    for (_, engine) in engines().filter(|(engine, _)| !engine.is_durable()) {
+        let output = lab(&format!("workload bank --engine {engine} --durability fsync"));
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("keeps nothing on a disk"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn tables_are_for_people() {
+    let first = engines().next().expect("an engine").1;
+    let output = lab(&format!("workload bank --engine {first} --transactions 200 --accounts 10"));
+    let table = text(&output.stdout);
+    let lines: Vec<&str> = table.lines().collect();
+    let header = lines.iter().position(|line| line.starts_with("engine")).expect("a header");
+    assert!(lines[header + 1].starts_with(&first) && lines[header].len() == lines[header + 1].len(), "{table}");
+    assert!(text(&output.stderr).contains("[1/1] bank on"), "progress goes to standard error");
+}
+
+#[test]
+fn without_arguments_it_prints_help() {
+    let output = lab("");
+    assert!(output.status.success() && text(&output.stdout).contains("Usage: lab"));
+    for arguments in ["--help", "workload --help", "workload ycsb --help", "workload bank --help", "history --help"] {
+        let output = lab(arguments);
+        assert!(output.status.success(), "lab {arguments}");
+        assert_eq!(text(&output.stdout).contains("Examples:"), arguments != "workload --help", "lab {arguments}");
+    }
+}
+
+#[test]
+fn bad_arguments_are_named_and_exit_with_two() {
+    let first = engines().next().expect("an engine").1;
+    let cases = [
+        ("workload ycsb".to_owned(), "--engine"),
+        ("workload ycsb --engine oracle".to_owned(), "oracle"),
+        (format!("workload ycsb --engine {first} --theta 1"), "below 1"),
+        (format!("workload ycsb --engine {first} --reads 101"), "between 0 and 100"),
+        (format!("workload ycsb --engine {first} --threads 0"), "--threads"),
+        (format!("workload ycsb --engine {first} --threads 1,x"), "--threads"),
+        (format!("workload ycsb --engine {first} --records 0"), "--records"),
+        (format!("workload ycsb --engine {first} --seconds 0"), "above 0"),
+        (format!("workload ycsb --engine {first} --seconds 1 --transactions 5"), "--transactions"),
+        (format!("workload bank --engine {first} --accounts 1"), "--accounts"),
+        (format!("workload bank --engine {first} --compare {first}"), "stands twice"),
+        (format!("history --engine {first} --operations 0"), "--operations"),
+        ("wrokload".to_owned(), "workload"),
+    ];
+    for (arguments, named) in cases {
+        let output = lab(&arguments);
+        let complaint = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "lab {arguments}: {complaint}");
+        assert!(complaint.contains(named), "lab {arguments}: {complaint}");
+        assert!(output.stdout.is_empty(), "nothing but rows goes to standard output");
+    }
+}
+
+#[test]
+fn a_history_that_cannot_be_written_is_an_error() {
+    let first = engines().next().expect("an engine").1;
+    let output = lab(&format!("workload bank --engine {first} --transactions 5 --history /nowhere/at/all.jsonl"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("/nowhere/at/all.jsonl"), "{}", text(&output.stderr));
+}
