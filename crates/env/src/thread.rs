@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-pub use std::thread::{JoinHandle, available_parallelism, yield_now};
+pub use std::thread::{JoinHandle, available_parallelism, current, panicking, yield_now};
 
 /// Starts a thread called `name` (shown by the operating system; Linux keeps the first 15 bytes).
 ///

@@ -1,1 +1,85 @@
-//! Seriatim: wal.
+//! The redo log: what a transaction did is on disk before anybody is told that it committed.
+//!
+//! An engine appends a record while it still owns what the transaction is about to publish, so records are in the order in
+//! which they can be seen; it installs; then whoever has to acknowledge waits until the log is durable up to the record's
+//! position. One thread writes what has gathered and syncs it once for all who wait. Payloads are opaque: this crate never
+//! decides what is visible.
+//!
+//! ```text
+//!  append ──► buffer: positions drawn here ──► writer: one write, one fdatasync per group ──► durable ──► waiters
+//!                │ space reserved first                 │
+//!                ▼                                      ▼
+//!        CONTROL   wal-0000000007.log ─► wal-0000000008.log ─► wal-0000000009.log (prepared)     CHECKPOINT
+//!        version,  header  [group: "durable up to p"] [redo] [redo] [group] [redo] … [seal]     all rows below a bound
+//!        ceiling
+//! ```
+//!
+//! # Invariants
+//! - **L1** Positions are drawn in the order of the appends, and recovery yields a prefix of them: if a record is recovered, so
+//!   is every earlier one. ([`Log::append`]; `tests/power_cut.rs`)
+//! - **L2** A segment gets its first byte after everything in the one before it is durable. (`scan::judge` relies on it)
+//! - **L3** Space for a record, and for what it takes to close its segment, is reserved before the append returns: a full disk
+//!   fails the append, not the write. (`tests/failures.rs`)
+//! - **L4** Every group names a position that was durable when it was written, and a stop names its own: damage below such a
+//!   position is corruption and the log does not open; damage above it is what a crash leaves, and is cut off and reported.
+//!   (`tests/damage.rs`: every bit, every truncation)
+//! - **L5** Segments form a chain by number and position, and a record's checksum covers its position and the log's identity:
+//!   intact bytes of another time or place do not pass.
+//! - **L6** What recovery hands out is durable first: bytes that no fdatasync is known to have covered are written again.
+//! - **L7** After a failed write or fdatasync nothing is appended, acknowledged or synced any more. A restart recovers.
+//! - **L8** A checkpoint takes its name when it is complete and the log is durable up to where it was begun; only then do
+//!   segments go, oldest first, and only if all their stamps lie below its bound.
+//!
+//! # What is promised
+//! See [`Durability`]. A log that is damaged in its very last group, which nothing after it vouches for, is opened without it
+//! and the cut reported: on the disk alone that cannot be told from a torn write. A clean close leaves no such group.
+//!
+//! # Files
+//! `LOCK` keeps a second process out. `CONTROL` has the format version, the log's identity and the timestamp ceiling, twice.
+//! `wal-NNNNNNNNNN.log` are the segments and `CHECKPOINT` the last checkpoint; names with `.tmp` are unfinished and removed at
+//! the next start. Bytes are described in `format.rs`.
+//!
+//! # Map
+//! | file | what it does |
+//! | --- | --- |
+//! | `log.rs` | the public handle: open, append, wait, close |
+//! | `shared.rs` | the latch, and how appenders and waiters wait |
+//! | `buffer.rs` | positions, segment switches, groups in memory |
+//! | `group.rs` | the two threads: write and sync groups, prepare segments |
+//! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
+//! | `recover.rs`, `scan.rs` | reading, judging, going on |
+//! | `verify.rs` | the same reading, for people |
+//! | `control.rs`, `segment.rs`, `format.rs`, `window.rs` | files and bytes |
+//!
+//! Deliberately absent: undo (nothing uncommitted is logged), compression, encryption, log shipping, and any retry of a
+//! failed disk operation.
+
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod checkpoint;
+mod control;
+mod error;
+mod format;
+mod group;
+mod log;
+mod options;
+mod position;
+mod recover;
+mod scan;
+mod segment;
+mod shared;
+mod stats;
+mod sync;
+mod verify;
+mod window;
+
+pub use checkpoint::{CheckpointInfo, CheckpointReader, CheckpointWriter};
+pub use error::{Damage, DamageKind, LogError};
+pub use format::FORMAT_VERSION;
+pub use log::Log;
+pub use options::{Driver, Durability, LogOptions};
+pub use position::LogPosition;
+pub use recover::{RecordReader, Recovered, RecoveredRecord, RecoveryReport, TailCut};
+pub use stats::LogStats;
+pub use verify::{SegmentReport, VerifyReport, verify};

@@ -1,0 +1,178 @@
+//! What can go wrong, and what it means for a transaction that was on its way.
+
+use crate::position::LogPosition;
+use env::DiskError;
+use std::fmt;
+use std::time::Duration;
+
+/// Why the log did not do what it was asked.
+///
+/// What an engine must know of each: has something been appended? Only [`Stopped`](Self::Stopped) leaves outcomes unknown;
+/// after every other error of [`Log::append`](crate::Log::append) nothing was appended and the transaction can abort cleanly.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LogError {
+    /// No disk space could be reserved; nothing was appended. SQLSTATE 53100.
+    Full(DiskError),
+    /// The payload is larger than one segment takes; nothing was appended.
+    TooLarge {
+        /// The payload's length in bytes.
+        bytes: usize,
+        /// The greatest length that fits.
+        limit: usize,
+    },
+    /// The disk did not take earlier records for so long that the buffer is still full; nothing was appended.
+    Stalled {
+        /// How long the caller was made to wait.
+        waited: Duration,
+    },
+    /// A write or an fsync failed earlier and the log has stopped for good. Whether transactions that were waiting are
+    /// durable is unknown until a restart has recovered the log. SQLSTATE 08007.
+    Stopped(DiskError),
+    /// The log was closed.
+    Closed,
+    /// Another process, or another handle of this one, has the directory open.
+    Locked {
+        /// The lock file.
+        path: String,
+    },
+    /// The directory was written by a newer version of this software.
+    NewerFormat {
+        /// The file that says so.
+        file: String,
+        /// Its format version.
+        found: u32,
+        /// The newest version that this software reads.
+        supported: u32,
+    },
+    /// A file is damaged below what was once known to be durable, or is missing: opening it would lose acknowledged
+    /// transactions.
+    Corrupt(Damage),
+    /// The directory holds no log.
+    NotALog {
+        /// What was looked for.
+        file: String,
+    },
+    /// A position was waited for that this log has not given out: a bug of the caller.
+    NotAppended(LogPosition),
+    /// Another checkpoint is being written.
+    CheckpointRunning,
+    /// An option is out of its range.
+    BadOption {
+        /// Its name.
+        option: &'static str,
+        /// Its range.
+        limit: &'static str,
+    },
+    /// The disk failed; nothing was appended, and what was durable is so still.
+    Disk(DiskError),
+}
+
+impl LogError {
+    /// Whether transactions that were being made durable may or may not have been.
+    #[must_use]
+    pub fn outcome_unknown(&self) -> bool {
+        matches!(self, Self::Stopped(_))
+    }
+
+    /// Whether more disk space would help.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
+    /// The error of an operation whose failure left nothing behind.
+    pub(crate) fn clean(error: DiskError) -> Self {
+        if error.is_full() { Self::Full(error) } else { Self::Disk(error) }
+    }
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(error) => write!(f, "no space is left for the log: {error}"),
+            Self::TooLarge { bytes, limit } => {
+                write!(f, "a log record of {bytes} bytes is larger than the limit of {limit} bytes (see segment_bytes)")
+            }
+            Self::Stalled { waited } => {
+                write!(f, "the log's buffer stayed full for {waited:?}: the disk does not keep up")
+            }
+            Self::Stopped(error) => write!(
+                f,
+                "the log has stopped because the disk failed ({error}); the outcome of waiting transactions is unknown \
+                 until the database is opened again"
+            ),
+            Self::Closed => write!(f, "the log is closed"),
+            Self::Locked { path } => write!(f, "{path} is locked: another process has this database open"),
+            Self::NewerFormat { file, found, supported } => write!(
+                f,
+                "{file} has format version {found}, but this software reads versions up to {supported}: use a newer one"
+            ),
+            Self::Corrupt(damage) => write!(f, "the log is corrupt: {damage}"),
+            Self::NotALog { file } => write!(f, "there is no database here: {file} is missing"),
+            Self::NotAppended(position) => write!(f, "nothing was appended at log position {position} yet"),
+            Self::CheckpointRunning => write!(f, "another checkpoint is being written"),
+            Self::BadOption { option, limit } => write!(f, "the log's option {option} must be {limit}"),
+            Self::Disk(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for LogError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Full(error) | Self::Stopped(error) | Self::Disk(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A stretch of a file that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file's name in the database's directory.
+    pub file: String,
+    /// Where in the file the damage begins, in bytes.
+    pub offset: u64,
+    /// How many bytes from there on cannot be used; zero if the file or a part of it is missing.
+    pub bytes: u64,
+    /// What is wrong.
+    pub kind: DamageKind,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at offset {} ({} bytes): {}", self.file, self.offset, self.bytes, self.kind)
+    }
+}
+
+/// How a stretch of a file is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DamageKind {
+    /// The file's header, or a control block, is not what its checksum says.
+    Header,
+    /// A record is not what its checksum says, or its length is impossible.
+    Record,
+    /// Records end here, though later ones were written.
+    Gap,
+    /// The file is missing.
+    Missing,
+    /// The file does not belong to its neighbours: it was made for another log or another place in it.
+    Foreign,
+    /// The file ends before its last record.
+    Short,
+}
+
+impl fmt::Display for DamageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Header => "the header does not match its checksum",
+            Self::Record => "the record does not match its checksum",
+            Self::Gap => "records are missing here, though later ones exist",
+            Self::Missing => "the file is missing",
+            Self::Foreign => "the file does not belong to this log or not to this place",
+            Self::Short => "the file ends too early",
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! The log as its users see it.
+
+use crate::checkpoint::CheckpointWriter;
+use crate::error::LogError;
+use crate::group::Writer;
+use crate::options::{Driver, Durability, LogOptions};
+use crate::position::LogPosition;
+use crate::recover::{Recovered, Resumed, resume};
+use crate::segment::Segment;
+use crate::shared::{Phase, Shared, State};
+use crate::stats::LogStats;
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Condvar, Mutex, lock};
+use env::thread::{self, JoinHandle};
+use env::{Disk, DiskError, Operation};
+
+/// A redo log in a directory that this process has locked.
+///
+/// Dropped without [`close`](Self::close), it ends like a crash: what was not durable is lost.
+pub struct Log {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Log {
+    /// Opens the log in the root of `disk`, which is created if there is none.
+    ///
+    /// Everything is read and checked first; a directory that is refused is left as it was found.
+    ///
+    /// # Errors
+    /// [`LogError::Locked`], [`LogError::Corrupt`], [`LogError::NewerFormat`], [`LogError::Full`] (a log needs room for a
+    /// segment to go on), [`LogError::BadOption`], [`LogError::Disk`].
+    pub fn open(disk: Arc<dyn Disk>, options: LogOptions) -> Result<(Self, Recovered), LogError> {
+        options.check()?;
+        let Resumed { lock, control, buffer, next, recovered } = resume(&disk, &options)?;
+        let stats = LogStats {
+            checkpoint: recovered.checkpoint.as_ref().map_or(LogPosition::NOTHING, |reader| reader.info().start),
+            ..LogStats::default()
+        };
+        let shared = Arc::new(Shared {
+            disk,
+            options,
+            identity: control.identity(),
+            durable: AtomicU64::new(buffer.tail()),
+            arrived: AtomicUsize::new(0),
+            writer: Mutex::new(Writer::new(Arc::clone(buffer.segment()))),
+            state: Mutex::new(State::new(buffer, next, stats)),
+            work: Condvar::new(),
+            ahead: Condvar::new(),
+            space: Condvar::new(),
+            done: [Condvar::new(), Condvar::new()],
+            preparing: Mutex::new(()),
+            control: Mutex::new(control),
+            checkpointing: AtomicUsize::new(0),
+            directory: Mutex::new(Some(lock)),
+        });
+        let log = Self { shared, threads: Mutex::default() };
+        if log.shared.options.driver == Driver::Threads {
+            log.start("seriatim-log", Shared::write_groups)?;
+            log.start("seriatim-ahead", Shared::prepare_segments)?;
+        }
+        Ok((log, recovered))
+    }
+
+    fn start(&self, name: &str, body: fn(&Shared)) -> Result<(), LogError> {
+        let shared = Arc::clone(&self.shared);
+        let thread = thread::spawn_named(name, move || body(&shared))
+            .map_err(|error| LogError::Disk(DiskError::new(Operation::Open, name, error)))?;
+        lock(&self.threads).push(thread);
+        Ok(())
+    }
+
+    /// Appends a record and returns its position. Records get positions in the order of the calls: who calls while it owns
+    /// what it is about to publish is logged before everybody who reads it.
+    ///
+    /// Copies `payload` under a short latch; waits only if the disk does not keep up, and then at most
+    /// [`LogOptions::append_timeout`]. When it returns, space for the record is reserved on disk. `stamp` is the transaction's
+    /// timestamp, by which checkpoints know which segments are still needed.
+    ///
+    /// # Errors
+    /// After every error nothing was appended: [`LogError::Full`], [`LogError::TooLarge`], [`LogError::Stalled`],
+    /// [`LogError::Disk`], [`LogError::Stopped`], [`LogError::Closed`].
+    pub fn append(&self, stamp: u64, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
+        self.shared.append(stamp, payload, durability)
+    }
+
+    /// Where the last record ends. Records up to here are visible to [`wait_durable`](Self::wait_durable).
+    #[must_use]
+    pub fn appended(&self) -> LogPosition {
+        LogPosition(self.shared.lock().buffer.tail())
+    }
+
+    /// Everything up to this position is durable. One atomic load.
+    #[must_use]
+    pub fn durable(&self) -> LogPosition {
+        LogPosition(self.shared.durable())
+    }
+
+    /// Waits until everything up to `position` is durable, however it was appended. Many waiters share one fdatasync.
+    ///
+    /// # Errors
+    /// [`LogError::Stopped`]: unknown outcome; [`LogError::Closed`]; [`LogError::NotAppended`].
+    pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
+        self.shared.wait_durable(position.0)
+    }
+
+    /// Calls `callback` once, with the result that [`wait_durable`](Self::wait_durable) would have: on the log's thread, or
+    /// on this one if it is known already (with [`Driver::Caller`], always). It must be short and must not panic, since all
+    /// commits wait for it.
+    pub fn on_durable(&self, position: LogPosition, callback: Box<dyn FnOnce(Result<(), LogError>) + Send>) {
+        self.shared.on_durable(position.0, callback);
+    }
+
+    /// Makes everything durable that was appended before the call.
+    ///
+    /// # Errors
+    /// As [`wait_durable`](Self::wait_durable).
+    pub fn flush(&self) -> Result<(), LogError> {
+        self.wait_durable(self.appended())
+    }
+
+    /// The failure after which the log has stopped, if it has.
+    #[must_use]
+    pub fn failed(&self) -> Option<LogError> {
+        self.shared.lock().stopped.clone().map(LogError::Stopped)
+    }
+
+    /// The durable timestamp ceiling: no timestamp at or above it was ever used, so a restart begins here.
+    #[must_use]
+    pub fn ceiling(&self) -> u64 {
+        lock(&self.shared.control).ceiling()
+    }
+
+    /// Makes a greater ceiling durable before it returns; a smaller one changes nothing. Costs two fdatasyncs of a small
+    /// file: raise it in large steps, ahead of need.
+    ///
+    /// # Errors
+    /// [`LogError::Stopped`]: the log stops when its control file fails; [`LogError::Closed`].
+    pub fn raise_ceiling(&self, ceiling: u64) -> Result<(), LogError> {
+        let mut control = lock(&self.shared.control);
+        self.shared.lock().check_open()?;
+        let raised = control.raise(ceiling);
+        drop(control);
+        raised.map_err(|error| {
+            self.shared.stop(error.clone());
+            LogError::Stopped(error)
+        })
+    }
+
+    /// Begins a checkpoint. Call it after the bound was taken: when every transaction below the bound has ended and its
+    /// record is appended.
+    ///
+    /// # Errors
+    /// [`LogError::CheckpointRunning`], [`LogError::Full`], [`LogError::Disk`], [`LogError::Stopped`], [`LogError::Closed`].
+    pub fn begin_checkpoint(&self) -> Result<CheckpointWriter, LogError> {
+        CheckpointWriter::begin(Arc::clone(&self.shared))
+    }
+
+    /// The longest payload that [`append`](Self::append) takes, in bytes.
+    #[must_use]
+    pub fn max_payload(&self) -> usize {
+        self.shared.options.max_payload()
+    }
+
+    /// Counts since the log was opened.
+    #[must_use]
+    pub fn stats(&self) -> LogStats {
+        let mut state = self.shared.lock();
+        let segments = state.buffer.sealed().len() as u64 + 1;
+        LogStats {
+            appended: LogPosition(state.buffer.tail()),
+            durable: self.durable(),
+            pending_bytes: state.buffer.pending() as u64,
+            segments,
+            ..state.stats
+        }
+    }
+
+    /// Makes everything durable, marks the end of a clean run, and gives space and the directory's lock back. Calls that come
+    /// later fail with [`LogError::Closed`]; a second close does nothing.
+    ///
+    /// # Errors
+    /// [`LogError::Stopped`]: the log had stopped, or stops now; the next start recovers it.
+    pub fn close(&self) -> Result<(), LogError> {
+        if !self.begin_end(Phase::Closing) {
+            return Ok(());
+        }
+        self.join_threads();
+        let result = self.shared.write_end();
+        self.finish_end();
+        result
+    }
+
+    /// Whether the caller is the one to end the log.
+    fn begin_end(&self, phase: Phase) -> bool {
+        let mut state = self.shared.lock();
+        if state.phase != Phase::Open {
+            return false;
+        }
+        state.phase = phase;
+        self.shared.wake_all();
+        true
+    }
+
+    fn join_threads(&self) {
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        for thread in threads {
+            // A callback may drop the last handle: the log's thread cannot wait for itself.
+            if thread.thread().id() != thread::current().id() {
+                // Its panic has stopped the log already.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    fn finish_end(&self) {
+        let mut state = self.shared.lock();
+        state.phase = Phase::Closed;
+        let callbacks = std::mem::take(&mut state.callbacks);
+        self.shared.wake_all();
+        drop(state);
+        callbacks.into_values().for_each(|callback| callback(Err(LogError::Closed)));
+        drop(lock(&self.shared.directory).take());
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if self.begin_end(Phase::Closed) {
+            self.join_threads();
+            self.finish_end();
+        }
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("disk", &self.shared.disk).field("stats", &self.stats()).finish()
+    }
+}
+
+impl Shared {
+    /// Writes what is left and the stop that vouches for it.
+    fn write_end(&self) -> Result<(), LogError> {
+        self.run_round(true)?;
+        let mut state = self.lock();
+        if !state.buffer.is_stopped() {
+            state.buffer.push_stop();
+            drop(state);
+            self.run_round(true)?;
+            state = self.lock();
+        }
+        let (segment, tail, next) = (Arc::clone(state.buffer.segment()), state.buffer.tail(), state.next.take());
+        drop(state);
+        // Gives reserved space back. The log is closed cleanly whether or not that works.
+        let _ = segment.file.truncate(segment.place.offset(tail));
+        if let Some(next) = next {
+            let _ = self.disk.remove(&Segment::name(next.place.number));
+        }
+        Ok(())
+    }
+}

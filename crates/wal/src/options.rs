@@ -1,0 +1,100 @@
+//! Options, each with its meaning, unit, default and limit.
+
+use crate::error::LogError;
+use crate::format::{SEGMENT_HEADER, SEGMENT_RESERVE, overhead};
+use std::time::Duration;
+
+/// What a committed transaction survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// Everything: its acknowledgement waits for an fdatasync. Whoever appends with it must wait
+    /// ([`Log::wait_durable`](crate::Log::wait_durable) or [`Log::on_durable`](crate::Log::on_durable)): the wait is what
+    /// asks for the fdatasync.
+    #[default]
+    Fsync,
+    /// The end of the process, and a power cut except for a bounded last moment: nobody waits, and the record is durable
+    /// [`LogOptions::flush_interval`] plus the time of one write and fdatasync later.
+    Async,
+    /// A clean close: nobody waits, and the record becomes durable with the next group that does, or on close. No bound.
+    None,
+}
+
+/// Who writes and syncs the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Driver {
+    /// The log's own threads: one writes groups and syncs them, one prepares segments ahead.
+    #[default]
+    Threads,
+    /// Whoever waits: no thread is started, nothing happens unless somebody calls. For simulations, which must not depend on
+    /// the operating system's scheduling. Asynchronous records become durable with the next wait, flush or close.
+    Caller,
+}
+
+/// How a log works.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// Bytes of one segment file, reserved when it is created. Also bounds the largest record (about 200 bytes less).
+    /// Default 64 MiB; 1 KiB to 1 GiB. Larger ones cost space and recovery time, smaller ones more files.
+    pub segment_bytes: u64,
+    /// Bytes of records that may wait in memory to be written; appends beyond that wait (back-pressure). Default 8 MiB; at
+    /// least 1 KiB. One record larger than that passes alone.
+    pub buffer_bytes: usize,
+    /// How long [`Durability::Async`] records may stay unsynced. Default 50 ms; 1 ms to 1 hour.
+    pub flush_interval: Duration,
+    /// How long the log waits, at most, for those who waited for the previous group to come with their next records before
+    /// it syncs the next group; it never waits if the previous group had one waiter, nor longer than a quarter of what an
+    /// fdatasync takes here. Without that wait, groups hold about half of the clients. Default 200 us; zero (never) to 10 ms.
+    pub group_gather: Duration,
+    /// How long an append may wait for the disk (buffer full, or next segment not ready) before it fails with
+    /// [`LogError::Stalled`]. Default 10 s; at least 1 ms.
+    pub append_timeout: Duration,
+    /// Who does the work. Default: the log's own threads.
+    pub driver: Driver,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 64 << 20,
+            buffer_bytes: 8 << 20,
+            flush_interval: Duration::from_millis(50),
+            group_gather: Duration::from_micros(200),
+            append_timeout: Duration::from_secs(10),
+            driver: Driver::Threads,
+        }
+    }
+}
+
+impl LogOptions {
+    /// The longest payload that one record takes, in bytes.
+    #[must_use]
+    pub fn max_payload(&self) -> usize {
+        (self.segment_bytes - SEGMENT_HEADER - SEGMENT_RESERVE - overhead::GROUP - overhead::RECORD) as usize
+    }
+
+    /// Bytes of a segment after its header.
+    pub(crate) fn segment_capacity(&self) -> u64 {
+        self.segment_bytes - SEGMENT_HEADER
+    }
+
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        let bad = |option, limit| Err(LogError::BadOption { option, limit });
+        let (millisecond, hour) = (Duration::from_millis(1), Duration::from_secs(3600));
+        if !(1 << 10..=1 << 30).contains(&self.segment_bytes) {
+            return bad("segment_bytes", "1 KiB to 1 GiB");
+        }
+        if self.buffer_bytes < 1 << 10 {
+            return bad("buffer_bytes", "at least 1 KiB");
+        }
+        if !(millisecond..=hour).contains(&self.flush_interval) {
+            return bad("flush_interval", "1 ms to 1 hour");
+        }
+        if self.group_gather > Duration::from_millis(10) {
+            return bad("group_gather", "at most 10 ms");
+        }
+        if !(millisecond..=hour).contains(&self.append_timeout) {
+            return bad("append_timeout", "1 ms to 1 hour");
+        }
+        Ok(())
+    }
+}

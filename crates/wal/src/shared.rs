@@ -1,0 +1,399 @@
+//! What appenders, waiters and the log's threads share, and the rules by which they wait for each other.
+
+use crate::buffer::Buffer;
+use crate::control::Control;
+use crate::error::LogError;
+use crate::format::Payload;
+use crate::group::Writer;
+use crate::options::{Driver, Durability, LogOptions};
+use crate::position::LogPosition;
+use crate::segment::Segment;
+use crate::stats::LogStats;
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
+use env::time::Instant;
+use env::{Disk, DiskError, DiskLock};
+use std::collections::BTreeMap;
+
+/// Called once with the fate of a position.
+pub type Callback = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+
+/// How far the log's life has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Open for appends.
+    Open,
+    /// No appends; the rest is being made durable.
+    Closing,
+    /// Over.
+    Closed,
+}
+
+/// Everything under the one latch of the log.
+pub struct State {
+    /// Records without a write yet.
+    pub buffer: Buffer,
+    /// The segment that follows, prepared.
+    pub next: Option<Arc<Segment>>,
+    /// Somebody wants the next segment prepared.
+    pub next_wanted: bool,
+    /// Attempts to prepare it that have ended, since the start.
+    pub attempts: u64,
+    /// Why the last of them failed.
+    pub attempt_error: Option<LogError>,
+    /// The greatest position that somebody waits for.
+    pub wanted: u64,
+    /// Sync rounds begun.
+    pub round: u64,
+    /// Positions up to here are covered by the round that is running, or by those before it.
+    pub in_flight: u64,
+    /// Since when asynchronous records have been waiting for a sync.
+    pub oldest_async: Option<Instant>,
+    /// The writing thread waits for work.
+    pub sleeping: bool,
+    /// The log's life.
+    pub phase: Phase,
+    /// The failure after which nothing goes on.
+    pub stopped: Option<DiskError>,
+    /// Who wants to be called, by position.
+    pub callbacks: BTreeMap<(u64, u64), Callback>,
+    /// Callbacks ever registered: tells equal positions apart.
+    pub callback_number: u64,
+    /// Counts; the positions in it are filled in when asked for.
+    pub stats: LogStats,
+}
+
+impl State {
+    /// An open log around `buffer`.
+    pub fn new(buffer: Buffer, next: Option<Arc<Segment>>, stats: LogStats) -> Self {
+        Self {
+            in_flight: buffer.tail(),
+            buffer,
+            next,
+            next_wanted: false,
+            attempts: 0,
+            attempt_error: None,
+            wanted: 0,
+            round: 0,
+            oldest_async: None,
+            sleeping: false,
+            phase: Phase::Open,
+            stopped: None,
+            callbacks: BTreeMap::new(),
+            callback_number: 0,
+            stats,
+        }
+    }
+
+    /// The error of appending to a log that is over.
+    pub fn check_open(&self) -> Result<(), LogError> {
+        match (&self.stopped, self.phase) {
+            (Some(error), _) => Err(LogError::Stopped(error.clone())),
+            (None, Phase::Open) => Ok(()),
+            (None, Phase::Closing | Phase::Closed) => Err(LogError::Closed),
+        }
+    }
+
+    /// Whoever waits for `position` waits for this of the two rounds.
+    fn round_for(&self, position: u64) -> usize {
+        let round = if position <= self.in_flight { self.round } else { self.round + 1 };
+        (round % 2) as usize
+    }
+}
+
+/// The log's inside.
+pub struct Shared {
+    /// Where everything lives.
+    pub disk: Arc<dyn Disk>,
+    /// As given.
+    pub options: LogOptions,
+    /// Of all its files.
+    pub identity: u64,
+    /// The latch. Order: `writer` or `preparing` before `state`; `control` alone.
+    pub state: Mutex<State>,
+    /// Wakes the writing thread.
+    pub work: Condvar,
+    /// Wakes the preparing thread.
+    pub ahead: Condvar,
+    /// Wakes appenders: the buffer was emptied, a segment was prepared (or not).
+    pub space: Condvar,
+    /// Wakes waiters, by the parity of their round: only those that the round has served.
+    pub done: [Condvar; 2],
+    /// Everything before this position is durable. Stored (Release) by the writer after the fdatasync; whoever loads it
+    /// (Acquire) may acknowledge.
+    pub durable: AtomicU64,
+    /// Waiters that the next round will serve. Relaxed: a hint for how long to gather.
+    pub arrived: AtomicUsize,
+    /// The right to write groups.
+    pub writer: Mutex<Writer>,
+    /// The right to prepare segments, where no thread has it.
+    pub preparing: Mutex<()>,
+    /// The control file.
+    pub control: Mutex<Control>,
+    /// Held while a checkpoint is written.
+    pub checkpointing: AtomicUsize,
+    /// The directory's lock.
+    pub directory: Mutex<Option<DiskLock>>,
+}
+
+impl Shared {
+    /// Takes the latch.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// The durable position.
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    fn is_driven_by_callers(&self) -> bool {
+        self.options.driver == Driver::Caller
+    }
+
+    /// Gives the record a position and a place in the next group.
+    pub fn append(&self, stamp: u64, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
+        let limit = self.options.max_payload();
+        if payload.len() > limit {
+            return Err(LogError::TooLarge { bytes: payload.len(), limit });
+        }
+        let payload_bytes = payload.len() as u64;
+        let payload = Payload::new(payload);
+        let mut state = self.make_room(payload.record_bytes())?;
+        let position = state.buffer.push_redo(stamp, payload);
+        state.stats.records += 1;
+        state.stats.payload_bytes += payload_bytes;
+        self.wake_for(&mut state, durability);
+        Ok(LogPosition(position))
+    }
+
+    /// Wakes the threads that the append has given work. An `Fsync` record wakes nobody: its waiter will.
+    fn wake_for(&self, state: &mut State, durability: Durability) {
+        if self.is_driven_by_callers() {
+            return;
+        }
+        let first_async = durability == Durability::Async && state.oldest_async.is_none();
+        if first_async {
+            state.oldest_async = Some(Instant::now());
+        }
+        let half = state.buffer.pending() >= self.options.buffer_bytes / 2;
+        if state.sleeping && (first_async || half) {
+            self.work.notify_one();
+        }
+        if state.next.is_none() && !state.next_wanted && state.attempt_error.is_none() && state.buffer.is_half_full() {
+            state.next_wanted = true;
+            self.ahead.notify_one();
+        }
+    }
+
+    /// Waits until a record of `bytes` bytes has room in memory and reserved space on disk.
+    fn make_room(&self, bytes: u64) -> Result<MutexGuard<'_, State>, LogError> {
+        let mut state = self.lock();
+        let mut patience = Patience::new(self);
+        loop {
+            state.check_open()?;
+            let pending = state.buffer.pending();
+            if pending > 0 && pending + bytes as usize > self.options.buffer_bytes {
+                state = self.drain(state, &mut patience)?;
+            } else if state.buffer.fits(bytes) {
+                return Ok(state);
+            } else if let Some(next) = state.next.take() {
+                state.attempt_error = None;
+                state.buffer.switch(next);
+            } else {
+                state = self.await_segment(state, &mut patience)?;
+            }
+        }
+    }
+
+    /// Waits until the writer has taken what is in the buffer.
+    fn drain<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        patience: &mut Patience,
+    ) -> Result<MutexGuard<'a, State>, LogError> {
+        if self.is_driven_by_callers() {
+            drop(state);
+            self.run_round(false)?;
+            return Ok(self.lock());
+        }
+        if state.sleeping {
+            self.work.notify_one();
+        }
+        state.stats.append_waits += u64::from(patience.is_fresh());
+        patience.wait(&self.space, state)
+    }
+
+    /// Waits for the end of an attempt to prepare the next segment; the attempt's error is the caller's.
+    fn await_segment<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        patience: &mut Patience,
+    ) -> Result<MutexGuard<'a, State>, LogError> {
+        if self.is_driven_by_callers() {
+            drop(state);
+            self.prepare_segment()?;
+            return Ok(self.lock());
+        }
+        state.stats.append_waits += u64::from(patience.is_fresh());
+        state.next_wanted = true;
+        self.ahead.notify_one();
+        let attempts = state.attempts;
+        while state.next.is_none() && state.attempts == attempts {
+            state.check_open()?;
+            state = patience.wait(&self.space, state)?;
+        }
+        match (&state.next, &state.attempt_error) {
+            (None, Some(error)) => Err(error.clone()),
+            _ => Ok(state),
+        }
+    }
+
+    /// Prepares the next segment unless there is one.
+    pub fn prepare_segment(&self) -> Result<(), LogError> {
+        let _right = lock(&self.preparing);
+        let (number, start) = {
+            let state = self.lock();
+            if state.next.is_some() {
+                return Ok(());
+            }
+            (state.buffer.segment().place.number + 1, state.buffer.segment().place.end())
+        };
+        let created = Segment::create(&*self.disk, self.identity, number, start, self.options.segment_capacity());
+        let mut state = self.lock();
+        state.attempts += 1;
+        let result = match created {
+            Ok(segment) => {
+                state.next = Some(Arc::new(segment));
+                Ok(())
+            }
+            // A directory whose sync has failed cannot be trusted any more: nobody knows which names are durable.
+            Err(error) if error.operation() == env::Operation::SyncDirectory => {
+                drop(state);
+                self.stop(error.clone());
+                return Err(LogError::Stopped(error));
+            }
+            Err(error) => Err(LogError::clean(error)),
+        };
+        state.attempt_error = result.as_ref().err().cloned();
+        state.next_wanted = false;
+        self.space.notify_all();
+        result
+    }
+
+    /// Waits until everything up to `position` is durable.
+    pub fn wait_durable(&self, position: u64) -> Result<(), LogError> {
+        if self.is_driven_by_callers() {
+            while self.durable() < position {
+                self.check_appended(&self.lock(), position)?;
+                self.run_round(true)?;
+            }
+            return Ok(());
+        }
+        if self.durable() >= position {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        self.ask_for(&mut state, position)?;
+        while self.durable() < position {
+            self.check_waitable(&state)?;
+            let round = state.round_for(position);
+            state = self.done[round].wait(state).expect("no holder of this latch panics");
+        }
+        Ok(())
+    }
+
+    /// Calls `callback` when everything up to `position` is durable or never will be.
+    pub fn on_durable(&self, position: u64, callback: Callback) {
+        if self.is_driven_by_callers() {
+            return callback(self.wait_durable(position));
+        }
+        if self.durable() >= position {
+            return callback(Ok(()));
+        }
+        let mut state = self.lock();
+        let asked = self.ask_for(&mut state, position).and_then(|()| self.check_waitable(&state));
+        if asked.is_ok() && self.durable() < position {
+            state.callback_number += 1;
+            let key = (position, state.callback_number);
+            state.callbacks.insert(key, callback);
+            return;
+        }
+        drop(state);
+        callback(asked);
+    }
+
+    /// Asks the writer for a sync up to `position`.
+    fn ask_for(&self, state: &mut State, position: u64) -> Result<(), LogError> {
+        self.check_appended(state, position)?;
+        if position > state.in_flight {
+            self.arrived.fetch_add(1, Ordering::Relaxed);
+        }
+        if position > state.wanted {
+            state.wanted = position;
+        }
+        if state.sleeping {
+            self.work.notify_one();
+        }
+        Ok(())
+    }
+
+    /// A position that nobody has appended would be waited for without end.
+    fn check_appended(&self, state: &State, position: u64) -> Result<(), LogError> {
+        if position > state.buffer.tail() { Err(LogError::NotAppended(LogPosition(position))) } else { Ok(()) }
+    }
+
+    /// Whether somebody will still make more durable.
+    fn check_waitable(&self, state: &State) -> Result<(), LogError> {
+        match (&state.stopped, state.phase) {
+            (Some(error), _) => Err(LogError::Stopped(error.clone())),
+            (None, Phase::Closed) => Err(LogError::Closed),
+            (None, Phase::Open | Phase::Closing) => Ok(()),
+        }
+    }
+
+    /// Stops the log for good after a failure, and tells everybody.
+    pub fn stop(&self, error: DiskError) {
+        let mut state = self.lock();
+        let error = state.stopped.get_or_insert(error).clone();
+        let callbacks = std::mem::take(&mut state.callbacks);
+        self.wake_all();
+        drop(state);
+        for callback in callbacks.into_values() {
+            callback(Err(LogError::Stopped(error.clone())));
+        }
+    }
+
+    /// Wakes everybody, so that they look at the phase.
+    pub fn wake_all(&self) {
+        [&self.work, &self.ahead, &self.space, &self.done[0], &self.done[1]].into_iter().for_each(Condvar::notify_all);
+    }
+}
+
+/// How long an append will still wait for the disk.
+struct Patience {
+    limit: env::time::Duration,
+    since: Option<Instant>,
+}
+
+impl Patience {
+    fn new(shared: &Shared) -> Self {
+        Self { limit: shared.options.append_timeout, since: None }
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.since.is_none()
+    }
+
+    fn wait<'a>(
+        &mut self,
+        condition: &Condvar,
+        state: MutexGuard<'a, State>,
+    ) -> Result<MutexGuard<'a, State>, LogError> {
+        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+        let Some(left) = self.limit.checked_sub(waited).filter(|left| !left.is_zero()) else {
+            return Err(LogError::Stalled { waited });
+        };
+        let (state, _) = condition.wait_timeout(state, left).expect("no holder of this latch panics");
+        Ok(state)
+    }
+}

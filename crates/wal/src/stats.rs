@@ -1,0 +1,42 @@
+//! Counts for people and dashboards.
+
+use crate::position::LogPosition;
+use env::time::Duration;
+
+/// What the log has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStats {
+    /// The position of the last appended record.
+    pub appended: LogPosition,
+    /// Everything up to here is durable.
+    pub durable: LogPosition,
+    /// Records appended.
+    pub records: u64,
+    /// Payload bytes appended.
+    pub payload_bytes: u64,
+    /// Groups written.
+    pub groups: u64,
+    /// fdatasyncs of log segments.
+    pub syncs: u64,
+    /// Time spent in them.
+    pub sync_time: Duration,
+    /// The longest of them.
+    pub longest_sync: Duration,
+    /// Those who waited for a sync, summed over all syncs: divided by `syncs`, the mean group.
+    pub waiters: u64,
+    /// Most waiters that one sync has served.
+    pub largest_group: u64,
+    /// Bytes that wait in memory to be written.
+    pub pending_bytes: u64,
+    /// Appends that had to wait for the disk.
+    pub append_waits: u64,
+    /// Segment files in use, the present one included.
+    pub segments: u64,
+    /// Segment files removed after checkpoints.
+    pub segments_removed: u64,
+    /// Checkpoints finished.
+    pub checkpoints: u64,
+    /// Where the last checkpoint, of this run or found by recovery, was begun: `appended` less this is what a restart would
+    /// have to replay.
+    pub checkpoint: LogPosition,
+}
