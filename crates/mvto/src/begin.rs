@@ -1,6 +1,6 @@
 //! The life of a transaction around its statements: where it is registered, what it borrows, how it ends.
 
-use crate::catalog::{Place, Table};
+use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
 use crate::ownership::TIMESTAMP_LIMIT;
@@ -13,7 +13,6 @@ use model::{
     Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, TableId, Timestamp,
 };
 use parts::sync::atomic::Ordering;
-use std::sync::Arc;
 
 /// A transaction without its handle of the engine.
 #[derive(Debug)]
@@ -98,7 +97,7 @@ impl<C: Clock> Mvto<C> {
         take_ready(&mut state, self.bound.get(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
         (core.view.at, core.slot) = (at, Some(slot));
-        Ok(state.extra.begins % BEGINS_PER_ADVANCE == 0)
+        Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE))
     }
 
     fn prepare(&self, core: &mut Core, advance: bool) -> Result<()> {
@@ -216,17 +215,11 @@ impl<C: Clock> Mvto<C> {
 /// # Errors
 /// There is none: it does not exist, or it was created after the transaction began.
 pub(crate) fn table<'a, C>(engine: &Mvto<C>, view: &View, work: &'a Workspace, id: TableId) -> Result<&'a Table> {
-    if let Some(table) = work.catalog.get(id) {
+    if let Some(table) = work.catalog.get(id).filter(|table| table.created_at < view.at) {
         return Ok(table);
     }
-    let now: Arc<_> = engine.catalog();
-    match now.get(id) {
-        Some(table) => {
-            let place: Place<'_> = table.rows();
-            let mut abort = Reason::OlderThanSchema.abort(view.at, Some((&place, b"")), None);
-            abort.target = model::Target::None;
-            Err(abort.into())
-        }
+    match engine.catalog().get(id) {
+        Some(table) => Err(Reason::OlderThanSchema.abort_at_table(view.at, table.schema.clone()).into()),
         None => Err(Invalid::UnknownTable { table: format!("number {}", id.0) }.into()),
     }
 }

@@ -1,7 +1,7 @@
 //! Tables, and the immutable snapshots of which tables there are.
 
 use crate::store::{Space, Tuple};
-use model::{IndexId, Invalid, Schema, Storage, TableId};
+use model::{IndexId, Invalid, Schema, Storage, TableId, Timestamp};
 use parts::index::{Hash, KeyWidth, Ordered};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub(crate) struct Catalog {
 pub(crate) struct Table {
     pub id: TableId,
     pub schema: Arc<Schema>,
+    /// Older transactions must not see it (DESIGN 8.8).
+    pub created_at: Timestamp,
     spaces: Box<[Space]>,
 }
 
@@ -98,14 +100,14 @@ impl Catalog {
 
 impl Table {
     /// An empty table.
-    pub fn new(id: TableId, schema: Schema) -> Table {
+    pub fn new(id: TableId, created_at: Timestamp, schema: Schema) -> Table {
         let width = if schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
         let rows = match schema.storage() {
             Storage::Ordered => Space::Ordered(Ordered::new(width)),
             Storage::Hash => Space::Hash(Hash::new(width)),
         };
         let entries = schema.indexes().iter().map(|_| Space::Ordered(Ordered::new(KeyWidth::Any)));
-        Table { id, spaces: std::iter::once(rows).chain(entries).collect(), schema: Arc::new(schema) }
+        Table { id, created_at, spaces: std::iter::once(rows).chain(entries).collect(), schema: Arc::new(schema) }
     }
 
     /// Where the rows are.

@@ -4,7 +4,7 @@ use crate::begin::{Core, Outcome, is_installed};
 use crate::engine::{Mvto, log_fault};
 use crate::gc::Garbage;
 use crate::reason::Reason;
-use crate::recover::{encode_timestamp, encode_writes};
+use crate::recover::encode_writes;
 use crate::write_set::{Workspace, Write};
 use env::Clock;
 use model::{
@@ -35,12 +35,12 @@ impl<C: Clock> Mvto<C> {
     /// durable, and must not be acknowledged (DESIGN 8.4).
     fn commit_read_only(&self, core: &mut Core) -> Result<Committed> {
         let rests_on = core.view.rests_on;
-        if rests_on > self.durable() {
-            if let Err(Error::Fault(Fault::LogFailed { detail })) = self.check_log() {
-                let error = Error::Fault(Fault::OutcomeUnknown { detail });
-                self.fail(core, &error);
-                return Err(error);
-            }
+        if rests_on > self.durable()
+            && let Err(Error::Fault(Fault::LogFailed { detail })) = self.check_log()
+        {
+            let error = Error::Fault(Fault::OutcomeUnknown { detail });
+            self.fail(core, &error);
+            return Err(error);
         }
         self.end(core, Outcome::Committed { wrote: false });
         Ok(committed(core, rests_on))
@@ -79,9 +79,10 @@ impl<C: Clock> Mvto<C> {
     fn log(&self, core: &mut Core) -> Result<LogPosition> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
         let Workspace { writes, record, .. } = &mut *core.work;
-        encode_timestamp(record, core.view.at);
         encode_writes(record, writes);
-        log.append(core.view.at.0, record, core.durability).map_err(|error| match error {
+        let appended = log.append(core.view.at.0, record, durability_of(core.durability));
+        appended.map(|position| LogPosition(position.get())).map_err(|error| match error {
+            // Nothing was appended.
             wal::LogError::Stopped(_) => Fault::LogFailed { detail: error.to_string() }.into(),
             error => log_fault(error),
         })
@@ -123,6 +124,14 @@ impl<C: Clock> Mvto<C> {
 fn committed(core: &Core, rests_on: LogPosition) -> Committed {
     let log_position = if core.durability == Durability::Fsync { rests_on } else { LogPosition::ZERO };
     Committed { serial_point: SerialPoint(core.view.at.0), log_position }
+}
+
+fn durability_of(durability: Durability) -> wal::Durability {
+    match durability {
+        Durability::None => wal::Durability::None,
+        Durability::Async => wal::Durability::Async,
+        Durability::Fsync => wal::Durability::Fsync,
+    }
 }
 
 /// The rule behind an abort, for counting.

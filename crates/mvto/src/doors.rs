@@ -161,10 +161,7 @@ impl<C: Clock> Interactive for Mvto<C> {
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(()) };
-        log.wait_durable(position).map_err(|error| match error {
-            wal::LogError::Stopped(_) => model::Fault::OutcomeUnknown { detail: error.to_string() }.into(),
-            error => log_fault(error),
-        })
+        log.wait_durable(wal::LogPosition::new(position.0)).map_err(log_fault)
     }
 }
 

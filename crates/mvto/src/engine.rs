@@ -41,8 +41,6 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) waits: WaitTable,
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
-    /// One checkpoint at a time.
-    pub(crate) checkpointing: Mutex<()>,
 }
 
 /// What the engine keeps at each site.
@@ -147,7 +145,7 @@ impl<C: Clock> Mvto<C> {
         let ceiling = if log.is_some() { 0 } else { u64::MAX };
         Mvto {
             sites: Sites::new(options.sites),
-            bound: Bound::default(),
+            bound: Bound::starting_at(start),
             coarse_now: AtomicU64::new(start),
             age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
             transactions_per_site: options.transactions.div_ceil(options.sites),
@@ -158,7 +156,6 @@ impl<C: Clock> Mvto<C> {
             waits: WaitTable::new(64),
             log,
             recovery,
-            checkpointing: Mutex::new(()),
             time,
             options,
         }
@@ -177,9 +174,10 @@ impl<C: Clock> Mvto<C> {
             return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
         }
         let id = catalog.next_id();
-        let next = catalog.with(Table::new(id, schema))?;
-        let schema = next.get(id).expect("just added").schema.clone();
-        self.change_catalog(next, |record| crate::recover::encode_create(record, id, &schema))?;
+        self.change_catalog(|at, record| {
+            crate::recover::encode_create(record, id, &schema);
+            Ok(catalog.with(Table::new(id, at, schema))?)
+        })?;
         Ok(id)
     }
 
@@ -193,33 +191,34 @@ impl<C: Clock> Mvto<C> {
         let catalog = self.catalog();
         let unknown = || Invalid::UnknownTable { table: name.to_owned() };
         let id = catalog.by_name(name).ok_or_else(unknown)?.id;
-        self.change_catalog(catalog.without(id), |record| crate::recover::encode_drop(record, id))?;
+        self.change_catalog(|_, record| {
+            crate::recover::encode_drop(record, id);
+            Ok(catalog.without(id))
+        })?;
         // Spare workspaces would keep the dropped table's memory.
         let mut spare = Vec::new();
         self.sites.for_each(|state| spare.append(&mut state.extra.spare));
         Ok(())
     }
 
-    /// Logs and publishes a change of the catalog. It takes a timestamp like a transaction, so that checkpoints and replay
-    /// know on which side of a bound it lies.
-    fn change_catalog(&self, next: Catalog, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+    /// Makes, logs and publishes a new catalog. It takes a timestamp like a transaction, so that checkpoints and replay know
+    /// on which side of a bound it lies.
+    fn change_catalog(&self, change: impl FnOnce(Timestamp, &mut Vec<u8>) -> Result<Catalog>) -> Result<()> {
         let mut core = Core::new(Begin::default(), Durability::Fsync, self.options.wait_limit);
         self.start(&mut core)?;
-        let mut logged = Ok(());
-        if let Some(log) = &self.log {
-            let mut record = Vec::new();
-            crate::recover::encode_timestamp(&mut record, core.view.at);
-            encode(&mut record);
-            logged = log
-                .append(core.view.at.0, &record, Durability::Fsync)
-                .and_then(|position| log.wait_durable(position))
-                .map_err(log_fault);
-        }
-        if logged.is_ok() {
-            self.publish(next);
-        }
-        self.end(&mut core, Outcome::Committed { wrote: true });
-        logged
+        let mut record = Vec::new();
+        let changed = change(core.view.at, &mut record)
+            .and_then(|next| self.log_durably(core.view.at, &record).map(|()| next))
+            .map(|next| self.publish(next));
+        let outcome = Outcome::Committed { wrote: true };
+        self.end(&mut core, if changed.is_ok() { outcome } else { Outcome::Aborted(None) });
+        changed
+    }
+
+    fn log_durably(&self, at: Timestamp, record: &[u8]) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let position = log.append(at.0, record, wal::Durability::Fsync).map_err(log_fault)?;
+        log.wait_durable(position).map_err(log_fault)
     }
 
     fn publish(&self, next: Catalog) {
@@ -278,7 +277,7 @@ impl<C: Clock> Mvto<C> {
 impl<C> Mvto<C> {
     /// How far the log is durable. In memory: everything is as durable as it gets.
     pub(crate) fn durable(&self) -> LogPosition {
-        self.log.as_ref().map_or(LogPosition(u64::MAX), Log::durable)
+        self.log.as_ref().map_or(LogPosition(u64::MAX), |log| LogPosition(log.durable().get()))
     }
 
     /// Refuses work on a failed log (DESIGN 8.4).
@@ -304,9 +303,13 @@ impl<C> Mvto<C> {
 pub(crate) fn log_fault(error: wal::LogError) -> Error {
     let detail = error.to_string();
     match error {
-        wal::LogError::Full { .. } => Fault::DiskFull { detail }.into(),
-        wal::LogError::Locked { .. } => Fault::Locked { detail }.into(),
-        wal::LogError::Corrupt { .. } => Fault::Corruption { detail }.into(),
-        _ => Fault::Disk { detail }.into(),
+        wal::LogError::Full(_) => Fault::DiskFull { detail },
+        wal::LogError::Locked { .. } => Fault::Locked { detail },
+        wal::LogError::Stopped(_) => Fault::OutcomeUnknown { detail },
+        wal::LogError::Corrupt(_) | wal::LogError::NewerFormat { .. } | wal::LogError::NotALog { .. } => {
+            Fault::Corruption { detail }
+        }
+        _ => Fault::Disk { detail },
     }
+    .into()
 }

@@ -41,6 +41,11 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
+    /// No transaction was or will be below `start`.
+    pub fn starting_at(start: u64) -> Bound {
+        Bound { bound: AtomicU64::new(start), ..Bound::default() }
+    }
+
     /// As last computed.
     pub fn get(&self) -> Timestamp {
         Timestamp(self.bound.load(Ordering::Acquire))

@@ -11,7 +11,7 @@ use crate::store::{Tuple, VersionRef};
 use crate::write_set::{Buffered, WriteSet};
 use env::Clock;
 use env::time::{Duration, Instant};
-use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, Timestamp};
+use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
@@ -102,9 +102,8 @@ impl<C: Clock> Mvto<C> {
         let mut looks = 0;
         let mut started: Option<Instant> = None;
         while let Holder::Owner(owner) = tuple.ownership.holder() {
-            assert!(owner != view.at, "M2: timestamps are unique");
-            if owner > view.at {
-                return Ok(());
+            if owner >= view.at {
+                return Ok(()); // Younger, or the transaction itself, which owns at the statement.
             }
             looks += 1;
             if looks < LOOKS_BEFORE_SLEEP && view.wait_limit > Duration::ZERO {
@@ -297,10 +296,4 @@ fn bytes(bound: &Bound<Key>) -> Bound<&[u8]> {
         Bound::Included(key) => Bound::Included(key),
         Bound::Excluded(key) => Bound::Excluded(key),
     }
-}
-
-/// Whether the own timestamp of a registered snapshot sees a tuple's row; stamps nothing.
-pub(crate) fn row_below<'g>(tuple: &'g Tuple, at: Timestamp, _: &'g Guard) -> Option<(Timestamp, RowRef<'g>)> {
-    let version = tuple.version_below(at)?;
-    Some((version.begin(), version.row()?))
 }

@@ -1,7 +1,8 @@
 //! Why this protocol aborts a transaction.
 
 use crate::catalog::Place;
-use model::{Abort, AbortClass, Key, Target, Timestamp};
+use model::{Abort, AbortClass, Key, Schema, Target, Timestamp};
+use std::sync::Arc;
 
 /// The rules that a transaction can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,6 +79,11 @@ impl Reason {
             Reason::OlderThanSchema => "the table was created after the transaction began",
             Reason::Requested => "the caller aborted or dropped it",
         }
+    }
+
+    /// The abort of `transaction` for this reason, which is about a whole table.
+    pub(crate) fn abort_at_table(self, transaction: Timestamp, table: Arc<Schema>) -> Abort {
+        Abort { table: Some(table), ..self.abort(transaction, None, None) }
     }
 
     /// The abort of `transaction` for this reason.

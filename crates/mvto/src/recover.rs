@@ -1,24 +1,66 @@
 //! Redo records, and what is made of them when an engine is opened.
 //!
-//! A record is the timestamp, then one of: the writes of a transaction, a created table, a dropped table. Index entries are
-//! not logged: they follow from the rows.
+//! The log keeps a record's timestamp beside it. A record's bytes are one of: the rows that a transaction wrote, a created
+//! table, a dropped table. Index entries are not logged: they follow from the rows. Replay is per key by timestamp, so the
+//! order of records matters only for tables.
 
+use crate::catalog::{Catalog, Table};
+use crate::engine::{Mvto, log_fault};
+use crate::options::Options;
+use crate::ownership::Ownership;
+use crate::store::{Pinned, Tuple, VersionPool};
 use crate::write_set::{Buffered, WriteSet};
-use model::{Schema, TableId, Timestamp};
-
-/// What recovery found.
-#[derive(Clone, Debug, Default)]
-pub struct RecoveryReport;
+use env::{Clock, Disk, SystemClock};
+use model::{Decoder, Fault, IndexId, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId, Timestamp};
+use parts::epoch::{self, Guard};
+use parts::index::{Entry, Insert};
+use std::fmt;
+use std::sync::Arc;
+use wal::{Log, Recovered};
 
 const WRITES: u8 = 1;
 const CREATE: u8 = 2;
 const DROP: u8 = 3;
+const CHECKPOINT_START: u8 = 4;
+const CHECKPOINT_ROW: u8 = 5;
 const ROW: u8 = 1;
 const DELETE: u8 = 0;
 
-/// Starts a record.
-pub(crate) fn encode_timestamp(record: &mut Vec<u8>, at: Timestamp) {
-    record.extend_from_slice(&at.0.to_le_bytes());
+/// What recovery found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RecoveryReport {
+    /// The database is new.
+    pub created: bool,
+    /// The last run ended with a clean close.
+    pub clean: bool,
+    /// Bytes at the end of the log that had never been known to be durable and could not be used, in words.
+    pub cut: Option<String>,
+    /// Rows of the checkpoint.
+    pub checkpoint_rows: u64,
+    /// Redo records after it.
+    pub records: u64,
+    /// Rows in all tables now.
+    pub rows: u64,
+    /// Tables now.
+    pub tables: usize,
+    /// Timestamps begin above this.
+    pub start: Timestamp,
+}
+
+impl fmt::Display for RecoveryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.created {
+            return f.write_str("created a new database");
+        }
+        let how = if self.clean { "clean stop" } else { "recovered from a crash" };
+        write!(
+            f,
+            "{how}: {} rows in {} tables ({} rows of a checkpoint, {} log records)",
+            self.rows, self.tables, self.checkpoint_rows, self.records
+        )?;
+        self.cut.iter().try_for_each(|cut| write!(f, "; {cut}, none of them acknowledged as durable"))
+    }
 }
 
 /// The rows that a transaction writes.
@@ -28,16 +70,13 @@ pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet) {
         if write.space.space != 0 || write.buffered == Buffered::Unchanged {
             continue;
         }
-        let row = writes.value(write.buffered).expect("it changes");
         record.extend_from_slice(&write.space.table.0.to_le_bytes());
-        record.extend_from_slice(&(write.key.len() as u16).to_le_bytes());
-        record.extend_from_slice(&write.key);
-        match row {
+        put_bytes(record, &write.key);
+        match writes.value(write.buffered).expect("it changes") {
             None => record.push(DELETE),
             Some(row) => {
                 record.push(ROW);
-                record.extend_from_slice(&(row.len() as u32).to_le_bytes());
-                record.extend_from_slice(row);
+                put_bytes(record, row);
             }
         }
     }
@@ -54,4 +93,219 @@ pub(crate) fn encode_create(record: &mut Vec<u8>, id: TableId, schema: &Schema) 
 pub(crate) fn encode_drop(record: &mut Vec<u8>, id: TableId) {
     record.push(DROP);
     record.extend_from_slice(&id.0.to_le_bytes());
+}
+
+/// The start of a checkpoint: table numbers below `next` have been given.
+pub(crate) fn encode_checkpoint_start(record: &mut Vec<u8>, next: TableId) {
+    record.push(CHECKPOINT_START);
+    record.extend_from_slice(&next.0.to_le_bytes());
+}
+
+/// A row of a checkpoint.
+pub(crate) fn encode_checkpoint_row(record: &mut Vec<u8>, id: TableId, begin: Timestamp, key: &[u8], row: RowRef<'_>) {
+    record.push(CHECKPOINT_ROW);
+    record.extend_from_slice(&id.0.to_le_bytes());
+    record.extend_from_slice(&begin.0.to_le_bytes());
+    put_bytes(record, key);
+    put_bytes(record, row.bytes());
+}
+
+fn put_bytes(record: &mut Vec<u8>, bytes: &[u8]) {
+    record.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    record.extend_from_slice(bytes);
+}
+
+impl Mvto<SystemClock> {
+    /// Opens the database in a directory, or creates it, and recovers what it holds.
+    ///
+    /// # Errors
+    /// [`Fault::Locked`] if another process has it, [`Fault::Corruption`] if what had been durable cannot be read,
+    /// [`Fault::Disk`].
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Mvto> {
+        Mvto::open_with(disk, options, SystemClock::best())
+    }
+}
+
+impl<C: Clock> Mvto<C> {
+    /// As [`Mvto::open`], on this clock.
+    ///
+    /// # Errors
+    /// As [`Mvto::open`].
+    pub fn open_with(disk: Arc<dyn Disk>, options: Options, clock: C) -> Result<Mvto<C>> {
+        let (log, recovered) = Log::open(disk, options.log.clone()).map_err(log_fault)?;
+        let found = recovered.report.clone();
+        let mut rebuild = Rebuild::default();
+        rebuild.run(recovered)?;
+        let rows = rebuild.finish()?;
+        let start = rebuild.newest.max(found.ceiling).max(found.max_stamp) + 1;
+        let report = RecoveryReport {
+            created: found.created,
+            clean: found.clean,
+            cut: found.cut.map(|cut| cut.to_string()),
+            checkpoint_rows: rebuild.checkpoint_rows,
+            records: found.records,
+            rows,
+            tables: rebuild.catalog.tables().count(),
+            start: Timestamp(start),
+        };
+        Ok(Mvto::assemble(options, clock, start, rebuild.catalog, Some(log), Some(report)))
+    }
+
+    /// Stops cleanly: everything committed is durable, and the next open has nothing to recover. Transactions that are still
+    /// open fail from here on.
+    ///
+    /// # Errors
+    /// The log could not be written.
+    pub fn close(&self) -> Result<()> {
+        self.log.as_ref().map_or(Ok(()), |log| log.close().map_err(log_fault))
+    }
+}
+
+/// A database being put together again; nobody else sees it yet.
+#[derive(Default)]
+struct Rebuild {
+    catalog: Catalog,
+    pool: VersionPool,
+    /// Highest timestamp of any row.
+    newest: u64,
+    checkpoint_rows: u64,
+}
+
+impl Rebuild {
+    fn run(&mut self, recovered: Recovered) -> Result<()> {
+        let Recovered { checkpoint, mut records, .. } = recovered;
+        let mut bound = 0;
+        if let Some(mut checkpoint) = checkpoint {
+            bound = checkpoint.info().bound;
+            while let Some(row) = checkpoint.next_row().map_err(log_fault)? {
+                self.apply(Timestamp::ZERO, row).map_err(|_| undecodable("a row of the checkpoint"))?;
+            }
+        }
+        while let Some(record) = records.next_record().map_err(log_fault)? {
+            // What lies below the bound is in the checkpoint, deletions included: the segment of a later deletion may be gone
+            // already while that of the deleted row is still here.
+            if record.stamp >= bound {
+                let applied = self.apply(Timestamp(record.stamp), record.payload);
+                applied.map_err(|_| undecodable(&format!("the redo record that ends at {}", record.position)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, at: Timestamp, record: &[u8]) -> std::result::Result<(), Malformed> {
+        let mut from = Decoder::new(record);
+        match from.u8()? {
+            WRITES => {
+                while !from.is_empty() {
+                    let (table, key) = (TableId(from.u32()?), from.bytes()?);
+                    let row = match from.u8()? {
+                        ROW => Some(from.bytes()?),
+                        DELETE => None,
+                        _ => return Err(Malformed),
+                    };
+                    self.apply_row(table, at, key, row)?;
+                }
+            }
+            CREATE => {
+                let (id, schema) = (TableId(from.u32()?), Schema::decode(&mut from)?);
+                // In the checkpoint already, if its bound was held back by an older transaction.
+                if self.catalog.get(id).is_none() {
+                    self.catalog = self.catalog.with(Table::new(id, Timestamp::ZERO, schema)).map_err(|_| Malformed)?;
+                }
+            }
+            DROP => self.catalog = self.catalog.without(TableId(from.u32()?)),
+            CHECKPOINT_START => self.catalog.reserve(TableId(from.u32()?)),
+            CHECKPOINT_ROW => {
+                let (table, begin) = (TableId(from.u32()?), Timestamp(from.u64()?));
+                let (key, row) = (from.bytes()?, from.bytes()?);
+                self.checkpoint_rows += 1;
+                self.apply_row(table, begin, key, Some(row))?;
+            }
+            _ => return Err(Malformed),
+        }
+        if from.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// Keeps the newest of a key's versions. Deletions are kept too, until all records have been seen.
+    fn apply_row(
+        &mut self,
+        table: TableId,
+        at: Timestamp,
+        key: &[u8],
+        row: Option<&[u8]>,
+    ) -> std::result::Result<(), Malformed> {
+        self.newest = self.newest.max(at.0);
+        let Some(table) = self.catalog.get(table) else { return Ok(()) }; // Dropped.
+        table.schema.check_key(key).map_err(|_| Malformed)?;
+        if let (RowKind::Typed, Some(row)) = (table.schema.rows(), row) {
+            RowRef::new(row).check()?;
+        }
+        let guard = epoch::pin();
+        let tuple = place(table.rows().space(), key, &guard);
+        if tuple.newest().is_none_or(|newest| newest.begin() < at) {
+            tuple.install(self.pool.allocate(at, LogPosition::ZERO, row));
+            tuple.trim(Timestamp(u64::MAX), &mut self.pool);
+        }
+        Ok(())
+    }
+
+    /// Forgets deletions and fills the indexes. Returns the number of rows.
+    fn finish(&mut self) -> Result<u64> {
+        let mut rows = 0;
+        for table in self.catalog.tables() {
+            let space = table.rows().space();
+            space.for_each(|tuple, guard| {
+                let newest = tuple.newest().expect("every recovered tuple has a version");
+                let Some(row) = newest.row() else {
+                    if let Some(dead) = space.remove(tuple.key(), guard, |_| Some(0)) {
+                        // SAFETY: nobody else sees the tables yet, so nobody has it pinned.
+                        unsafe { Tuple::retire(dead, guard) };
+                    }
+                    return Ok(());
+                };
+                rows += 1;
+                index_row(table, tuple.key(), newest.begin(), row, &mut self.pool, guard)
+            })?;
+        }
+        Ok(rows)
+    }
+}
+
+/// The tuple of a key, made if there is none.
+fn place<'g>(space: &crate::store::Space, key: &[u8], guard: &'g Guard) -> &'g Tuple {
+    match space.insert(key, u64::MAX, guard, Ownership::free()) {
+        Insert::Exists(tuple) => tuple,
+        Insert::Inserted(tuple) => {
+            Pinned::adopt(tuple).unpin();
+            tuple
+        }
+        Insert::Stamped(_) => unreachable!("nobody has read anything yet"),
+    }
+}
+
+fn index_row(
+    table: &Table,
+    key: &[u8],
+    begin: Timestamp,
+    row: RowRef<'_>,
+    pool: &mut VersionPool,
+    guard: &Guard,
+) -> Result<()> {
+    for number in 0..table.schema.indexes().len() {
+        let index = IndexId(number as u16);
+        let entry = table.schema.index_entry(index, key, row);
+        let tuple = place(table.entries(index)?.space(), &entry, guard);
+        if tuple.newest().is_some() {
+            let detail = format!("two rows of table {} share an entry of a unique index", table.schema.name());
+            return Err(Fault::Corruption { detail }.into());
+        }
+        tuple.install(pool.allocate(begin, LogPosition::ZERO, Some(key)));
+    }
+    Ok(())
+}
+
+fn undecodable(what: &str) -> Fault {
+    Fault::Corruption {
+        detail: format!("{what} passed its checksum but makes no sense: was it written by a newer version?"),
+    }
 }

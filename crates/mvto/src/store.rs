@@ -388,6 +388,7 @@ impl Deref for Pinned {
     }
 }
 
+/// A tuple's address on its way to the epoch's collector.
 struct TupleAddress(NonNull<Tuple>);
 // SAFETY: a tuple may be freed by any thread.
 unsafe impl Send for TupleAddress {}

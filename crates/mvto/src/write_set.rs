@@ -163,9 +163,8 @@ pub(crate) struct Workspace {
     pub ready: Vec<Garbage>,
     /// The redo record.
     pub record: Vec<u8>,
-    /// The row before and after an update.
+    /// The row before an update.
     pub before: RowBuf,
-    pub after: RowBuf,
 }
 
 /// Memory that an outsized transaction grew is not kept.

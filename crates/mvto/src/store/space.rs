@@ -2,9 +2,13 @@
 
 use super::Tuple;
 use crate::ownership::Ownership;
-use parts::epoch::Guard;
+use model::Direction;
+use parts::epoch::{self, Guard};
+use parts::index::hash::HashCursor;
+use parts::index::ordered::Cursor;
 use parts::index::{Hash, Insert, Ordered};
 use std::fmt;
+use std::ops::Bound;
 use std::ptr::NonNull;
 
 /// A set of keys under the protocol.
@@ -56,6 +60,23 @@ impl Space {
             Space::Ordered(index) => index.remove(key, guard, decide),
             Space::Hash(index) => index.remove(key, guard, decide),
         }
+    }
+
+    /// Visits every tuple that is in the index all the while, a batch under each guard. Stamps nothing.
+    pub fn for_each<E>(&self, mut visit: impl FnMut(&Tuple, &Guard) -> Result<(), E>) -> Result<(), E> {
+        let mut ordered = Cursor::new(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        let mut hashed = HashCursor::default();
+        let mut more = true;
+        while more {
+            let guard = epoch::pin();
+            let mut batch = Vec::new();
+            more = match self {
+                Space::Ordered(index) => index.scan_leaf(&mut ordered, None, &guard, &mut batch),
+                Space::Hash(index) => index.scan_batch(&mut hashed, &guard, &mut batch),
+            };
+            batch.into_iter().try_for_each(|tuple| visit(tuple, &guard))?;
+        }
+        Ok(())
     }
 }
 
