@@ -101,8 +101,8 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         Some(true)
     }
 
-    /// Joins the inner node below a step with the next one, if they fit into one; if one of them has a single child
-    /// left, shares the children evenly otherwise (O3). `None`: one of the three changed.
+    /// Joins the inner node below a step with the next one if they fit into one, and shares their children evenly if
+    /// they do not and one has a single child left (O3). Returns whether either. `None`: one of the three changed.
     fn join_inner(&self, step: Step<'_, FANOUT>, guard: &Guard) -> Option<bool> {
         let (left, left_seen) = self.inner_at(step, guard)?;
         let (right, right_seen) = self.inner_at(Step { slot: step.slot + 1, ..step }, guard)?;
@@ -133,7 +133,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
             right.store(upper);
             step.node.put_fence(step.slot + 1, upper[0].fence);
         }
-        Some(fits)
+        Some(true)
     }
 
     /// Makes a root's only child the root, unless that is a leaf. `None`: the root changed meanwhile.
