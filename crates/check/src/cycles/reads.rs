@@ -146,6 +146,9 @@ impl Walk<'_> {
             }
             return;
         }
+        if value.is_some() {
+            self.recall_missed(key);
+        }
         let local = self.learn(key);
         local.value = value;
         local.version = version;
@@ -157,11 +160,18 @@ impl Walk<'_> {
         self.observed.reads.push(Read { key, transaction: self.transaction, found, version, missed_by_scan });
     }
 
-    fn write(&mut self, key: KeyId, value: Option<ValueId>, version: Option<u64>) {
+    /// Notes that an earlier scan missed a key of which nothing else was known so far, if one did. (A scan makes the keys known that it
+    /// sees; those that it misses are too many.)
+    fn recall_missed(&mut self, key: KeyId) {
         let scans = &self.observed.scans[self.first_scan..];
-        // A scan that saw the key made it known.
-        if self.known(key).is_none() && scans.iter().any(|scan| scan.contains(key)) {
+        if scans.iter().any(|scan| scan.contains(key)) {
             self.push_read(key, Found::Absent, None, true);
+        }
+    }
+
+    fn write(&mut self, key: KeyId, value: Option<ValueId>, version: Option<u64>) {
+        if self.known(key).is_none() {
+            self.recall_missed(key);
         }
         let local = self.learn(key);
         local.value = value;

@@ -402,6 +402,8 @@ fn install_of(installs: &[Install], transaction: u32) -> Option<usize> {
 fn follow_steps(installs: &[Install], reads: &[Read], targets: &[Target]) -> (Vec<usize>, Vec<(usize, usize)>) {
     // By install, shifted by one for the initial absence: the first install that was put directly after it.
     let mut next: Vec<Option<usize>> = vec![None; installs.len() + 1];
+    // By install: whether a step leads to it. A transaction that contradicts itself may have read several versions; the first counts.
+    let mut has_former = vec![false; installs.len()];
     let mut steps = Vec::new();
     for (read, target) in reads.iter().zip(targets) {
         let Some(own) = install_of(installs, read.transaction) else {
@@ -415,9 +417,11 @@ fn follow_steps(installs: &[Install], reads: &[Read], targets: &[Target]) -> (Ve
             }
             Target::Unknown | Target::Intermediate(_) | Target::SomeAbsence => continue,
         };
-        next[from].get_or_insert(own);
+        if !std::mem::replace(&mut has_former[own], true) {
+            next[from].get_or_insert(own);
+        }
     }
-    // A transaction steps from one version only, so this cannot run in a circle.
+    // No install has two formers and the initial absence has none, so this cannot run in a circle.
     let mut chain = Vec::new();
     let mut at = 0;
     while let Some(install) = next[at] {
