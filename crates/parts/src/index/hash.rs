@@ -5,7 +5,7 @@
 //! by the bucket's [`StampedLatch`](super::leaf::StampedLatch), as a leaf of the ordered index does.
 //!
 //! ```text
-//! hash of a key  = [ shard: 6 bits | tag: 15 bits | bucket: 43 bits, the lowest first ]
+//! hash of a key  = [ shard: 6 bits | bucket: the others, the lowest first; the tag is taken from the next ones ]
 //! shard          = how many buckets, where they are
 //! bucket (64 B)  = [ version | stamp | overflow | slot x 5 ]      slot = [ tag | address of the entry ]
 //! ```

@@ -57,17 +57,18 @@ impl<E> Clone for Tagged<E> {
 impl<E> Copy for Tagged<E> {}
 
 impl<E: Entry> Tagged<E> {
-    /// The slot's form of `entry`, which `probe` leads to.
+    /// The slot's form of `entry`.
     #[inline]
-    pub(super) fn new(entry: NonNull<E>, probe: &Probe<'_>) -> Self {
+    pub(super) fn new(entry: NonNull<E>, tag: usize) -> Self {
         let entry = entry.as_ptr();
         assert!(entry.addr() >> ADDRESS_BITS == 0, "H4");
-        Self(entry.map_addr(|address| address | probe.tag() << ADDRESS_BITS))
+        Self(entry.map_addr(|address| address | tag << ADDRESS_BITS))
     }
 
+    /// The tag, zero if there is no entry.
     #[inline]
-    fn matches(self, tag: usize) -> bool {
-        self.0.addr() >> ADDRESS_BITS == tag
+    pub(super) fn tag(self) -> usize {
+        self.0.addr() >> ADDRESS_BITS
     }
 
     /// The entry's address, null if there is none.
@@ -105,7 +106,7 @@ impl<E: Entry> Slot<E> {
 
     /// Stores an entry into a slot. Only under the latch.
     #[inline]
-    fn put(&self, entry: Tagged<E>) {
+    pub(super) fn put(&self, entry: Tagged<E>) {
         self.0.store(entry.0, Release);
     }
 
@@ -131,19 +132,20 @@ impl<E: Entry> Bucket<E> {
         Self { latch: StampedLatch::new(0), overflow: AtomicPtr::new(ptr::null_mut()), slots }
     }
 
-    /// The slot and the entry that `probe` looks for. Finding nothing means nothing until the bucket's version has
-    /// been confirmed, or under its latch.
+    /// The slot and the entry that `probe` looks for, by its tag in this bucket. Finding nothing means nothing until
+    /// the bucket's version has been confirmed, or under its latch.
     #[inline]
-    pub(super) fn find<'b, 'g: 'b>(&'b self, probe: &Probe<'_>, _: &'g Guard) -> Option<(&'b Slot<E>, &'g E)> {
-        let tag = probe.tag();
-        self.blocks().flatten().find_map(|slot| {
-            let tagged = slot.load();
-            if !tagged.matches(tag) {
+    pub(super) fn find<'b, 'g: 'b>(
+        &'b self,
+        probe: &Probe<'_>,
+        tag: usize,
+        guard: &'g Guard,
+    ) -> Option<(&'b Slot<E>, &'g E)> {
+        find_in(&self.slots, probe, tag, guard).or_else(|| {
+            if self.overflow.load(Acquire).is_null() {
                 return None;
             }
-            // SAFETY: read under the guard.
-            let entry = unsafe { tagged.entry() }?;
-            probe.is_of(entry).then_some((slot, entry))
+            self.blocks().skip(1).find_map(|block| find_in(block, probe, tag, guard))
         })
     }
 
@@ -217,6 +219,30 @@ impl<E: Entry> Bucket<E> {
     }
 }
 
+/// Compares all the tags first: which slot it is, is no branch to be mispredicted, so the processor can go on to the
+/// next operation while the bucket's line is still on its way (absent keys among 1 M: 90 ns instead of 130).
+#[inline]
+fn find_in<'b, 'g: 'b, E: Entry>(
+    slots: &'b [Slot<E>],
+    probe: &Probe<'_>,
+    tag: usize,
+    _: &'g Guard,
+) -> Option<(&'b Slot<E>, &'g E)> {
+    let matches = |(place, slot): (usize, &Slot<E>)| usize::from(slot.load().tag() == tag) << place;
+    let mut candidates = slots.iter().enumerate().map(matches).fold(0, |all, one| all | one);
+    while candidates != 0 {
+        let slot = &slots[candidates.trailing_zeros() as usize];
+        // SAFETY: read under the guard. It may be another entry than the one whose tag matched, or none.
+        if let Some(entry) = unsafe { slot.load().entry() }
+            && probe.is_of(entry)
+        {
+            return Some((slot, entry));
+        }
+        candidates &= candidates - 1;
+    }
+    None
+}
+
 impl<E: Entry> Overflow<E> {
     /// A block of its own for one entry, in front of `next`.
     #[cold]
@@ -225,5 +251,67 @@ impl<E: Entry> Overflow<E> {
         let block = Box::new(Self { next: AtomicPtr::new(next), slots });
         block.slots[0].put(entry);
         Box::into_raw(block)
+    }
+}
+
+#[cfg(all(test, not(any(loom, feature = "shuttle"))))]
+mod tests {
+    use super::*;
+    use crate::{
+        epoch::pin,
+        index::{KeyWidth, hash::key::KeyHasher},
+    };
+
+    #[repr(align(8))]
+    struct Row([u8; 8]);
+
+    // SAFETY: the key never changes.
+    unsafe impl Entry for Row {
+        fn key(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    fn bucket() -> Bucket<Row> {
+        let slots = std::array::from_fn(|_| Slot::empty());
+        Bucket { latch: StampedLatch::new(0), overflow: AtomicPtr::new(ptr::null_mut()), slots }
+    }
+
+    #[test]
+    fn buckets_and_overflow_blocks_are_cache_lines() {
+        assert_eq!(size_of::<Bucket<Row>>(), 64);
+        assert_eq!(size_of::<Overflow<Row>>(), 64);
+    }
+
+    /// All under one tag, so that only the keys tell them apart.
+    #[test]
+    fn a_crowded_bucket_finds_its_entries_and_compacts_to_what_is_left() {
+        const TAG: usize = 7;
+        let (rows, hasher, guard) = (
+            (0..30_u64).map(|key| Row(key.to_be_bytes())).collect::<Vec<_>>(),
+            KeyHasher::new(KeyWidth::Eight, 1),
+            pin(),
+        );
+        let mut bucket = bucket();
+        for row in &rows {
+            bucket.place(Tagged::new(NonNull::from(row), TAG), &guard);
+        }
+        assert_eq!(bucket.blocks().count(), 1 + (30_usize - SLOTS).div_ceil(OVERFLOW_SLOTS));
+        for (number, row) in rows.iter().enumerate() {
+            let (slot, found) = bucket.find(&hasher.probe(row.key()), TAG, &guard).expect("placed");
+            assert!(ptr::eq(found, row));
+            if number % 3 != 0 {
+                slot.clear();
+            }
+        }
+        bucket.compact(&guard);
+        assert_eq!(bucket.blocks().count(), 2, "ten entries: five slots and one block");
+        for (number, row) in rows.iter().enumerate() {
+            let found = bucket.find(&hasher.probe(row.key()), TAG, &guard);
+            assert_eq!(found.is_some(), number % 3 == 0);
+        }
+        let mut left = 0;
+        bucket.drain(|_| left += 1);
+        assert_eq!((left, bucket.blocks().count()), (10, 1));
     }
 }

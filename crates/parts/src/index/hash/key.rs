@@ -6,10 +6,38 @@ use std::hash::Hasher;
 
 /// The bits of a hash from which the shard is taken: the topmost.
 const SHARD_SHIFT: u32 = 58;
-/// The bits of a hash from which the tag is taken: below the shard's, far above any bucket's.
-const TAG_SHIFT: u32 = 43;
 /// How many bits a tag has; the lowest is always one.
 pub(super) const TAG_BITS: u32 = 16;
+/// Tags are taken anew from the hash whenever so many more of its bits have gone into the choice of the bucket: at
+/// least eight bits of a tag then tell the entries of one bucket apart.
+const TAG_WINDOW: u32 = 8;
+
+/// Where the hash bits of the tags begin in a bucket that `depth` low bits of the hash decide.
+///
+/// The tag holds the bits that come next, so nearly all splits read off it where an entry goes, and never touch the
+/// entry, which would be a cache miss each.
+#[inline]
+fn window(depth: u32) -> u32 {
+    depth - depth % TAG_WINDOW
+}
+
+/// What a slot shows of a hash in a bucket that `depth` bits decide: odd, so never that of an empty slot (H4).
+#[inline]
+pub(super) fn tag(hash: u64, depth: u32) -> usize {
+    (hash >> window(depth) << 1) as usize & ((1 << TAG_BITS) - 1) | 1
+}
+
+/// Whether an entry with this tag goes to the new bucket when a bucket that `depth` bits decide is split.
+#[inline]
+pub(super) fn goes_up(tag: usize, depth: u32) -> bool {
+    tag >> (depth - window(depth) + 1) & 1 == 1
+}
+
+/// Whether a bucket that `depth` bits decide has other tags than one that one bit more decides.
+#[inline]
+pub(super) fn is_last_of_window(depth: u32) -> bool {
+    window(depth) != window(depth + 1)
+}
 
 /// Hashes keys by a seed.
 ///
@@ -69,15 +97,29 @@ impl Probe<'_> {
     pub(super) fn shard(&self, shards: usize) -> usize {
         (self.hash >> SHARD_SHIFT) as usize & (shards - 1)
     }
-
-    /// What a slot shows of the hash: odd, so never that of an empty slot (H4).
-    #[inline]
-    pub(super) fn tag(&self) -> usize {
-        (self.hash >> TAG_SHIFT) as usize & ((1 << TAG_BITS) - 1) | 1
-    }
 }
 
 #[inline]
 fn eight(key: &[u8]) -> Option<u64> {
     key.try_into().ok().map(u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_shows_where_a_split_sends_its_entry() {
+        for depth in 2..40 {
+            for hash in [0, u64::MAX, 1 << depth, !(1 << depth), 0x9E37_79B9_7F4A_7C15] {
+                let tag = tag(hash, depth);
+                assert!(tag & 1 == 1 && tag < 1 << TAG_BITS);
+                assert_eq!(goes_up(tag, depth), hash >> depth & 1 == 1, "{hash:x} at {depth}");
+            }
+            assert_eq!(
+                is_last_of_window(depth),
+                tag(u64::MAX << (depth + 1), depth + 1) != tag(u64::MAX << (depth + 1), depth)
+            );
+        }
+    }
 }

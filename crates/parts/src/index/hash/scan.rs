@@ -1,9 +1,6 @@
 //! Visiting every entry while the index grows.
 
-use super::{
-    super::Entry,
-    shard::{Shard, assigned},
-};
+use super::{super::Entry, shard::Shard};
 use crate::epoch::Guard;
 
 /// How many buckets are visited under one guard.
@@ -45,22 +42,13 @@ impl HashCursor {
 fn visit<'g, E: Entry>(shard: &Shard<E>, hash: u64, guard: &'g Guard, batch: &mut Vec<&'g E>) -> u64 {
     let before = batch.len();
     loop {
-        let (position, bucket) = shard.locate(hash);
+        let (home, bucket) = shard.locate(hash);
         let seen = bucket.latch.begin();
-        // After `begin`: it is right until the version changes (H2).
-        let buckets = shard.buckets();
         // SAFETY: read from their slots under the guard.
         batch.extend(bucket.slots(guard).filter_map(|slot| unsafe { slot.load().entry() }));
-        if assigned(hash, buckets) == position && bucket.latch.validate(seen) {
-            return 1 << (u64::BITS - hash_bits(position, buckets));
+        if shard.home(hash) == home && bucket.latch.validate(seen) {
+            return 1 << (u64::BITS - home.depth);
         }
         batch.truncate(before);
     }
-}
-
-/// How many low bits of a hash decide that it is assigned to `position`.
-fn hash_bits(position: usize, buckets: usize) -> u32 {
-    let mask = buckets.next_power_of_two() - 1;
-    let is_split = position | (mask & !(mask >> 1)) < buckets;
-    mask.count_ones() - u32::from(!is_split)
 }

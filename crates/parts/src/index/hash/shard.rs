@@ -3,7 +3,7 @@
 use super::{
     super::{Entry, Insert, leaf::Latched},
     bucket::{Bucket, Tagged},
-    key::{KeyHasher, Probe},
+    key::{KeyHasher, Probe, goes_up, is_last_of_window, tag},
 };
 use crate::{
     CachePadded,
@@ -61,20 +61,20 @@ impl<E: Entry> Shard<E> {
     /// One look without any confirmation: an entry that is found is in the index (H1); nothing found means nothing.
     #[inline]
     pub(super) fn peek<'g>(&self, probe: &Probe<'_>, guard: &'g Guard) -> Option<&'g E> {
-        let (_, bucket) = self.locate(probe.hash);
-        Some(bucket.find(probe, guard)?.1)
+        let (home, bucket) = self.locate(probe.hash);
+        Some(bucket.find(probe, tag(probe.hash, home.depth), guard)?.1)
     }
 
     /// The entry that `probe` looks for, or the certainty that there was none at one instant, after which, if `at`
     /// is given, every insert finds at least that stamp.
     pub(super) fn find<'g>(&self, probe: &Probe<'_>, guard: &'g Guard, at: Option<u64>) -> Option<&'g E> {
         loop {
-            let (position, bucket) = self.locate(probe.hash);
+            let (home, bucket) = self.locate(probe.hash);
             let seen = bucket.latch.begin();
-            if let Some((_, entry)) = bucket.find(probe, guard) {
+            if let Some((_, entry)) = bucket.find(probe, tag(probe.hash, home.depth), guard) {
                 return Some(entry);
             }
-            let absent = self.assigns(probe.hash, position)
+            let absent = self.home(probe.hash) == home
                 && match at {
                     Some(at) => bucket.latch.stamp_and_validate(seen, at),
                     None => bucket.latch.validate(seen),
@@ -93,14 +93,14 @@ impl<E: Entry> Shard<E> {
         guard: &'g Guard,
         make: impl FnOnce() -> NonNull<E>,
     ) -> Insert<'g, E> {
-        let (bucket, mut latched) = self.latch(probe.hash);
-        if let Some((_, entry)) = bucket.find(probe, guard) {
+        let (bucket, tag, mut latched) = self.latch(probe.hash);
+        if let Some((_, entry)) = bucket.find(probe, tag, guard) {
             return Insert::Exists(entry);
         }
         if latched.stamp() > at {
             return Insert::Stamped(latched.stamp());
         }
-        let entry = Tagged::new(make(), probe);
+        let entry = Tagged::new(make(), tag);
         latched.change();
         bucket.place(entry, guard);
         // Relaxed: a count. Under the latch, so that the removal of this entry is counted after it.
@@ -119,8 +119,8 @@ impl<E: Entry> Shard<E> {
     where
         E: 'g,
     {
-        let (bucket, mut latched) = self.latch(probe.hash);
-        let (slot, entry) = bucket.find(probe, guard)?;
+        let (bucket, tag, mut latched) = self.latch(probe.hash);
+        let (slot, entry) = bucket.find(probe, tag, guard)?;
         let stamp = decide(entry)?;
         let removed = slot.load().pointer();
         latched.change();
@@ -162,22 +162,23 @@ impl<E: Entry> Shard<E> {
 
 /// Finding and latching buckets.
 impl<E: Entry> Shard<E> {
-    /// The bucket that `hash` is assigned to at this moment, and its position.
+    /// The bucket that `hash` is assigned to at this moment.
     #[inline]
-    pub(super) fn locate(&self, hash: u64) -> (usize, &Bucket<E>) {
-        let position = assigned(hash, self.buckets());
-        (position, self.bucket(position))
+    pub(super) fn locate(&self, hash: u64) -> (Home, &Bucket<E>) {
+        let home = self.home(hash);
+        (home, self.bucket(home.position))
     }
 
-    /// Whether `hash` still is assigned to the bucket at `position`. After that bucket's `begin`, it then is until
-    /// the bucket's version changes (H2): a split stores the number of buckets before it unlatches the bucket.
+    /// Where `hash` is assigned to at this moment. Asked again after a bucket's `begin`, an unchanged answer holds
+    /// until the bucket's version changes (H2): a split stores the number of buckets before it unlatches the bucket.
     #[inline]
-    fn assigns(&self, hash: u64, position: usize) -> bool {
-        assigned(hash, self.buckets()) == position
+    pub(super) fn home(&self, hash: u64) -> Home {
+        Home::of(hash, self.buckets())
     }
 
+    /// How many buckets there are.
     #[inline]
-    pub(super) fn buckets(&self) -> usize {
+    fn buckets(&self) -> usize {
         self.directory.buckets.load(Acquire)
     }
 
@@ -194,14 +195,14 @@ impl<E: Entry> Shard<E> {
         unsafe { &*first.add(offset) }
     }
 
-    /// Latches the bucket that `hash` is assigned to.
+    /// Latches the bucket that `hash` is assigned to, and says what the hash's tag is there.
     #[inline]
-    fn latch(&self, hash: u64) -> (&Bucket<E>, Latched<'_>) {
+    fn latch(&self, hash: u64) -> (&Bucket<E>, usize, Latched<'_>) {
         loop {
-            let (position, bucket) = self.locate(hash);
+            let (home, bucket) = self.locate(hash);
             let latched = bucket.latch.latch().expect("H3");
-            if self.assigns(hash, position) {
-                return (bucket, latched);
+            if self.home(hash) == home {
+                return (bucket, tag(hash, home.depth), latched);
             }
         }
     }
@@ -243,8 +244,8 @@ impl<E: Entry> Shard<E> {
     /// Makes the bucket at `position` the next one, and moves to it what the bucket without the position's top bit
     /// holds of it. Only by who is growing the shard.
     fn split_into(&self, position: usize, hasher: &KeyHasher, guard: &Guard) {
-        let top = 1 << position.ilog2();
-        let (source, target) = (self.bucket(position - top), self.bucket(position));
+        let depth = position.ilog2();
+        let (source, target) = (self.bucket(position - (1 << depth)), self.bucket(position));
         let mut low = source.latch.latch().expect("H3");
         let mut high = target.latch.latch().expect("H3");
         low.change();
@@ -253,12 +254,13 @@ impl<E: Entry> Shard<E> {
         // Before the entries move (H2): who looks for one in its new place too early waits for its latch.
         self.directory.buckets.store(position + 1, Release);
         for slot in source.slots(guard) {
-            let tagged = slot.load();
             // SAFETY: in a slot, under the latch.
-            let Some(entry) = (unsafe { tagged.entry() }) else { continue };
-            if hasher.probe(entry.key()).hash & top as u64 != 0 {
-                target.place(tagged, guard);
+            let Some((entry, goes_up)) = (unsafe { resettle(slot.load(), depth, hasher) }) else { continue };
+            if goes_up {
+                target.place(entry, guard);
                 slot.clear();
+            } else {
+                slot.put(entry);
             }
         }
         source.compact(guard);
@@ -278,12 +280,40 @@ impl<E: Entry> Drop for Shard<E> {
     }
 }
 
-/// Which of `buckets` buckets a hash is assigned to: as many of its low bits as there are buckets for.
-#[inline]
-pub(super) fn assigned(hash: u64, buckets: usize) -> usize {
-    let mask = buckets.next_power_of_two() - 1;
-    let position = hash as usize & mask;
-    if position < buckets { position } else { position & (mask >> 1) }
+/// The bucket that a hash is assigned to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Home {
+    /// As many of the hash's low bits as `depth` says.
+    pub(super) position: usize,
+    /// How many bits decide: one more once the bucket has been split.
+    pub(super) depth: u32,
+}
+
+impl Home {
+    /// The home of `hash` among so many buckets.
+    #[inline]
+    fn of(hash: u64, buckets: usize) -> Self {
+        let (bits, low) = ((buckets - 1).ilog2(), hash as usize);
+        let top = 1 << bits;
+        let is_split = (low & (top - 1) | top) < buckets;
+        let depth = bits + u32::from(is_split);
+        Self { position: low & ((1 << depth) - 1), depth }
+    }
+}
+
+/// What becomes of the entry in a slot when its bucket, which `depth` bits decide, is split: its slot's new form, and
+/// whether it goes to the new bucket. Looks at the entry itself only when its tag has to be taken anew.
+///
+/// # Safety
+/// That of [`Tagged::entry`].
+unsafe fn resettle<E: Entry>(old: Tagged<E>, depth: u32, hasher: &KeyHasher) -> Option<(Tagged<E>, bool)> {
+    let pointer = old.pointer()?;
+    if !is_last_of_window(depth) {
+        return Some((old, goes_up(old.tag(), depth)));
+    }
+    // SAFETY: this function's contract.
+    let hash = hasher.probe(unsafe { old.entry() }?.key()).hash;
+    Some((Tagged::new(pointer, tag(hash, depth + 1)), hash >> depth & 1 == 1))
 }
 
 /// Which segment the bucket at a position belongs to.
@@ -308,5 +338,5 @@ fn allocate<E: Entry>(buckets: usize) -> *mut Bucket<E> {
 /// Empty buckets, one by one, since a model checker's atomics know where they were made.
 #[cfg(any(loom, feature = "shuttle"))]
 fn allocate<E: Entry>(buckets: usize) -> *mut Bucket<E> {
-    Box::into_raw((0..buckets).map(|_| Bucket::new()).collect::<Box<[_]>>()).cast()
+    Box::into_raw((0..buckets).map(|_| Bucket::<E>::new()).collect::<Box<[_]>>()).cast()
 }
