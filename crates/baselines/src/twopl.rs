@@ -200,7 +200,7 @@ pub struct Stats {
     pub committed: u64,
     /// Transactions that aborted, by [`Reason`].
     pub aborted: [u64; Reason::ALL.len()],
-    /// Lock requests that could not be granted at once.
+    /// Lock requests that had to wait.
     pub waits: u64,
     /// Transactions open now.
     pub open: u64,

@@ -229,9 +229,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
 
     fn patience<R>(&self, wait: impl FnOnce(&Patience<'_>, &Arc<Owner>) -> R) -> R {
         let TwoPhaseLocking { sleepers, clock, options, counters, .. } = &*self.engine;
-        counters.waits.fetch_add(1, Relaxed);
         let limit = self.how.wait_limit.unwrap_or(options.wait_limit);
-        wait(&Patience { sleepers, clock, limit }, &self.owner)
+        wait(&Patience { sleepers, clock, limit, waits: &counters.waits }, &self.owner)
     }
 
     fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {

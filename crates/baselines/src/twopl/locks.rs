@@ -68,6 +68,8 @@ pub(super) struct Patience<'a> {
     pub(super) clock: &'a MonotonicClock,
     /// Zero: it never waits.
     pub(super) limit: Duration,
+    /// Counts the waits, each once its waiter stands in the queue.
+    pub(super) waits: &'a AtomicU64,
 }
 
 /// A lock that was not given.
@@ -274,6 +276,7 @@ pub(super) fn wait_for_lock<'l, T>(
         return Err(Refusal { reason: Reason::WaitLimit, other });
     }
     lock.enqueue(owner, mode, ordered, patience.sleepers);
+    patience.waits.fetch_add(1, Relaxed);
     let until = patience.deadline();
     let mut in_time = true;
     loop {
@@ -362,8 +365,7 @@ impl Ranges {
     /// # Errors
     /// The owner has to give way, or its patience has ended.
     pub(super) fn wait_out(&self, owner: &Arc<Owner>, key: &Key, patience: &Patience<'_>) -> Result<(), Refusal> {
-        let mut until = None;
-        let mut in_time = true;
+        let (mut until, mut has_waited, mut in_time) = (None, false, true);
         loop {
             let mut list = latch(&self.list);
             list.waiting.retain(|waiter| !Arc::ptr_eq(waiter, owner));
@@ -377,8 +379,12 @@ impl Ranges {
             }
             others.by_ref().for_each(|other| owner.wound(other, false, patience.sleepers));
             list.waiting.push(owner.clone());
+            if !has_waited {
+                until = patience.deadline();
+                patience.waits.fetch_add(1, Relaxed);
+            }
+            has_waited = true;
             drop(list);
-            until = until.or_else(|| patience.deadline());
             in_time = owner.sleep(patience, until);
         }
     }

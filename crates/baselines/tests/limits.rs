@@ -1,0 +1,197 @@
+//! Bad input and limits: each a clear error, after which the transaction lives on and nothing is lost.
+
+mod common;
+
+use common::{account, account_key, accounts, begin, delete, get, put, range, registers, with_registers};
+use model::{
+    Access, Begin, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive, Key, LimitKind, Mode, Predicate,
+    RowBuf, Scan, Storage, TableId, Value,
+};
+use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+fn limit<T: std::fmt::Debug>(result: Result<T, Error>) -> (LimitKind, u64, u64) {
+    match result.expect_err("a limit") {
+        Error::Limit(limit) => (limit.kind, limit.limit, limit.actual),
+        other => panic!("not a limit: {other}"),
+    }
+}
+
+fn text<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+    result.expect_err("a mistake").to_string()
+}
+
+#[test]
+fn the_write_set_is_limited_in_rows_and_bytes() {
+    let (engine, t) = with_registers(Options { write_set_rows: 2, write_set_bytes: 64, ..Options::default() }, &[]);
+    let mut it = begin(&engine);
+    put(&mut it, t, 1, 1).unwrap();
+    put(&mut it, t, 2, 1).unwrap();
+    assert_eq!(limit(put(&mut it, t, 3, 1)), (LimitKind::WriteSetRows, 2, 3));
+    assert_eq!(get(&mut it, t, 3).unwrap(), None, "the statement did not happen");
+    put(&mut it, t, 1, 2).expect("a row counts once");
+    assert!(delete(&mut it, t, 2).unwrap());
+    assert_eq!(limit(put(&mut it, t, 1, 3)), (LimitKind::WriteSetBytes, 64, 72), "bytes count each time");
+    it.commit().unwrap();
+    assert_eq!(range(&mut begin(&engine), t, 0, 9).unwrap(), [(1, 2)]);
+}
+
+#[test]
+fn locks_are_limited() {
+    let (engine, t) = with_registers(Options { locks: 2, ..Options::default() }, &[(1, 0)]);
+    let mut it = begin(&engine);
+    get(&mut it, t, 1).unwrap();
+    range(&mut it, t, 0, 9).unwrap();
+    assert_eq!(limit(get(&mut it, t, 2)), (LimitKind::Locks, 2, 3));
+    assert_eq!(limit(range(&mut it, t, 0, 9)), (LimitKind::Locks, 2, 3));
+    put(&mut it, t, 1, 1).expect("more of a lock that it has");
+    assert_eq!(engine.stats().records, 1, "the key that was not locked left no record");
+    it.commit().unwrap();
+}
+
+#[test]
+fn keys_and_rows_are_limited() {
+    let engine = TwoPhaseLocking::new(Options { key_bytes: 4, row_bytes: 3, ..Options::default() });
+    let t = engine.create_table(model::Schema::bytes("bytes").build().unwrap()).unwrap();
+    let mut it = begin(&engine);
+    assert_eq!(limit(it.put(t, b"12345", RowBuf::new().row())), (LimitKind::KeyBytes, 4, 5));
+    assert_eq!(limit(it.read(t, b"12345", Columns::All, &mut RowBuf::new())), (LimitKind::KeyBytes, 4, 5));
+    assert_eq!(limit(it.put(t, b"1234", RowBuf::from_bytes(b"1234").row())), (LimitKind::RowBytes, 3, 4));
+    it.put(t, b"1234", RowBuf::from_bytes(b"123").row()).unwrap();
+    it.commit().unwrap();
+}
+
+#[test]
+fn index_entries_are_keys_too() {
+    let engine = TwoPhaseLocking::new(Options { key_bytes: 16, ..Options::default() });
+    let t = engine.create_table(accounts("accounts", Storage::Ordered)).unwrap();
+    let mut it = begin(&engine);
+    let refused = it.put(t, &account_key(1), account(1, Some("a name of more than 16 bytes"), 0).row());
+    assert_eq!(limit(refused).0, LimitKind::KeyBytes);
+    it.put(t, &account_key(1), account(1, Some("a name"), 0).row()).unwrap();
+    it.commit().unwrap();
+    assert_eq!(engine.stats().records, 3);
+}
+
+#[test]
+fn open_transactions_are_limited() {
+    let engine = TwoPhaseLocking::new(Options { transactions: 2, ..Options::default() });
+    let (first, _second) = (begin(&engine), begin(&engine));
+    assert_eq!(limit(engine.begin(Begin::default())), (LimitKind::Transactions, 2, 3));
+    drop(first);
+    begin(&engine);
+    begin(&engine);
+}
+
+#[test]
+fn tables_come_and_go() {
+    let engine = TwoPhaseLocking::new(Options { tables: 2, ..Options::default() });
+    let t = engine.create_table(registers("one")).unwrap();
+    assert_eq!(text(engine.create_table(registers("one"))), "table one already exists");
+    let mut open = begin(&engine);
+    put(&mut open, t, 1, 1).unwrap();
+    let second = engine.create_table(registers("two")).unwrap();
+    put(&mut open, second, 1, 1).expect("a table that is younger than the transaction");
+    engine.drop_table("one").unwrap();
+    assert_eq!(text(put(&mut open, t, 1, 2)), "table number 0 does not exist");
+    assert_eq!(text(get(&mut open, TableId(7), 1)), "table number 7 does not exist");
+    assert_eq!(text(engine.drop_table("one")), "table one does not exist");
+    open.commit().unwrap();
+    assert_eq!(limit(engine.create_table(registers("three"))), (LimitKind::Tables, 2, 3));
+    assert_eq!(engine.table("two").map(|(id, schema)| (id, schema.name().to_owned())), Some((second, "two".into())));
+    assert!(engine.table("one").is_none());
+    assert_eq!(engine.tables().len(), 1);
+}
+
+#[test]
+fn read_only_transactions_write_nothing() {
+    let (engine, t) = with_registers(Options::default(), &[(1, 5)]);
+    for mode in [Mode::ReadOnly, Mode::Snapshot] {
+        let mut it = engine.begin(Begin { mode, ..Begin::default() }).unwrap();
+        let refused = "cannot write in a read-only transaction";
+        assert_eq!(text(put(&mut it, t, 1, 6)), refused);
+        assert_eq!(text(it.insert(t, &Key::from_u64(2), RowBuf::new().row())), refused);
+        assert_eq!(text(it.update(t, &Key::from_u64(1), &Delta::new())), refused);
+        assert_eq!(text(delete(&mut it, t, 1)), refused);
+        assert!(it.read_for_update(t, &Key::from_u64(1), &mut RowBuf::new()).unwrap());
+        let mut other = begin(&engine);
+        assert_eq!(get(&mut other, t, 1).unwrap(), Some(5), "it took a shared lock only");
+        other.commit().unwrap();
+        assert_eq!(it.commit().unwrap().log_position, model::LogPosition::ZERO);
+    }
+    engine.wait_durable(model::LogPosition(9)).unwrap();
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let engine = TwoPhaseLocking::new(Options::default());
+    let accounts_table = engine.create_table(accounts("accounts", Storage::Hash)).unwrap();
+    let bytes = engine.create_table(registers("registers")).unwrap();
+    let mut it = begin(&engine);
+    it.put(accounts_table, &account_key(1), account(1, None, 1).row()).unwrap();
+    let mut row = RowBuf::new();
+    let mut all = |_: model::Item<'_>| ControlFlow::Continue(());
+    let no_column = "the row does not fit table accounts: there is no column 9";
+    assert_eq!(text(it.read(bytes, b"short", Columns::All, &mut row)), "the key does not fit table registers");
+    assert_eq!(text(it.delete(bytes, b"short")), "the key does not fit table registers");
+    assert_eq!(text(it.read(accounts_table, &account_key(1), Columns::Some(&[9]), &mut row)), no_column);
+    let filter = Predicate::Not(Box::new(Predicate::Compare(9, Comparison::Equal, Value::Null)));
+    let by_name = Scan::index(accounts_table, IndexId(0));
+    assert_eq!(text(it.scan(&by_name.clone().filter(&filter), &mut all)), no_column);
+    assert_eq!(text(it.scan(&by_name.columns(Columns::Some(&[9])), &mut all)), no_column);
+    assert_eq!(
+        text(it.scan(&Scan::index(accounts_table, IndexId(2)), &mut all)),
+        "table accounts has no index number 2"
+    );
+    assert_eq!(
+        text(it.scan(&Scan::table(accounts_table), &mut all)),
+        "table accounts is stored by hash and has no ranges; create it with ordered storage"
+    );
+    let unfit = "the row does not fit table accounts: ";
+    let wrong_row = it.put(accounts_table, &account_key(1), RowBuf::from_bytes(b"junk").row());
+    assert_eq!(text(wrong_row), format!("{unfit}not a typed row"));
+    let wrong_key = it.insert(accounts_table, &account_key(2), account(1, None, 1).row());
+    assert_eq!(text(wrong_key), format!("{unfit}its key columns are not the key it is stored under"));
+    let to_null = it.update(accounts_table, &account_key(1), &Delta::new().set(2, Value::Null));
+    assert_eq!(text(to_null), format!("{unfit}NULL in column amount, which is not nullable"));
+    it.commit().expect("it lives on");
+}
+
+#[test]
+fn duplicates_are_refused_and_change_nothing() {
+    let engine = TwoPhaseLocking::new(Options::default());
+    let t = engine.create_table(accounts("accounts", Storage::Ordered)).unwrap();
+    let mut it = begin(&engine);
+    it.insert(t, &account_key(1), account(1, Some("ann"), 1).row()).unwrap();
+    it.insert(t, &account_key(2), account(2, Some("bob"), 1).row()).unwrap();
+    assert_eq!(
+        text(it.insert(t, &account_key(1), account(1, Some("cy"), 1).row())),
+        "duplicate key (id=1) in table accounts"
+    );
+    let taken = text(it.update(t, &account_key(2), &Delta::new().set(1, "ann").add(2, 1)));
+    assert!(taken.ends_with("in unique index by_name of table accounts"), "{taken}");
+    let mut row = RowBuf::new();
+    assert!(it.read(t, &account_key(2), Columns::All, &mut row).unwrap());
+    assert_eq!(row, account(2, Some("bob"), 1));
+    assert!(it.delete(t, &account_key(1)).unwrap());
+    assert!(it.update(t, &account_key(2), &Delta::new().set(1, "ann")).expect("the name is free again"));
+    it.commit().unwrap();
+    assert_eq!(engine.stats().records, 3);
+}
+
+/// An owned transaction outlives the call that began it, and ends on another thread.
+#[test]
+fn an_owned_transaction_moves_between_threads() {
+    let (engine, t) = with_registers(Options::default(), &[]);
+    let engine = Arc::new(engine);
+    let mut it = engine.begin_owned(Begin::default()).unwrap();
+    put(&mut it, t, 1, 1).unwrap();
+    std::thread::spawn(move || {
+        put(&mut it, t, 2, 2).unwrap();
+        it.commit().unwrap();
+    })
+    .join()
+    .unwrap();
+    assert_eq!(range(&mut begin(&engine), t, 0, 9).unwrap(), [(1, 1), (2, 2)]);
+}
