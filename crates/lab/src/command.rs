@@ -98,19 +98,21 @@ fn bank_plan(arguments: &BankArguments) -> WorkloadPlan {
 }
 
 fn run_workload(common: &CommonArguments, workload: WorkloadPlan, out: &mut dyn Write) -> Result<(), Failure> {
-    let plans = plans(common, workload)?;
+    let engines = engines(common)?;
     let space = Space::prepare(common)?;
+    let plans = plans(common, &engines, &workload, &space);
     let mut repeats: Vec<Vec<Measurement>> = vec![Vec::new(); plans.len()];
     let runs = plans.len() * common.repeat as usize;
     for repeat in 0..common.repeat {
-        for (plan, measured) in plans.iter().zip(&mut repeats) {
-            let number = repeat as usize * plans.len() + measured_so_far(&plans, plan) + 1;
-            let settings = Settings { data: space.directory(number), ..plan.settings.clone() };
+        for (at, (plan, measured)) in plans.iter().zip(&mut repeats).enumerate() {
+            let number = repeat as usize * plans.len() + at + 1;
+            let settings = Settings { data: space.directory(number), has_small_limits: false };
             let seed = plan.seed.wrapping_add(repeat.into());
             let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, runs));
             let trial = Plan { settings, seed, history, ..plan.clone() };
-            let measurement = trial::perform_apart(&trial).map_err(Failure::Run)?;
+            let measurement = trial::perform_apart(&trial);
             space.clear(number)?;
+            let measurement = measurement.map_err(Failure::Run)?;
             show_progress(number, runs, plan, &measurement);
             measured.push(measurement);
         }
@@ -125,13 +127,8 @@ fn run_workload(common: &CommonArguments, workload: WorkloadPlan, out: &mut dyn 
     .map_err(run_failure)
 }
 
-fn measured_so_far(plans: &[Plan], plan: &Plan) -> usize {
-    plans.iter().position(|other| std::ptr::eq(plan, other)).expect("it is one of them")
-}
-
-/// One plan per row: for each number of threads, each engine in turn.
-fn plans(common: &CommonArguments, workload: WorkloadPlan) -> Result<Vec<Plan>, Failure> {
-    let engines = engines(common)?;
+/// One plan per row: for each number of threads, each engine in turn. Its trials differ in seed, directory and history.
+fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPlan, space: &Space) -> Vec<Plan> {
     let extent = match common.transactions {
         Some(transactions) => Extent::Transactions(transactions),
         None => Extent::Time {
@@ -141,7 +138,7 @@ fn plans(common: &CommonArguments, workload: WorkloadPlan) -> Result<Vec<Plan>, 
     };
     let plan = |threads: u32, engine: EngineName| Plan {
         engine,
-        settings: Settings::default(),
+        settings: Settings { data: space.root().map(Path::to_owned), has_small_limits: false },
         workload: workload.clone(),
         threads,
         long_readers: common.long_readers,
@@ -150,9 +147,10 @@ fn plans(common: &CommonArguments, workload: WorkloadPlan) -> Result<Vec<Plan>, 
         history: common.history.clone(),
         seed: common.seed,
     };
-    Ok(common.threads.iter().flat_map(|&threads| engines.iter().map(move |&engine| plan(threads, engine))).collect())
+    common.threads.iter().flat_map(|&threads| engines.iter().map(move |&engine| plan(threads, engine))).collect()
 }
 
+/// The engine and those to compare it with.
 fn engines(common: &CommonArguments) -> Result<Vec<EngineName>, Failure> {
     let mut engines = vec![common.engine];
     for &engine in &common.compare {
@@ -215,11 +213,16 @@ impl Space {
         Ok(Space::Disk { root, temporary })
     }
 
-    fn directory(&self, number: usize) -> Option<PathBuf> {
+    fn root(&self) -> Option<&Path> {
         match self {
             Space::Memory => None,
-            Space::Disk { root, .. } => Some(root.join(format!("trial-{}-{number}", std::process::id()))),
+            Space::Disk { root, .. } => Some(root),
         }
+    }
+
+    /// Where the trial of this number has its data.
+    fn directory(&self, number: usize) -> Option<PathBuf> {
+        self.root().map(|root| root.join(format!("trial-{}-{number}", std::process::id())))
     }
 
     fn clear(&self, number: usize) -> Result<(), Failure> {

@@ -4,7 +4,7 @@
 //! as much as a short transaction (it waits for all earlier loads), so that clients time only as many transactions as
 //! give good quantiles; [`Tally::timed_every`] says how many.
 
-use crate::engines::OnEngine;
+use crate::engines::{Engine, OnEngine};
 use crate::record::{Forms, Log};
 use crate::retry::{Reasons, Retrying, reason};
 use crate::workloads::{Client, Seat, Stamps, Workload};
@@ -12,10 +12,7 @@ use check::Record;
 use env::time::{Duration, Instant};
 use env::{MonotonicClock, Randomness, thread};
 use hdrhistogram::Histogram;
-use model::{
-    Access, AsReexecutable, Begin, Committed, Durability, Error, Interactive, Key, LogPosition, Mode, Program,
-    Reexecutable, RowBuf, TableId,
-};
+use model::{Access, Begin, Committed, Durability, Error, Key, LogPosition, Mode, Program, RowBuf, TableId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -103,10 +100,10 @@ impl From<Error> for RunError {
 impl<W: Workload> OnEngine for Run<'_, W> {
     type Output = Result<Outcome, RunError>;
 
-    fn run<E: Interactive>(self, engine: std::sync::Arc<E>, tables: Vec<TableId>) -> Self::Output {
+    fn run<E: Engine>(self, engine: E, tables: Vec<TableId>) -> Self::Output {
         let forms = Forms::new(&tables, self.workload.forms());
         let clock = MonotonicClock::new();
-        let stage = Stage { run: &self, engine: AsReexecutable(engine), tables, forms: &forms, clock };
+        let stage = Stage { run: &self, engine, tables, forms: &forms, clock };
         let mut records = stage.load()?;
         let (clients, long_readers, recorded) = stage.perform()?;
         records.extend(recorded);
@@ -239,7 +236,7 @@ impl Tally {
 /// What all threads of a run share.
 struct Stage<'a, E, W> {
     run: &'a Run<'a, W>,
-    engine: AsReexecutable<E>,
+    engine: E,
     tables: Vec<TableId>,
     forms: &'a Forms,
     clock: MonotonicClock,
@@ -248,7 +245,7 @@ struct Stage<'a, E, W> {
 /// Client 0 loads and closes; the clients of the run count from 1.
 const LOADER: u32 = 0;
 
-impl<E: Interactive, W: Workload> Stage<'_, E, W> {
+impl<E: Engine, W: Workload> Stage<'_, E, W> {
     fn seat(&self, client: u32) -> Seat<'_> {
         let mut seeds = Randomness::from_seed(self.run.seed);
         let randomness = (0..=client).map(|_| seeds.fork()).last().expect("at least one fork");
@@ -261,7 +258,7 @@ impl<E: Interactive, W: Workload> Stage<'_, E, W> {
 
     fn acknowledge(&self, position: LogPosition) -> Result<(), Error> {
         match self.run.durability {
-            Durability::Fsync => self.engine.0.wait_durable(position),
+            Durability::Fsync => self.engine.wait_durable(position),
             Durability::None | Durability::Async => Ok(()),
         }
     }
@@ -420,7 +417,7 @@ struct Worker<'s, E, W: Workload> {
     tally: Tally,
 }
 
-impl<E: Interactive, W: Workload> Worker<'_, E, W> {
+impl<E: Engine, W: Workload> Worker<'_, E, W> {
     /// Runs transactions until its quota is done or the run stops. A failure stops the whole run.
     fn work(mut self) -> Result<(Tally, Vec<Record>), RunError> {
         self.control.wait_for_start();

@@ -4,16 +4,24 @@ mod one_mutex;
 
 pub use one_mutex::OneMutex;
 
-use model::{Interactive, Result, Schema, TableId};
+use baselines::twopl::{self, TwoPhaseLocking};
+use env::RealDisk;
+use env::time::Duration;
+use model::{AsReexecutable, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
+use mvto::Mvto;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An engine that workloads can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineName {
+    /// Multi-version timestamp ordering (vMVCC): order fixed at begin, readers delay no writer, durable
+    Mvto,
+    /// Strict two-phase locking with wound-wait, in memory
+    Twopl,
     /// One mutex around one sorted map: no protocol, no product, the yardstick
     Twin,
 }
@@ -22,14 +30,15 @@ impl EngineName {
     /// What its transactions are promised of each other.
     pub fn isolation(self) -> &'static str {
         match self {
-            EngineName::Twin => "strict serializable",
+            EngineName::Mvto | EngineName::Twopl | EngineName::Twin => "strict serializable",
         }
     }
 
     /// Whether it can keep its data on a disk.
     pub fn is_durable(self) -> bool {
         match self {
-            EngineName::Twin => false,
+            EngineName::Mvto => true,
+            EngineName::Twopl | EngineName::Twin => false,
         }
     }
 }
@@ -37,6 +46,8 @@ impl EngineName {
 impl fmt::Display for EngineName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            EngineName::Mvto => "mvto",
+            EngineName::Twopl => "twopl",
             EngineName::Twin => "twin",
         })
     }
@@ -51,13 +62,36 @@ pub struct Settings {
     pub has_small_limits: bool,
 }
 
+/// What the driver asks of an engine: that it runs programs, by the best door 2 that it has, and says when they are
+/// durable.
+pub trait Engine: Reexecutable {
+    /// See [`Interactive::wait_durable`].
+    ///
+    /// # Errors
+    /// The log failed first.
+    fn wait_durable(&self, position: LogPosition) -> Result<()>;
+}
+
+impl<E: Interactive> Engine for AsReexecutable<E> {
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        self.0.wait_durable(position)
+    }
+}
+
+/// It has a door 2 of its own, which keeps a transaction's age over its retries.
+impl Engine for TwoPhaseLocking {
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        Interactive::wait_durable(self, position)
+    }
+}
+
 /// What is done with an engine, whichever it is.
 pub trait OnEngine {
     /// What comes of it.
     type Output;
 
     /// Does it. `tables` are those that were asked for, in that order.
-    fn run<E: Interactive>(self, engine: Arc<E>, tables: Vec<TableId>) -> Self::Output;
+    fn run<E: Engine>(self, engine: E, tables: Vec<TableId>) -> Self::Output;
 }
 
 /// Opens the engine, creates the tables, and hands both to `task`.
@@ -66,19 +100,63 @@ pub trait OnEngine {
 /// What the engine says when it is opened or a table is created.
 pub fn on_engine<T: OnEngine>(
     name: EngineName,
-    _settings: &Settings,
+    settings: &Settings,
     schemas: Vec<Schema>,
     task: T,
 ) -> Result<T::Output> {
     match name {
+        EngineName::Mvto => {
+            let options = mvto_options(settings.has_small_limits);
+            let engine = match &settings.data {
+                None => Mvto::in_memory(options)?,
+                Some(directory) => Mvto::open(disk(directory), options)?,
+            };
+            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
+            Ok(task.run(AsReexecutable(Arc::new(engine)), tables))
+        }
+        EngineName::Twopl => {
+            let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));
+            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
+            Ok(task.run(engine, tables))
+        }
         EngineName::Twin => {
             let engine = OneMutex::new();
             let tables = create_tables(schemas, |schema| Ok(engine.create_table(schema)))?;
-            Ok(task.run(Arc::new(engine), tables))
+            Ok(task.run(AsReexecutable(Arc::new(engine)), tables))
         }
     }
 }
 
 fn create_tables(schemas: Vec<Schema>, create: impl FnMut(Schema) -> Result<TableId>) -> Result<Vec<TableId>> {
     schemas.into_iter().map(create).collect()
+}
+
+fn disk(directory: &Path) -> Arc<RealDisk> {
+    Arc::new(RealDisk::new(directory))
+}
+
+/// Short enough that waits run into it while others run at full speed.
+const SMALL_WAIT_LIMIT: Duration = Duration::from_millis(2);
+
+fn mvto_options(has_small_limits: bool) -> mvto::Options {
+    let options = mvto::Options::default();
+    if !has_small_limits {
+        return options;
+    }
+    mvto::Options {
+        sites: 2,
+        wait_limit: SMALL_WAIT_LIMIT,
+        write_set_rows: 8,
+        versions: 4,
+        retained_versions: 64,
+        ..options
+    }
+}
+
+fn twopl_options(has_small_limits: bool) -> twopl::Options {
+    let options = twopl::Options::default();
+    if !has_small_limits {
+        return options;
+    }
+    twopl::Options { wait_limit: SMALL_WAIT_LIMIT, write_set_rows: 4, locks: 16, ..options }
 }

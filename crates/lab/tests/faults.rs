@@ -4,8 +4,8 @@ use check::{History, Model, Record, Report, Status};
 use env::Randomness;
 use model::{Abort, AbortClass, Target, Timestamp};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item, LogPosition, Result,
-    RowBuf, RowRef, Scan, ScanEnd, Schema, TableId,
+    Access, AsReexecutable, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item,
+    LogPosition, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, TableId,
 };
 use seriatim_lab::driver::{Extent, Outcome, Run, RunError};
 use seriatim_lab::engines::{OnEngine, OneMutex};
@@ -145,7 +145,7 @@ impl Interactive for Faulty {
 fn run<W: Workload>(fault: Fault, workload: &W, run: Run<'_, W>) -> std::result::Result<Outcome, RunError> {
     let inner = OneMutex::new();
     let tables = workload.schemas().into_iter().map(|schema: Schema| inner.create_table(schema)).collect();
-    run.run(Arc::new(Faulty { inner, fault, calls: AtomicU64::new(0) }), tables)
+    run.run(AsReexecutable(Arc::new(Faulty { inner, fault, calls: AtomicU64::new(0) })), tables)
 }
 
 fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {

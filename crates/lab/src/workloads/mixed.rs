@@ -15,6 +15,7 @@ use crate::draw::Chance;
 use crate::record::{Form, KeyForm, virtual_table};
 use check::Scalar;
 use env::Randomness;
+use env::thread::yield_now;
 use model::history::Operation;
 use model::{
     Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Direction, Error, IndexId, Key, Mode, Predicate,
@@ -198,7 +199,8 @@ pub struct Transactions {
     keys: u64,
     randomness: Randomness,
     stamps: Stamps,
-    steps: Vec<Step>,
+    /// Statements, and whether the client lets others run before one: on few cores transactions hardly meet otherwise.
+    steps: Vec<(Step, bool)>,
     gives_up: bool,
     stops_at_limits: bool,
     /// What the current attempt did to index positions and saw of them.
@@ -219,7 +221,7 @@ impl Client for Transactions {
         self.steps.clear();
         for _ in 0..self.randomness.in_range(1..MAX_STEPS + 1) {
             let step = if may_write && self.randomness.chance(1, 2) { self.draw_write() } else { self.draw_read() };
-            self.steps.push(step);
+            self.steps.push((step, self.randomness.chance(1, 4)));
         }
         mode
     }
@@ -285,7 +287,11 @@ impl Program for Transactions {
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<()> {
         self.entries.clear();
         for at in 0..self.steps.len() {
-            match self.step(access, self.steps[at]) {
+            let (step, pauses) = self.steps[at];
+            if pauses {
+                yield_now();
+            }
+            match self.step(access, step) {
                 // The statement did not happen, and the transaction goes on.
                 Err(Error::Duplicate(_)) => {}
                 Err(Error::Limit(_)) if !self.stops_at_limits => {}
