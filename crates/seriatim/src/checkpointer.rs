@@ -84,5 +84,5 @@ impl State {
 
 /// How much log a restart would replay now.
 fn log_bytes(engine: &Mvto) -> u64 {
-    engine.stats().log.map_or(0, |log| log.appended.0.saturating_sub(log.checkpoint.0))
+    engine.stats().log.map_or(0, |log| log.appended.get().saturating_sub(log.checkpoint.get()))
 }

@@ -7,8 +7,8 @@ use crate::record::difference;
 use crate::snapshot::Snapshot;
 use crate::table::TableRef;
 use crate::{
-    BytesKey, BytesTable, CheckpointReport, Conflict, Durability, Error, Invalid, Record, RecoveryReport, Result,
-    RowTable, Schema, Table, Transaction,
+    BytesKey, BytesTable, CheckpointReport, Conflict, Error, Invalid, Record, RecoveryReport, Result, RowTable, Schema,
+    Table, Transaction,
 };
 use env::RealDisk;
 use model::{Begin, SchemaBuilder, TableId};
@@ -33,7 +33,6 @@ pub(crate) struct Shared {
     pub id: u64,
     pub engine: Arc<Mvto>,
     pub retry: RetryPolicy,
-    durability: Durability,
     place: Option<PathBuf>,
     checkpointer: Option<Checkpointer>,
     retries: Mutex<Vec<(&'static str, u64)>>,
@@ -83,7 +82,6 @@ impl Database {
 
     pub(crate) fn with_settings(settings: Settings, place: Option<&Path>) -> Result<Database> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let durability = settings.engine.durability;
         let engine = Arc::new(match place {
             Some(path) => Mvto::open(Arc::new(RealDisk::new(path)), settings.engine)?,
             None => Mvto::in_memory(settings.engine)?,
@@ -98,7 +96,6 @@ impl Database {
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
                 engine,
                 retry: settings.retry,
-                durability,
                 place: place.map(Path::to_owned),
                 checkpointer,
                 retries: Mutex::default(),
@@ -216,7 +213,7 @@ impl Database {
     /// # Errors
     /// As [`Database::begin`].
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Snapshot::begin(&self.shared, TransactionOptions::new().read_only())
+        Snapshot::begin(&self.shared, TransactionOptions::new().read_only())?.fix()
     }
 
     /// Writes everything to a checkpoint, so that the log before it can go and the next start is quick. Transactions go on
@@ -268,11 +265,6 @@ impl fmt::Debug for Shared {
 impl Shared {
     pub fn begin(&self, options: &TransactionOptions) -> Begin {
         Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit }
-    }
-
-    /// Whether an acknowledgement of such a transaction waits for the disk.
-    pub fn waits(&self, options: &TransactionOptions) -> bool {
-        options.durability.unwrap_or(self.durability) == Durability::Fsync
     }
 
     pub fn count_retry(&self, conflict: &Conflict) {

@@ -2,7 +2,7 @@
 
 use crate::database::Shared;
 use crate::options::TransactionOptions;
-use crate::{Error, Invalid, Receipt, Result};
+use crate::{Error, Receipt, Result};
 use model::{Access, Columns, Finish, Interactive, Item, Mode, RowBuf, Scan, ScanEnd, TableId};
 use std::cell::{RefCell, RefMut};
 use std::fmt;
@@ -48,31 +48,19 @@ pub struct Snapshot {
 struct Core {
     engine: Engine,
     row: RowBuf,
-    /// Whether a statement has run.
-    touched: bool,
 }
 
 impl Snapshot {
     pub(crate) fn begin(shared: &Arc<Shared>, options: TransactionOptions) -> Result<Snapshot> {
         let engine = shared.engine.begin_owned(shared.begin(&options))?;
-        let core = RefCell::new(Core { engine, row: RowBuf::new(), touched: false });
+        let core = RefCell::new(Core { engine, row: RowBuf::new() });
         Ok(Snapshot { core, shared: shared.clone(), options })
     }
 
-    /// Changes the options, as long as no statement has run: the engine's transaction has not begun in earnest then.
-    pub(crate) fn set_options(&mut self, options: TransactionOptions) -> Result<()> {
-        if self.core.get_mut().touched {
-            return Err(
-                Invalid::Unsupported { what: "changing a transaction's durability after its first statement" }.into()
-            );
-        }
-        self.core.get_mut().engine = self.shared.engine.begin_owned(self.shared.begin(&options))?;
-        self.options = options;
-        Ok(())
-    }
-
-    pub(crate) fn options(&self) -> &TransactionOptions {
-        &self.options
+    /// Fixes the view now, not at the first read.
+    pub(crate) fn fix(self) -> Result<Snapshot> {
+        self.engine().savepoint()?;
+        Ok(self)
     }
 
     /// Whether `database` is where this view is of.
@@ -81,10 +69,7 @@ impl Snapshot {
     }
 
     pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
-        RefMut::map(self.core.borrow_mut(), |core| {
-            core.touched = true;
-            &mut core.engine
-        })
+        RefMut::map(self.core.borrow_mut(), |core| &mut core.engine)
     }
 
     /// Reads a row and lets `make` look at it.
@@ -136,9 +121,9 @@ impl Snapshot {
 
     /// Commits without waiting.
     pub(crate) fn end(self) -> Result<Pending> {
-        let Snapshot { core, shared, options } = self;
+        let Snapshot { core, shared, .. } = self;
         let committed = core.into_inner().engine.commit()?;
-        Ok(Pending { committed, waits: shared.waits(&options), shared })
+        Ok(Pending { committed, shared })
     }
 
     pub(crate) fn abort(self) {
@@ -162,14 +147,12 @@ impl fmt::Debug for Snapshot {
 pub(crate) struct Pending {
     pub committed: model::Committed,
     pub shared: Arc<Shared>,
-    waits: bool,
 }
 
 impl Pending {
     pub fn wait(self) -> Result<Receipt> {
-        if self.waits {
-            self.shared.engine.wait_durable(self.committed.log_position)?;
-        }
+        // The position is zero where nothing need be waited for: in memory, or by the transaction's durability.
+        self.shared.engine.wait_durable(self.committed.log_position)?;
         Ok(Receipt { serial_point: self.committed.serial_point, attempts: 1 })
     }
 }

@@ -78,7 +78,7 @@ impl Transaction {
         Ok(PendingCommit(self.view.end()?))
     }
 
-    /// What this transaction's acknowledgement waits for. To be said before its first statement.
+    /// What this transaction's acknowledgement waits for.
     ///
     /// ```
     /// # use seriatim::{BytesTable, Database, Durability, Error};
@@ -86,18 +86,14 @@ impl Transaction {
     /// # let db = Database::in_memory()?;
     /// # let clicks: BytesTable<u64> = db.bytes_table("clicks")?;
     /// db.run(|txn| {
-    ///     txn.set_durability(Durability::Async)?; // a click more or less
+    ///     txn.set_durability(Durability::Async); // a click more or less
     ///     clicks.put(txn, 1, "home")
     /// })?;
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// [`Invalid::Unsupported`](crate::Invalid::Unsupported) after a statement.
-    pub fn set_durability(&mut self, durability: Durability) -> Result<()> {
-        let options = self.view.options().clone().durability(durability);
-        self.view.set_options(options)
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.view.engine().set_durability(durability);
     }
 
     /// Takes everything back, as dropping the transaction does.
@@ -114,7 +110,7 @@ impl Transaction {
     /// let table: BytesTable = db.bytes_table("names")?;
     /// db.run(|txn| {
     ///     table.put(txn, "a", "kept")?;
-    ///     let before = txn.savepoint();
+    ///     let before = txn.savepoint()?;
     ///     table.put(txn, "b", "taken back")?;
     ///     txn.rollback_to(&before)
     /// })?;
@@ -122,8 +118,11 @@ impl Transaction {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn savepoint(&mut self) -> Savepoint {
-        Savepoint(self.view.engine().savepoint())
+    ///
+    /// # Errors
+    /// [`Error::Aborted`](crate::Error::Aborted) if the transaction already is.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        Ok(Savepoint(self.view.engine().savepoint()?))
     }
 
     /// Takes back everything since the savepoint; it stays, and can be come back to again. What was read stays read: it
@@ -143,7 +142,7 @@ impl Transaction {
         &mut self,
         body: impl FnOnce(&mut Transaction) -> Result<T, E>,
     ) -> Result<T, E> {
-        let before = self.savepoint();
+        let before = self.savepoint()?;
         let outcome = body(self);
         // An aborted transaction has nothing left to take back.
         if outcome.is_err() && self.view.poison().is_none() {

@@ -1,2 +1,66 @@
-//! x
-fn main() {}
+//! The `seriatim` command: load, look at, check and look after a database, and the embedded example job.
+//!
+//! Exit codes of every subcommand: 0 fine; 1 it ran and what it found is not fine; 2 it could not run (usage, bad input,
+//! the disk).
+#![forbid(unsafe_code)]
+
+mod csv_table;
+mod dump;
+mod failure;
+mod judge;
+mod load;
+mod look;
+mod orders;
+mod output;
+mod values;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// An embedded, durable, strictly serializable database.
+#[derive(Parser)]
+#[command(
+    name = "seriatim",
+    version,
+    after_help = "Examples:\n  \
+        seriatim load --data ./data cities cities.csv --key id\n  \
+        seriatim tables --data ./data\n  \
+        seriatim dump --data ./data cities --format json\n  \
+        seriatim orders --data ./data/orders --threads 4 --seconds 10\n\n\
+        Exit codes: 0 fine; 1 it ran and what it found is not fine; 2 it could not run."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Orders(orders::Orders),
+    Load(load::Load),
+    Dump(dump::Dump),
+    Tables(look::Tables),
+    Stats(look::StatsOf),
+    Verify(look::Verify),
+    Check(judge::Check),
+    Checkpoint(look::Checkpoint),
+    Backup(look::Backup),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Orders(orders) => orders.run(),
+        Command::Load(load) => load.run(),
+        Command::Dump(dump) => dump.run(),
+        Command::Tables(tables) => tables.run(),
+        Command::Stats(stats) => stats.run(),
+        Command::Verify(verify) => verify.run(),
+        Command::Check(check) => check.run(),
+        Command::Checkpoint(checkpoint) => checkpoint.run(),
+        Command::Backup(backup) => backup.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

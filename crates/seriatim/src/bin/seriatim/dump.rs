@@ -1,0 +1,91 @@
+//! `seriatim dump`.
+
+use crate::failure::{Failure, Outcome};
+use crate::look::open_existing;
+use crate::values;
+use clap::{Args, ValueEnum};
+use serde_json::Value as Json;
+use seriatim::{Row, RowKind, RowTable};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+/// Write a table to standard output, as of one moment.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    seriatim dump --data ./data products > products.csv\n  \
+    seriatim dump --data ./data products --format json | jq .product_name\n\n\
+    CSV begins with the columns' names and reads back with `seriatim load`. JSON is one object a line.")]
+pub struct Dump {
+    /// The database's directory.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The table.
+    table: String,
+    /// How rows are written.
+    #[arg(long, value_enum, default_value_t = DumpFormat::Csv)]
+    format: DumpFormat,
+    /// What stands for NULL in CSV.
+    #[arg(long, value_name = "STRING", default_value = "")]
+    null: String,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DumpFormat {
+    Csv,
+    Json,
+}
+
+impl Dump {
+    pub fn run(&self) -> Outcome {
+        let db = open_existing(&self.data)?;
+        let table = db.open_table(&self.table)?;
+        let snapshot = db.snapshot()?;
+        let mut out = BufWriter::new(io::stdout().lock());
+        match self.format {
+            DumpFormat::Csv => self.write_csv(&table, table.iter(&snapshot), &mut out)?,
+            DumpFormat::Json => write_json(&table, table.iter(&snapshot), &mut out)?,
+        }
+        out.flush()?;
+        snapshot.finish()?;
+        Ok(())
+    }
+
+    fn write_csv(
+        &self,
+        table: &RowTable,
+        rows: impl Iterator<Item = seriatim::Result<Row>>,
+        out: &mut impl Write,
+    ) -> Outcome {
+        let mut writer = csv::Writer::from_writer(out);
+        let failed = |error: csv::Error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => Failure::from(error),
+            other => Failure::trouble(format!("{other:?}")),
+        };
+        writer.write_record(names(table)).map_err(failed)?;
+        for row in rows {
+            let row = row?;
+            let fields = row.values().into_iter().map(|value| values::to_field(value, &self.null));
+            writer.write_record(fields.collect::<Vec<_>>()).map_err(failed)?;
+        }
+        Ok(writer.flush()?)
+    }
+}
+
+fn write_json(table: &RowTable, rows: impl Iterator<Item = seriatim::Result<Row>>, out: &mut impl Write) -> Outcome {
+    let names = names(table);
+    for row in rows {
+        let row = row?;
+        let fields = names.iter().cloned().zip(row.values().into_iter().map(values::to_json));
+        let object = Json::Object(fields.collect());
+        serde_json::to_writer(&mut *out, &object).map_err(io::Error::from)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn names(table: &RowTable) -> Vec<String> {
+    match table.schema().rows() {
+        RowKind::Typed => table.schema().columns().iter().map(|column| column.name.clone()).collect(),
+        RowKind::Bytes => vec!["key".into(), "value".into()],
+    }
+}

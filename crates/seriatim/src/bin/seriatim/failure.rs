@@ -1,0 +1,63 @@
+//! How a command ends otherwise than well.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The result of a command.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// Why a command did not end well.
+#[derive(Debug)]
+pub enum Failure {
+    /// It ran, and what it found is not fine; it has said so. Exit code 1.
+    Finding,
+    /// It could not run, and why. Exit code 2.
+    Trouble(String),
+    /// Another crate's command has said what there is to say.
+    Code(u8),
+    /// Whoever read the output has seen enough (`| head`). Exit code 0.
+    ReaderGone,
+}
+
+impl Failure {
+    /// It could not run.
+    pub fn trouble(what: impl Display) -> Failure {
+        Failure::Trouble(what.to_string())
+    }
+
+    /// It could not run because of a file.
+    pub fn file(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        move |error| Failure::Trouble(format!("{}: {error}", path.display()))
+    }
+
+    /// Says what there is to say, and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        match self {
+            Failure::Finding => ExitCode::from(1),
+            Failure::Trouble(what) => {
+                eprintln!("seriatim: {what}");
+                ExitCode::from(2)
+            }
+            Failure::Code(code) => ExitCode::from(code),
+            Failure::ReaderGone => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl From<seriatim::Error> for Failure {
+    fn from(error: seriatim::Error) -> Failure {
+        Failure::trouble(error)
+    }
+}
+
+/// Errors of standard output; those of files carry their path ([`Failure::file`]).
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Failure::trouble(error),
+        }
+    }
+}

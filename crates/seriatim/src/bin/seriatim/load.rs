@@ -1,0 +1,259 @@
+//! `seriatim load`.
+
+use crate::csv_table::{CsvTable, Dialect, Records};
+use crate::failure::{Failure, Outcome};
+use crate::look::open_existing;
+use crate::output::grouped;
+use crate::values::{self, Inference};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use seriatim::{ColumnType, Database, Error, KeyKind, RowTable, Schema, Value};
+use std::fs::File;
+use std::io::{IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+
+/// Load a CSV file into a table, which is created where it is missing.
+///
+/// The first line names the columns. The file is read twice: first to find the columns' types (bigint, double precision,
+/// boolean, date, else text; an empty field is NULL), then to load. Each batch is one transaction: after an error the
+/// batches before it are there and its own rows are not.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    seriatim load --data ./data cities cities.csv --key id\n  \
+    seriatim load --data ./data details order_details.csv --key order_id,product_id\n  \
+    seriatim load --data ./data people people.csv --key id --types zip=text,born=date --null NULL --delimiter ';'")]
+pub struct Load {
+    /// The database's directory; created where it is missing.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The table.
+    table: String,
+    /// The file.
+    file: PathBuf,
+    /// The columns of the primary key, most significant first. Not needed for a table that is there.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    key: Vec<String>,
+    /// Types that shall not be guessed: bigint, double precision, boolean, date, text.
+    #[arg(long, value_name = "COLUMN=TYPE,...", value_delimiter = ',', value_parser = column_type)]
+    types: Vec<(String, ColumnType)>,
+    /// What stands for NULL.
+    #[arg(long, value_name = "STRING", default_value = "")]
+    null: String,
+    /// What stands between fields: one ASCII character, or \t.
+    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
+    delimiter: u8,
+    /// Rows of one transaction.
+    #[arg(long, value_name = "ROWS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    batch: u64,
+}
+
+fn column_type(text: &str) -> Result<(String, ColumnType), String> {
+    let (column, name) = text.split_once('=').ok_or("say COLUMN=TYPE")?;
+    let kind = values::type_called(name)
+        .ok_or_else(|| format!("{name} is none of bigint, double precision, boolean, date and text"))?;
+    Ok((column.to_owned(), kind))
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text {
+        "\\t" => Ok(b'\t'),
+        _ => match text.as_bytes() {
+            &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(byte),
+            _ => Err("one ASCII character other than a quote, or \\t".into()),
+        },
+    }
+}
+
+impl Load {
+    pub fn run(&self) -> Outcome {
+        let name = self.file.display().to_string();
+        let dialect = Dialect { delimiter: self.delimiter, null: self.null.clone() };
+        let (db, table) = if self.key.is_empty() {
+            let db = open_existing(&self.data)?;
+            let table = db
+                .open_table(&self.table)
+                .map_err(|error| Failure::Trouble(format!("{error}; to create it, say its key: --key COLUMNS")))?;
+            (db, table)
+        } else {
+            // What is wrong with the file is found before a directory is created for it.
+            let inferred = self.infer(&name, &dialect)?;
+            let db = Database::open(&self.data)?;
+            let table = match db.open_table(&self.table) {
+                Ok(table) => table,
+                Err(_) => db.create_table(&inferred)?,
+            };
+            (db, table)
+        };
+        self.check_existing(table.schema())?;
+        let rows = self.insert_all(&db, &table, &name, &dialect)?;
+        db.close()?;
+        println!("{} rows loaded into {}", grouped(rows), self.table);
+        Ok(())
+    }
+
+    /// The schema that fits the whole file.
+    fn infer(&self, name: &str, dialect: &Dialect) -> Outcome<Schema> {
+        let file = open(&self.file)?;
+        let bar = Bar::new(&file, "reading");
+        let mut records = Records::open(name, file, dialect)?;
+        let header: Vec<String> = records.header().iter().map(str::to_owned).collect();
+        self.check_columns(name, &header)?;
+        let mut columns: Vec<Found> = header.iter().map(|column| self.found(column)).collect();
+        while let Some((line, record)) = records.next()? {
+            for ((found, column), field) in columns.iter_mut().zip(&header).zip(record) {
+                found
+                    .see(field, &self.null)
+                    .map_err(|what| Failure::Trouble(format!("{name}:{line}: column {column} {what}")))?;
+            }
+            bar.at(records.bytes_read());
+        }
+        let mut schema = Schema::table(&self.table);
+        for (column, found) in header.iter().zip(&columns) {
+            let kind = found.said.unwrap_or_else(|| found.inference.conclude());
+            // A column that has no NULL in this file may have one in the next.
+            schema = if found.is_key { schema.column(column, kind) } else { schema.nullable(column, kind) };
+        }
+        schema.key(self.key.iter().map(String::as_str)).build().map_err(Failure::trouble)
+    }
+
+    fn found(&self, column: &str) -> Found {
+        let said = self.types.iter().find(|(name, _)| name == column).map(|(_, kind)| *kind);
+        Found { said, is_key: self.key.iter().any(|key| key == column), inference: Inference::default() }
+    }
+
+    fn check_columns(&self, name: &str, header: &[String]) -> Outcome {
+        let named = self.key.iter().map(|column| ("--key", column));
+        let typed = self.types.iter().map(|(column, _)| ("--types", column));
+        match named.chain(typed).find(|(_, column)| !header.contains(column)) {
+            Some((option, column)) => Err(Failure::Trouble(format!(
+                "{option} names {column}, which is no column of {name}: {}",
+                header.join(", ")
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// What was said must be what is there.
+    fn check_existing(&self, schema: &Schema) -> Outcome {
+        let KeyKind::Columns(key) = schema.key() else {
+            return Err(Failure::Trouble(format!("table {} is a table of bytes, which no CSV file fits", self.table)));
+        };
+        let key: Vec<&str> = key.iter().map(|&column| schema.columns()[usize::from(column)].name.as_str()).collect();
+        if !self.key.is_empty() && self.key != key {
+            return Err(Failure::Trouble(format!("table {} is there and has the key {}", self.table, key.join(","))));
+        }
+        for (name, kind) in &self.types {
+            let stored = schema.columns().iter().find(|column| column.name == *name);
+            if let Some(stored) = stored.filter(|stored| stored.kind != *kind) {
+                return Err(Failure::Trouble(format!(
+                    "table {} is there, and its column {name} is {}, not {kind}",
+                    self.table, stored.kind
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_all(&self, db: &Database, table: &RowTable, name: &str, dialect: &Dialect) -> Outcome<u64> {
+        let file = open(&self.file)?;
+        let bar = Bar::new(&file, "loading");
+        let mut rows = CsvTable::open(name, file, table.schema(), dialect)?;
+        let mut loaded = 0;
+        loop {
+            let mut batch: Vec<(u64, Vec<Value>)> = Vec::new();
+            while (batch.len() as u64) < self.batch {
+                let after = |failure| self.after(loaded, failure);
+                let Some(row) = rows.next().map_err(after)? else { break };
+                batch.push(row);
+            }
+            if batch.is_empty() {
+                return Ok(loaded);
+            }
+            insert(db, table, &batch)
+                .map_err(|(line, error)| self.after(loaded, Failure::Trouble(format!("{name}:{line}: {error}"))))?;
+            loaded += batch.len() as u64;
+            bar.at(rows.bytes_read());
+        }
+    }
+
+    /// A failure with what it left behind.
+    fn after(&self, loaded: u64, failure: Failure) -> Failure {
+        match failure {
+            Failure::Trouble(what) => {
+                Failure::Trouble(format!("{what}; {} rows loaded into {} before", grouped(loaded), self.table))
+            }
+            other => other,
+        }
+    }
+}
+
+/// What is known of a column while the file is read for the first time.
+struct Found {
+    said: Option<ColumnType>,
+    is_key: bool,
+    inference: Inference,
+}
+
+impl Found {
+    fn see(&mut self, field: &str, null: &str) -> Result<(), String> {
+        if field == null {
+            return if self.is_key { Err("is NULL, and it is part of the key".into()) } else { Ok(()) };
+        }
+        match self.said {
+            Some(kind) if values::parse(field, kind).is_none() => Err(format!("has {field:?}, which is no {kind}")),
+            Some(_) => Ok(()),
+            None => {
+                self.inference.see(field);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Inserts a batch in one transaction, or says which line stopped it.
+fn insert(db: &Database, table: &RowTable, batch: &[(u64, Vec<Value>)]) -> Result<(), (u64, Error)> {
+    let mut line = batch[0].0;
+    let outcome = db.run(|txn| {
+        for (at, row) in batch {
+            line = *at;
+            table.insert(txn, &row[..])?;
+        }
+        Ok(())
+    });
+    outcome.map_err(|error| (line, error))
+}
+
+fn open(path: &Path) -> Outcome<File> {
+    let file = File::open(path).map_err(Failure::file(path))?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    // It is read twice, which a pipe would not survive.
+    if is_file { Ok(file) } else { Err(Failure::Trouble(format!("{} is not a file", path.display()))) }
+}
+
+/// A progress bar on a terminal, nothing elsewhere.
+struct Bar(Option<ProgressBar>);
+
+impl Bar {
+    fn new(file: &File, what: &'static str) -> Bar {
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        Bar(stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes} {eta}");
+            let bar = ProgressBar::new(length).with_message(what);
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        }))
+    }
+
+    fn at(&self, bytes: u64) {
+        if let Some(bar) = &self.0 {
+            bar.set_position(bytes);
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Commands that look at a database and look after it.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Format};
+use clap::Args;
+use env::{Disk, RealDisk};
+use serde_json::{Value as Json, json};
+use seriatim::{Database, KeyKind, RowKind, Schema};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Opens a database that is there: a mistyped path is an error, not a new database.
+pub fn open_existing(path: &Path) -> Outcome<Database> {
+    match RealDisk::new(path).list("") {
+        Ok(names) if names.is_empty() => {
+            Err(Failure::Trouble(format!("{} is empty: there is no database", path.display())))
+        }
+        Ok(_) => Ok(Database::open(path)?),
+        Err(error) => Err(Failure::trouble(error)),
+    }
+}
+
+/// List the tables: columns, key, indexes and how many rows.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  seriatim tables --data ./data\n  seriatim tables --data ./data --format json")]
+pub struct Tables {
+    /// The database's directory.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// How the list is written.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+impl Tables {
+    pub fn run(&self) -> Outcome {
+        let db = open_existing(&self.data)?;
+        let mut tables = db.tables();
+        tables.sort_by(|a, b| a.name().cmp(b.name()));
+        let snapshot = db.snapshot()?;
+        let mut rows = Vec::new();
+        for schema in &tables {
+            let count = db.open_table(schema.name())?.len(&snapshot)?;
+            rows.push(vec![json!(schema.name()), json!(count), key(schema), columns(schema), indexes(schema)]);
+        }
+        snapshot.finish()?;
+        output::list(self.format, &["table", "rows", "key", "columns", "indexes"], rows)
+    }
+}
+
+fn key(schema: &Schema) -> Json {
+    match schema.key() {
+        KeyKind::U64 => json!(["unsigned integer"]),
+        KeyKind::Bytes => json!(["bytes"]),
+        KeyKind::Columns(columns) => named(schema, columns),
+    }
+}
+
+fn named(schema: &Schema, columns: &[u16]) -> Json {
+    columns.iter().map(|&column| schema.columns()[usize::from(column)].name.as_str()).collect()
+}
+
+fn columns(schema: &Schema) -> Json {
+    if schema.rows() == RowKind::Bytes {
+        return json!({ "value": "bytea" });
+    }
+    let kind = |nullable, kind: &dyn ToString| kind.to_string() + if nullable { " null" } else { "" };
+    Json::Object(schema.columns().iter().map(|c| (c.name.clone(), kind(c.nullable, &c.kind).into())).collect())
+}
+
+fn indexes(schema: &Schema) -> Json {
+    let unique = |unique| if unique { "unique " } else { "" };
+    let shown = |index: &seriatim::IndexSchema| {
+        let columns = index.columns.iter().map(|&column| schema.columns()[usize::from(column)].name.as_str());
+        format!("{}{} ({})", unique(index.unique), index.name, columns.collect::<Vec<_>>().join(", "))
+    };
+    schema.indexes().iter().map(shown).collect()
+}
+
+/// Show what the database counts, and what opening it found.
+#[derive(Args)]
+#[command(
+    name = "stats",
+    after_help = "Examples:\n  seriatim stats --data ./data\n  seriatim stats --data ./data --format json"
+)]
+pub struct StatsOf {
+    /// The database's directory.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// How the figures are written.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+impl StatsOf {
+    pub fn run(&self) -> Outcome {
+        let db = open_existing(&self.data)?;
+        let engine = db.stats().engine;
+        let mut fields = vec![("tables", json!(engine.tables))];
+        if let Some(log) = &engine.log {
+            fields.extend([
+                ("log_position", json!(log.appended.get())),
+                ("durable_position", json!(log.durable.get())),
+                ("log_bytes_since_checkpoint", json!(log.appended.get().saturating_sub(log.checkpoint.get()))),
+                ("log_segments", json!(log.segments)),
+            ]);
+        }
+        fields.push(("recovery", json!(db.recovery().map(ToString::to_string))));
+        output::record(self.format, fields)
+    }
+}
+
+/// Check every file of a database that is not open: checksums, order, what was vouched for.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  seriatim verify ./data\n\n\
+    Exit codes: 0 sound; 1 damaged, and the report says where; 2 it cannot be read, or is open.")]
+pub struct Verify {
+    /// The database's directory.
+    data: PathBuf,
+}
+
+impl Verify {
+    pub fn run(&self) -> Outcome {
+        let report = match wal::verify(&RealDisk::new(&self.data)) {
+            Ok(report) => report,
+            Err(wal::LogError::Corrupt(damage)) => {
+                println!("DAMAGED: {damage}");
+                return Err(Failure::Finding);
+            }
+            Err(error) => return Err(Failure::Trouble(format!("{}: {error}", self.data.display()))),
+        };
+        let mut out = std::io::stdout().lock();
+        for segment in &report.segments {
+            let (records, bytes) = (output::grouped(segment.records), segment.end.get() - segment.start.get());
+            writeln!(out, "{}: {records} records in {} bytes", segment.file, output::grouped(bytes))?;
+        }
+        match &report.checkpoint {
+            Some(checkpoint) => writeln!(out, "checkpoint: {} rows", output::grouped(checkpoint.rows))?,
+            None => writeln!(out, "no checkpoint")?,
+        }
+        writeln!(out, "{}", if report.clean { "closed cleanly" } else { "not closed: it was killed, or has crashed" })?;
+        if let Some(cut) = &report.cut {
+            let (file, offset, bytes) = (&cut.file, cut.offset, output::grouped(cut.bytes));
+            writeln!(out, "{file}: {bytes} bytes from offset {offset} on were never acknowledged and will be cut off")?;
+        }
+        for damage in &report.survivable {
+            writeln!(out, "damaged, and a second copy is intact: {damage}")?;
+        }
+        for damage in &report.damage {
+            writeln!(out, "DAMAGED: {damage}")?;
+        }
+        if !report.is_sound() {
+            return Err(Failure::Finding);
+        }
+        writeln!(out, "sound: {} records", output::grouped(report.records()))?;
+        Ok(())
+    }
+}
+
+/// Write a checkpoint, so that the log before it can go and the next start is quick.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  seriatim checkpoint --data ./data")]
+pub struct Checkpoint {
+    /// The database's directory.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+impl Checkpoint {
+    pub fn run(&self) -> Outcome {
+        let db = open_existing(&self.data)?;
+        let report = db.checkpoint()?;
+        db.close()?;
+        println!(
+            "{} tables, {} rows, {} bytes written in {:.1} s",
+            report.tables,
+            output::grouped(report.rows),
+            output::grouped(report.bytes),
+            report.elapsed.as_secs_f64()
+        );
+        Ok(())
+    }
+}
+
+/// Copy a database to another directory, where it opens as one.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  seriatim backup --data ./data ./backup-of-monday")]
+pub struct Backup {
+    /// The database's directory.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Where the copy goes: a directory that is empty or does not exist.
+    to: PathBuf,
+}
+
+impl Backup {
+    pub fn run(&self) -> Outcome {
+        let db = open_existing(&self.data)?;
+        let report = db.backup_to(&self.to)?;
+        let rows = output::grouped(report.rows);
+        println!("{} tables, {rows} rows copied to {}", report.tables, self.to.display());
+        Ok(())
+    }
+}
