@@ -1,0 +1,91 @@
+//! Every interleaving of a site: drawing a timestamp against computing the bound, and the end of a transaction against who
+//! waits for it.
+#![cfg(loom)]
+
+use env::Clock;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering::*};
+use loom::thread;
+use seriatim_mvto::sites::{Sites, Time};
+
+/// A clock that advances with every reading.
+struct Ticker(AtomicU64);
+
+impl Clock for Ticker {
+    fn now(&self) -> u64 {
+        self.0.fetch_add(1, SeqCst)
+    }
+    fn ticks_per_second(&self) -> u64 {
+        1_000_000_000
+    }
+}
+
+struct World {
+    sites: Sites<()>,
+    time: Time<Ticker>,
+}
+
+impl World {
+    fn new(sites: usize) -> Arc<World> {
+        let time = Time::starting_at(0, Ticker(AtomicU64::new(0)), sites as u64);
+        Arc::new(World { sites: Sites::new(sites), time })
+    }
+
+    fn begin(&self, thread: usize) -> (u64, seriatim_mvto::sites::Slot) {
+        let site = self.sites.assign(thread);
+        let mut state = self.sites.lock(site);
+        let (at, slot) = self.sites.begin(site, &self.time, true, &mut state).unwrap();
+        (at.0, slot)
+    }
+}
+
+/// M5. With an infinite bound for a site without active transactions, this fails (the paper's bug, section 5.1).
+#[test]
+fn no_transaction_begins_below_the_bound() {
+    loom::model(|| {
+        let world = World::new(2);
+        let beginner = thread::spawn({
+            let world = world.clone();
+            move || world.begin(0).0
+        });
+        let bound = world.sites.bound(&world.time, |_| {});
+        let at = beginner.join().unwrap();
+        assert!(at >= bound, "{at} began below the bound {bound}");
+    });
+}
+
+/// M1, M2: unique on one site, and below the clock at return.
+#[test]
+fn timestamps_are_unique_and_inside_their_call() {
+    loom::model(|| {
+        let world = World::new(1);
+        let other = thread::spawn({
+            let world = world.clone();
+            move || world.begin(0).0
+        });
+        let called = world.time.now();
+        let (mine, _) = world.begin(1);
+        let returned = world.time.now();
+        assert!(called < mine && mine < returned, "M1");
+        assert_ne!(mine, other.join().unwrap(), "M2");
+    });
+}
+
+/// Whoever waits for older writers is woken by their end.
+#[test]
+fn the_end_of_a_transaction_wakes_who_waits_for_it() {
+    loom::model(|| {
+        let world = World::new(1);
+        let (_, slot) = world.begin(0);
+        let ender = thread::spawn({
+            let world = world.clone();
+            move || {
+                let mut state = world.sites.lock(slot.site);
+                world.sites.end(slot, &mut state);
+            }
+        });
+        let at = model::Timestamp(u64::MAX);
+        world.sites.wait_for_older_writers(at, || None).unwrap();
+        ender.join().unwrap();
+    });
+}
