@@ -29,6 +29,8 @@ mod drain;
 mod key;
 mod merge;
 mod node;
+#[cfg(all(test, not(loom)))]
+mod shape;
 mod split;
 
 pub use cursor::Cursor;
@@ -36,7 +38,7 @@ pub use drain::Drain;
 
 use self::{
     key::{Separator, Sought},
-    node::{Fence, Found, Inner, Leaf, Target},
+    node::{Fence, Found, Inner, Leaf, Target, prefetch},
 };
 use super::{
     Entry, Insert, KeyWidth,
@@ -347,6 +349,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     ) -> Option<Step<'g, FANOUT>> {
         debug_assert!(step.node.level > 1, "levels are immutable");
         let child = NonNull::new(step.node.child(step.slot))?.cast::<Inner<FANOUT>>();
+        prefetch::<_, FANOUT>(child.as_ptr());
         // SAFETY: the children of level 2 and above are inner nodes; loaded while the guard is pinned (N1).
         let node: &'g Inner<FANOUT> = unsafe { child.as_ref() };
         let seen = node.latch.begin();
@@ -358,6 +361,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     fn leaf_below<'g>(&self, step: Step<'g, FANOUT>, _guard: &'g Guard) -> Option<(&'g Leaf<E, FANOUT>, Version)> {
         debug_assert_eq!(step.node.level, 1, "levels are immutable");
         let child = NonNull::new(step.node.child(step.slot))?.cast::<Leaf<E, FANOUT>>();
+        prefetch::<_, FANOUT>(child.as_ptr());
         // SAFETY: the children of level 1 are leaves; loaded while the guard is pinned (N1).
         let leaf: &'g Leaf<E, FANOUT> = unsafe { child.as_ref() };
         let seen = leaf.latch.begin();
