@@ -179,6 +179,17 @@ impl Default for Control {
     }
 }
 
+/// Ends the run when a client panics, so that no reader reads on for ever beside it.
+struct StopsOnPanic<'a>(&'a Control);
+
+impl Drop for StopsOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
 /// What clients did while it was counted.
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -420,6 +431,7 @@ struct Worker<'s, E, W: Workload> {
 impl<E: Engine, W: Workload> Worker<'_, E, W> {
     /// Runs transactions until its quota is done or the run stops. A failure stops the whole run.
     fn work(mut self) -> Result<(Tally, Vec<Record>), RunError> {
+        let _others_do_not_wait = StopsOnPanic(self.control);
         self.control.wait_for_start();
         let outcome = self.run_transactions();
         self.tally.end = Some(Instant::now());

@@ -6,7 +6,7 @@ use crate::driver::{Extent, Outcome, Run, Tally};
 use crate::engines::{EngineName, Settings, on_engine};
 use crate::workloads::{Workload, bank, ycsb};
 use check::{Record, Writer};
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 use model::Durability;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -155,7 +155,7 @@ pub fn perform(plan: &Plan) -> Result<Measurement, Failure> {
 }
 
 fn perform_workload(plan: &Plan, workload: &impl Workload) -> Result<Measurement, Failure> {
-    let bar = ProgressBar::new(workload.records()).with_message("loading");
+    let bar = loading_bar(workload.records());
     let run = Run {
         workload,
         clients: plan.threads,
@@ -181,6 +181,12 @@ fn perform_workload(plan: &Plan, workload: &impl Workload) -> Result<Measurement
             .map_err(|error| format!("cannot write the history to {}: {error}", path.display()))?;
     }
     Ok(measurement)
+}
+
+/// Shown while records are loaded; hidden where standard error is no terminal.
+fn loading_bar(records: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("loading {wide_bar} {human_pos} of {human_len} records");
+    ProgressBar::new(records).with_style(style.expect("a template that is right or wrong for ever"))
 }
 
 fn measurement(plan: &Plan, outcome: &Outcome) -> Measurement {

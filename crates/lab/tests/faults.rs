@@ -36,6 +36,8 @@ enum Fault {
     BackwardPoints,
     /// The log has failed.
     LogFails,
+    /// The hundredth put panics.
+    Panics,
 }
 
 struct Faulty {
@@ -82,6 +84,7 @@ impl Access for Transaction<'_> {
         Ok(found)
     }
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        assert!(!self.engine.strikes(Fault::Panics, 100), "the engine panics on purpose");
         if self.engine.strikes(Fault::LosesPuts, 50) { Ok(()) } else { self.inner().put(table, key, row) }
     }
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
@@ -235,6 +238,14 @@ fn a_failed_log_ends_the_run() {
     let plan = Run { durability: Durability::Fsync, ..plan(&workload, 2, Extent::Transactions(1000)) };
     let error = run(Fault::LogFails, &workload, plan).unwrap_err();
     assert!(matches!(&error, RunError::Engine(Error::Fault(model::Fault::OutcomeUnknown { .. }))), "{error}");
+}
+
+#[test]
+#[should_panic(expected = "on purpose")]
+fn a_panic_ends_the_run_though_others_would_go_on_for_ever() {
+    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 0.0, own_at_statement: false });
+    let endless = Run { long_readers: 2, ..plan(&workload, 1, Extent::Transactions(1_000_000)) };
+    let _ = run(Fault::Panics, &workload, endless);
 }
 
 #[test]
