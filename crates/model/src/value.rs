@@ -229,6 +229,9 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 impl Value {
     /// Reads `YYYY-MM-DD`.
     pub fn parse_date(text: &str) -> Option<Value> {
+        if !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+            return None;
+        }
         let mut parts = text.split('-');
         let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
         if parts.next().is_some() || year.len() != 4 || month.len() != 2 || day.len() != 2 {

@@ -1,0 +1,250 @@
+//! Schemas: mistakes are named, good ones come back from their bytes, keys and rows are held against them.
+
+use proptest::prelude::*;
+use seriatim_model::{
+    ColumnType, Columns, Comparison, Decoder, IndexId, Invalid, Key, KeyKind, Malformed, Predicate, RowBuf, RowKind,
+    Schema, SchemaBuilder, Storage, Value, ValueRef,
+};
+
+fn orders() -> SchemaBuilder {
+    Schema::table("orders")
+        .column("order_id", ColumnType::Int)
+        .column("product", ColumnType::Text)
+        .nullable("shipped", ColumnType::Date)
+        .column("price", ColumnType::Float)
+        .key(["order_id", "product"])
+        .unique("by_product", ["product", "shipped"])
+        .index("by_price", ["price"])
+}
+
+fn mistake(builder: SchemaBuilder) -> String {
+    builder.build().expect_err("a mistake").to_string()
+}
+
+#[test]
+fn mistakes_are_named() {
+    let one = || Schema::table("t").column("a", ColumnType::Int);
+    let makes_no_sense = "the schema of table t makes no sense: ";
+    for (builder, what) in [
+        (one().key(["b"]), "no column is called b"),
+        (one().key(["a"]).index("i", ["b"]), "no column is called b"),
+        (one().column("a", ColumnType::Text), "column a stands twice"),
+        (one().index("i", ["a"]).unique("i", ["a"]), "index i stands twice"),
+        (one().index("i", []), "index i needs columns of the table"),
+        (one().key([]), "a key needs a column"),
+        (Schema::table("t"), "a typed table needs a column"),
+        (Schema::table("t").u64_key(), "a typed table needs a column"),
+        (Schema::bytes("t").column("a", ColumnType::Int), "a bytes table has no columns"),
+        (one().nullable("n", ColumnType::Int).key(["a", "n"]), "key column 1 may not be NULL"),
+        (Schema::bytes("t").key(["a"]), "no column is called a"),
+        (Schema::bytes("t").index("i", ["a"]), "no column is called a"),
+    ] {
+        assert_eq!(mistake(builder), format!("{makes_no_sense}{what}"));
+    }
+}
+
+#[test]
+fn sizes_are_limited() {
+    assert!(mistake(Schema::bytes("")).ends_with("a table's name has 1 to 63 bytes"));
+    assert!(mistake(Schema::bytes("x".repeat(64))).ends_with("a table's name has 1 to 63 bytes"));
+    assert!(Schema::bytes("x".repeat(63)).build().is_ok());
+    let wide = |columns: usize| {
+        (0..columns).fold(Schema::table("t"), |table, at| table.column(format!("c{at}"), ColumnType::Int))
+    };
+    assert!(wide(1600).build().is_ok());
+    assert!(mistake(wide(1601)).ends_with("at most 1,600 columns and 64 indexes"));
+    let indexed = |indexes: usize| (0..indexes).fold(wide(1), |table, at| table.index(format!("i{at}"), ["c0"]));
+    assert!(indexed(64).build().is_ok());
+    assert!(mistake(indexed(65)).ends_with("at most 1,600 columns and 64 indexes"));
+}
+
+#[test]
+fn names_lead_to_numbers() {
+    let schema = orders().build().unwrap();
+    assert_eq!((schema.column("shipped"), schema.column("nothing")), (Some(2), None));
+    assert_eq!((schema.index("by_price"), schema.index("nothing")), (Some(IndexId(1)), None));
+    assert_eq!(schema.key(), &KeyKind::Columns(vec![0, 1]));
+    assert_eq!((schema.rows(), schema.storage(), schema.name()), (RowKind::Typed, Storage::Ordered, "orders"));
+}
+
+fn order(id: i64, product: &str, shipped: Option<i32>) -> RowBuf {
+    let shipped = shipped.map_or(ValueRef::Null, ValueRef::Date);
+    RowBuf::from_values(&[ValueRef::Int(id), ValueRef::Text(product), shipped, ValueRef::Float(1.5)])
+}
+
+#[test]
+fn rows_are_held_against_their_schema() {
+    let schema = orders().build().unwrap();
+    let row = order(7, "tofu", None);
+    let key = schema.key_of(row.row());
+    assert_eq!(schema.check_row(&key, row.row()), Ok(()));
+    let wrong = |values: &[ValueRef<'_>]| {
+        schema.check_row(&key, RowBuf::from_values(values).row()).expect_err("a wrong row").to_string()
+    };
+    let (id, product, price) = (ValueRef::Int(7), ValueRef::Text("tofu"), ValueRef::Float(1.5));
+    let unfit = "the row does not fit table orders: ";
+    assert_eq!(wrong(&[id, product]), format!("{unfit}2 columns instead of 4"));
+    assert_eq!(
+        wrong(&[id, product, ValueRef::Null, ValueRef::Null]),
+        format!("{unfit}NULL in column price, which is not nullable")
+    );
+    assert_eq!(
+        wrong(&[id, product, ValueRef::Int(3), price]),
+        format!("{unfit}bigint in column shipped, which is date")
+    );
+    assert_eq!(
+        wrong(&[ValueRef::Int(8), product, ValueRef::Null, price]),
+        format!("{unfit}its key columns are not the key it is stored under")
+    );
+    let junk = schema.check_row(&key, RowBuf::from_bytes(b"junk").row()).unwrap_err();
+    assert_eq!(junk.to_string(), format!("{unfit}not a typed row"));
+    let bytes = Schema::bytes("b").build().unwrap();
+    assert_eq!(bytes.check_row(b"any", RowBuf::from_bytes(b"junk").row()), Ok(()));
+}
+
+#[test]
+fn keys_are_held_against_their_schema() {
+    let schema = orders().build().unwrap();
+    let key = schema.key_of(order(7, "tofu", None).row());
+    assert_eq!(schema.check_key(&key), Ok(()));
+    let refused = Err(Invalid::Key { table: "orders".into() });
+    assert_eq!(schema.check_key(&key[..key.len() - 1]), refused);
+    assert_eq!(schema.check_key(key.clone().push_raw(b"x")), refused);
+    assert_eq!(schema.check_key(b""), refused);
+    let integers = Schema::bytes("i").u64_key().build().unwrap();
+    assert_eq!((integers.check_key(&[0; 8]).is_ok(), integers.check_key(&[0; 7]).is_ok()), (true, false));
+    assert_eq!(Schema::bytes("b").build().unwrap().check_key(b""), Ok(()));
+}
+
+#[test]
+fn columns_and_predicates_are_held_against_their_schema() {
+    let schema = orders().build().unwrap();
+    let none = Err(Invalid::Row { table: "orders".into(), what: "there is no column 4".into() });
+    assert_eq!(schema.check_columns(Columns::Some(&[3, 0, 0])), Ok(()));
+    assert_eq!(schema.check_columns(Columns::Some(&[0, 4])), none);
+    assert_eq!(Schema::bytes("b").build().unwrap().check_columns(Columns::All), Ok(()));
+    assert!(Schema::bytes("b").build().unwrap().check_columns(Columns::Some(&[0])).is_err());
+    let bad = Predicate::IsNull(4);
+    let compare = |column| Predicate::Compare(column, Comparison::Equal, Value::Null);
+    for nested in [
+        bad.clone(),
+        compare(4),
+        Predicate::StartsWith(4, String::new()),
+        Predicate::Not(Box::new(bad.clone())),
+        Predicate::And(vec![Predicate::True, bad.clone()]),
+        Predicate::Or(vec![compare(3), bad]),
+    ] {
+        assert_eq!(schema.check_predicate(&nested), none, "{nested}");
+    }
+    assert_eq!(schema.check_predicate(&Predicate::Or(vec![compare(3), Predicate::IsNull(0)])), Ok(()));
+}
+
+/// Unique entries end with the primary key only where a NULL sets them apart; others always do.
+#[test]
+fn index_entries_order_rows_and_tell_them_apart() {
+    let schema = orders().build().unwrap();
+    let entry = |index: &str, row: &RowBuf| {
+        schema.index_entry(schema.index(index).unwrap(), &schema.key_of(row.row()), row.row())
+    };
+    let (first, second) = (order(1, "tofu", Some(3)), order(2, "tofu", Some(3)));
+    assert_eq!(entry("by_product", &first), entry("by_product", &second), "they agree in all columns");
+    let (first, second) = (order(1, "tofu", None), order(2, "tofu", None));
+    assert!(entry("by_product", &first) < entry("by_product", &second), "rows with a NULL never agree");
+    assert!(entry("by_product", &order(9, "tofu", Some(i32::MAX))) < entry("by_product", &first), "NULL is last");
+    assert!(entry("by_price", &first).ends_with(&schema.key_of(first.row())));
+}
+
+#[test]
+fn eight_byte_keys_are_known() {
+    let keyed = |kind| Schema::table("t").column("a", kind).key(["a"]).build().unwrap().has_eight_byte_keys();
+    use ColumnType::*;
+    assert_eq!(
+        [Int, Float, Timestamp, Date, Bool, Text, Bytes].map(keyed),
+        [true, true, true, true, false, false, false]
+    );
+    assert!(!orders().build().unwrap().has_eight_byte_keys());
+    assert!(Schema::bytes("t").u64_key().build().unwrap().has_eight_byte_keys());
+    assert!(!Schema::bytes("t").build().unwrap().has_eight_byte_keys());
+}
+
+fn kind() -> impl Strategy<Value = ColumnType> {
+    (1u8..8).prop_map(|tag| ColumnType::from_tag(tag).expect("seven types"))
+}
+
+fn schema() -> impl Strategy<Value = Schema> {
+    let columns = prop::collection::vec((kind(), any::<bool>()), 0..6);
+    let indexes =
+        prop::collection::vec((prop::collection::vec(any::<prop::sample::Index>(), 1..4), any::<bool>()), 0..4);
+    let shape = ("[a-zé]{1,20}", any::<bool>(), 0u8..3);
+    (shape, columns, indexes).prop_map(|((name, hash, key), columns, indexes)| {
+        let mut builder = if columns.is_empty() { Schema::bytes(name) } else { Schema::table(name) };
+        let named = |at: usize| format!("column{at}");
+        for (at, &(kind, nullable)) in columns.iter().enumerate() {
+            builder = if nullable { builder.nullable(named(at), kind) } else { builder.column(named(at), kind) };
+        }
+        let not_null: Vec<String> = (0..columns.len()).filter(|&at| !columns[at].1).map(named).collect();
+        match key {
+            0 => builder = builder.u64_key(),
+            1 if !not_null.is_empty() => builder = builder.key(not_null.iter().map(String::as_str)),
+            _ => {}
+        }
+        for (at, (picks, unique)) in indexes.iter().enumerate().filter(|_| !columns.is_empty()) {
+            let picks: Vec<String> = picks.iter().map(|pick| named(pick.index(columns.len()))).collect();
+            let picks = picks.iter().map(String::as_str);
+            let name = format!("index{at}");
+            builder = if *unique { builder.unique(name, picks) } else { builder.index(name, picks) };
+        }
+        builder.storage(if hash { Storage::Hash } else { Storage::Ordered }).build().expect("a good schema")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
+
+    #[test]
+    fn schemas_come_back(schema in schema(), behind in prop::collection::vec(any::<u8>(), 0..9)) {
+        let mut bytes = Vec::new();
+        schema.encode(&mut bytes);
+        let length = bytes.len();
+        bytes.extend_from_slice(&behind);
+        let mut decoder = Decoder::new(&bytes);
+        prop_assert_eq!(Schema::decode(&mut decoder), Ok(schema));
+        prop_assert_eq!(decoder.take(behind.len()), Ok(&behind[..]), "it reads no further");
+        for cut in 0..length {
+            prop_assert_eq!(Schema::decode(&mut Decoder::new(&bytes[..cut])), Err(Malformed), "cut at {}", cut);
+        }
+    }
+
+    /// Damaged bytes make no schema, or one that makes sense: it encodes and decodes, and its checks work.
+    #[test]
+    fn decoding_random_bytes_never_panics(
+        schema in schema(),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        random in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        let _ = Schema::decode(&mut Decoder::new(&random));
+        let mut bytes = Vec::new();
+        schema.encode(&mut bytes);
+        for (at, byte) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(schema) = Schema::decode(&mut Decoder::new(&bytes)) {
+            let _ = schema.check_key(&random);
+            let _ = schema.check_row(&random, RowBuf::from_bytes(&random).row());
+            let mut again = Vec::new();
+            schema.encode(&mut again);
+            prop_assert_eq!(Schema::decode(&mut Decoder::new(&again)), Ok(schema));
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_row_fits(id: i64, product: String, shipped: Option<i32>) {
+        let schema = orders().build().unwrap();
+        let row = order(id, &product, shipped);
+        let key = schema.key_of(row.row());
+        prop_assert_eq!(schema.check_key(&key), Ok(()));
+        prop_assert_eq!(schema.check_row(&key, row.row()), Ok(()));
+        prop_assert!(schema.check_row(&Key::from_u64(0), row.row()).is_err());
+    }
+}
