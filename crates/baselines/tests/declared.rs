@@ -124,7 +124,9 @@ fn a_miss_aborts_and_says_so() {
 }
 
 /// What a procedure declares to read it may not write.
-struct Overreach(TableId, fn(&mut dyn Access, TableId) -> Result<()>);
+struct Overreach(TableId, Body);
+
+type Body = fn(&mut dyn Access, TableId) -> Result<()>;
 
 impl Program for Overreach {
     type Output = ();
@@ -148,7 +150,7 @@ impl Procedure for Overreach {
 #[test]
 fn every_way_to_overreach_is_a_miss() {
     let (engine, t) = with_registers(Options::default(), &[(1, 5)]);
-    let ways: [fn(&mut dyn Access, TableId) -> Result<()>; 5] = [
+    let ways: [Body; 5] = [
         |mut access, t| put(&mut access, t, 1, 1),
         |access, t| access.read_for_update(t, &Key::from_u64(1), &mut RowBuf::new()).map(drop),
         |access, t| access.delete(t, &Key::from_u64(1)).map(drop),

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// How often a waiter looks at its word before it sleeps. A lock is mostly held for a few microseconds, and a sleep
 /// costs more than that; a model checker would have to try every look.
-const LOOKS_BEFORE_SLEEP: u32 = if cfg!(feature = "shuttle") { 0 } else { 200 };
+const LOOKS_BEFORE_SLEEP: u32 = if cfg!(feature = "shuttle") { 1 } else { 200 };
 
 /// A latch that was held during a panic of this crate is used further: what it guards is changed in single steps.
 pub(super) fn latch<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
