@@ -10,14 +10,16 @@ use crate::control::newer;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::format::{BLOCK, Block, BlockError, BlockKind, u32_at};
 use crate::position::LogPosition;
-use crate::segment::{Segment, UNFINISHED, remove_if_there};
+use crate::segment::{Segment, create_unfinished, discard, remove_if_there};
 use crate::shared::Shared;
-use crate::sync::{Arc, Ordering};
+use crate::sync::{Arc, Ordering, lock};
 use crate::window::Window;
-use env::{Disk, DiskError, DiskFile};
+use env::{Disk, DiskError, DiskFile, DiskLock};
 
 /// The file's name.
 pub const CHECKPOINT: &str = "CHECKPOINT";
+/// Its name while it is being written: the name and [`UNFINISHED`](crate::segment::UNFINISHED).
+const UNFINISHED_CHECKPOINT: &str = "CHECKPOINT.tmp";
 
 /// Bytes that are written at a time.
 const WRITE: usize = 256 * 1024;
@@ -48,6 +50,32 @@ pub struct CheckpointWriter {
     unsynced: u64,
     rows: u64,
     finished: bool,
+    /// Dropped last, after the unfinished file is gone.
+    _turn: Turn,
+}
+
+/// The right to write a checkpoint, which one writer at a time has. It keeps the directory locked beyond a close of the log, so
+/// that nobody else finds a half-written file there.
+struct Turn {
+    shared: Arc<Shared>,
+    _directory: Arc<DiskLock>,
+}
+
+impl Turn {
+    fn take(shared: &Arc<Shared>) -> Result<Self, LogError> {
+        let directory = lock(&shared.directory).clone().ok_or(LogError::Closed)?;
+        // Acquire and Release order the file operations of one checkpoint after those of the one before.
+        if shared.checkpointing.swap(true, Ordering::Acquire) {
+            return Err(LogError::CheckpointRunning);
+        }
+        Ok(Self { shared: Arc::clone(shared), _directory: directory })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.shared.checkpointing.store(false, Ordering::Release);
+    }
 }
 
 impl CheckpointWriter {
@@ -57,22 +85,11 @@ impl CheckpointWriter {
             state.check_open()?;
             state.buffer.tail()
         };
-        // Acquire and Release order the file operations of one checkpoint after those of the one before.
-        if shared.checkpointing.swap(1, Ordering::Acquire) != 0 {
-            return Err(LogError::CheckpointRunning);
-        }
-        let unfinished = format!("{CHECKPOINT}{UNFINISHED}");
-        let created = remove_if_there(&*shared.disk, &unfinished).and_then(|()| shared.disk.create_new(&unfinished));
-        let file = match created {
-            Ok(file) => file.into(),
-            Err(error) => {
-                shared.checkpointing.store(0, Ordering::Release);
-                return Err(LogError::clean(error));
-            }
-        };
+        let turn = Turn::take(&shared)?;
+        let file = create_unfinished(&*shared.disk, UNFINISHED_CHECKPOINT).map_err(LogError::clean)?;
         let header = Block { kind: BlockKind::CheckpointStart, identity: shared.identity, numbers: [start, 0, 0, 0] };
         let buffer = header.encode().to_vec();
-        Ok(Self { shared, file, start, buffer, offset: 0, unsynced: 0, rows: 0, finished: false })
+        Ok(Self { shared, file, start, buffer, offset: 0, unsynced: 0, rows: 0, finished: false, _turn: turn })
     }
 
     /// Adds a row (any bytes, at most 1 GiB).
@@ -104,6 +121,7 @@ impl CheckpointWriter {
     /// [`LogError::Stopped`], [`LogError::Closed`].
     pub fn finish(mut self, bound: u64) -> Result<(), LogError> {
         self.shared.wait_durable(self.start)?;
+        self.shared.lock().check_open()?;
         let first_needed = self.first_needed(bound);
         self.write_end(bound, first_needed).map_err(LogError::clean)?;
         self.replace()?;
@@ -131,7 +149,7 @@ impl CheckpointWriter {
     /// Gives the file its name. From here on it counts.
     fn replace(&mut self) -> Result<(), LogError> {
         let disk = &self.shared.disk;
-        disk.rename(&format!("{CHECKPOINT}{UNFINISHED}"), CHECKPOINT).map_err(LogError::clean)?;
+        disk.rename(UNFINISHED_CHECKPOINT, CHECKPOINT).map_err(LogError::clean)?;
         self.finished = true;
         self.sync_names()?;
         let mut state = self.shared.lock();
@@ -154,7 +172,7 @@ impl CheckpointWriter {
         loop {
             let oldest = self.shared.lock().buffer.sealed().front().map(|sealed| sealed.number);
             let Some(number) = oldest.filter(|number| *number < first_needed) else { break };
-            self.shared.disk.remove(&Segment::name(number)).map_err(LogError::Disk)?;
+            remove_if_there(&*self.shared.disk, &Segment::name(number)).map_err(LogError::Disk)?;
             let mut state = self.shared.lock();
             state.buffer.sealed().pop_front();
             state.stats.segments_removed += 1;
@@ -179,10 +197,8 @@ impl CheckpointWriter {
 impl Drop for CheckpointWriter {
     fn drop(&mut self) {
         if !self.finished {
-            // Gives the space back; if that fails, the next checkpoint or the next start removes the file.
-            let _ = self.shared.disk.remove(&format!("{CHECKPOINT}{UNFINISHED}"));
+            discard(&*self.shared.disk, UNFINISHED_CHECKPOINT);
         }
-        self.shared.checkpointing.store(0, Ordering::Release);
     }
 }
 

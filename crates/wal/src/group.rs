@@ -3,7 +3,7 @@
 use crate::buffer::Chunk;
 use crate::error::LogError;
 use crate::segment::Segment;
-use crate::shared::{Callback, Phase, Shared};
+use crate::shared::{Callback, Phase, Shared, call_all};
 use crate::sync::{Arc, Ordering, lock};
 use env::thread;
 use env::time::{Duration, Instant};
@@ -150,7 +150,7 @@ impl Shared {
                 }
                 let callbacks = self.publish(group, &effort, sync);
                 drop(writer);
-                callbacks.into_iter().for_each(|callback| callback(Ok(())));
+                call_all(callbacks, &Ok(()));
                 Ok(())
             }
             Err(error) => {
@@ -163,9 +163,7 @@ impl Shared {
 
     fn take_group(&self, sync: bool) -> Result<Group, LogError> {
         let mut state = self.lock();
-        if let Some(error) = &state.stopped {
-            return Err(LogError::Stopped(error.clone()));
-        }
+        self.check_waitable(&state)?;
         let end = state.buffer.tail();
         let mut waiters = 0;
         if sync {

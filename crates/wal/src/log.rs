@@ -7,9 +7,9 @@ use crate::options::{Driver, Durability, LogOptions};
 use crate::position::LogPosition;
 use crate::recover::{Recovered, Resumed, resume};
 use crate::segment::Segment;
-use crate::shared::{Phase, Shared, State};
+use crate::shared::{Phase, Shared, State, call_all};
 use crate::stats::LogStats;
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Condvar, Mutex, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, lock};
 use env::thread::{self, JoinHandle};
 use env::{Disk, DiskError, Operation};
 
@@ -50,8 +50,8 @@ impl Log {
             done: [Condvar::new(), Condvar::new()],
             preparing: Mutex::new(()),
             control: Mutex::new(control),
-            checkpointing: AtomicUsize::new(0),
-            directory: Mutex::new(Some(lock)),
+            checkpointing: AtomicBool::new(false),
+            directory: Mutex::new(Some(Arc::new(lock))),
         });
         let log = Self { shared, threads: Mutex::default() };
         if log.shared.options.driver == Driver::Threads {
@@ -218,8 +218,8 @@ impl Log {
         let callbacks = std::mem::take(&mut state.callbacks);
         self.shared.wake_all();
         drop(state);
-        callbacks.into_values().for_each(|callback| callback(Err(LogError::Closed)));
         drop(lock(&self.shared.directory).take());
+        call_all(callbacks.into_values(), &Err(LogError::Closed));
     }
 }
 

@@ -325,10 +325,11 @@ fn go_on(
         Some(blank) => Some(open_segment(disk, identity, blank.place.number)?),
         None => None,
     };
-    for prepared in next.iter().chain([&segment]) {
-        prepared.file.allocate(prepared.place.file_bytes()).map_err(LogError::clean)?;
-    }
     let in_place = last.scan.ending == Ending::Stopped || last.is_blank();
+    if in_place {
+        // A close has given the space back.
+        segment.file.allocate(segment.place.file_bytes()).map_err(LogError::clean)?;
+    }
     if !in_place && next.is_none() {
         let (number, start) = (last.place.number + 1, last.place.end());
         let created = Segment::create(disk, identity, number, start, options.segment_capacity());

@@ -129,6 +129,8 @@ pub struct SegmentScan {
     /// Everything before was durable when the last group before `end` was written. What follows may be known to the
     /// operating system only, so recovery writes it again before it is shown to anybody.
     pub settled: u64,
+    /// The file has lost its end. A segment has its full length from its creation until it is sealed or the log is closed.
+    pub short: bool,
 }
 
 impl SegmentScan {
@@ -143,6 +145,7 @@ impl SegmentScan {
             max_stamp: 0,
             vouched: 0,
             settled: 0,
+            short: records.window.length() < segment.place.file_bytes(),
         };
         let mut stopped = false;
         while let Step::Record(record) = records.step()? {
@@ -318,7 +321,8 @@ pub fn judge(chain: &[Scanned], first: u64) -> Verdict {
             continue;
         }
         let begun_later = chain[index + 1..].iter().any(|later| !later.is_blank());
-        if begun_later || scanned.scan.vouched > scanned.scan.end {
+        let ended_early = scanned.scan.short && scanned.scan.ending != Ending::Stopped;
+        if begun_later || ended_early || scanned.scan.vouched > scanned.scan.end {
             verdict.damage.push(damage_at_end(scanned));
         } else {
             verdict.tail = Some(index);
@@ -345,6 +349,10 @@ fn damage_at_end(scanned: &Scanned) -> Damage {
         file: Segment::name(scanned.place.number),
         offset: scanned.place.offset(scanned.scan.end),
         bytes,
-        kind: if bytes == 0 { DamageKind::Gap } else { DamageKind::Record },
+        kind: match (bytes, scanned.scan.short) {
+            (0, true) => DamageKind::Short,
+            (0, false) => DamageKind::Gap,
+            _ => DamageKind::Record,
+        },
     }
 }

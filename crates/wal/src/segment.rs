@@ -82,21 +82,28 @@ pub fn create_finished(
     bytes: u64,
 ) -> Result<Arc<dyn DiskFile>, DiskError> {
     let unfinished = format!("{name}{UNFINISHED}");
-    remove_if_there(disk, &unfinished)?;
-    let file: Arc<dyn DiskFile> = disk.create_new(&unfinished)?.into();
+    let file = create_unfinished(disk, &unfinished)?;
     let fill = || {
         file.allocate(bytes)?;
         file.write_at(0, contents)?;
         file.sync()?;
         disk.rename(&unfinished, name)
     };
-    if let Err(error) = fill() {
-        // Gives the space back. If that fails too, the next attempt or the next start removes the file.
-        let _ = disk.remove(&unfinished);
-        return Err(error);
-    }
+    fill().inspect_err(|_| discard(disk, &unfinished))?;
     disk.sync_dir("")?;
     Ok(file)
+}
+
+/// Creates an empty file in the place of one that was left unfinished.
+pub fn create_unfinished(disk: &dyn Disk, name: &str) -> Result<Arc<dyn DiskFile>, DiskError> {
+    remove_if_there(disk, name)?;
+    let created = disk.create_new(name).inspect_err(|_| discard(disk, name));
+    created.map(Arc::from)
+}
+
+/// Gives an unfinished file's space back. If that fails, the next attempt or the next start removes the file.
+pub fn discard(disk: &dyn Disk, name: &str) {
+    let _ = disk.remove(name);
 }
 
 /// Removes a file; that there is none is as good.

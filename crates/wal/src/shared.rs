@@ -9,10 +9,11 @@ use crate::options::{Driver, Durability, LogOptions};
 use crate::position::LogPosition;
 use crate::segment::Segment;
 use crate::stats::LogStats;
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
 use env::time::Instant;
 use env::{Disk, DiskError, DiskLock};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Called once with the fate of a position.
 pub type Callback = Box<dyn FnOnce(Result<(), LogError>) + Send>;
@@ -129,10 +130,10 @@ pub struct Shared {
     pub preparing: Mutex<()>,
     /// The control file.
     pub control: Mutex<Control>,
-    /// Held while a checkpoint is written.
-    pub checkpointing: AtomicUsize,
-    /// The directory's lock.
-    pub directory: Mutex<Option<DiskLock>>,
+    /// A checkpoint is being written.
+    pub checkpointing: AtomicBool,
+    /// The directory's lock; given up on close.
+    pub directory: Mutex<Option<Arc<DiskLock>>>,
 }
 
 impl Shared {
@@ -343,7 +344,7 @@ impl Shared {
     }
 
     /// Whether somebody will still make more durable.
-    fn check_waitable(&self, state: &State) -> Result<(), LogError> {
+    pub fn check_waitable(&self, state: &State) -> Result<(), LogError> {
         match (&state.stopped, state.phase) {
             (Some(error), _) => Err(LogError::Stopped(error.clone())),
             (None, Phase::Closed) => Err(LogError::Closed),
@@ -358,14 +359,21 @@ impl Shared {
         let callbacks = std::mem::take(&mut state.callbacks);
         self.wake_all();
         drop(state);
-        for callback in callbacks.into_values() {
-            callback(Err(LogError::Stopped(error.clone())));
-        }
+        call_all(callbacks.into_values(), &Err(LogError::Stopped(error)));
     }
 
     /// Wakes everybody, so that they look at the phase.
     pub fn wake_all(&self) {
         [&self.work, &self.ahead, &self.space, &self.done[0], &self.done[1]].into_iter().for_each(Condvar::notify_all);
+    }
+}
+
+/// Calls every callback, without a latch. If some panic, the first panic goes on when all have been called.
+pub fn call_all(callbacks: impl IntoIterator<Item = Callback>, result: &Result<(), LogError>) {
+    let call = |callback: Callback| catch_unwind(AssertUnwindSafe(|| callback(result.clone()))).err();
+    let panics: Vec<_> = callbacks.into_iter().filter_map(call).collect();
+    if let Some(panic) = panics.into_iter().next() {
+        resume_unwind(panic);
     }
 }
 

@@ -71,3 +71,75 @@ pub fn commit(log: &Log, stamp: u64, payload: &[u8]) -> Result<(), LogError> {
     let position = log.append(stamp, payload, Durability::Fsync)?;
     log.wait_durable(position)
 }
+
+/// What a workload has been told so far: the judge of every recovery.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Stamps of appended records, in log order: 0, 1, 2, ...
+    pub appended: u64,
+    /// So many of them were acknowledged as durable.
+    pub durable: u64,
+    /// The ceiling that was acknowledged.
+    pub ceiling: u64,
+}
+
+impl Told {
+    /// Checks that the content is a prefix of what was appended and holds all that was acknowledged. The records' payloads
+    /// follow from their stamps; the checkpoint holds all below its bound.
+    pub fn check(&self, content: &Content) -> u64 {
+        let bound = content.checkpoint.as_ref().map_or(0, |(bound, _)| *bound);
+        if let Some((_, rows)) = &content.checkpoint {
+            let expected: Vec<_> = (0..bound).map(|number| payload(number, length(number))).collect();
+            assert_eq!(rows, &expected, "the checkpoint is complete");
+        }
+        let later = content.records.iter().filter(|record| record.0 >= bound);
+        let mut count = bound;
+        for (stamp, bytes) in later {
+            assert_eq!(*stamp, count, "records come without gaps");
+            assert_eq!(bytes, &payload(count, length(count)));
+            count += 1;
+        }
+        assert!(count <= self.appended, "{count} records recovered, {} appended", self.appended);
+        assert!(count >= self.durable, "{count} records recovered, {} acknowledged", self.durable);
+        assert!(content.report.ceiling >= self.ceiling, "the ceiling {} was acknowledged", self.ceiling);
+        count
+    }
+
+    /// Appends the next record.
+    pub fn append(&mut self, log: &Log, durability: Durability) -> Result<(), LogError> {
+        log.append(self.appended, &payload(self.appended, length(self.appended)), durability)?;
+        self.appended += 1;
+        Ok(())
+    }
+
+    /// Waits for all that was appended.
+    pub fn flush(&mut self, log: &Log) -> Result<(), LogError> {
+        log.flush()?;
+        self.durable = self.appended;
+        Ok(())
+    }
+
+    /// Raises the ceiling.
+    pub fn raise(&mut self, log: &Log, ceiling: u64) -> Result<(), LogError> {
+        log.raise_ceiling(ceiling)?;
+        self.ceiling = self.ceiling.max(ceiling);
+        Ok(())
+    }
+
+    /// Writes a checkpoint of everything.
+    pub fn checkpoint(&mut self, log: &Log) -> Result<(), LogError> {
+        let bound = self.appended;
+        let mut writer = log.begin_checkpoint()?;
+        for number in 0..bound {
+            writer.write(&payload(number, length(number)))?;
+        }
+        writer.finish(bound)?;
+        self.durable = self.durable.max(bound);
+        Ok(())
+    }
+}
+
+/// Bytes of a record of a workload: some small, some large against a segment.
+pub fn length(number: u64) -> usize {
+    8 + (number as usize * 37) % 150
+}

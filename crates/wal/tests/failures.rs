@@ -1,0 +1,257 @@
+//! Disks that fail or fill up while the log is in use.
+
+mod common;
+
+use common::{Told, commit, new_disk, open, open_with, payload, small};
+use env::disk::Fault;
+use env::{Operation, SimDisk, SimDiskOptions, Survival};
+use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+/// Commits until something fails.
+fn live(log: &Log, told: &mut Told) -> Result<(), LogError> {
+    for round in 1..=6 {
+        told.append(log, Durability::Fsync)?;
+        told.flush(log)?;
+        told.append(log, Durability::None)?;
+        told.append(log, Durability::None)?;
+        told.flush(log)?;
+        told.raise(log, round * 10)?;
+    }
+    Ok(())
+}
+
+/// Every write and every fdatasync of a life fails once. The log must stop: nothing more is appended, acknowledged or synced,
+/// and a restart, of the process or of the machine, finds all that was acknowledged.
+#[test]
+fn a_failed_write_or_sync_stops_the_log_for_good() {
+    for driver in [Driver::Caller, Driver::Threads] {
+        for operation in [Operation::Write, Operation::Sync] {
+            let mut struck = 0;
+            for after in 0.. {
+                let disk = new_disk(after);
+                let (log, _) = open_with(&disk, LogOptions { driver, ..small() }).unwrap();
+                let calls = || disk.counts().get(&operation).copied().unwrap_or(0);
+                let before = calls();
+                disk.inject(Fault { operation, after, kind: ErrorKind::Other });
+                let mut told = Told::default();
+                let Err(error) = live(&log, &mut told) else {
+                    if calls() - before > after {
+                        // A segment was being prepared, and nobody had to hear of it.
+                        assert_eq!((driver, log.failed().is_none()), (Driver::Threads, true));
+                        continue;
+                    }
+                    break;
+                };
+                if matches!(error, LogError::Disk(_)) {
+                    // The next segment could not be prepared: that is clean, the log goes on.
+                    assert!(log.failed().is_none());
+                    live(&log, &mut told).unwrap();
+                    continue;
+                }
+                struck += 1;
+                assert!(error.outcome_unknown(), "{operation} {after}: {error}");
+                stays_stopped(&disk, &log);
+                drop(log);
+                after_a_stop(&disk, &mut told);
+            }
+            assert!(struck > 10, "{operation} struck {struck} times with {driver:?}");
+        }
+    }
+}
+
+fn stays_stopped(disk: &SimDisk, log: &Log) {
+    let changes = disk.changes();
+    assert!(log.failed().unwrap().outcome_unknown());
+    assert!(log.append(1, b"x", Durability::None).unwrap_err().outcome_unknown());
+    assert!(log.raise_ceiling(u64::MAX).unwrap_err().outcome_unknown());
+    assert!(matches!(log.begin_checkpoint(), Err(LogError::Stopped(_))));
+    if log.appended() > log.durable() {
+        assert!(log.flush().unwrap_err().outcome_unknown());
+        let (sender, receiver) = mpsc::channel();
+        log.on_durable(log.appended(), Box::new(move |result| sender.send(result).unwrap()));
+        assert!(receiver.recv().unwrap().unwrap_err().outcome_unknown());
+    }
+    assert!(log.close().unwrap_err().outcome_unknown());
+    assert_eq!(disk.changes(), changes, "a stopped log leaves the disk alone");
+}
+
+/// The process restarts on a disk whose cache still shows bytes that a failed sync has lost for good; what it finds and shows
+/// to people must survive the power cut that follows.
+fn after_a_stop(disk: &SimDisk, told: &mut Told) {
+    let (log, content) = open(disk).unwrap();
+    told.appended = told.check(&content);
+    told.durable = told.appended;
+    let cut = disk.power_cut_with(Survival::SyncedOnly);
+    assert_eq!(told.check(&open(&cut).unwrap().1), told.appended, "what was shown is durable");
+    drop(log);
+}
+
+#[test]
+fn waiters_and_callbacks_hear_of_the_failure() {
+    let disk = new_disk(1);
+    let (log, _) = open_with(&disk, LogOptions { driver: Driver::Threads, ..small() }).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let position = log.append(1, b"x", Durability::None).unwrap();
+    disk.inject(Fault { operation: Operation::Sync, after: 0, kind: ErrorKind::Other });
+    log.on_durable(position, Box::new(move |result| sender.send(result).unwrap()));
+    assert!(receiver.recv().unwrap().unwrap_err().outcome_unknown());
+    assert!(log.wait_durable(position).unwrap_err().outcome_unknown());
+    let message = log.failed().unwrap().to_string();
+    assert!(message.contains("wal-0000000001.log") && message.contains("unknown"), "{message}");
+}
+
+/// The disk is full at any size: appends fail cleanly, what was appended can be made durable, and the log goes on when there is
+/// space again.
+#[test]
+fn a_full_disk_refuses_appends_and_nothing_else() {
+    for driver in [Driver::Caller, Driver::Threads] {
+        let options = LogOptions { driver, ..small() };
+        let mut refused = 0;
+        for capacity in (8 * 1024..20 * 1024).step_by(256) {
+            let disk = SimDisk::new(capacity, SimDiskOptions { capacity, ..Default::default() });
+            let log = match open_with(&disk, options.clone()) {
+                Ok((log, _)) => log,
+                Err(error) => {
+                    assert!(error.is_full(), "{error}");
+                    disk.set_capacity(u64::MAX);
+                    assert!(open(&disk).unwrap().1.report.created, "a creation that failed leaves nothing behind");
+                    continue;
+                }
+            };
+            let mut told = Told::default();
+            for _ in 0..80 {
+                match told.append(&log, Durability::None) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        assert!(error.is_full(), "{error}");
+                        refused += 1;
+                    }
+                }
+                told.flush(&log).unwrap();
+            }
+            disk.set_capacity(u64::MAX);
+            told.append(&log, Durability::Fsync).unwrap();
+            told.flush(&log).unwrap();
+            assert!(log.failed().is_none());
+            if capacity % 512 == 0 {
+                log.close().unwrap();
+            }
+            drop(log);
+            let cut = disk.power_cut_with(Survival::SyncedOnly);
+            assert_eq!(told.check(&open(&cut).unwrap().1), told.appended);
+        }
+        assert!(refused > 100, "{refused}");
+    }
+}
+
+#[test]
+fn closing_needs_no_space() {
+    let disk = new_disk(1);
+    let (log, _) = open(&disk).unwrap();
+    let mut told = Told::default();
+    while disk.used() < 12 * 1024 {
+        told.append(&log, Durability::None).unwrap();
+    }
+    disk.set_capacity(disk.used());
+    while told.append(&log, Durability::None).is_ok() {}
+    log.close().unwrap();
+    disk.set_capacity(u64::MAX);
+    let (_log, content) = open(&disk).unwrap();
+    assert!(content.report.clean);
+    assert_eq!(told.check(&content), told.appended);
+}
+
+#[test]
+fn a_segment_that_could_not_be_prepared_is_tried_again() {
+    for driver in [Driver::Caller, Driver::Threads] {
+        let faults = [
+            (Operation::Create, ErrorKind::PermissionDenied),
+            (Operation::Allocate, ErrorKind::StorageFull),
+            (Operation::Allocate, ErrorKind::QuotaExceeded),
+            (Operation::Rename, ErrorKind::Other),
+        ];
+        for (operation, kind) in faults {
+            let disk = new_disk(1);
+            let (log, _) = open_with(&disk, LogOptions { driver, ..small() }).unwrap();
+            disk.inject(Fault { operation, after: 0, kind });
+            let mut told = Told::default();
+            let mut refused = 0;
+            for _ in 0..40 {
+                match told.append(&log, Durability::None) {
+                    Ok(()) => {}
+                    Err(LogError::Full(_)) if operation == Operation::Allocate => refused += 1,
+                    Err(LogError::Disk(error)) => {
+                        assert_eq!(error.operation(), operation);
+                        refused += 1;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            // A thread may have noticed and tried again before anybody needed the segment.
+            assert!(
+                refused == 1 || (driver == Driver::Threads && refused == 0),
+                "{operation} refused {refused} appends"
+            );
+            told.flush(&log).unwrap();
+            drop(log);
+            assert_eq!(told.check(&open(&disk).unwrap().1), told.appended);
+        }
+    }
+}
+
+#[test]
+fn a_failed_directory_sync_stops_the_log() {
+    for driver in [Driver::Caller, Driver::Threads] {
+        let disk = new_disk(1);
+        let (log, _) = open_with(&disk, LogOptions { driver, ..small() }).unwrap();
+        disk.inject(Fault { operation: Operation::SyncDirectory, after: 0, kind: ErrorKind::Other });
+        let mut told = Told::default();
+        let error = (0..40).find_map(|_| told.append(&log, Durability::None).err()).unwrap();
+        assert!(error.outcome_unknown(), "{error}");
+        drop(log);
+        told.check(&open(&disk).unwrap().1);
+    }
+}
+
+#[test]
+fn opening_a_disk_that_fails_is_an_error() {
+    let disk = new_disk(1);
+    let (log, _) = open(&disk).unwrap();
+    for number in 0..10 {
+        commit(&log, number, &payload(number, 300)).unwrap();
+    }
+    drop(log);
+    for operation in [Operation::Open, Operation::Read, Operation::List, Operation::Lock, Operation::Length] {
+        for after in 0.. {
+            let failing = disk.copy();
+            failing.inject(Fault { operation, after, kind: ErrorKind::PermissionDenied });
+            match open(&failing) {
+                Ok((_, content)) => {
+                    assert_eq!(content.records.len(), 10);
+                    assert!(after > 0, "{operation} is never called");
+                    break;
+                }
+                Err(LogError::Disk(error)) => assert_eq!(error.operation(), operation),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let disk = SimDisk::new(1, SimDiskOptions { capacity: 100, ..Default::default() });
+    let error = open(&disk).map(drop).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no space is left for the log: cannot reserve space for \"wal-0000000001.log.tmp\": no storage space"
+    );
+    let source = std::error::Error::source(&error).unwrap();
+    assert!(source.downcast_ref::<env::DiskError>().unwrap().is_full());
+    fn is_an_error<T: std::error::Error + Send + Sync + Clone + 'static>(_: &T) {}
+    is_an_error(&error);
+    let _: Arc<dyn std::error::Error + Send + Sync> = Arc::new(error);
+}

@@ -1,0 +1,189 @@
+//! The power goes at every change of the disk: what was acknowledged is found again, and nothing but a prefix.
+
+mod common;
+
+use common::{Content, Told, new_disk, open};
+use env::{Disk, SimDisk, Survival};
+use seriatim_wal::{Durability, LogError, verify};
+
+/// A life of a log: single commits, groups, ceilings, checkpoints, a clean restart and an unclean one.
+fn live(disk: &SimDisk, told: &mut Told) -> Result<(), LogError> {
+    let (log, content) = open(disk)?;
+    told.check(&content);
+    for round in 1..=4 {
+        told.append(&log, Durability::Fsync)?;
+        told.flush(&log)?;
+        for _ in 0..5 {
+            told.append(&log, Durability::None)?;
+        }
+        told.raise(&log, round * 1_000)?;
+        told.append(&log, Durability::Async)?;
+        told.flush(&log)?;
+    }
+    told.append(&log, Durability::None)?;
+    log.close()?;
+    told.durable = told.appended;
+
+    let (log, content) = open(disk)?;
+    assert!(content.report.clean);
+    assert_eq!(told.check(&content), told.appended);
+    told.append(&log, Durability::Fsync)?;
+    told.checkpoint(&log)?;
+    for _ in 0..12 {
+        told.append(&log, Durability::Fsync)?;
+    }
+    told.flush(&log)?;
+    drop(log);
+
+    let (log, content) = open(disk)?;
+    assert!(!content.report.clean);
+    told.appended = told.check(&content);
+    for _ in 0..10 {
+        told.append(&log, Durability::Fsync)?;
+        told.flush(&log)?;
+    }
+    told.checkpoint(&log)?;
+    told.append(&log, Durability::Fsync)?;
+    told.flush(&log)
+}
+
+/// A life that is cut at one change; what it was told until then.
+fn live_until(disk: &SimDisk, change: u64) -> Told {
+    disk.cut_power_at(change);
+    let mut told = Told::default();
+    match live(disk, &mut told) {
+        Ok(()) => panic!("change {change} was never made"),
+        Err(LogError::Stopped(_) | LogError::Disk(_)) => told,
+        Err(error) => panic!("the power cut at change {change} looks like {error}"),
+    }
+}
+
+fn changes_of_a_life() -> u64 {
+    let disk = new_disk(0);
+    let mut told = Told::default();
+    live(&disk, &mut told).unwrap();
+    told.check(&open(&disk.power_cut_with(Survival::SyncedOnly)).unwrap().1);
+    assert!(told.appended > 50, "a life worth cutting");
+    disk.changes()
+}
+
+/// Opens what is left and lives on a little; then only what was synced is kept, and that must still hold everything.
+fn recovers(disk: &SimDisk, told: &Told, context: &str) -> Content {
+    let found = verify(disk);
+    let (log, content) = open(disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+    match found {
+        Ok(report) => {
+            assert!(report.is_sound(), "{context}: {report:?}");
+            assert_eq!(report.cut, content.report.cut, "{context}");
+            assert_eq!((report.records(), report.clean), (content.report.records, content.report.clean), "{context}");
+        }
+        Err(error) => assert!(content.report.created, "{context}: {error}"),
+    }
+    let mut later = told.clone();
+    later.appended = told.check(&content);
+    later.durable = later.appended;
+    // What has been handed out must not be lost any more, synced by an append or not.
+    let synced = disk.power_cut_with(Survival::SyncedOnly);
+    later.check(&open(&synced).unwrap_or_else(|error| panic!("{context}, again: {error}")).1);
+    later.append(&log, Durability::Fsync).unwrap();
+    later.flush(&log).unwrap();
+    let synced = disk.power_cut_with(Survival::SyncedOnly);
+    assert_eq!(later.check(&open(&synced).unwrap().1), later.appended, "{context}");
+    content
+}
+
+#[test]
+fn at_every_change_whatever_the_disk_keeps() {
+    let changes = changes_of_a_life();
+    let mut cuts = 0;
+    for change in 0..changes {
+        for seed in 0..4 {
+            let disk = new_disk(seed);
+            let told = live_until(&disk, change);
+            for survival in [Survival::Random, Survival::SyncedOnly, Survival::Everything] {
+                let context = format!("seed {seed}, change {change} of {changes}, {survival:?}");
+                let content = recovers(&disk.power_cut_with(survival), &told, &context);
+                cuts += u32::from(content.report.cut.is_some());
+            }
+        }
+    }
+    assert!(cuts > 10, "only {cuts} recoveries found a torn group");
+}
+
+/// Recovery itself is cut at each of its changes, too.
+#[test]
+fn at_every_change_of_the_recovery() {
+    let changes = changes_of_a_life();
+    let mut interrupted = 0;
+    for change in 0..changes {
+        let disk = new_disk(change);
+        let told = live_until(&disk, change);
+        let left = disk.power_cut();
+        for second in 0.. {
+            let again = left.copy();
+            again.cut_power_at(second);
+            match open(&again) {
+                Ok(_) => break,
+                Err(LogError::Disk(_) | LogError::Stopped(_)) => interrupted += 1,
+                Err(error) => panic!("change {change}, then {second}: {error}"),
+            }
+            recovers(&again.power_cut(), &told, &format!("change {change}, then {second}"));
+        }
+    }
+    assert!(interrupted > changes, "recoveries make changes that can be cut");
+}
+
+#[test]
+fn a_ceiling_is_the_old_one_or_the_new_one() {
+    let disk = new_disk(1);
+    let (log, _) = open(&disk).unwrap();
+    log.raise_ceiling(10).unwrap();
+    let before = disk.changes();
+    log.raise_ceiling(20).unwrap();
+    let after = disk.changes();
+    drop(log);
+    assert!(after > before);
+    for seed in 0..16 {
+        for change in before..=after {
+            let disk = new_disk(seed);
+            let (log, _) = open(&disk).unwrap();
+            log.raise_ceiling(10).unwrap();
+            disk.cut_power_at(change);
+            let raised = log.raise_ceiling(20);
+            assert_eq!(raised.is_ok(), change == after);
+            let (log, content) = open(&disk.power_cut()).unwrap();
+            let ceiling = content.report.ceiling;
+            assert!(ceiling == 20 || (ceiling == 10 && raised.is_err()), "{ceiling}");
+            assert_eq!(log.ceiling(), ceiling);
+        }
+    }
+}
+
+#[test]
+fn a_smaller_ceiling_changes_nothing() {
+    let disk = new_disk(1);
+    let (log, _) = open(&disk).unwrap();
+    log.raise_ceiling(10).unwrap();
+    let changes = disk.changes();
+    log.raise_ceiling(10).unwrap();
+    log.raise_ceiling(3).unwrap();
+    assert_eq!((log.ceiling(), disk.changes()), (10, changes));
+}
+
+#[test]
+fn an_interrupted_creation_is_begun_again_and_a_lost_control_file_is_not() {
+    let disk = new_disk(1);
+    drop(open(&disk).unwrap());
+    let blank = disk.copy();
+    Disk::remove(&blank, "CONTROL").unwrap();
+    assert!(open(&blank).unwrap().1.report.created);
+
+    let (log, _) = open(&disk).unwrap();
+    common::commit(&log, 1, b"x").unwrap();
+    drop(log);
+    Disk::remove(&disk, "CONTROL").unwrap();
+    match open(&disk) {
+        Err(LogError::Corrupt(damage)) => assert_eq!(damage.file, "CONTROL"),
+        other => panic!("{:?}", other.err()),
+    }
+}

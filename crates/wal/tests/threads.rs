@@ -1,0 +1,426 @@
+//! Many threads and the log's own: groups, callbacks, back-pressure, and who is woken when.
+
+mod common;
+
+use common::{Content, new_disk, open, open_with, payload, shared, small};
+use env::time::Duration;
+use env::{Disk, DiskError, DiskFile, DiskLock, RealDisk, SimDisk};
+use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions, LogPosition, verify};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex};
+
+fn threaded() -> LogOptions {
+    LogOptions { driver: Driver::Threads, ..small() }
+}
+
+/// A gate in front of every fdatasync of a segment: closed, syncs wait there.
+#[derive(Debug, Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    closed: bool,
+    waiting: u64,
+    passed: u64,
+}
+
+impl Gate {
+    fn set(&self, closed: bool) {
+        self.state.lock().unwrap().closed = closed;
+        self.changed.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.waiting += 1;
+        self.changed.notify_all();
+        state = self.changed.wait_while(state, |state| state.closed).unwrap();
+        state.waiting -= 1;
+        state.passed += 1;
+    }
+
+    /// Waits until somebody stands at the closed gate.
+    fn await_arrival(&self) {
+        drop(self.changed.wait_while(self.state.lock().unwrap(), |state| state.waiting == 0).unwrap());
+    }
+
+    fn passed(&self) -> u64 {
+        self.state.lock().unwrap().passed
+    }
+}
+
+/// A simulated disk behind a gate.
+#[derive(Debug)]
+struct GatedDisk {
+    disk: SimDisk,
+    gate: Arc<Gate>,
+}
+
+#[derive(Debug)]
+struct GatedFile {
+    file: Box<dyn DiskFile>,
+    gate: Option<Arc<Gate>>,
+}
+
+impl GatedDisk {
+    fn wrap(&self, path: &str, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
+        Box::new(GatedFile { file, gate: path.starts_with("wal-").then(|| Arc::clone(&self.gate)) })
+    }
+}
+
+impl Disk for GatedDisk {
+    fn create_new(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
+        Ok(self.wrap(path, self.disk.create_new(path)?))
+    }
+    fn open(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
+        Ok(self.wrap(path, Disk::open(&self.disk, path)?))
+    }
+    fn list(&self, directory: &str) -> Result<Vec<String>, DiskError> {
+        self.disk.list(directory)
+    }
+    fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, path: &str) -> Result<(), DiskError> {
+        self.disk.remove(path)
+    }
+    fn create_dir_all(&self, path: &str) -> Result<(), DiskError> {
+        self.disk.create_dir_all(path)
+    }
+    fn sync_dir(&self, directory: &str) -> Result<(), DiskError> {
+        self.disk.sync_dir(directory)
+    }
+    fn lock(&self, path: &str) -> Result<DiskLock, DiskError> {
+        self.disk.lock(path)
+    }
+}
+
+impl DiskFile for GatedFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
+        self.file.read_at(offset, buffer)
+    }
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.file.write_at(offset, bytes)
+    }
+    fn sync(&self) -> Result<(), DiskError> {
+        if let Some(gate) = &self.gate {
+            gate.pass();
+        }
+        self.file.sync()
+    }
+    fn allocate(&self, length: u64) -> Result<(), DiskError> {
+        self.file.allocate(length)
+    }
+    fn truncate(&self, length: u64) -> Result<(), DiskError> {
+        self.file.truncate(length)
+    }
+    fn len(&self) -> Result<u64, DiskError> {
+        self.file.len()
+    }
+}
+
+fn gated(options: LogOptions) -> (Log, SimDisk, Arc<Gate>) {
+    let disk = new_disk(1);
+    let gate = Arc::<Gate>::default();
+    let gated = GatedDisk { disk: disk.clone(), gate: Arc::clone(&gate) };
+    let (log, _) = Log::open(Arc::new(gated), options).unwrap();
+    (log, disk, gate)
+}
+
+/// While one sync runs the next group gathers, and one more sync serves all of it.
+#[test]
+fn one_sync_serves_all_who_came_during_the_last() {
+    let options = LogOptions { segment_bytes: 1 << 16, buffer_bytes: 1 << 16, ..threaded() };
+    let (log, disk, gate) = gated(options);
+    gate.set(true);
+    let first = log.append(0, &payload(0, 8), Durability::Fsync).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.wait_durable(first).unwrap());
+        gate.await_arrival();
+        let before = gate.passed();
+        let (sender, receiver) = mpsc::channel();
+        let positions: Vec<LogPosition> =
+            (1..=40).map(|number| log.append(number, &payload(number, 8), Durability::Fsync).unwrap()).collect();
+        for position in positions.iter().rev() {
+            let (sender, position) = (sender.clone(), *position);
+            log.on_durable(position, Box::new(move |result| sender.send((position, result)).unwrap()));
+        }
+        assert!(log.durable() < first && receiver.try_recv().is_err(), "nothing is acknowledged before its sync");
+        gate.set(false);
+        let called: Vec<_> =
+            receiver.iter().take(40).map(|(position, result)| result.map(|()| position).unwrap()).collect();
+        assert_eq!(called, positions, "callbacks come in log order");
+        assert_eq!(gate.passed() - before, 2, "one sync for the first, one for the forty");
+    });
+    assert_eq!(log.durable(), log.appended());
+    let stats = log.stats();
+    assert_eq!((stats.records, stats.largest_group), (41, 40));
+    drop(log);
+    assert_eq!(open(&disk).unwrap().1.records.len(), 41);
+}
+
+/// The buffer is bounded: who finds it full waits, and not for ever.
+#[test]
+fn appends_wait_for_a_slow_disk_and_give_up_in_time() {
+    let options = LogOptions { segment_bytes: 1 << 16, append_timeout: Duration::from_millis(5), ..threaded() };
+    let (log, disk, gate) = gated(options);
+    gate.set(true);
+    let first = log.append(0, &payload(0, 8), Durability::Fsync).unwrap();
+    let mut appended = 1;
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.wait_durable(first).unwrap());
+        gate.await_arrival();
+        let refused = loop {
+            match log.append(appended, &payload(appended, 100), Durability::None) {
+                Ok(_) => appended += 1,
+                Err(error) => break error,
+            }
+            assert!(log.stats().pending_bytes <= 1024);
+        };
+        match refused {
+            LogError::Stalled { waited } => assert!(waited >= Duration::from_millis(5)),
+            error => panic!("{error}"),
+        }
+        gate.set(false);
+    });
+    assert!(log.stats().append_waits > 0);
+    log.append(appended, &payload(appended, 100), Durability::None).unwrap();
+    log.close().unwrap();
+    assert_eq!(open(&disk).unwrap().1.records.len() as u64, appended + 1);
+}
+
+/// Nobody waits for asynchronous records, and they become durable all the same.
+#[test]
+fn asynchronous_records_become_durable_by_themselves() {
+    let options = LogOptions { flush_interval: Duration::from_millis(1), ..threaded() };
+    let (log, disk, gate) = gated(options);
+    for number in 0..3 {
+        let before = gate.passed();
+        let position = log.append(number, &payload(number, 8), Durability::Async).unwrap();
+        while log.durable() < position {
+            std::thread::yield_now();
+        }
+        assert!(gate.passed() > before);
+    }
+    drop(log);
+    assert_eq!(open(&disk.power_cut()).unwrap().1.records.len(), 3);
+}
+
+#[test]
+fn the_last_handle_may_go_on_the_log_thread() {
+    let (log, disk, gate) = gated(threaded());
+    gate.set(true);
+    let log = Arc::new(log);
+    let position = log.append(1, b"x", Durability::Fsync).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let handle = Arc::clone(&log);
+    log.on_durable(
+        position,
+        Box::new(move |result| {
+            drop(handle);
+            sender.send(result).unwrap();
+        }),
+    );
+    gate.await_arrival();
+    drop(log);
+    gate.set(false);
+    receiver.recv().unwrap().unwrap();
+    assert_eq!(open(&disk.power_cut()).unwrap().1.records.len(), 1);
+}
+
+#[test]
+fn a_closing_log_serves_those_who_wait_already() {
+    let (log, _, gate) = gated(threaded());
+    gate.set(true);
+    let position = log.append(1, b"x", Durability::Fsync).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.wait_durable(position).unwrap());
+        gate.await_arrival();
+        let later = log.append(2, b"y", Durability::Fsync).unwrap();
+        log.on_durable(later, Box::new(move |result| sender.send(result).unwrap()));
+        scope.spawn(|| log.close().unwrap());
+        gate.set(false);
+    });
+    receiver.recv().unwrap().unwrap();
+}
+
+#[test]
+fn a_panicking_callback_stops_the_log_instead_of_hanging_it() {
+    let (log, _, gate) = gated(threaded());
+    let (sender, receiver) = mpsc::channel();
+    let position = log.append(1, b"x", Durability::Fsync).unwrap();
+    gate.set(true);
+    for number in 0..3 {
+        let sender = sender.clone();
+        log.on_durable(
+            position,
+            Box::new(move |result| {
+                sender.send(result).unwrap();
+                if number == 1 {
+                    std::panic::resume_unwind(Box::new("a bug of the caller"));
+                }
+            }),
+        );
+    }
+    gate.set(false);
+    assert_eq!(receiver.iter().take(3).filter(Result::is_ok).count(), 3, "the others are called all the same");
+    let mut later = std::iter::repeat_with(|| {
+        log.append(2, b"y", Durability::Fsync).and_then(|position| log.wait_durable(position))
+    });
+    assert!(later.find_map(Result::err).unwrap().outcome_unknown());
+}
+
+/// A directory of its own, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("seriatim-wal-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Threads append, some wait, some are called back; a checkpoint runs beside them. Each thread's records come back in its
+/// order, all that were acknowledged and, after a close, all.
+fn crowd(disk: &Arc<dyn Disk>, options: &LogOptions, per_thread: u64) -> BTreeMap<u64, Vec<u64>> {
+    const THREADS: u64 = 4;
+    let (log, _) = Log::open(Arc::clone(disk), options.clone()).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (log, sender) = (&log, sender.clone());
+            scope.spawn(move || {
+                for number in 0..per_thread {
+                    let stamp = 1_000_000 + number;
+                    let payload = payload(thread << 32 | number, 8 + (number as usize * 13) % 180);
+                    let durability = [Durability::Fsync, Durability::Async, Durability::None][number as usize % 3];
+                    let position = log.append(stamp, &payload, durability).unwrap();
+                    match number % 4 {
+                        0 => {
+                            log.wait_durable(position).unwrap();
+                            assert!(log.durable() >= position);
+                        }
+                        1 => {
+                            let sender = sender.clone();
+                            log.on_durable(position, Box::new(move |result| sender.send(result).unwrap()));
+                        }
+                        _ => {}
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            for bound in 0..3 {
+                let mut writer = log.begin_checkpoint().unwrap();
+                writer.write(b"row").unwrap();
+                writer.finish(bound).unwrap();
+                log.raise_ceiling(bound).unwrap();
+            }
+        });
+    });
+    drop(sender);
+    log.flush().unwrap();
+    assert!(receiver.iter().all(|result| result.is_ok()));
+    log.close().unwrap();
+    let stats = log.stats();
+    assert_eq!((stats.records, stats.durable, stats.checkpoints), (THREADS * per_thread, stats.appended, 3));
+    read_by_thread(disk, options)
+}
+
+fn read_by_thread(disk: &Arc<dyn Disk>, options: &LogOptions) -> BTreeMap<u64, Vec<u64>> {
+    let report = verify(&**disk).unwrap();
+    assert!(report.is_sound() && report.clean, "{report:?}");
+    let (_log, mut recovered) = Log::open(Arc::clone(disk), options.clone()).unwrap();
+    let mut threads = BTreeMap::<u64, Vec<u64>>::new();
+    while let Some(record) = recovered.records.next_record().unwrap() {
+        let number = u64::from_le_bytes(*record.payload.first_chunk().unwrap());
+        assert_eq!(record.payload, payload(number, record.payload.len()));
+        threads.entry(number >> 32).or_default().push(number & 0xFFFF_FFFF);
+    }
+    threads
+}
+
+fn in_order(per_thread: u64) -> BTreeMap<u64, Vec<u64>> {
+    (0..4).map(|thread| (thread, (0..per_thread).collect())).collect()
+}
+
+#[test]
+fn a_crowd_on_a_real_disk() {
+    let scratch = Scratch::new("crowd");
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk::new(&scratch.0));
+    let options = LogOptions { segment_bytes: 4096, buffer_bytes: 2048, ..threaded() };
+    assert_eq!(crowd(&disk, &options, 200), in_order(200));
+    let second = Log::open(Arc::clone(&disk), options.clone()).unwrap();
+    match Log::open(disk, options) {
+        Err(LogError::Locked { path }) => assert!(path.ends_with("LOCK") && path.contains("crowd")),
+        other => panic!("{:?}", other.err()),
+    }
+    drop(second);
+}
+
+#[test]
+fn a_crowd_with_and_without_threads_of_the_log() {
+    for driver in [Driver::Threads, Driver::Caller] {
+        let disk = new_disk(3);
+        let options = LogOptions { driver, ..small() };
+        assert_eq!(crowd(&shared(&disk), &options, 300), in_order(300), "{driver:?}");
+    }
+}
+
+/// The power goes while threads are at work: of each thread a prefix is found, with all that it was told.
+#[test]
+fn a_crowd_in_the_dark() {
+    for cut in (20..400).step_by(20) {
+        let disk = new_disk(cut);
+        let (log, _) = open_with(&disk, threaded()).unwrap();
+        disk.cut_power_at(disk.changes() + cut);
+        let told: Vec<u64> = std::thread::scope(|scope| {
+            let log = &log;
+            let threads: Vec<_> = (0..3u64).map(|thread| scope.spawn(move || commit_until_dark(log, thread))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        drop(log);
+        let (_log, content) = open(&disk.power_cut()).unwrap();
+        let found = count_by_thread(&content);
+        for (thread, told) in told.into_iter().enumerate() {
+            assert!(found[thread] >= told, "thread {thread} was told of {told}, {} are found", found[thread]);
+        }
+    }
+}
+
+/// Commits until the power goes; how many commits were acknowledged.
+fn commit_until_dark(log: &Log, thread: u64) -> u64 {
+    for number in 0.. {
+        let payload = payload(thread << 32 | number, 20);
+        let committed = log.append(1, &payload, Durability::Fsync).and_then(|position| log.wait_durable(position));
+        if let Err(error) = committed {
+            assert!(matches!(error, LogError::Stopped(_) | LogError::Disk(_)), "{error}");
+            return number;
+        }
+    }
+    unreachable!("the power goes at some time")
+}
+
+fn count_by_thread(content: &Content) -> [u64; 3] {
+    let mut counts = [0; 3];
+    for (_, payload) in &content.records {
+        let number = u64::from_le_bytes(*payload.first_chunk().unwrap());
+        let count = &mut counts[(number >> 32) as usize];
+        assert_eq!(number & 0xFFFF_FFFF, *count, "a thread's records come in its order");
+        *count += 1;
+    }
+    counts
+}
