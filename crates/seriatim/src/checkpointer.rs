@@ -3,6 +3,7 @@
 use crate::{Error, Result};
 use env::thread::{JoinHandle, spawn_named};
 use env::time::Duration;
+use env::{Disk, RealDisk};
 use model::Fault;
 use mvto::Mvto;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,11 +31,11 @@ struct Told {
 }
 
 impl Checkpointer {
-    pub fn start(engine: Arc<Mvto>, after_bytes: u64) -> Result<Checkpointer> {
+    pub fn start(engine: Arc<Mvto>, after_bytes: u64, backlog: u64) -> Result<Checkpointer> {
         let state = Arc::<State>::default();
         let body = {
             let state = state.clone();
-            move || state.work(&engine, after_bytes)
+            move || state.work(&engine, after_bytes, backlog)
         };
         let thread = spawn_named("checkpointer", body)
             .map_err(|error| Fault::Disk { detail: format!("cannot start the checkpoint thread: {error}") })?;
@@ -64,25 +65,72 @@ impl State {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, engine: &Mvto, after_bytes: u64) {
+    fn work(&self, engine: &Mvto, after_bytes: u64, backlog: u64) {
+        let mut log = Growth { backlog, base: 0 };
         let mut told = self.lock();
         loop {
-            told = self.changed.wait_timeout(told, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0;
+            let wait = self.changed.wait_timeout_while(told, LOOK_EVERY, |told| !told.stop);
+            told = wait.unwrap_or_else(PoisonError::into_inner).0;
             if told.stop {
                 return;
             }
-            if log_bytes(engine) < after_bytes {
+            let written = written(engine);
+            if log.since_checkpoint(written) < after_bytes {
                 continue;
             }
             drop(told);
             let outcome = engine.checkpoint();
             told = self.lock();
+            // After a failure the next one waits until the log has grown again: a full disk is not hammered.
+            log = Growth { backlog: 0, base: written };
             told.last_failure = outcome.err().map(Error::from);
         }
     }
 }
 
-/// How much log a restart would replay now.
-fn log_bytes(engine: &Mvto) -> u64 {
-    engine.stats().log.map_or(0, |log| log.appended.get().saturating_sub(log.checkpoint.get()))
+/// How much log there is that no checkpoint covers.
+struct Growth {
+    /// Bytes that were there when the database was opened.
+    backlog: u64,
+    /// What had been written when the last checkpoint began.
+    base: u64,
+}
+
+impl Growth {
+    fn since_checkpoint(&self, written: u64) -> u64 {
+        self.backlog + written.saturating_sub(self.base)
+    }
+}
+
+/// Bytes of records since the database was opened.
+fn written(engine: &Mvto) -> u64 {
+    engine.stats().log.map_or(0, |log| log.payload_bytes)
+}
+
+/// Bytes of log in the directory. After a crash it counts reserved space too, and the checkpoint that comes early then does
+/// no harm.
+pub(crate) fn log_bytes(disk: &RealDisk) -> u64 {
+    // A directory that is not there yet has no log, and one that cannot be read will be complained about by opening it.
+    let names = disk.list("").unwrap_or_default();
+    let logs = names.iter().filter(|name| name.starts_with("wal-"));
+    logs.filter_map(|name| disk.open(name).and_then(|file| file.len()).ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_counts_the_backlog_until_a_checkpoint() {
+        let log = Growth { backlog: 100, base: 0 };
+        assert_eq!(log.since_checkpoint(20), 120);
+        let log = Growth { backlog: 0, base: 20 };
+        assert_eq!(log.since_checkpoint(25), 5);
+        assert_eq!(log.since_checkpoint(0), 0, "counters of another opening do not wrap");
+    }
+
+    #[test]
+    fn a_directory_without_a_log_has_no_backlog() {
+        assert_eq!(log_bytes(&RealDisk::new("/nowhere/at/all")), 0);
+    }
 }

@@ -1,7 +1,7 @@
 //! The database: opening, tables, beginning, looking after.
 
 use crate::builder::{Builder, Settings};
-use crate::checkpointer::Checkpointer;
+use crate::checkpointer::{Checkpointer, log_bytes};
 use crate::options::{RetryPolicy, TransactionOptions};
 use crate::record::difference;
 use crate::snapshot::Snapshot;
@@ -82,12 +82,14 @@ impl Database {
 
     pub(crate) fn with_settings(settings: Settings, place: Option<&Path>) -> Result<Database> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let engine = Arc::new(match place {
-            Some(path) => Mvto::open(Arc::new(RealDisk::new(path)), settings.engine)?,
+        let disk = place.map(RealDisk::new);
+        let backlog = disk.as_ref().map_or(0, log_bytes);
+        let engine = Arc::new(match disk {
+            Some(disk) => Mvto::open(Arc::new(disk), settings.engine)?,
             None => Mvto::in_memory(settings.engine)?,
         });
         let checkpointer = match (settings.checkpoint_after, place) {
-            (Some(bytes), Some(_)) => Some(Checkpointer::start(engine.clone(), bytes)?),
+            (Some(bytes), Some(_)) => Some(Checkpointer::start(engine.clone(), bytes, backlog)?),
             _ => None,
         };
         Ok(Database {

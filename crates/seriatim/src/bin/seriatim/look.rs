@@ -5,7 +5,7 @@ use crate::output::{self, Format};
 use clap::Args;
 use env::{Disk, RealDisk};
 use serde_json::{Value as Json, json};
-use seriatim::{Database, KeyKind, RowKind, Schema};
+use seriatim::{Database, KeyKind, Schema};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -38,43 +38,66 @@ impl Tables {
         let mut tables = db.tables();
         tables.sort_by(|a, b| a.name().cmp(b.name()));
         let snapshot = db.snapshot()?;
-        let mut rows = Vec::new();
+        let mut counted = Vec::new();
         for schema in &tables {
-            let count = db.open_table(schema.name())?.len(&snapshot)?;
-            rows.push(vec![json!(schema.name()), json!(count), key(schema), columns(schema), indexes(schema)]);
+            counted.push((&**schema, db.open_table(schema.name())?.len(&snapshot)?));
         }
         snapshot.finish()?;
-        output::list(self.format, &["table", "rows", "key", "columns", "indexes"], rows)
+        match self.format {
+            Format::Table => describe(&counted),
+            Format::Json => output::json(&counted.iter().map(|(schema, rows)| as_json(schema, *rows)).collect()),
+        }
     }
 }
 
-fn key(schema: &Schema) -> Json {
-    match schema.key() {
-        KeyKind::U64 => json!(["unsigned integer"]),
-        KeyKind::Bytes => json!(["bytes"]),
-        KeyKind::Columns(columns) => named(schema, columns),
+/// A paragraph for each table.
+fn describe(tables: &[(&Schema, u64)]) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    for (schema, rows) in tables {
+        let rows = output::grouped(*rows);
+        match schema.key() {
+            KeyKind::U64 => writeln!(out, "{}: {rows} rows of bytes by unsigned integer", schema.name())?,
+            KeyKind::Bytes => writeln!(out, "{}: {rows} rows of bytes by bytes", schema.name())?,
+            KeyKind::Columns(key) => {
+                writeln!(out, "{}: {rows} rows by {}", schema.name(), column_names(schema, key).join(", "))?;
+            }
+        }
+        for column in schema.columns() {
+            writeln!(out, "    {} {}{}", column.name, column.kind, if column.nullable { " null" } else { "" })?;
+        }
+        for index in schema.indexes() {
+            let unique = if index.unique { "unique " } else { "" };
+            let columns = column_names(schema, &index.columns).join(", ");
+            writeln!(out, "    {unique}index {} ({columns})", index.name)?;
+        }
     }
+    Ok(out.flush()?)
 }
 
-fn named(schema: &Schema, columns: &[u16]) -> Json {
-    columns.iter().map(|&column| schema.columns()[usize::from(column)].name.as_str()).collect()
-}
-
-fn columns(schema: &Schema) -> Json {
-    if schema.rows() == RowKind::Bytes {
-        return json!({ "value": "bytea" });
-    }
-    let kind = |nullable, kind: &dyn ToString| kind.to_string() + if nullable { " null" } else { "" };
-    Json::Object(schema.columns().iter().map(|c| (c.name.clone(), kind(c.nullable, &c.kind).into())).collect())
-}
-
-fn indexes(schema: &Schema) -> Json {
-    let unique = |unique| if unique { "unique " } else { "" };
-    let shown = |index: &seriatim::IndexSchema| {
-        let columns = index.columns.iter().map(|&column| schema.columns()[usize::from(column)].name.as_str());
-        format!("{}{} ({})", unique(index.unique), index.name, columns.collect::<Vec<_>>().join(", "))
+fn as_json(schema: &Schema, rows: u64) -> Json {
+    let columns = schema
+        .columns()
+        .iter()
+        .map(|column| json!({ "name": column.name, "type": column.kind.to_string(), "nullable": column.nullable }));
+    let indexes = schema.indexes().iter().map(
+        |index| json!({ "name": index.name, "unique": index.unique, "columns": column_names(schema, &index.columns) }),
+    );
+    let key = match schema.key() {
+        KeyKind::U64 => json!("u64"),
+        KeyKind::Bytes => json!("bytes"),
+        KeyKind::Columns(key) => json!(column_names(schema, key)),
     };
-    schema.indexes().iter().map(shown).collect()
+    json!({
+        "table": schema.name(),
+        "rows": rows,
+        "key": key,
+        "columns": columns.collect::<Vec<_>>(),
+        "indexes": indexes.collect::<Vec<_>>(),
+    })
+}
+
+fn column_names<'a>(schema: &'a Schema, columns: &[u16]) -> Vec<&'a str> {
+    columns.iter().map(|&column| schema.columns()[usize::from(column)].name.as_str()).collect()
 }
 
 /// Show what the database counts, and what opening it found.
@@ -98,12 +121,7 @@ impl StatsOf {
         let engine = db.stats().engine;
         let mut fields = vec![("tables", json!(engine.tables))];
         if let Some(log) = &engine.log {
-            fields.extend([
-                ("log_position", json!(log.appended.get())),
-                ("durable_position", json!(log.durable.get())),
-                ("log_bytes_since_checkpoint", json!(log.appended.get().saturating_sub(log.checkpoint.get()))),
-                ("log_segments", json!(log.segments)),
-            ]);
+            fields.extend([("log_segments", json!(log.segments))]);
         }
         fields.push(("recovery", json!(db.recovery().map(ToString::to_string))));
         output::record(self.format, fields)
