@@ -1,0 +1,346 @@
+//! A small language for interleavings. A script is a text of commands, each followed by its recorded output, indented:
+//!
+//! ```text
+//! setup x=1
+//! t1 begin own
+//!     ok
+//! t1 read x
+//!     x = 1
+//! ```
+//!
+//! One thread runs all transactions, and nobody ever waits: what would be a wait is the abort `wait-limit`.
+//!
+//! | command | meaning |
+//! | --- | --- |
+//! | `setup x=1 people/1=ann,30` | puts rows in a transaction of its own |
+//! | `t1 begin [own, read-only, snapshot]` | begins, and draws the timestamp; `begin lazily` does not draw |
+//! | `t1 read x`, `read-for-update x` | a row of `rows` (byte strings), `hashed` (`hashed/x`) or `people` (`people/1`) |
+//! | `t1 put x 5`, `insert x 5`, `delete x` | writes one |
+//! | `t1 add people/1 5` | adds to the age |
+//! | `t1 scan a..c [backward] [first N]` | rows from `a` to before `c`; `a..=c` includes it |
+//! | `t1 scan people [where age >= 18]` | people in the order of their number |
+//! | `t1 scan people by name` (or `age`) | people in the order of an index |
+//! | `t1 savepoint s`, `rollback s` | savepoints by name |
+//! | `t1 commit`, `abort`, `drop` | the end |
+//! | `collect` | collects what can be collected |
+//! | `state` | the rows of all ordered tables, in a new read-only transaction |
+
+use super::{Engine, Open, engine_and_clock, impatient};
+use model::{
+    Abort, Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive, Item, Key,
+    KeyReader, Mode, Predicate, RowBuf, RowRef, Scan, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
+};
+use seriatim_mvto::Savepoint;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::{Bound, ControlFlow};
+
+/// Runs a script and gives it back with the output that it has now.
+pub fn run(script: &str) -> String {
+    let mut stage = Stage::new();
+    let mut text = String::new();
+    for line in script.lines().filter(|line| !line.starts_with("    ")) {
+        writeln!(text, "{line}").expect("a string takes all");
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let output = stage.command(&words).unwrap_or_else(|error| stage.tell(&error));
+        for line in output.lines() {
+            writeln!(text, "    {line}").expect("a string takes all");
+        }
+    }
+    text
+}
+
+/// An engine with three tables, and the transactions open on it.
+struct Stage {
+    engine: Engine,
+    rows: TableId,
+    hashed: TableId,
+    people: TableId,
+    open: BTreeMap<String, Open>,
+    savepoints: BTreeMap<(String, String), Savepoint>,
+    names: BTreeMap<Timestamp, String>,
+}
+
+/// A row that a script names.
+struct Named {
+    table: TableId,
+    key: Key,
+}
+
+type Told = Result<String, Error>;
+
+impl Stage {
+    fn new() -> Stage {
+        let (engine, _) = engine_and_clock(impatient());
+        let create = |schema: Schema| engine.create_table(schema).expect("a new table");
+        let bytes = |name, storage| Schema::bytes(name).storage(storage).build().expect("a good schema");
+        let rows = create(bytes("rows", Storage::Ordered));
+        let hashed = create(bytes("hashed", Storage::Hash));
+        let people = Schema::table("people")
+            .column("id", ColumnType::Int)
+            .nullable("name", ColumnType::Text)
+            .column("age", ColumnType::Int)
+            .key(["id"])
+            .unique("by_name", ["name"])
+            .index("by_age", ["age"]);
+        let people = create(people.build().expect("a good schema"));
+        let (open, savepoints, names) = Default::default();
+        Stage { engine, rows, hashed, people, open, savepoints, names }
+    }
+
+    fn command(&mut self, words: &[&str]) -> Told {
+        match words {
+            ["setup", rows @ ..] => self.setup(rows),
+            ["collect"] => Ok(format!("collected {}", self.engine.collect())),
+            ["state"] => self.state(),
+            [who, "begin", how @ ..] => self.begin(who, how),
+            [who, "commit"] => self.take(who).commit().map(|_| "committed".into()),
+            [who, "abort"] => {
+                self.take(who).abort();
+                Ok("aborted".into())
+            }
+            [who, "drop"] => {
+                drop(self.take(who));
+                Ok("dropped".into())
+            }
+            [who, statement @ ..] => self.statement(who, statement),
+            [] => panic!("an empty command"),
+        }
+    }
+
+    fn setup(&mut self, rows: &[&str]) -> Told {
+        let mut transaction = self.engine.begin_owned(Begin::default())?;
+        for row in rows {
+            let (key, value) = row.split_once('=').expect("KEY=VALUE");
+            let Named { table, key } = self.named(key);
+            transaction.put(table, &key, self.row(table, &key, value).row())?;
+        }
+        let committed = transaction.commit()?;
+        self.names.insert(Timestamp(committed.serial_point.0), "setup".into());
+        Ok(String::new())
+    }
+
+    fn begin(&mut self, who: &str, how: &[&str]) -> Told {
+        let mode = match how {
+            [] | ["lazily"] => Mode::ReadWrite,
+            ["own"] => Mode::OwnAtStatement,
+            ["read-only"] => Mode::ReadOnly,
+            ["snapshot"] => Mode::Snapshot,
+            other => panic!("no mode is called {other:?}"),
+        };
+        let mut transaction = self.engine.begin_owned(Begin { mode, ..Begin::default() })?;
+        if how != ["lazily"] {
+            transaction.savepoint()?;
+        }
+        self.keep(who, transaction);
+        Ok("ok".into())
+    }
+
+    fn keep(&mut self, who: &str, transaction: Open) {
+        if let Some(at) = transaction.timestamp() {
+            self.names.insert(at, who.to_owned());
+        }
+        self.open.insert(who.to_owned(), transaction);
+    }
+
+    fn take(&mut self, who: &str) -> Open {
+        self.open.remove(who).unwrap_or_else(|| panic!("{who} is not open"))
+    }
+
+    fn statement(&mut self, who: &str, words: &[&str]) -> Told {
+        let mut transaction = self.take(who);
+        let told = self.run_statement(who, &mut transaction, words);
+        self.keep(who, transaction);
+        told
+    }
+
+    fn run_statement(&mut self, who: &str, transaction: &mut Open, words: &[&str]) -> Told {
+        match words {
+            ["savepoint", name] => {
+                let savepoint = transaction.savepoint()?;
+                self.savepoints.insert((who.to_owned(), (*name).to_owned()), savepoint);
+                Ok("ok".into())
+            }
+            ["rollback", name] => {
+                let savepoint = self.savepoints[&(who.to_owned(), (*name).to_owned())];
+                transaction.rollback_to(&savepoint).map(|()| "ok".into())
+            }
+            ["scan", range @ ..] => self.scan(transaction, range),
+            [verb, key, rest @ ..] => self.access(transaction, verb, key, rest),
+            other => panic!("no statement: {other:?}"),
+        }
+    }
+
+    fn access(&self, transaction: &mut Open, verb: &str, name: &str, rest: &[&str]) -> Told {
+        let Named { table, key } = self.named(name);
+        let mut row = RowBuf::new();
+        let new = || self.row(table, &key, rest[0]);
+        let done = |found: bool| if found { "ok" } else { "not there" }.to_owned();
+        match verb {
+            "read" => transaction.read(table, &key, Columns::All, &mut row).map(|it| self.shown(it, name, table, &row)),
+            "read-for-update" => {
+                transaction.read_for_update(table, &key, &mut row).map(|it| self.shown(it, name, table, &row))
+            }
+            "put" => transaction.put(table, &key, new().row()).map(|()| "ok".into()),
+            "insert" => transaction.insert(table, &key, new().row()).map(|()| "ok".into()),
+            "delete" => transaction.delete(table, &key).map(done),
+            "add" => {
+                let years: i64 = rest[0].parse().expect("an integer");
+                transaction.update(table, &key, &Delta::new().add(2, years)).map(done)
+            }
+            other => panic!("no statement is called {other}"),
+        }
+    }
+
+    fn shown(&self, found: bool, name: &str, table: TableId, row: &RowBuf) -> String {
+        if found { format!("{name} = {}", self.value(table, row.row())) } else { format!("{name} is not there") }
+    }
+
+    fn scan(&self, transaction: &mut Open, words: &[&str]) -> Told {
+        let filter = match words {
+            ["people", "where", "age", comparison, age] => {
+                let comparison = match *comparison {
+                    ">=" => Comparison::GreaterOrEqual,
+                    "<" => Comparison::Less,
+                    other => panic!("no comparison is written {other}"),
+                };
+                Some(Predicate::Compare(2, comparison, Value::Int(age.parse().expect("an integer"))))
+            }
+            _ => None,
+        };
+        let mut scan = match words {
+            ["people", "by", "name", ..] => Scan::index(self.people, IndexId(0)),
+            ["people", "by", "age", ..] => Scan::index(self.people, IndexId(1)),
+            ["people", ..] => Scan::table(self.people),
+            [range, ..] => {
+                let (lower, upper) = bounds(range);
+                Scan::table(self.rows).between(lower, upper)
+            }
+            [] => panic!("scan what?"),
+        };
+        scan.filter = filter.as_ref();
+        if words.contains(&"backward") {
+            scan = scan.backward();
+        }
+        let first = words.iter().position(|word| *word == "first");
+        let limit = first.map_or(usize::MAX, |at| words[at + 1].parse().expect("a number"));
+        let told = self.told_of(transaction, &scan, limit)?;
+        Ok(if told.is_empty() { "nothing".into() } else { told })
+    }
+
+    fn told_of(&self, transaction: &mut Open, scan: &Scan<'_>, limit: usize) -> Told {
+        let mut told = Vec::new();
+        transaction.scan(scan, &mut |item: Item<'_>| {
+            told.push(format!("{} = {}", self.name(scan.table, item.key), self.value(scan.table, item.row)));
+            if told.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(told.join(", "))
+    }
+
+    fn state(&self) -> Told {
+        let mut reader = self.engine.begin_owned(Begin { mode: Mode::ReadOnly, ..Begin::default() })?;
+        let mut told = Vec::new();
+        for table in [self.rows, self.people] {
+            told.push(self.told_of(&mut reader, &Scan::table(table), usize::MAX)?);
+        }
+        reader.commit()?;
+        told.retain(|rows| !rows.is_empty());
+        Ok(if told.is_empty() { "nothing".into() } else { told.join(", ") })
+    }
+
+    fn named(&self, name: &str) -> Named {
+        match name.split_once('/') {
+            Some(("people", id)) => {
+                let mut key = Key::new();
+                key.push_i64(id.parse().expect("a number"));
+                Named { table: self.people, key }
+            }
+            Some(("hashed", key)) => Named { table: self.hashed, key: Key::from(key) },
+            _ => Named { table: self.rows, key: Key::from(name) },
+        }
+    }
+
+    fn name(&self, table: TableId, key: &[u8]) -> String {
+        let text = || String::from_utf8_lossy(key).into_owned();
+        match table {
+            _ if table == self.people => {
+                let id = KeyReader::new(key).value(ColumnType::Int, false).expect("a person's key");
+                format!("people/{id}")
+            }
+            _ if table == self.hashed => format!("hashed/{}", text()),
+            _ => text(),
+        }
+    }
+
+    /// A row of the given text: `NAME,AGE` for a person, the bytes themselves elsewhere. A name `-` is NULL.
+    fn row(&self, table: TableId, key: &Key, text: &str) -> RowBuf {
+        if table != self.people {
+            return RowBuf::from_bytes(text.as_bytes());
+        }
+        let (name, age) = text.split_once(',').unwrap_or((text, "0"));
+        let id = KeyReader::new(key).value(ColumnType::Int, false).expect("a person's key");
+        let name = if name == "-" { ValueRef::Null } else { ValueRef::Text(name) };
+        RowBuf::from_values(&[id.as_ref(), name, ValueRef::Int(age.parse().expect("an integer"))])
+    }
+
+    fn value(&self, table: TableId, row: RowRef<'_>) -> String {
+        if table != self.people {
+            return String::from_utf8_lossy(row.bytes()).into_owned();
+        }
+        format!("{},{}", row.get(1).as_text().unwrap_or("-"), row.get(2))
+    }
+
+    /// What an error says, with transactions under their names in the script.
+    fn tell(&self, error: &Error) -> String {
+        match error {
+            Error::Aborted(abort) => self.tell_abort(abort),
+            other => format!("error: {other}"),
+        }
+    }
+
+    fn tell_abort(&self, abort: &Abort) -> String {
+        let mut told = format!("abort {}", abort.rule);
+        if let Some(schema) = &abort.table {
+            write!(told, ", table {}", schema.name()).expect("a string takes all");
+            let table = if schema.name() == "people" { self.people } else { self.rows };
+            let target = match &abort.target {
+                Target::None => String::new(),
+                Target::Key(key) => format!(", key {}", self.name(table, key)),
+                Target::Gap(key) => format!(", the gap at {}", self.name(table, key)),
+                Target::Entry(0, entry) => {
+                    format!(", index by_name, entry {}", component(entry, ColumnType::Text, true))
+                }
+                Target::Entry(_, entry) => {
+                    format!(", index by_age, entry {}", component(entry, ColumnType::Int, false))
+                }
+                Target::Range(..) => ", a range".into(),
+            };
+            told += &target;
+        }
+        if let Some(other) = abort.other {
+            let unknown = || format!("unknown {other}");
+            write!(told, ", other {}", self.names.get(&other).cloned().unwrap_or_else(unknown))
+                .expect("a string takes all");
+        }
+        told
+    }
+}
+
+/// The first component of an index entry.
+fn component(entry: &Key, kind: ColumnType, nullable: bool) -> Value {
+    KeyReader::new(entry).value(kind, nullable).expect("an entry of this index")
+}
+
+fn bounds(range: &str) -> (Bound<Key>, Bound<Key>) {
+    let (lower, upper) = range.split_once("..").expect("LOW..HIGH");
+    let lower = if lower.is_empty() { Bound::Unbounded } else { Bound::Included(Key::from(lower)) };
+    let upper = match upper.strip_prefix('=') {
+        Some(upper) => Bound::Included(Key::from(upper)),
+        None if upper.is_empty() => Bound::Unbounded,
+        None => Bound::Excluded(Key::from(upper)),
+    };
+    (lower, upper)
+}

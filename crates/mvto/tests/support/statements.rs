@@ -1,0 +1,302 @@
+//! Random statements, and what an [`Access`] answers to them as text.
+
+use model::{
+    Access, ColumnType, Columns, Comparison, Delta, Direction, IndexId, Key, Predicate, RowBuf, Scan, ScanEnd, Schema,
+    Storage, TableId, Value, ValueRef,
+};
+use proptest::prelude::*;
+use std::fmt::Write;
+use std::ops::{Bound, ControlFlow};
+
+/// What the tables of the twin tests look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Eight-byte keys, byte rows, no index.
+    Registers,
+    /// Byte-string keys of different lengths, byte rows.
+    Strings,
+    /// A key of two columns, nullable columns, a unique and two other indexes.
+    Orders,
+    /// Integer keys beside a typed row, and a unique index that allows NULL.
+    Accounts,
+}
+
+/// All of them.
+pub const SHAPES: [Shape; 4] = [Shape::Registers, Shape::Strings, Shape::Orders, Shape::Accounts];
+
+/// A row in numbers and a short text; each shape makes of it what it can.
+#[derive(Clone, Debug)]
+pub struct Content {
+    pub name: Option<String>,
+    pub amount: i64,
+    pub price: Option<i64>,
+}
+
+/// One statement of a random program. Keys are small numbers.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    Read {
+        key: u8,
+        columns: u8,
+    },
+    ReadForUpdate(u8),
+    Put(u8, Content),
+    Insert(u8, Content),
+    /// Sets columns from a content, adds to the amount, or does what no row survives.
+    Update(u8, u8, Content),
+    Delete(u8),
+    Scan {
+        index: Option<u16>,
+        bounds: (Edge, Edge),
+        backward: bool,
+        filter: u8,
+        columns: u8,
+        stop: usize,
+    },
+    Savepoint,
+    /// To one of the open savepoints.
+    Rollback(usize),
+    Commit,
+    Abort,
+    /// Collects what can be collected; no answer.
+    Collect,
+}
+
+/// A bound of a scan, by a small number.
+#[derive(Clone, Debug)]
+pub enum Edge {
+    Open,
+    Included(u8),
+    Excluded(u8),
+}
+
+/// Keys are below this.
+pub const KEYS: u8 = 12;
+
+pub fn statement() -> impl Strategy<Value = Statement> {
+    let key = || 0..KEYS;
+    let name = proptest::option::weighted(0.7, "[ab]{0,2}");
+    let amount = prop_oneof![8 => -2i64..6, 1 => Just(i64::MAX)];
+    let content = || {
+        let price = proptest::option::weighted(0.7, 0i64..3);
+        (name.clone(), amount.clone(), price).prop_map(|(name, amount, price)| Content { name, amount, price })
+    };
+    let edge = || prop_oneof![Just(Edge::Open), key().prop_map(Edge::Included), key().prop_map(Edge::Excluded)];
+    let scan = (
+        proptest::option::weighted(0.6, 0u16..4),
+        (edge(), edge()),
+        any::<bool>(),
+        0u8..5,
+        0u8..4,
+        prop_oneof![Just(usize::MAX), 1usize..4],
+    );
+    prop_oneof![
+        4 => (key(), 0u8..4).prop_map(|(key, columns)| Statement::Read { key, columns }),
+        1 => key().prop_map(Statement::ReadForUpdate),
+        5 => (key(), content()).prop_map(|(key, content)| Statement::Put(key, content)),
+        5 => (key(), content()).prop_map(|(key, content)| Statement::Insert(key, content)),
+        4 => (key(), 0u8..5, content()).prop_map(|(key, what, content)| Statement::Update(key, what, content)),
+        4 => key().prop_map(Statement::Delete),
+        6 => scan.prop_map(|(index, bounds, backward, filter, columns, stop)| {
+            Statement::Scan { index, bounds, backward, filter, columns, stop }
+        }),
+        1 => Just(Statement::Savepoint),
+        1 => (0usize..3).prop_map(Statement::Rollback),
+        2 => Just(Statement::Commit),
+        1 => Just(Statement::Abort),
+        1 => Just(Statement::Collect),
+    ]
+}
+
+impl Statement {
+    /// Whether it can stand in a read-only transaction.
+    pub fn only_reads(&self) -> bool {
+        matches!(self, Statement::Read { .. } | Statement::ReadForUpdate(_) | Statement::Scan { .. })
+    }
+}
+
+impl Shape {
+    pub fn schema(self, storage: Storage) -> Schema {
+        let builder = match self {
+            Shape::Registers => Schema::bytes("registers").u64_key(),
+            Shape::Strings => Schema::bytes("strings"),
+            Shape::Orders => Schema::table("orders")
+                .column("region", ColumnType::Text)
+                .column("number", ColumnType::Int)
+                .nullable("name", ColumnType::Text)
+                .column("amount", ColumnType::Int)
+                .nullable("price", ColumnType::Float)
+                .key(["region", "number"])
+                .index("by_amount", ["amount"])
+                .unique("by_name", ["name", "amount"])
+                .index("by_price_and_name", ["price", "name"]),
+            Shape::Accounts => Schema::table("accounts")
+                .nullable("name", ColumnType::Text)
+                .column("amount", ColumnType::Int)
+                .u64_key()
+                .unique("by_name", ["name"])
+                .index("by_amount", ["amount"]),
+        };
+        builder.storage(storage).build().expect("a good schema")
+    }
+
+    /// The key with this number. Byte strings are prefixes of each other, and one is empty.
+    pub fn key(self, number: u8) -> Key {
+        match self {
+            Shape::Registers | Shape::Accounts => Key::from_u64(u64::from(number)),
+            Shape::Strings => Key::from_bytes(
+                &[
+                    &b""[..],
+                    b"\0",
+                    b"\0\xff",
+                    b"a",
+                    b"a\0",
+                    b"aa",
+                    b"ab",
+                    b"b",
+                    b"longer than a prefix",
+                    b"longer than a prefiy",
+                    b"\xff",
+                    b"\xff\xff",
+                ][usize::from(number)],
+            ),
+            Shape::Orders => {
+                let mut key = Key::new();
+                key.push_text(["", "n", "no"][usize::from(number % 3)]).push_i64(i64::from(number / 3) - 1);
+                key
+            }
+        }
+    }
+
+    fn row(self, number: u8, content: &Content) -> RowBuf {
+        let name = content.name.as_deref().map_or(ValueRef::Null, ValueRef::Text);
+        let amount = ValueRef::Int(content.amount);
+        match self {
+            Shape::Registers | Shape::Strings => RowBuf::from_bytes(format!("{content:?}").as_bytes()),
+            Shape::Accounts => RowBuf::from_values(&[name, amount]),
+            Shape::Orders => {
+                let region = ValueRef::Text(["", "n", "no"][usize::from(number % 3)]);
+                let number = ValueRef::Int(i64::from(number / 3) - 1);
+                let price = content.price.map_or(ValueRef::Null, |price| ValueRef::Float(price as f64 - 1.0));
+                RowBuf::from_values(&[region, number, name, amount, price])
+            }
+        }
+    }
+
+    /// The columns of the name and of the amount.
+    fn columns(self) -> (u16, u16) {
+        if self == Shape::Orders { (2, 3) } else { (0, 1) }
+    }
+
+    fn delta(self, what: u8, content: &Content) -> Delta {
+        let (name, amount) = self.columns();
+        let text = content.name.clone().map_or(Value::Null, Value::Text);
+        match what {
+            0 => Delta::new().add(amount, 1),
+            1 => Delta::new().set(name, text),
+            2 => Delta::new().set(name, text).add(amount, content.amount),
+            3 => Delta::new().set(amount, Value::Null),
+            _ => Delta::new().set(0, "no").add(name, 1),
+        }
+    }
+
+    /// Typed rows have columns to ask for; byte rows have none.
+    fn asked(self, columns: u8) -> Columns<'static> {
+        match (self, columns) {
+            (_, 0) => Columns::None,
+            (Shape::Accounts | Shape::Orders, 1) => Columns::Some(&[1, 0]),
+            (Shape::Accounts | Shape::Orders, 2) => Columns::Some(&[]),
+            _ => Columns::All,
+        }
+    }
+
+    fn filter(self, filter: u8) -> Option<Predicate> {
+        let (name, amount) = self.columns();
+        if matches!(self, Shape::Registers | Shape::Strings) {
+            return (filter == 1).then_some(Predicate::True);
+        }
+        match filter {
+            1 => Some(Predicate::Compare(amount, Comparison::GreaterOrEqual, Value::Int(2))),
+            2 => Some(Predicate::Not(Box::new(Predicate::IsNull(name)))),
+            3 => Some(Predicate::Or(vec![Predicate::StartsWith(name, "a".into()), Predicate::IsNull(name)])),
+            _ => None,
+        }
+    }
+
+    /// A bound of a scan: a key, or the start of an entry of the index.
+    fn bound(self, index: Option<u16>, edge: &Edge) -> Bound<Key> {
+        let key = |number: u8| {
+            let Some(column) = index.and_then(|index| self.schema_column(index)) else { return self.key(number) };
+            let mut key = Key::new();
+            match column {
+                ColumnType::Text => key.push_value(ValueRef::Text(["", "a", "aa", "b"][usize::from(number % 4)]), true),
+                ColumnType::Float => key.push_value(ValueRef::Float(f64::from(number % 3) - 1.0), true),
+                _ => key.push_value(ValueRef::Int(i64::from(number) - 2), false),
+            };
+            key
+        };
+        match edge {
+            Edge::Open => Bound::Unbounded,
+            Edge::Included(number) => Bound::Included(key(*number)),
+            Edge::Excluded(number) => Bound::Excluded(key(*number)),
+        }
+    }
+
+    fn schema_column(self, index: u16) -> Option<ColumnType> {
+        let schema = self.schema(Storage::Ordered);
+        let first = schema.indexes().get(usize::from(index))?.columns[0];
+        Some(schema.columns()[usize::from(first)].kind)
+    }
+}
+
+/// What the statement answers, as text: results, rows, errors and all.
+pub fn answer(access: &mut impl Access, table: TableId, shape: Shape, statement: &Statement) -> String {
+    let mut row = RowBuf::new();
+    match statement {
+        Statement::Read { key, columns } => {
+            let found = access.read(table, &shape.key(*key), shape.asked(*columns), &mut row);
+            format!("{found:?} {row:?}")
+        }
+        Statement::ReadForUpdate(key) => {
+            let found = access.read_for_update(table, &shape.key(*key), &mut row);
+            format!("{found:?} {row:?}")
+        }
+        Statement::Put(key, content) => {
+            format!("{:?}", access.put(table, &shape.key(*key), shape.row(*key, content).row()))
+        }
+        Statement::Insert(key, content) => {
+            format!("{:?}", access.insert(table, &shape.key(*key), shape.row(*key, content).row()))
+        }
+        Statement::Update(key, what, content) => {
+            format!("{:?}", access.update(table, &shape.key(*key), &shape.delta(*what, content)))
+        }
+        Statement::Delete(key) => format!("{:?}", access.delete(table, &shape.key(*key))),
+        Statement::Scan { .. } => scan_in_pieces(access, table, shape, statement),
+        other => unreachable!("{other:?} is no statement of Access"),
+    }
+}
+
+/// Scans, stopping after each few rows and resuming where it stopped.
+fn scan_in_pieces(access: &mut impl Access, table: TableId, shape: Shape, statement: &Statement) -> String {
+    let Statement::Scan { index, bounds, backward, filter, columns, stop } = statement else { unreachable!() };
+    let predicate = shape.filter(*filter);
+    let mut scan = Scan::table(table).between(shape.bound(*index, &bounds.0), shape.bound(*index, &bounds.1));
+    scan.index = index.map(IndexId);
+    scan.direction = if *backward { Direction::Backward } else { Direction::Forward };
+    scan.filter = predicate.as_ref();
+    scan.columns = shape.asked(*columns);
+    let mut text = String::new();
+    loop {
+        let mut left = *stop;
+        let end = access.scan(&scan, &mut |item| {
+            write!(text, "{:?} {:?} {:?}; ", item.position, item.key, item.row).expect("a string takes all");
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        writeln!(text, "{end:?}").expect("a string takes all");
+        match end {
+            Ok(ScanEnd::Stopped(position)) => scan = scan.resume(position),
+            _ => return text,
+        }
+    }
+}
