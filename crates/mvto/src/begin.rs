@@ -6,7 +6,7 @@ use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
 use crate::ownership::TIMESTAMP_LIMIT;
 use crate::reason::Reason;
 use crate::sites::{ClockFault, Slot};
-use crate::write_set::{Buffered, Workspace, Write};
+use crate::write_set::{Buffered, Lent, Workspace, Write};
 use env::Clock;
 use env::time::{Duration, Instant};
 use model::{
@@ -22,8 +22,7 @@ pub(crate) struct Core {
     pub durability: Durability,
     /// Where it is registered; `None` before its first statement and after its end.
     slot: Option<Slot>,
-    /// Empty before its first statement and after its end.
-    pub work: Box<Workspace>,
+    pub work: Lent,
     pub poison: Option<Error>,
 }
 
@@ -56,7 +55,7 @@ impl Core {
             wait_limit: how.wait_limit.unwrap_or(wait_limit),
         };
         let durability = how.durability.unwrap_or(durability);
-        Core { view, mode: how.mode, durability, slot: None, work: Box::default(), poison: None }
+        Core { view, mode: how.mode, durability, slot: None, work: Lent::default(), poison: None }
     }
 
     pub fn is_open(&self) -> bool {
@@ -93,7 +92,7 @@ impl<C: Clock> Mvto<C> {
         }
         let writes = matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement);
         let (at, slot) = self.sites.begin(site, &self.time, writes, &mut state).map_err(clock_fault)?;
-        core.work = state.extra.spare.pop().unwrap_or_default();
+        core.work = Lent::new(state.extra.spare.pop().unwrap_or_default());
         take_ready(&mut state, self.bound.get(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
         (core.view.at, core.slot) = (at, Some(slot));
@@ -170,21 +169,18 @@ impl<C: Clock> Mvto<C> {
 
     /// Ends the transaction: everything that it owns or pinned is given up, its place in the active set too.
     pub(crate) fn end(&self, core: &mut Core, outcome: Outcome) {
-        let Some(slot) = core.slot.take() else { return };
-        let mut work = std::mem::take(&mut core.work);
+        let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
         self.release_writes(&mut work, core.view.at);
         let collected = self.reclaim(&mut work);
         work.writes.clear();
         work.record.clear();
-        let mut spare = Some(work);
         let mut state = self.sites.lock(slot.site);
         state.extra.counters.count(outcome, collected);
-        let work = spare.as_mut().expect("just put there");
         state.extra.garbage.extend(work.garbage.drain(..));
-        if work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
-            state.extra.spare.extend(spare.take());
-        }
         self.sites.end(slot, &mut state);
+        if work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
+            state.extra.spare.push(work);
+        }
     }
 
     /// Gives up what is still owned or pinned: all of it after an abort, nothing that was installed.

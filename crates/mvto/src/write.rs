@@ -46,6 +46,7 @@ impl<C: Clock> Mvto<C> {
     /// Writes a row where none is.
     pub(crate) fn insert(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable(core)?;
+        self.start(core)?;
         let mut before = std::mem::take(&mut core.work.before);
         let taken = self.read(core, id, key, Columns::None, &mut before);
         core.work.before = before;
@@ -82,6 +83,7 @@ impl<C: Clock> Mvto<C> {
         key: &[u8],
         new: impl FnOnce(&Table, RowRef<'_>) -> std::result::Result<Option<RowBuf>, Invalid>,
     ) -> Result<bool> {
+        self.start(core)?;
         let mut before = std::mem::take(&mut core.work.before);
         let changed = self.read_for_update(core, id, key, &mut before).and_then(|found| {
             if found {

@@ -5,6 +5,7 @@ use crate::gc::Garbage;
 use crate::store::{Pinned, VersionPool};
 use model::{Key, RowBuf};
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Write sets up to this size are searched from front to back.
@@ -165,6 +166,35 @@ pub(crate) struct Workspace {
     pub record: Vec<u8>,
     /// The row before an update.
     pub before: RowBuf,
+}
+
+/// A workspace that a transaction has between its first statement and its end.
+#[derive(Debug, Default)]
+pub(crate) struct Lent(Option<Box<Workspace>>);
+
+impl Lent {
+    /// Lent by a site.
+    pub fn new(work: Box<Workspace>) -> Lent {
+        Lent(Some(work))
+    }
+
+    /// Gives it back.
+    pub fn take(&mut self) -> Option<Box<Workspace>> {
+        self.0.take()
+    }
+}
+
+impl Deref for Lent {
+    type Target = Workspace;
+    fn deref(&self) -> &Workspace {
+        self.0.as_ref().expect("a statement begins by borrowing it")
+    }
+}
+
+impl DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut Workspace {
+        self.0.as_mut().expect("a statement begins by borrowing it")
+    }
 }
 
 /// Memory that an outsized transaction grew is not kept.
