@@ -29,7 +29,7 @@ mod drain;
 mod key;
 mod merge;
 mod node;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, feature = "shuttle"))))]
 mod shape;
 mod split;
 

@@ -5,21 +5,33 @@ use model::Direction;
 use seriatim_parts::{
     epoch,
     index::{Entry, Insert, KeyWidth, ordered::Cursor},
+    sync::thread,
 };
 use std::{
     collections::BTreeSet,
     ops::{Bound, RangeInclusive},
-    sync::{
-        Barrier,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 /// Small, so that a leaf sees all threads.
 const FANOUT: usize = 4;
 const THREADS: u64 = 4;
-const KEYS: u64 = 240;
+/// Few enough that threads meet, and enough for four levels (two under shuttle, where threads do little).
+const KEYS: u64 = if SHUTTLE { 24 } else { 240 };
+const SHUTTLE: bool = cfg!(feature = "shuttle");
+
+/// How often a thread repeats what it does.
+const fn rounds(rounds: u64) -> u64 {
+    if SHUTTLE { rounds / 160 } else { rounds }
+}
+
+/// Runs a test once with real threads, or with many schedules under shuttle.
+fn explore(test: impl Fn() + Send + Sync + 'static) {
+    #[cfg(feature = "shuttle")]
+    shuttle::check_random(test, 2_000);
+    #[cfg(not(feature = "shuttle"))]
+    test();
+}
 
 /// xorshift: every thread its own programs.
 struct Random(u64);
@@ -112,13 +124,10 @@ fn contents_are_exact(width: KeyWidth) {
     for &number in &expected {
         records.insert(&key(width, number), 0, &epoch::pin());
     }
-    let start = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
-        let churn = |thread| {
-            start.wait();
-            churn(&records, thread, 4_000)
-        };
-        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || churn(thread))).collect();
+        let records = &records;
+        let threads: Vec<_> =
+            (0..THREADS).map(|thread| scope.spawn(move || churn(records, thread, rounds(4_000)))).collect();
         for thread in threads {
             expected.extend(thread.join().expect("its assertions held"));
         }
@@ -136,12 +145,12 @@ fn contents_are_exact(width: KeyWidth) {
 
 #[test]
 fn contents_are_exact_with_keys_of_eight_bytes() {
-    contents_are_exact(KeyWidth::Eight);
+    explore(|| contents_are_exact(KeyWidth::Eight));
 }
 
 #[test]
 fn contents_are_exact_with_keys_that_tie() {
-    contents_are_exact(KeyWidth::Any);
+    explore(|| contents_are_exact(KeyWidth::Any));
 }
 
 /// What somebody found at a position: these keys of the range, and no other.
@@ -180,7 +189,7 @@ fn look(records: &Records<FANOUT>, clock: &AtomicU64, seed: u64, rounds: u64) ->
 fn insert_late(records: &Records<FANOUT>, clock: &AtomicU64, thread: u64) -> Vec<(u64, u64)> {
     let (width, mut random) = (records.index.width(), Random::new(thread + 77));
     let mut inserted = Vec::new();
-    for _ in 0..4_000 {
+    for _ in 0..rounds(4_000) {
         let number = random.below(KEYS) / WATCHED * WATCHED;
         if number / WATCHED % 2 != thread {
             continue;
@@ -212,28 +221,13 @@ fn split_and_merge(records: &Records<FANOUT>, rounds: u64) {
 fn no_phantoms(width: KeyWidth) {
     let clock = AtomicU64::new(1);
     let records = Records::<FANOUT>::new(width);
-    let start = Barrier::new(5);
     let (mut looks, mut inserted) = (Vec::new(), Vec::new());
     thread::scope(|scope| {
-        let (records, clock, start) = (&records, &clock, &start);
-        let lookers: Vec<_> = (0..2)
-            .map(|thread| {
-                scope.spawn(move || {
-                    start.wait();
-                    look(records, clock, thread + 1, 2_000)
-                })
-            })
-            .collect();
-        let inserters: Vec<_> = (0..2)
-            .map(|thread| {
-                scope.spawn(move || {
-                    start.wait();
-                    insert_late(records, clock, thread)
-                })
-            })
-            .collect();
-        start.wait();
-        split_and_merge(records, 8_000);
+        let (records, clock) = (&records, &clock);
+        let lookers: Vec<_> =
+            (0..2).map(|thread| scope.spawn(move || look(records, clock, thread + 1, rounds(2_000)))).collect();
+        let inserters: Vec<_> = (0..2).map(|thread| scope.spawn(move || insert_late(records, clock, thread))).collect();
+        split_and_merge(records, rounds(8_000));
         looks.extend(lookers.into_iter().flat_map(|thread| thread.join().expect("its assertions held")));
         inserted.extend(inserters.into_iter().flat_map(|thread| thread.join().expect("its assertions held")));
     });
@@ -250,23 +244,27 @@ fn no_phantoms(width: KeyWidth) {
 
 #[test]
 fn no_phantoms_among_keys_of_eight_bytes() {
-    (0..5).for_each(|_| no_phantoms(KeyWidth::Eight));
+    explore(|| no_phantoms(KeyWidth::Eight));
 }
 
 #[test]
 fn no_phantoms_among_keys_that_tie() {
-    (0..5).for_each(|_| no_phantoms(KeyWidth::Any));
+    explore(|| no_phantoms(KeyWidth::Any));
+}
+
+#[test]
+fn a_queue_leaves_nothing_behind() {
+    explore(a_queue);
 }
 
 /// A queue: everybody inserts at the high end and removes at the low end, so that whole subtrees empty out.
-#[test]
-fn a_queue_leaves_nothing_behind() {
+fn a_queue() {
     let records = Records::<FANOUT>::new(KeyWidth::Eight);
     let (tail, head) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                for _ in 0..4_000 {
+                for _ in 0..rounds(4_000) {
                     let number = tail.fetch_add(1, Ordering::Relaxed);
                     let guard = &epoch::pin();
                     let inserted = records.insert(&number.to_be_bytes(), u64::MAX, guard);
@@ -274,7 +272,7 @@ fn a_queue_leaves_nothing_behind() {
                 }
             });
             scope.spawn(|| {
-                for _ in 0..4_000 {
+                for _ in 0..rounds(4_000) {
                     let number = head.fetch_add(1, Ordering::Relaxed);
                     while !records.remove(&number.to_be_bytes(), 0, &epoch::pin()) {
                         thread::yield_now();

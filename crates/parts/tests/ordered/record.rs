@@ -6,7 +6,10 @@ use seriatim_parts::{
 };
 use std::{
     ptr::NonNull,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 const ALIVE: u64 = 0x5eed_a11e;
@@ -24,7 +27,7 @@ impl Census {
 pub struct Record {
     key: Box<[u8]>,
     canary: AtomicU64,
-    census: &'static Census,
+    census: Arc<Census>,
 }
 
 // SAFETY: the key is immutable.
@@ -45,18 +48,18 @@ impl Drop for Record {
 /// An index of records, and who frees them.
 pub struct Records<const FANOUT: usize> {
     pub index: Ordered<Record, FANOUT>,
-    pub census: &'static Census,
+    pub census: Arc<Census>,
 }
 
 impl<const FANOUT: usize> Records<FANOUT> {
     pub fn new(width: seriatim_parts::index::KeyWidth) -> Self {
-        Self { index: Ordered::with_fanout(width), census: Box::leak(Box::default()) }
+        Self { index: Ordered::with_fanout(width), census: Arc::default() }
     }
 
     pub fn insert<'g>(&self, key: &[u8], at: u64, guard: &'g Guard) -> Insert<'g, Record> {
         let make = || {
             self.census.0.fetch_add(1, Ordering::SeqCst);
-            let record = Record { key: key.into(), canary: AtomicU64::new(ALIVE), census: self.census };
+            let record = Record { key: key.into(), canary: AtomicU64::new(ALIVE), census: Arc::clone(&self.census) };
             NonNull::from(Box::leak(Box::new(record)))
         };
         // SAFETY: freed by `remove` through the epoch, or by `drop` with exclusive access.
