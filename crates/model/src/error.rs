@@ -100,6 +100,8 @@ pub enum LimitKind {
     WriteSetBytes,
     /// Versions of one row kept for older readers.
     Versions,
+    /// Replaced versions of all rows kept for older readers.
+    RetainedVersions,
     /// Transactions open at once.
     Transactions,
     /// Tables of one database.
@@ -250,7 +252,7 @@ impl Error {
                 AbortClass::Requested => "40000",
             },
             Error::Limit(limit) => match limit.kind {
-                LimitKind::Transactions | LimitKind::Locks | LimitKind::Versions => "53400",
+                LimitKind::Transactions | LimitKind::Locks | LimitKind::Versions | LimitKind::RetainedVersions => "53400",
                 LimitKind::Attempts => "40001",
                 _ => "54000",
             },
@@ -402,6 +404,7 @@ impl fmt::Display for Limit {
             LimitKind::WriteSetRows => "rows written by one transaction",
             LimitKind::WriteSetBytes => "bytes written by one transaction",
             LimitKind::Versions => "versions of one row kept for older readers",
+            LimitKind::RetainedVersions => "replaced versions kept for older readers",
             LimitKind::Transactions => "open transactions",
             LimitKind::Tables => "tables",
             LimitKind::Attempts => "attempts of one transaction",

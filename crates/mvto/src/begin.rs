@@ -84,13 +84,18 @@ impl<C: Clock> Mvto<C> {
     /// Registers the transaction at this thread's site. Says whether it is its turn to advance the bound.
     fn register(&self, core: &mut Core) -> Result<bool> {
         let site = self.sites.assign(thread_number());
+        let writes = matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement);
         let mut state = self.sites.lock(site);
         if state.active_count() >= self.transactions_per_site {
             drop(state);
             self.check_transactions()?;
             state = self.sites.lock(site);
         }
-        let writes = matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement);
+        if writes && state.extra.garbage.len() >= self.options.retained_versions {
+            drop(state);
+            self.check_retained_versions(site)?;
+            state = self.sites.lock(site);
+        }
         let (at, slot) = self.sites.begin(site, &self.time, writes, &mut state).map_err(clock_fault)?;
         core.work = Lent::new(state.extra.spare.pop().unwrap_or_default());
         take_ready(&mut state, self.bound.get(), TAKEN_AT_BEGIN, &mut core.work.ready);
@@ -165,6 +170,17 @@ impl<C: Clock> Mvto<C> {
             return Ok(());
         }
         Err(Limit { kind: LimitKind::Transactions, limit: limit as u64, actual: open as u64 + 1 }.into())
+    }
+
+    /// The limit on uncollected versions of a site, after an attempt to collect some.
+    fn check_retained_versions(&self, site: u32) -> Result<()> {
+        self.collect();
+        let (limit, retained) = (self.options.retained_versions, self.sites.lock(site).extra.garbage.len());
+        if retained < limit {
+            return Ok(());
+        }
+        let (limit, actual) = (limit as u64, retained as u64 + 1);
+        Err(Limit { kind: LimitKind::RetainedVersions, limit, actual }.into())
     }
 
     /// Ends the transaction: everything that it owns or pinned is given up, its place in the active set too.

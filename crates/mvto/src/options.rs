@@ -24,7 +24,8 @@ pub struct Options {
     /// Versions of one row kept for older readers. Default 10,000, at most 65,000. A writer that would exceed it gets a
     /// named error.
     pub versions: usize,
-    /// Versions of all rows together waiting to be collected. Default 10 million.
+    /// Replaced versions that the writers of one site may leave uncollected (because an older transaction is still open).
+    /// Default 4 million. A writer that would begin beyond it gets a named error.
     pub retained_versions: usize,
     /// Age at which a transaction is aborted, so that an abandoned one does not keep versions for ever. Default: none.
     pub transaction_age: Option<Duration>,
@@ -53,7 +54,7 @@ impl Default for Options {
             write_set_rows: 1_000_000,
             write_set_bytes: 64 << 20,
             versions: 10_000,
-            retained_versions: 10_000_000,
+            retained_versions: 4_000_000,
             transaction_age: None,
             transactions: 100_000,
             tables: 10_000,
