@@ -6,10 +6,10 @@
 
 use env::time::{Duration, Instant};
 use env::{Disk, RealDisk};
-use seriatim_wal::{Durability, Log, LogOptions, LogStats};
+use seriatim_wal::{Durability, Log, LogError, LogOptions, LogStats};
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of a record: a small transaction.
 const PAYLOAD: usize = 100;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (rate, stats) = group_commits(&disk, threads, limit)?;
             commits.push(rate);
             last = stats;
-            std::fs::remove_dir_all(&directory)?;
+            empty(&*disk)?;
         }
         let (commits, raw) = (median(commits), median(raws));
         println!(
@@ -44,6 +44,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             last.sync_time.as_secs_f64() / last.syncs as f64 * 1e6,
             100.0 * commits / (raw * threads as f64),
         );
+    }
+    Ok(())
+}
+
+/// Leaves the directory as a new one.
+fn empty(disk: &dyn Disk) -> Result<(), Box<dyn Error>> {
+    for name in disk.list("")? {
+        disk.remove(&name)?;
     }
     Ok(())
 }
@@ -73,25 +81,32 @@ fn raw_syncs(disk: &dyn Disk, limit: Duration) -> Result<f64, Box<dyn Error>> {
 
 fn group_commits(disk: &Arc<dyn Disk>, threads: usize, limit: Duration) -> Result<(f64, LogStats), Box<dyn Error>> {
     let (log, _) = Log::open(Arc::clone(disk), LogOptions::default())?;
-    let (stop, total) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (log, stop) = (Arc::new(log), Arc::new(AtomicBool::new(false)));
     let start = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut commits = 0;
-                while !stop.load(Ordering::Relaxed) {
-                    let position = log.append(commits, &[9; PAYLOAD], Durability::Fsync).expect("the disk has space");
-                    log.wait_durable(position).expect("the disk works");
-                    commits += 1;
-                }
-                total.fetch_add(commits, Ordering::Relaxed);
-            });
-        }
-        env::thread::sleep(limit);
-        stop.store(true, Ordering::Relaxed);
-    });
-    let rate = total.into_inner() as f64 / start.elapsed().as_secs_f64();
+    let mut committers = Vec::new();
+    for _ in 0..threads {
+        let (log, stop) = (Arc::clone(&log), Arc::clone(&stop));
+        committers.push(env::thread::spawn_named("committer", move || commit_until(&log, &stop))?);
+    }
+    env::thread::sleep(limit);
+    stop.store(true, Ordering::Relaxed);
+    let mut commits = 0;
+    for committer in committers {
+        commits += committer.join().map_err(|_| "a committer has panicked")??;
+    }
+    let rate = commits as f64 / start.elapsed().as_secs_f64();
     let stats = log.stats();
     log.close()?;
     Ok((rate, stats))
+}
+
+/// One thread's work; how many commits it made.
+fn commit_until(log: &Log, stop: &AtomicBool) -> Result<u64, LogError> {
+    let mut commits = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let position = log.append(commits, &[9; PAYLOAD], Durability::Fsync)?;
+        log.wait_durable(position)?;
+        commits += 1;
+    }
+    Ok(commits)
 }

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 /// Emptied buffers that are kept for the next groups.
 const SPARES: usize = 2;
+/// Bytes of the largest that is kept: a rare huge record does not hold its memory for ever.
+const LARGEST_SPARE: usize = 16 << 20;
 
 /// Adjacent records of one segment; they begin with the group's record, which is filled in when the chunk is written.
 #[derive(Debug)]
@@ -135,7 +137,7 @@ impl Buffer {
     /// Takes back what the writer has written, to use the memory again.
     pub fn recycle(&mut self, chunks: Vec<Chunk>) {
         for chunk in chunks {
-            if self.spares.len() < SPARES {
+            if self.spares.len() < SPARES && chunk.bytes.capacity() <= LARGEST_SPARE {
                 let mut bytes = chunk.bytes;
                 bytes.clear();
                 self.spares.push(bytes);

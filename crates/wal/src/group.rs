@@ -111,7 +111,7 @@ impl Shared {
             if due == Some(Duration::ZERO) {
                 return Some(true);
             }
-            if state.buffer.pending() >= self.options.buffer_bytes / 2 {
+            if state.drain_wanted || state.buffer.pending() >= self.options.buffer_bytes / 2 {
                 return Some(false);
             }
             state.sleeping = true;
@@ -165,6 +165,7 @@ impl Shared {
         let mut state = self.lock();
         self.check_waitable(&state)?;
         let end = state.buffer.tail();
+        state.drain_wanted = false;
         let mut waiters = 0;
         if sync {
             state.round += 1;

@@ -83,7 +83,7 @@ impl Log {
         self.shared.append(stamp, payload, durability)
     }
 
-    /// Where the last record ends. Records up to here are visible to [`wait_durable`](Self::wait_durable).
+    /// Where the last record ends.
     #[must_use]
     pub fn appended(&self) -> LogPosition {
         LogPosition(self.shared.lock().buffer.tail())

@@ -69,7 +69,8 @@ impl LogOptions {
     /// The longest payload that one record takes, in bytes.
     #[must_use]
     pub fn max_payload(&self) -> usize {
-        (self.segment_bytes - SEGMENT_HEADER - SEGMENT_RESERVE - overhead::GROUP - overhead::RECORD) as usize
+        let taken = SEGMENT_HEADER + SEGMENT_RESERVE + overhead::GROUP + overhead::RECORD;
+        self.segment_bytes.saturating_sub(taken) as usize
     }
 
     /// Bytes of a segment after its header.

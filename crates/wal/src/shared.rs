@@ -55,6 +55,8 @@ pub struct State {
     pub phase: Phase,
     /// The failure after which nothing goes on.
     pub stopped: Option<DiskError>,
+    /// An appender waits for the buffer to be emptied.
+    pub drain_wanted: bool,
     /// Who wants to be called, by position.
     pub callbacks: BTreeMap<(u64, u64), Callback>,
     /// Callbacks ever registered: tells equal positions apart.
@@ -76,6 +78,7 @@ impl State {
             wanted: 0,
             round: 0,
             oldest_async: None,
+            drain_wanted: false,
             sleeping: false,
             phase: Phase::Open,
             stopped: None,
@@ -109,7 +112,7 @@ pub struct Shared {
     pub options: LogOptions,
     /// Of all its files.
     pub identity: u64,
-    /// The latch. Order: `writer` or `preparing` before `state`; `control` alone.
+    /// The latch. Order: `writer`, `preparing` or `control` before `state`.
     pub state: Mutex<State>,
     /// Wakes the writing thread.
     pub work: Condvar,
@@ -217,6 +220,7 @@ impl Shared {
             self.run_round(false)?;
             return Ok(self.lock());
         }
+        state.drain_wanted = true;
         if state.sleeping {
             self.work.notify_one();
         }

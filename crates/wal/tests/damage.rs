@@ -20,7 +20,7 @@ fn written(close: bool) -> (SimDisk, Content) {
         checkpoint.write(&payload(number, 20)).unwrap();
     }
     checkpoint.finish(6).unwrap();
-    for number in 6..16 {
+    for number in 6..18 {
         log.append(number, &payload(number, 100), Durability::None).unwrap();
         commit(&log, number, &payload(number, 11)).unwrap();
     }
@@ -29,8 +29,10 @@ fn written(close: bool) -> (SimDisk, Content) {
     }
     drop(log);
     let (_log, content) = open(&disk.copy()).unwrap();
-    assert_eq!(content.records.last().unwrap().0, 15);
+    assert_eq!(content.records.last().unwrap().0, 17);
     assert!(content.report.segments >= 3, "{:?}", content.report);
+    let last = verify(&disk.copy()).unwrap().segments.into_iter().rfind(|segment| segment.records > 0).unwrap();
+    assert!(last.groups >= 3, "damage in the last segment, but not in the last group, is among the cases");
     (disk, content)
 }
 

@@ -194,6 +194,17 @@ fn appends_wait_for_a_slow_disk_and_give_up_in_time() {
     assert_eq!(open(&disk).unwrap().1.records.len() as u64, appended + 1);
 }
 
+/// A record that does not fit beside what waits makes the writer empty a buffer that is less than half full.
+#[test]
+fn a_large_record_does_not_wait_for_a_reason_to_write() {
+    let (log, _) = open_with(&new_disk(1), threaded()).unwrap();
+    for number in 0..20 {
+        log.append(number, &payload(number, 400), Durability::None).unwrap();
+        log.append(number, &payload(number, 700), Durability::None).unwrap();
+    }
+    assert!(log.stats().append_waits > 0);
+}
+
 /// Nobody waits for asynchronous records, and they become durable all the same.
 #[test]
 fn asynchronous_records_become_durable_by_themselves() {
