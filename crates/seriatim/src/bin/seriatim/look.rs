@@ -153,7 +153,7 @@ impl Verify {
             writeln!(out, "{}: {records} records in {} bytes", segment.file, output::grouped(bytes))?;
         }
         match &report.checkpoint {
-            Some(checkpoint) => writeln!(out, "checkpoint: {} rows", output::grouped(checkpoint.rows))?,
+            Some(checkpoint) => writeln!(out, "checkpoint: {} entries", output::grouped(checkpoint.rows))?,
             None => writeln!(out, "no checkpoint")?,
         }
         writeln!(out, "{}", if report.clean { "closed cleanly" } else { "not closed: it was killed, or has crashed" })?;
