@@ -8,7 +8,10 @@ mod common;
 use common::statements::{Statement, answer, statement};
 use common::{accounts, delete, get, put, range, with_registers};
 use model::twin::Twin;
-use model::{Access, Begin, Error, Finish, Program, Reexecutable, Result, SerialPoint, Storage, TableId};
+use model::{
+    Access, Begin, Declared, Error, Finish, Footprint, Malformed, Procedure, Program, Reexecutable, Result,
+    SerialPoint, Storage, TableId,
+};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
@@ -32,6 +35,43 @@ impl Program for Transfer {
         put(&mut access, table, from, taken.unwrap_or_default() - 1)?;
         put(&mut access, table, to, given.unwrap_or_default() + 1)
     }
+}
+
+impl Procedure for Transfer {
+    const NAME: &'static str = "transfer";
+    fn encode_arguments(&self, _: &mut Vec<u8>) {}
+    fn decode_arguments(_: &[u8]) -> std::result::Result<Transfer, Malformed> {
+        Err(Malformed)
+    }
+    fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
+        Ok(Footprint::default().writes(self.0, self.1).writes(self.0, self.2))
+    }
+}
+
+/// Four procedures in a ring and against it: none of them ever has to give way.
+#[test]
+fn procedures_do_not_abort_each_other() {
+    shuttle::check_random(
+        || {
+            let (engine, table) = with_registers(patient(), &[(0, 9), (1, 9), (2, 9)]);
+            let engine = Arc::new(engine);
+            let threads: Vec<_> = [(0, 1), (1, 2), (2, 0), (1, 0)]
+                .map(|(from, to)| {
+                    let engine = engine.clone();
+                    thread::spawn(move || {
+                        let mut transfer = Transfer(table, from, to);
+                        engine.call(&mut transfer, Begin::default(), &mut |_, _: &_| false).expect("no abort");
+                    })
+                })
+                .into_iter()
+                .collect();
+            for thread in threads {
+                thread.join().expect("no panic");
+            }
+            assert_eq!(engine.stats().aborted, [0; 4]);
+        },
+        1_000,
+    );
 }
 
 /// Three transfers in a ring: whoever must give way comes back, all commit, nothing is lost.
