@@ -31,8 +31,8 @@
 //!   segments go, oldest first, and only if all their stamps lie below its bound.
 //!
 //! # What is promised
-//! See [`Durability`]. A log that is damaged in its very last group, which nothing after it vouches for, is opened without it
-//! and the cut reported: on the disk alone that cannot be told from a torn write. A clean close leaves no such group.
+//! See [`Durability`]. A log whose damage reaches into its very last group, after which nothing vouches for anything, is opened
+//! without what is damaged and after, and the cut reported: on the disk alone that cannot be told from a torn write. A clean close leaves no such group.
 //!
 //! # Files
 //! `LOCK` keeps a second process out. `CONTROL` has the format version, the log's identity and the timestamp ceiling, twice.

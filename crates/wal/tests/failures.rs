@@ -53,7 +53,7 @@ fn a_failed_write_or_sync_stops_the_log_for_good() {
                 }
                 struck += 1;
                 assert!(error.outcome_unknown(), "{operation} {after}: {error}");
-                stays_stopped(&disk, &log);
+                stays_stopped(&disk, &log, driver);
                 drop(log);
                 after_a_stop(&disk, &mut told);
             }
@@ -62,7 +62,11 @@ fn a_failed_write_or_sync_stops_the_log_for_good() {
     }
 }
 
-fn stays_stopped(disk: &SimDisk, log: &Log) {
+fn stays_stopped(disk: &SimDisk, log: &Log, driver: Driver) {
+    if driver == Driver::Threads {
+        // A segment may be half prepared; closing waits for that.
+        assert!(log.close().unwrap_err().outcome_unknown());
+    }
     let changes = disk.changes();
     assert!(log.failed().unwrap().outcome_unknown());
     assert!(log.append(1, b"x", Durability::None).unwrap_err().outcome_unknown());
@@ -74,7 +78,7 @@ fn stays_stopped(disk: &SimDisk, log: &Log) {
         log.on_durable(log.appended(), Box::new(move |result| sender.send(result).unwrap()));
         assert!(receiver.recv().unwrap().unwrap_err().outcome_unknown());
     }
-    assert!(log.close().unwrap_err().outcome_unknown());
+    assert_eq!(log.close().is_err(), driver == Driver::Caller, "only the first close has something to say");
     assert_eq!(disk.changes(), changes, "a stopped log leaves the disk alone");
 }
 
