@@ -59,8 +59,11 @@
 //! | durability | acknowledged when | a crash loses |
 //! | --- | --- | --- |
 //! | [`Fsync`](Durability::Fsync), the default | it, and everything it read, is on disk | nothing that was acknowledged |
-//! | [`Async`](Durability::Async) | it is visible | at most the last moments, and a suffix of the serial order |
-//! | [`None`](Durability::None) | it is visible | everything since the last group of others, checkpoint or clean close |
+//! | [`Async`](Durability::Async) | it is visible | at most the window between two syncs of the log |
+//! | [`None`](Durability::None) | it is visible | whatever has not reached the disk by then |
+//!
+//! At each level what is found after a crash is a prefix of the history: never half a transaction, and never one without
+//! what it had read.
 //!
 //! # What is deliberately absent
 //! SQL and a server (later, over this crate), several processes on one directory (the second is refused), `async`
@@ -105,3 +108,8 @@ pub use model::{
     RowBuf, RowKind, RowRef, Schema, SchemaBuilder, SerialPoint, Storage, Timestamp as TransactionId, Value, ValueRef,
 };
 pub use mvto::{CheckpointReport, RecoveryReport, Stats as EngineStats};
+
+/// The tour in the README is a test of its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

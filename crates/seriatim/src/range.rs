@@ -150,10 +150,11 @@ impl<'s> Cursor<'s> {
 
     /// The next row from the front, as `make` sees its key and row.
     pub fn next<T>(&mut self, make: impl FnOnce(&[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
-        if self.front.is_empty() && !self.finished {
-            if let Err(error) = self.fetch(Direction::Forward) {
-                return Some(Err(self.fail(error)));
-            }
+        if self.front.is_empty()
+            && !self.finished
+            && let Err(error) = self.fetch(Direction::Forward)
+        {
+            return Some(Err(self.fail(error)));
         }
         let (key, row) = match self.front.pop_first() {
             Some(item) => item,
@@ -164,10 +165,11 @@ impl<'s> Cursor<'s> {
 
     /// The next row from the back.
     pub fn next_back<T>(&mut self, make: impl FnOnce(&[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
-        if self.back.is_empty() && !self.finished {
-            if let Err(error) = self.fetch(Direction::Backward) {
-                return Some(Err(self.fail(error)));
-            }
+        if self.back.is_empty()
+            && !self.finished
+            && let Err(error) = self.fetch(Direction::Backward)
+        {
+            return Some(Err(self.fail(error)));
         }
         let (key, row) = match self.back.pop_first() {
             Some(item) => item,

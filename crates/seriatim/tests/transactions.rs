@@ -136,6 +136,26 @@ fn a_write_conflict_names_the_other_transaction() -> Result<(), Error> {
     Ok(())
 }
 
+/// The older holds the row and goes on holding it; the younger waits as long as it said, and no longer.
+#[test]
+fn waiting_has_a_limit_that_is_named() -> Result<(), Error> {
+    let (db, table) = accounts(1)?;
+    let mut older = db.begin_with(&TransactionOptions::new().own_at_statement())?;
+    table.update(&mut older, 1, |account| account.balance += 1)?;
+    let impatient = TransactionOptions::new().wait_limit(Duration::from_millis(1));
+    let younger = db.begin_with(&impatient)?;
+    let error = table.get(&younger, 1).unwrap_err();
+    assert_eq!(
+        error.conflict().map(|conflict| (conflict.rule(), conflict.class())),
+        Some(("wait-limit", AbortClass::WaitLimit))
+    );
+    assert_eq!(error.sqlstate(), "55P03");
+    assert!(error.is_conflict() && error.is_retryable());
+    older.commit()?;
+    assert_eq!(db.read(|at| table.get(at, 1))?.unwrap().balance, 101);
+    Ok(())
+}
+
 #[test]
 fn an_aborted_transaction_answers_only_its_abort() -> Result<(), Error> {
     let (db, table) = accounts(1)?;

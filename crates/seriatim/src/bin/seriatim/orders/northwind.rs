@@ -254,6 +254,9 @@ impl fmt::Display for Source {
     }
 }
 
+/// The rows of a file, with their lines.
+type Lines = Vec<(u64, Vec<Value>)>;
+
 impl Source {
     fn open(&self, table: &str) -> Outcome<(String, Box<dyn Read>)> {
         match self {
@@ -266,7 +269,7 @@ impl Source {
         }
     }
 
-    fn rows<R: Record>(&self) -> Outcome<Vec<(u64, Vec<Value>)>> {
+    fn rows<R: Record>(&self) -> Outcome<Lines> {
         let schema = R::schema().build().map_err(Failure::trouble)?;
         let (name, file) = self.open(schema.name())?;
         let mut rows = Vec::new();
@@ -278,7 +281,7 @@ impl Source {
     }
 
     /// All rows, by table; everything that can be wrong with the files shows here, before anything is written.
-    fn read(&self) -> Outcome<Vec<(Schema, Vec<(u64, Vec<Value>)>)>> {
+    fn read(&self) -> Outcome<Vec<(Schema, Lines)>> {
         macro_rules! read {
             ($($record:ty),+) => {
                 vec![$((<$record>::schema().build().map_err(Failure::trouble)?, self.rows::<$record>()?)),+]

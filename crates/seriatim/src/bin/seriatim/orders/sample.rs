@@ -139,7 +139,7 @@ impl Draw {
     fn order(&mut self, order: usize) -> Vec<String> {
         let customer = customer_id(1 + self.below(CUSTOMERS));
         let mut row = vec![(FIRST_ORDER + order).to_string(), customer, (1 + self.below(EMPLOYEES)).to_string()];
-        let shipped = if order % 40 == 0 { String::new() } else { self.date(1996) };
+        let shipped = if order.is_multiple_of(40) { String::new() } else { self.date(1996) };
         row.extend([self.date(1996), self.date(1996), shipped, (1 + self.below(SHIPPERS)).to_string()]);
         row.extend([self.price(50_000), self.company()]);
         row.extend(self.place());
