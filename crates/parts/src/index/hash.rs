@@ -134,10 +134,7 @@ impl<E: Entry> Hash<E> {
         key: &[u8],
         guard: &'g Guard,
         decide: impl FnOnce(&'g E) -> Option<u64>,
-    ) -> Option<NonNull<E>>
-    where
-        E: 'g,
-    {
+    ) -> Option<NonNull<E>> {
         let probe = self.hasher.probe(key);
         self.shard(&probe).remove(&probe, guard, decide)
     }

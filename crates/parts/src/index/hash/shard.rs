@@ -115,10 +115,7 @@ impl<E: Entry> Shard<E> {
         probe: &Probe<'_>,
         guard: &'g Guard,
         decide: impl FnOnce(&'g E) -> Option<u64>,
-    ) -> Option<NonNull<E>>
-    where
-        E: 'g,
-    {
+    ) -> Option<NonNull<E>> {
         let (bucket, tag, mut latched) = self.latch(probe.hash);
         let (slot, entry) = bucket.find(probe, tag, guard)?;
         let stamp = decide(entry)?;
