@@ -53,9 +53,9 @@
 //! All three. Door 1 ([`model::Interactive`]) owns at the statement in both writing modes. Door 2
 //! ([`model::Reexecutable`]) adds the kept age. Door 3 ([`model::Declared`]) locks the declared footprint, found by a
 //! trial read if need be, and aborts on a point outside it ([`Reason::FootprintMiss`]), after which a retry looks
-//! again; a range cannot be declared, so a scan is [`model::Invalid::Undeclared`]. Procedures abort for nothing else,
-//! with one exception: unique index entries follow from rows, are not in footprints, and two procedures that want each
-//! other's deadlock like anybody.
+//! again; a range cannot be declared, so a scan is [`model::Invalid::Undeclared`]. But for the limit on waiting,
+//! procedures abort for nothing else, with one exception: unique index entries follow from rows, are not in footprints,
+//! and of two procedures that want each other's the younger gives way like anybody.
 //!
 //! # What is deliberately absent
 //! - Snapshots: [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] are the same here. They take shared locks, wait
@@ -72,7 +72,7 @@
 //! | Eswaran et al., *The Notions of Consistency and Predicate Locks*, CACM 1976: two phases, predicates (here: ranges) | `commit.rs`, `locks.rs` (`Ranges`) | `tests/histories.rs`, `tests/anomalies.rs` |
 //! | Gray et al., *Granularity of Locks*, 1975: degree 3, held to the end | `commit.rs` | `tests/anomalies.rs` |
 //! | Rosenkrantz et al., *System Level Concurrency Control*, TODS 1978: wound-wait | `locks.rs` | `tests/waits.rs`, `tests/shuttle_locks.rs` |
-//! | Thomson et al., *Calvin*, SIGMOD 2012: ordered locks on a declared footprint, reconnaissance | `doors.rs`, `begin.rs` | `tests/declared.rs` |
+//! | Thomson et al., *Calvin*, SIGMOD 2012: ordered locks on a declared footprint, reconnaissance | `doors.rs`, `begin.rs` | `tests/declared.rs`, `tests/shuttle_locks.rs` |
 
 mod begin;
 mod commit;
