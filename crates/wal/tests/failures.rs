@@ -12,7 +12,7 @@ use std::sync::mpsc;
 
 /// Commits until something fails.
 fn live(log: &Log, told: &mut Told) -> Result<(), LogError> {
-    for round in 1..=6 {
+    for round in 1..=20 {
         told.append(log, Durability::Fsync)?;
         told.flush(log)?;
         told.append(log, Durability::None)?;
