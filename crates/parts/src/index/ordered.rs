@@ -51,6 +51,7 @@ use crate::{
         Ordering::{Acquire, Release},
     },
 };
+use crossbeam_epoch::default_collector;
 use model::Direction;
 use std::{
     marker::PhantomData,
@@ -63,7 +64,9 @@ use std::{
 /// `FANOUT` is the number of slots of a node, at least 4: fewer mean shorter searches and cheaper inserts, but a
 /// taller tree; 64 measured best. Tests shrink it, so that splits and merges are the common path.
 ///
-/// Every guard handed in must come from [`epoch::pin`](crate::epoch::pin).
+/// # Panics
+/// Every method that takes a guard panics if it is of a collector other than [`epoch::pin`](crate::epoch::pin)'s:
+/// such a guard would keep nothing of this index from being freed.
 ///
 /// Dropping the index frees its nodes and leaks the entries that are still in it: see [`Self::drain`].
 pub struct Ordered<E: Entry, const FANOUT: usize = 64> {
@@ -327,7 +330,8 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
 
     /// The root and the way on from it.
     #[inline]
-    fn root_step<'g>(&self, target: Target<'_>, _guard: &'g Guard) -> Option<Step<'g, FANOUT>> {
+    fn root_step<'g>(&self, target: Target<'_>, guard: &'g Guard) -> Option<Step<'g, FANOUT>> {
+        assert!(guard.collector().is_none_or(|collector| collector == default_collector()), "a guard of epoch::pin");
         let root = self.root.load(Acquire);
         // SAFETY: loaded while the guard is pinned, and freed through the epoch after the root was replaced (N1).
         let node: &'g Inner<FANOUT> = unsafe { &*root };
