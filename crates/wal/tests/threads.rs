@@ -164,6 +164,27 @@ fn one_sync_serves_all_who_came_during_the_last() {
     assert_eq!(open(&disk).unwrap().1.records.len(), 41);
 }
 
+/// Who comes while a sync runs that covers what it waits for is served by that sync, although no other follows.
+#[test]
+fn who_comes_during_the_sync_that_covers_it_needs_no_other() {
+    for _ in 0..20 {
+        let (log, _, gate) = gated(threaded());
+        gate.set(true);
+        let position = log.append(1, b"x", Durability::Fsync).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| log.wait_durable(position).unwrap());
+            gate.await_arrival();
+            let before = gate.passed();
+            let late: Vec<_> = (0..3).map(|_| scope.spawn(|| log.wait_durable(position).unwrap())).collect();
+            // Mostly long enough for them to wait; if not, they find it durable, which is right as well.
+            (0..100).for_each(|_| std::thread::yield_now());
+            gate.set(false);
+            late.into_iter().for_each(|waiter| waiter.join().unwrap());
+            assert_eq!(gate.passed() - before, 1);
+        });
+    }
+}
+
 /// The buffer is bounded: who finds it full waits, and not for ever.
 #[test]
 fn appends_wait_for_a_slow_disk_and_give_up_in_time() {
