@@ -70,6 +70,22 @@ pub enum Edge {
     Excluded(u8),
 }
 
+/// Prefixes of each other, zeros and ones at the end, and the empty one.
+const STRINGS: [&[u8]; KEYS as usize] = [
+    b"",
+    b"\0",
+    b"\0\xff",
+    b"a",
+    b"a\0",
+    b"aa",
+    b"ab",
+    b"b",
+    b"longer than a prefix",
+    b"longer than a prefiy",
+    b"\xff",
+    b"\xff\xff",
+];
+
 /// Keys are below this.
 pub const KEYS: u8 = 12;
 
@@ -140,26 +156,11 @@ impl Shape {
         builder.storage(storage).build().expect("a good schema")
     }
 
-    /// The key with this number. Byte strings are prefixes of each other, and one is empty.
+    /// The key with this number.
     pub fn key(self, number: u8) -> Key {
         match self {
             Shape::Registers | Shape::Accounts => Key::from_u64(u64::from(number)),
-            Shape::Strings => Key::from_bytes(
-                &[
-                    &b""[..],
-                    b"\0",
-                    b"\0\xff",
-                    b"a",
-                    b"a\0",
-                    b"aa",
-                    b"ab",
-                    b"b",
-                    b"longer than a prefix",
-                    b"longer than a prefiy",
-                    b"\xff",
-                    b"\xff\xff",
-                ][usize::from(number)],
-            ),
+            Shape::Strings => Key::from_bytes(STRINGS[usize::from(number)]),
             Shape::Orders => {
                 let mut key = Key::new();
                 key.push_text(["", "n", "no"][usize::from(number % 3)]).push_i64(i64::from(number / 3) - 1);

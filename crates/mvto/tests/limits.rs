@@ -1,0 +1,568 @@
+//! Every limit has a name, every mistake an error; and what either leaves behind is a transaction that lives on, or one that
+//! says that it does not.
+
+mod support;
+
+use model::{
+    Abort, AbortClass, Access, Begin, ColumnType, Columns, Delta, Error, Finish, IndexId, Interactive, Invalid, Item,
+    Key, Limit, LimitKind, Mode, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
+};
+use seriatim_mvto::{Mvto, Options, RetryPolicy};
+use std::ops::ControlFlow;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use support::{
+    Engine, Open, all, at, begin, begin_as, delete, engine_and_clock, get, impatient, insert, now, put, registers,
+    rule, set, with_registers,
+};
+
+#[track_caller]
+fn limit<T: std::fmt::Debug>(result: Result<T, Error>) -> Limit {
+    match result {
+        Err(Error::Limit(limit)) => limit,
+        other => panic!("a limit, not {other:?}"),
+    }
+}
+
+#[track_caller]
+fn invalid<T: std::fmt::Debug>(result: Result<T, Error>) -> Invalid {
+    match result {
+        Err(Error::Invalid(invalid)) => invalid,
+        other => panic!("a mistake, not {other:?}"),
+    }
+}
+
+#[track_caller]
+fn abort<T: std::fmt::Debug>(result: Result<T, Error>) -> Abort {
+    match result {
+        Err(Error::Aborted(abort)) => *abort,
+        other => panic!("an abort, not {other:?}"),
+    }
+}
+
+fn bytes_table(engine: &Engine) -> TableId {
+    engine.create_table(Schema::bytes("bytes").build().expect("a good schema")).expect("a new table")
+}
+
+fn people() -> Schema {
+    let builder = Schema::table("people")
+        .column("id", ColumnType::Int)
+        .nullable("name", ColumnType::Text)
+        .column("age", ColumnType::Int)
+        .key(["id"]);
+    builder.unique("by_name", ["name"]).index("by_age", ["age"]).build().expect("a good schema")
+}
+
+fn person(id: i64) -> Key {
+    let mut key = Key::new();
+    key.push_i64(id);
+    key
+}
+
+fn put_person(open: &mut Open, table: TableId, id: i64, name: &str, age: i64) -> model::Result<()> {
+    let row = RowBuf::from_values(&[ValueRef::Int(id), ValueRef::Text(name), ValueRef::Int(age)]);
+    open.put(table, &person(id), row.row())
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Limits of one statement: the transaction lives on.
+
+#[test]
+fn a_key_that_is_too_long_is_refused_and_the_transaction_lives_on() {
+    let (engine, _) = engine_and_clock(Options { key_bytes: 10, ..impatient() });
+    let table = bytes_table(&engine);
+    let mut open = begin(&engine);
+    let row = RowBuf::from_bytes(b"row");
+    open.put(table, &[7; 10], row.row()).expect("just at the limit");
+    let expected = Limit { kind: LimitKind::KeyBytes, limit: 10, actual: 11 };
+    assert_eq!(limit(open.put(table, &[7; 11], row.row())), expected);
+    assert_eq!(limit(open.insert(table, &[7; 11], row.row())), expected);
+    assert!(!open.delete(table, &[7; 11]).expect("nothing can be there"));
+    open.commit().expect("it lives on");
+    let mut rows = 0;
+    let count = &mut |_: Item<'_>| {
+        rows += 1;
+        ControlFlow::Continue(())
+    };
+    begin(&engine).scan(&Scan::table(table), count).expect("nobody in the way");
+    assert_eq!(rows, 1);
+}
+
+#[test]
+fn an_index_entry_that_is_too_long_is_refused_before_anything_is_written() {
+    let (engine, _) = engine_and_clock(Options { key_bytes: 20, ..impatient() });
+    let table = engine.create_table(people()).expect("a new table");
+    let mut open = begin(&engine);
+    let refused = put_person(&mut open, table, 1, "a name of more than twenty bytes", 30);
+    assert_eq!(limit(refused).kind, LimitKind::KeyBytes);
+    put_person(&mut open, table, 2, "bob", 40).expect("it lives on");
+    open.commit().expect("it lives on");
+    let mut reader = begin(&engine);
+    assert!(!reader.read(table, &person(1), Columns::None, &mut RowBuf::new()).expect("nobody in the way"));
+    let mut seen = 0;
+    reader
+        .scan(&Scan::index(table, IndexId(1)), &mut |_| {
+            seen += 1;
+            ControlFlow::Continue(())
+        })
+        .expect("nobody in the way");
+    assert_eq!(seen, 1, "the refused row has left no entry");
+}
+
+#[test]
+fn a_row_that_is_too_long_is_refused_and_the_transaction_lives_on() {
+    let (engine, _) = engine_and_clock(Options { row_bytes: 100, ..impatient() });
+    let table = bytes_table(&engine);
+    let mut open = begin(&engine);
+    open.put(table, b"a", RowBuf::from_bytes(&[1; 100]).row()).expect("just at the limit");
+    let refused = open.put(table, b"a", RowBuf::from_bytes(&[1; 101]).row());
+    assert_eq!(limit(refused), Limit { kind: LimitKind::RowBytes, limit: 100, actual: 101 });
+    let mut row = RowBuf::new();
+    assert!(open.read(table, b"a", Columns::All, &mut row).expect("it lives on"));
+    assert_eq!(row.bytes().len(), 100, "the refused statement did not happen");
+    open.commit().expect("it lives on");
+}
+
+#[test]
+fn the_greatest_keys_and_rows_that_can_be_allowed_work() {
+    let (engine, _) = engine_and_clock(Options { key_bytes: usize::MAX, row_bytes: usize::MAX, ..impatient() });
+    assert_eq!((engine.options().key_bytes, engine.options().row_bytes), (65_535, 4_000_000));
+    let table = bytes_table(&engine);
+    let (key, row) = (vec![1; 65_535], RowBuf::from_bytes(&vec![2; 4_000_000]));
+    let mut open = begin(&engine);
+    open.put(table, &key, row.row()).expect("just at both limits");
+    open.commit().expect("nobody in the way");
+    let mut seen = RowBuf::new();
+    assert!(begin(&engine).read(table, &key, Columns::All, &mut seen).expect("nobody in the way"));
+    assert_eq!(seen, row);
+}
+
+#[test]
+fn too_many_written_rows_are_refused_and_the_transaction_lives_on() {
+    let (engine, _, table) = with_registers(Options { write_set_rows: 3, ..impatient() }, &[]);
+    let mut open = begin(&engine);
+    for key in 0..3 {
+        put(&mut open, table, key, key).expect("up to the limit");
+    }
+    assert_eq!(limit(put(&mut open, table, 3, 3)), Limit { kind: LimitKind::WriteSetRows, limit: 3, actual: 4 });
+    assert_eq!(limit(insert(&mut open, table, 4, 4)).kind, LimitKind::WriteSetRows);
+    assert_eq!(get(&mut open, table, 3).expect("it lives on"), None);
+    open.commit().expect("it lives on");
+    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(0, 0), (1, 1), (2, 2)]);
+}
+
+#[test]
+fn too_many_written_bytes_are_refused_and_the_transaction_lives_on() {
+    let (engine, _, table) = with_registers(Options { write_set_bytes: 40, ..impatient() }, &[]);
+    let mut open = begin(&engine);
+    put(&mut open, table, 1, 1).expect("16 bytes");
+    put(&mut open, table, 2, 2).expect("32 bytes");
+    assert_eq!(limit(put(&mut open, table, 3, 3)), Limit { kind: LimitKind::WriteSetBytes, limit: 40, actual: 48 });
+    open.commit().expect("it lives on");
+    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 1), (2, 2)]);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Limits of a commit, of a begin, of the database.
+
+/// A long reader keeps the versions of a hot row; its writers get a name for it, and nobody else does.
+#[test]
+fn a_row_keeps_so_many_versions_for_a_long_reader_and_no_more() {
+    let (engine, _, table) = with_registers(Options { versions: 3, ..impatient() }, &[(1, 0), (2, 0)]);
+    let mut reader = begin_as(&engine, Mode::ReadOnly);
+    set(&engine, table, 1, 1);
+    set(&engine, table, 1, 2);
+    let mut writer = begin(&engine);
+    put(&mut writer, table, 1, 3).expect("the commit will count");
+    put(&mut writer, table, 2, 3).expect("the commit will count");
+    let refused = writer.commit();
+    assert_eq!(limit(refused.clone()), Limit { kind: LimitKind::Versions, limit: 3, actual: 4 });
+    assert!(!refused.expect_err("refused").is_retryable(), "a retry would not help");
+    assert_eq!((now(&engine, table, 1), now(&engine, table, 2)), (Some(2), Some(0)), "nothing of it happened");
+    set(&engine, table, 2, 4);
+    assert_eq!(get(&mut reader, table, 1).expect("what it needs is kept"), Some(0));
+    reader.commit().expect("read-only transactions always commit");
+    set(&engine, table, 1, 5);
+    assert_eq!(now(&engine, table, 1), Some(5));
+}
+
+/// Replaced versions of all rows together have a limit too. It stops writers that begin, until the old reader ends.
+#[test]
+fn an_old_reader_keeps_so_many_versions_of_all_rows_and_no_more() {
+    let (engine, _, table) = with_registers(Options { retained_versions: 5, ..impatient() }, &[]);
+    for key in 0..5 {
+        set(&engine, table, key, 0);
+    }
+    let mut reader = begin_as(&engine, Mode::ReadOnly);
+    for key in 0..5 {
+        set(&engine, table, key, 1);
+    }
+    let mut writer = engine.begin_owned(Begin::default()).expect("begin only notes down");
+    let refused = put(&mut writer, table, 7, 1);
+    assert_eq!(limit(refused), Limit { kind: LimitKind::RetainedVersions, limit: 5, actual: 6 });
+    assert_eq!(now(&engine, table, 1), Some(1), "who only reads is not concerned");
+    assert_eq!(get(&mut reader, table, 1).expect("what it needs is kept"), Some(0));
+    drop(reader);
+    put(&mut writer, table, 7, 1).expect("it lives on, and there is room again");
+    writer.commit().expect("nobody in the way");
+    assert_eq!(now(&engine, table, 7), Some(1));
+}
+
+/// Without a reader in the way the limit is never met: commits collect.
+#[test]
+fn a_hot_row_without_readers_never_meets_the_limit_on_versions() {
+    let (engine, _, table) = with_registers(Options { versions: 2, ..impatient() }, &[(1, 0)]);
+    for value in 0..1000 {
+        set(&engine, table, 1, value);
+    }
+    assert_eq!(now(&engine, table, 1), Some(999));
+}
+
+#[test]
+fn too_many_open_transactions_are_refused_until_one_ends() {
+    let (engine, _, table) = with_registers(Options { transactions: 2, ..impatient() }, &[(1, 1)]);
+    let (first, mut second) = (begin(&engine), begin(&engine));
+    let mut third = engine.begin_owned(Begin::default()).expect("begin only notes down");
+    let refused = get(&mut third, table, 1);
+    assert_eq!(limit(refused), Limit { kind: LimitKind::Transactions, limit: 2, actual: 3 });
+    assert!(third.poison().is_none(), "it lives on");
+    drop(first);
+    assert_eq!(get(&mut third, table, 1).expect("there is room now"), Some(1));
+    assert_eq!(get(&mut second, table, 1).expect("it was open all the time"), Some(1));
+    third.commit().expect("nobody in the way");
+}
+
+#[test]
+fn too_many_tables_are_refused_until_one_is_dropped() {
+    let (engine, _) = engine_and_clock(Options { tables: 2, ..impatient() });
+    engine.create_table(registers("one", Storage::Ordered)).expect("room");
+    let two = engine.create_table(registers("two", Storage::Hash)).expect("room");
+    let refused = engine.create_table(registers("three", Storage::Ordered));
+    assert_eq!(limit(refused), Limit { kind: LimitKind::Tables, limit: 2, actual: 3 });
+    engine.drop_table("two").expect("it is there");
+    let three = engine.create_table(registers("three", Storage::Ordered)).expect("room again");
+    assert_ne!(two, three, "a number is not given again");
+}
+
+/// A transaction that is too old is aborted, not retried, and leaves nothing.
+#[test]
+fn a_transaction_that_is_too_old_is_aborted() {
+    let (engine, clock, table) =
+        with_registers(Options { transaction_age: Some(Duration::from_secs(1)), ..impatient() }, &[(1, 1)]);
+    let mut old = begin(&engine);
+    put(&mut old, table, 1, 2).expect("it is young");
+    clock.advance(500_000_000);
+    engine.collect();
+    assert_eq!(get(&mut old, table, 1).expect("it is young enough"), Some(2));
+    clock.advance(600_000_000);
+    engine.collect();
+    let mut young = begin(&engine);
+    let aborted = get(&mut old, table, 1);
+    assert!(!aborted.clone().expect_err("too old").is_retryable());
+    let aborted = abort(aborted);
+    assert_eq!((aborted.rule, aborted.class), ("age", AbortClass::Age));
+    assert_eq!(rule(old.commit()), "age", "the transaction keeps its reason");
+    assert_eq!(get(&mut young, table, 1).expect("young"), Some(1));
+    assert_eq!(engine.stats().aborts, [("age", 1)]);
+}
+
+/// Waiting has a limit; the waiter is aborted and may be retried, the owner is not disturbed.
+#[test]
+fn a_wait_has_a_limit() {
+    let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1)]);
+    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut owner, table, 1, 2).expect("nobody in the way");
+    let patience = Begin { wait_limit: Some(Duration::from_millis(1)), ..Begin::default() };
+    let mut waiter = engine.begin_owned(patience).expect("begin only notes down");
+    let aborted = get(&mut waiter, table, 1);
+    assert!(aborted.clone().expect_err("a wait").is_retryable());
+    let aborted = abort(aborted);
+    assert_eq!((aborted.rule, aborted.class, aborted.other), ("wait-limit", AbortClass::WaitLimit, owner.timestamp()));
+    assert_eq!(rule(put(&mut waiter, table, 7, 7)), "wait-limit", "an aborted transaction answers only that");
+    assert_eq!(rule(waiter.commit()), "wait-limit");
+    owner.commit().expect("nobody in the way");
+    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 2)]);
+}
+
+#[test]
+fn a_body_that_never_wins_is_told_so() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
+    let policy = RetryPolicy {
+        attempts: 5,
+        base_delay: Duration::ZERO,
+        longest_delay: Duration::ZERO,
+        ..RetryPolicy::default()
+    };
+    let mut attempts = 0;
+    let never = engine.run(Begin::default(), policy, |open| {
+        attempts += 1;
+        open.savepoint()?;
+        set(&engine, table, 1, attempts); // Somebody younger is always faster.
+        put(open, table, 1, 0)
+    });
+    assert_eq!(limit(never.map(drop)), Limit { kind: LimitKind::Attempts, limit: 5, actual: 6 });
+    assert_eq!((attempts, now(&engine, table, 1)), (5, Some(5)));
+}
+
+#[test]
+fn knobs_are_kept_within_their_limits() {
+    let of = |options: Options| Mvto::in_memory(options).expect("nothing can fail in memory").options().clone();
+    let least = of(Options { sites: 0, versions: 0, ..Options::default() });
+    assert_eq!((least.sites, least.versions), (1, 2));
+    let most = of(Options { sites: 5000, versions: 1 << 20, write_set_bytes: usize::MAX, ..Options::default() });
+    assert_eq!((most.sites, most.versions, most.write_set_bytes), (1024, 65_000, 64 << 20));
+    assert_eq!(of(Options { sites: 3, ..Options::default() }).sites, 4, "a power of two");
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Mistakes: the transaction lives on.
+
+/// Runs a mistake inside a transaction that writes before and after it; the writes arrive, the mistake leaves nothing.
+#[track_caller]
+fn mistake<T: std::fmt::Debug>(
+    engine: &Engine,
+    registers: TableId,
+    what: impl FnOnce(&mut Open) -> model::Result<T>,
+) -> Invalid {
+    let mut open = begin(engine);
+    let own = at(&open);
+    put(&mut open, registers, 1, own).expect("nobody in the way");
+    let told = invalid(what(&mut open));
+    assert!(open.poison().is_none(), "it lives on");
+    let written = get(&mut open, registers, 1).expect("it lives on");
+    let committed = open.commit().expect("it lives on");
+    assert_eq!(written, Some(committed.serial_point.0));
+    assert_eq!(all(&mut begin(engine), registers).expect("nobody in the way"), [(1, committed.serial_point.0)]);
+    told
+}
+
+#[test]
+fn unknown_tables_and_indexes_are_named() {
+    let (engine, _, registers) = with_registers(impatient(), &[]);
+    let people = engine.create_table(people()).expect("a new table");
+    let nowhere = TableId(99);
+    let unknown = Invalid::UnknownTable { table: "number 99".into() };
+    assert_eq!(mistake(&engine, registers, |open| get(open, nowhere, 1)), unknown);
+    assert_eq!(mistake(&engine, registers, |open| put(open, nowhere, 1, 1)), unknown);
+    assert_eq!(mistake(&engine, registers, |open| insert(open, nowhere, 1, 1)), unknown);
+    assert_eq!(mistake(&engine, registers, |open| delete(open, nowhere, 1)), unknown);
+    assert_eq!(mistake(&engine, registers, |open| all(open, nowhere)), unknown);
+    let scan = Scan::index(people, IndexId(2));
+    let told = mistake(&engine, registers, |open| open.scan(&scan, &mut |_| ControlFlow::Continue(())));
+    assert_eq!(told, Invalid::UnknownIndex { table: "people".into(), index: "number 2".into() });
+}
+
+#[test]
+fn keys_and_rows_of_the_wrong_shape_are_refused() {
+    let (engine, _, registers) = with_registers(impatient(), &[]);
+    let people = engine.create_table(people()).expect("a new table");
+    let row = |values: &[ValueRef<'_>]| RowBuf::from_values(values);
+    let good = row(&[ValueRef::Int(1), ValueRef::Null, ValueRef::Int(1)]);
+    let wrong_rows = [
+        row(&[ValueRef::Int(1), ValueRef::Null]),
+        row(&[ValueRef::Int(1), ValueRef::Null, ValueRef::Null]),
+        row(&[ValueRef::Int(1), ValueRef::Int(1), ValueRef::Int(1)]),
+        row(&[ValueRef::Int(2), ValueRef::Null, ValueRef::Int(1)]),
+        RowBuf::from_bytes(b""),
+        RowBuf::from_bytes(b"\x03\x00 no typed row"),
+        RowBuf::from_bytes(&good.bytes()[..10]),
+    ];
+    for wrong in &wrong_rows {
+        let told = mistake(&engine, registers, |open| open.put(people, &person(1), wrong.row()));
+        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
+        let told = mistake(&engine, registers, |open| open.insert(people, &person(1), wrong.row()));
+        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
+    }
+    let key = Invalid::Key { table: "people".into() };
+    for wrong in [&b""[..], b"seven b", b"nine byte"] {
+        let mut row = RowBuf::new();
+        assert_eq!(mistake(&engine, registers, |open| open.read(people, wrong, Columns::All, &mut row)), key);
+        assert_eq!(mistake(&engine, registers, |open| open.put(people, wrong, good.row())), key);
+        assert_eq!(mistake(&engine, registers, |open| open.delete(people, wrong)), key);
+    }
+    let in_registers = Invalid::Key { table: "registers".into() };
+    assert_eq!(mistake(&engine, registers, |open| open.delete(registers, b"short")), in_registers);
+}
+
+#[test]
+fn updates_that_make_no_sense_are_refused() {
+    let (engine, _, registers) = with_registers(impatient(), &[]);
+    let people = engine.create_table(people()).expect("a new table");
+    let mut load = begin(&engine);
+    put_person(&mut load, people, 1, "ann", i64::MAX).expect("nobody in the way");
+    load.commit().expect("nobody in the way");
+    let wrong = [
+        Delta::new().add(2, 1),
+        Delta::new().add(1, 1),
+        Delta::new().set(7, 1i64),
+        Delta::new().set(2, "old"),
+        Delta::new().set(2, Value::Null),
+        Delta::new().set(0, 2i64),
+    ];
+    for delta in wrong {
+        let told = mistake(&engine, registers, |open| open.update(people, &person(1), &delta));
+        assert!(matches!(told, Invalid::Row { .. }), "{delta:?}: {told:?}");
+    }
+    let told = mistake(&engine, registers, |open| {
+        let own = at(open);
+        put(open, registers, 1, own)?;
+        open.update(registers, &Key::from_u64(1), &Delta::new().add(0, 1))
+    });
+    assert!(matches!(told, Invalid::Row { .. }), "byte rows have no columns: {told:?}");
+}
+
+#[test]
+fn a_hash_table_has_no_ranges() {
+    let (engine, _, registers) = with_registers(impatient(), &[]);
+    let hash = engine.create_table(support::registers("hash", Storage::Hash)).expect("a new table");
+    assert_eq!(mistake(&engine, registers, |open| all(open, hash)), Invalid::NotOrdered { table: "hash".into() });
+}
+
+#[test]
+fn read_only_transactions_refuse_to_write_and_live_on() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
+    for mode in [Mode::ReadOnly, Mode::Snapshot] {
+        let mut open = begin_as(&engine, mode);
+        assert_eq!(invalid(put(&mut open, table, 1, 2)), Invalid::ReadOnly);
+        assert_eq!(invalid(insert(&mut open, table, 2, 2)), Invalid::ReadOnly);
+        assert_eq!(invalid(delete(&mut open, table, 1)), Invalid::ReadOnly);
+        assert_eq!(invalid(open.update(table, &Key::from_u64(1), &Delta::new())), Invalid::ReadOnly);
+        let mut row = RowBuf::new();
+        assert!(open.read_for_update(table, &Key::from_u64(1), &mut row).expect("it only reads"));
+        assert_eq!(get(&mut open, table, 1).expect("it lives on"), Some(1));
+        open.commit().expect("read-only transactions always commit");
+    }
+}
+
+#[test]
+fn a_savepoint_belongs_to_its_transaction() {
+    let (engine, _, table) = with_registers(impatient(), &[]);
+    let (mut one, mut two) = (begin(&engine), begin(&engine));
+    let savepoint = one.savepoint().expect("nobody in the way");
+    put(&mut two, table, 1, 1).expect("nobody in the way");
+    assert_eq!(invalid(two.rollback_to(&savepoint)), Invalid::UnknownSavepoint);
+    two.commit().expect("it lives on");
+    assert_eq!(now(&engine, table, 1), Some(1));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tables that come and go.
+
+#[test]
+fn a_table_is_created_once_and_found_by_name() {
+    let (engine, _, table) = with_registers(impatient(), &[]);
+    let again = engine.create_table(registers("registers", Storage::Hash));
+    assert_eq!(invalid(again), Invalid::TableExists { table: "registers".into() });
+    assert_eq!(engine.table("registers").expect("it is there").0, table);
+    assert_eq!(invalid(engine.drop_table("others")), Invalid::UnknownTable { table: "others".into() });
+}
+
+/// A transaction that is older than a table does not know it; whoever retries does.
+#[test]
+fn a_table_is_unknown_to_transactions_that_are_older() {
+    let (engine, _, _) = with_registers(impatient(), &[]);
+    let mut old = begin(&engine);
+    let table = engine.create_table(registers("later", Storage::Ordered)).expect("a new table");
+    let refused = get(&mut old, table, 1);
+    assert!(refused.clone().expect_err("too old").is_retryable());
+    let refused = abort(refused);
+    assert_eq!((refused.rule, refused.transaction.0), ("older-than-schema", at(&old)));
+    assert_eq!(refused.table.expect("the table is named").name(), "later");
+    assert_eq!(get(&mut begin(&engine), table, 1).expect("it is younger"), None);
+}
+
+/// Whoever uses a dropped table goes on seeing it; nobody who begins later does.
+#[test]
+fn a_dropped_table_is_seen_by_those_who_began_before() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
+    let mut old = begin(&engine);
+    engine.drop_table("registers").expect("it is there");
+    assert_eq!(get(&mut old, table, 1).expect("it still sees the table"), Some(1));
+    let mut young = begin(&engine);
+    assert_eq!(invalid(get(&mut young, table, 1)), Invalid::UnknownTable { table: "number 0".into() });
+    old.commit().expect("nobody in the way");
+    young.commit().expect("it lives on");
+    assert_eq!(engine.tables().len(), 0);
+    let again = engine.create_table(registers("registers", Storage::Ordered)).expect("the name is free again");
+    set(&engine, again, 1, 2);
+    engine.collect();
+    assert_eq!(now(&engine, again, 1), Some(2));
+}
+
+/// Garbage of a dropped table is dropped with it, whoever still holds it.
+#[test]
+fn a_table_is_dropped_under_writers_and_collectors() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 0)]);
+    let reader = begin(&engine);
+    let mut writer = begin(&engine);
+    put(&mut writer, table, 1, 1).expect("nobody in the way");
+    put(&mut writer, table, 2, 1).expect("nobody in the way");
+    for value in 0..100 {
+        set(&engine, table, 3, value);
+    }
+    engine.drop_table("registers").expect("it is there");
+    writer.commit().expect("it began before");
+    drop(reader);
+    engine.collect();
+    assert_eq!(engine.stats().waiting_versions, 0);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Endings.
+
+/// However a transaction ends, nothing of it stays registered, owned or waiting.
+#[test]
+fn every_ending_gives_everything_up() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1), (2, 2)]);
+    for mode in [Mode::ReadWrite, Mode::OwnAtStatement] {
+        for ending in 0..4 {
+            let mut open = begin_as(&engine, mode);
+            put(&mut open, table, 1, 3).expect("nobody in the way");
+            insert(&mut open, table, 9, 9).expect("nobody in the way");
+            delete(&mut open, table, 2).expect("nobody in the way");
+            match ending {
+                0 => open.abort(),
+                1 => drop(open),
+                2 => {
+                    let young = engine.create_table(registers(&format!("{mode:?}"), Storage::Ordered));
+                    assert_eq!(rule(get(&mut open, young.expect("a new table"), 1)), "older-than-schema");
+                    assert_eq!(engine.stats().active, 0, "an aborted transaction gives everything up at once");
+                    assert_eq!(get(&mut begin(&engine), table, 9).expect("nobody in the way"), None);
+                }
+                _ => {
+                    let owned = mode == Mode::OwnAtStatement;
+                    let younger = get(&mut begin(&engine), table, 1);
+                    assert_eq!(younger.is_err(), owned, "a younger reader would wait for an owner");
+                    assert_eq!(open.commit().is_err(), !owned, "a younger reader forbids what is not owned");
+                    let mut undo = begin(&engine);
+                    put(&mut undo, table, 1, 1).expect("nobody in the way");
+                    put(&mut undo, table, 2, 2).expect("nobody in the way");
+                    delete(&mut undo, table, 9).expect("nobody in the way");
+                    undo.commit().expect("nobody in the way");
+                }
+            }
+            assert_eq!(engine.stats().active, 0);
+            assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 1), (2, 2)]);
+        }
+    }
+    engine.collect();
+    assert_eq!(engine.stats().waiting_versions, 0);
+}
+
+/// An owned transaction may end on another thread than the one that began it.
+#[test]
+fn a_transaction_may_end_on_another_thread() {
+    let (engine, _, table) = with_registers(Options::default(), &[(1, 1)]);
+    let (send, receive) = mpsc::channel();
+    let mut open = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut open, table, 1, 2).expect("nobody in the way");
+    let other = thread::spawn(move || {
+        let open: Open = receive.recv().expect("a transaction comes");
+        open.commit().expect("nobody in the way").serial_point.0
+    });
+    let expected = at(&open);
+    send.send(open).expect("somebody listens");
+    assert_eq!(other.join().expect("no panic"), expected);
+    assert_eq!((now(&engine, table, 1), engine.stats().active), (Some(2), 0));
+}
