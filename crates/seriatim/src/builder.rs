@@ -1,6 +1,6 @@
 //! Knobs of a database.
 
-use crate::{Database, Durability, Result, RetryPolicy};
+use crate::{Database, Durability, EngineOptions, Result, RetryPolicy};
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,6 +111,20 @@ impl Builder {
     /// Transactions open at once. Default 100,000.
     pub fn max_transactions(mut self, transactions: usize) -> Builder {
         self.settings.engine.transactions = transactions;
+        self
+    }
+
+    /// Every other knob: of the engine, and of its log.
+    ///
+    /// ```
+    /// # use seriatim::{Database, Error};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Database::builder().engine(|options| options.retained_versions = 1_000_000).in_memory()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn engine(mut self, change: impl FnOnce(&mut EngineOptions)) -> Builder {
+        change(&mut self.settings.engine);
         self
     }
 

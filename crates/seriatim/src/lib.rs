@@ -1,8 +1,8 @@
 //! Seriatim: an embedded, durable, strictly serializable database.
 //!
 //! *Seriatim*: one after another. However many transactions run at once, they behave as if they had run one after
-//! another, in an order that agrees with real time; readers never wait for a lock and never abort; and what was
-//! acknowledged survives a crash.
+//! another, in an order that agrees with real time; read-only transactions do not abort; and what was acknowledged
+//! survives a crash.
 //!
 //! ```
 //! use seriatim::{record, Database, Error};
@@ -107,7 +107,8 @@ pub use model::{
     AbortClass, Change, Column, ColumnType, Durability, Fault, IndexSchema, Invalid, Key, KeyKind, Limit, LimitKind,
     RowBuf, RowKind, RowRef, Schema, SchemaBuilder, SerialPoint, Storage, Timestamp as TransactionId, Value, ValueRef,
 };
-pub use mvto::{CheckpointReport, RecoveryReport, Stats as EngineStats};
+pub use mvto::{CheckpointReport, Options as EngineOptions, RecoveryReport, Stats as EngineStats};
+pub use wal::{LogOptions, LogStats};
 
 /// The tour in the README is a test of its own.
 #[cfg(doctest)]

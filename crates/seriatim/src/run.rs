@@ -88,8 +88,9 @@ impl Database {
         }
     }
 
-    /// Runs `body` on one unchanging view of the database, and returns once everything that it saw is durable. It never
-    /// aborts and never runs twice.
+    /// Runs `body` on one unchanging view of the database, and returns once everything that it saw is durable. It runs once:
+    /// no writer can make it abort. (What can end it are limits that have names: on its age, if one is set, and on the wait
+    /// for a writer that is about to commit what it reads.)
     ///
     /// ```
     /// # use seriatim::{Database, BytesTable, Error};

@@ -19,7 +19,8 @@ pub(crate) type Engine = <mvto::Mvto as Interactive>::Owned;
 /// and a [`Transaction`](crate::Transaction) is one that can also write: wherever a `&Snapshot` is wanted, a transaction
 /// can be given. It owns a handle of the database, has no lifetime, may move between threads, and keeps the database open.
 ///
-/// A read-only snapshot never aborts. What it shows may be newer than what the disk holds; [`Snapshot::finish`] waits
+/// No writer can make a read-only snapshot abort. It is `Send` and not `Sync`: a thread may take it over, and threads that
+/// read at once take one each. What it shows may be newer than what the disk holds; [`Snapshot::finish`] waits
 /// until it is durable, as [`Database::read`](crate::Database::read) does by itself.
 ///
 /// ```

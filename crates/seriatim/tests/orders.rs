@@ -119,6 +119,39 @@ fn twenty_kills_take_no_acknowledged_order_away() {
     assert!(acknowledged_before > 0);
 }
 
+/// Tables that are created one by one and a load that is one transaction: wherever the kill falls, the next run loads what
+/// is not there.
+#[test]
+fn a_kill_while_loading_is_survived() {
+    for wait_for in ["CONTROL", "LOCK", "wal-0000000001.log"] {
+        let directory = Directory::new("kill-load");
+        let mut child = orders(directory.path(), &["--orders", "0"]).stdout(Stdio::null()).spawn().unwrap();
+        while !directory.path().join(wait_for).exists() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before there was {wait_for}");
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let out = finished(directory.path(), &["--orders", "5"]).ok();
+        assert!(out.lines().last().unwrap().starts_with("audit ok: 5 orders with "), "{wait_for}: {out}");
+    }
+}
+
+/// What is acknowledged without waiting for the disk may be lost, and only as much as was said.
+#[test]
+fn what_was_acknowledged_without_a_promise_is_not_held_against_it() {
+    let directory = Directory::new("none");
+    let options = ["--seconds", "600", "--durability", "none", "--every", "0.02"];
+    let mut child = orders(directory.path(), &options).stdout(Stdio::piped()).spawn().unwrap();
+    wait_for_orders(&mut child, 100);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let out = finished(directory.path(), &["--orders", "0"]).ok();
+    let recovered = out.lines().find(|line| line.starts_with("recovered: ")).unwrap();
+    assert!(recovered.contains("all found") || recovered.contains("lost, which its durability allowed"), "{recovered}");
+    assert!(recovered.contains("none by half"), "{recovered}");
+}
+
 /// The audit can fail: take an acknowledged order away, or half of one, and it says so.
 #[test]
 fn a_missing_or_halved_order_fails_the_audit() {
@@ -140,7 +173,7 @@ fn a_missing_or_halved_order_fails_the_audit() {
     ran.refused(1, "order 1000000000001");
 
     let db = seriatim::Database::open(directory.path()).unwrap();
-    let stock = db.open_table("products").unwrap();
+    let (details, stock) = (db.open_table("order_details").unwrap(), db.open_table("products").unwrap());
     db.run(|txn| {
         for line in &lines[1..] {
             details.delete(txn, &line[..2])?;
