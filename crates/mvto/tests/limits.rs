@@ -9,6 +9,7 @@ use model::{
 };
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -565,4 +566,25 @@ fn a_transaction_may_end_on_another_thread() {
     send.send(open).expect("somebody listens");
     assert_eq!(other.join().expect("no panic"), expected);
     assert_eq!((now(&engine, table, 1), engine.stats().active), (Some(2), 0));
+}
+
+/// A visitor or a body that panics takes its transaction with it, and nothing else.
+#[test]
+fn a_panic_of_the_caller_aborts_the_transaction() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1), (2, 2)]);
+    let mut open = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut open, table, 1, 3).expect("nobody in the way");
+    let visit = AssertUnwindSafe(|| open.scan(&Scan::table(table), &mut |_| panic!("the visitor's own")));
+    assert!(catch_unwind(visit).is_err());
+    assert_eq!(get(&mut open, table, 1).expect("the statement has only read"), Some(3));
+    drop(open);
+    let body = || {
+        engine.run(Begin::default(), RetryPolicy::default(), |open| -> model::Result<()> {
+            put(open, table, 2, 3)?;
+            panic!("the body's own")
+        })
+    };
+    assert!(catch_unwind(AssertUnwindSafe(body)).is_err());
+    assert_eq!(engine.stats().active, 0);
+    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 1), (2, 2)]);
 }
