@@ -6,8 +6,11 @@
 
 mod support;
 
+use model::Finish;
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::path::PathBuf;
+use support::{Open, all, begin, delete, impatient, put, range, rule, with_registers};
 
 fn scripts() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")
@@ -95,6 +98,48 @@ scripts! {
     snapshot
     timestamp_at_first_statement
     read_only_transactions
+}
+
+/// Leaves split under younger writers after a scan: an older write into any gap that was scanned comes too late still.
+#[test]
+fn no_phantom_appears_in_a_leaf_that_was_split() {
+    let (engine, _, table) = with_registers(impatient(), &[(0, 0), (1_000, 0)]);
+    let mut older: Vec<Open> = (0..100).map(|_| begin(&engine)).collect();
+    let mut reader = begin(&engine);
+    let seen = all(&mut reader, table).expect("nobody in the way");
+    let mut writer = begin(&engine);
+    for key in 1..500 {
+        put(&mut writer, table, 2 * key, 0).expect("nobody in the way");
+    }
+    writer.commit().expect("it is younger than the reader");
+    for (number, mut older) in older.drain(..).enumerate() {
+        put(&mut older, table, 10 * number as u64 + 1, 0).expect("the commit will tell");
+        assert_eq!(rule(older.commit()), "later-gap-reader");
+    }
+    assert_eq!(all(&mut reader, table).expect("nobody in the way"), seen);
+}
+
+/// Leaves merge as their keys are deleted and collected: an older write into any gap that was scanned comes too late still.
+#[test]
+fn no_phantom_appears_in_a_leaf_that_was_merged() {
+    for scanned in [(0, 300), (300, 700), (700, 1_000)] {
+        let rows: Vec<(u64, u64)> = (0..500).map(|key| (2 * key, 0)).collect();
+        let (engine, _, table) = with_registers(impatient(), &rows);
+        let mut writer = begin(&engine);
+        for (key, _) in rows {
+            assert!(delete(&mut writer, table, key).expect("nobody in the way"));
+        }
+        writer.commit().expect("nobody in the way");
+        let older: Vec<Open> = (0..10).map(|_| begin(&engine)).collect();
+        let bounds = (Bound::Included(scanned.0), Bound::Excluded(scanned.1));
+        range(&mut begin(&engine), table, bounds.0, bounds.1).expect("nobody in the way");
+        engine.collect(); // The delete lies below the bound: the keys leave their leaves, and those merge.
+        for (number, mut older) in older.into_iter().enumerate() {
+            let key = scanned.0 + 1 + (scanned.1 - scanned.0) / 10 * number as u64;
+            put(&mut older, table, key | 1, 0).expect("the commit will tell");
+            assert_eq!(rule(older.commit()), "later-gap-reader", "key {key} of {scanned:?}");
+        }
+    }
 }
 
 #[test]
