@@ -3,7 +3,6 @@
 use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
-use crate::ownership::TIMESTAMP_LIMIT;
 use crate::reason::Reason;
 use crate::sites::{ClockFault, Slot};
 use crate::write_set::{Buffered, Lent, Workspace, Write};
@@ -73,8 +72,10 @@ impl<C: Clock> Mvto<C> {
             return self.check_age(&core.view);
         }
         self.check_log()?;
+        // Read before the clock is: a healthy one shows more. Acquire, partner of `note_time`.
+        let floor = self.coarse_now.load(Ordering::Acquire);
         let advance = self.register(core)?;
-        let opened = self.prepare(core, advance);
+        let opened = self.prepare(core, floor, advance);
         if opened.is_err() {
             self.end(core, Outcome::Aborted(None));
         }
@@ -104,14 +105,14 @@ impl<C: Clock> Mvto<C> {
         Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE))
     }
 
-    fn prepare(&self, core: &mut Core, advance: bool) -> Result<()> {
+    fn prepare(&self, core: &mut Core, floor: u64, advance: bool) -> Result<()> {
         let at = core.view.at;
-        let bound = self.bound.get();
-        if at < bound {
-            // Drawn below what was collected already: the clock went back behind another site's back.
-            return Err(clock_fault(ClockFault::SteppedBack { before: bound.0, reading: at.0 }));
+        let floor = floor.max(self.bound.get().0);
+        if at.0 < floor {
+            // The clock went back behind another site's back.
+            return Err(clock_fault(ClockFault::SteppedBack { before: floor, reading: at.0 }));
         }
-        assert!(at.0 < TIMESTAMP_LIMIT, "M1: timestamps stay below 2^62");
+        self.note_time(at, floor);
         self.raise_ceiling(at)?;
         self.refresh_catalog(&mut core.work);
         if advance {
@@ -121,6 +122,14 @@ impl<C: Clock> Mvto<C> {
             self.wait_for_older_writers(&core.view)?;
         }
         Ok(())
+    }
+
+    /// Lets all sites know the time, but writes shared memory only when it has advanced noticeably: so a clock that steps
+    /// back by more than that is noticed at every site, at once.
+    fn note_time(&self, at: Timestamp, floor: u64) {
+        if at.0 > floor.saturating_add(self.coarse_step_ticks) {
+            self.coarse_now.fetch_max(at.0, Ordering::Release);
+        }
     }
 
     /// Timestamps stay below a ceiling that is durable before any of them is used, so that a restart begins above all that

@@ -9,6 +9,7 @@ use crate::recover::RecoveryReport;
 use crate::sites::{Sites, Time};
 use crate::store::Pinned;
 use crate::write_set::Workspace;
+use env::time::Duration;
 use env::{Clock, SystemClock};
 use model::{
     Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId, Timestamp,
@@ -27,8 +28,10 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) time: Time<C>,
     pub(crate) sites: Sites<SiteExtra>,
     pub(crate) bound: Bound,
-    /// The clock's reading when the bound was last advanced: coarse, and free to read.
+    /// The time as somebody has known it not long ago: coarse, and free to read.
     pub(crate) coarse_now: AtomicU64,
+    /// How coarse: it is written again after this many ticks.
+    pub(crate) coarse_step_ticks: u64,
     pub(crate) age_limit_ticks: Option<u64>,
     pub(crate) transactions_per_site: usize,
     /// No timestamp at or above it may be used before it is raised.
@@ -42,6 +45,9 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
 }
+
+/// A clock that steps back by less, behind the back of a site that has been idle for longer, goes unnoticed.
+const COARSE_STEP: Duration = Duration::from_micros(20);
 
 /// What the engine keeps at each site.
 #[derive(Debug, Default)]
@@ -100,7 +106,7 @@ pub struct Stats {
     /// Transactions open now that have touched data.
     pub active: usize,
     /// The oldest of them, and how long ago it began.
-    pub oldest: Option<(Timestamp, std::time::Duration)>,
+    pub oldest: Option<(Timestamp, Duration)>,
     /// Below this, nothing is read any more.
     pub bound: Timestamp,
     /// Replaced versions that were given back.
@@ -147,6 +153,7 @@ impl<C: Clock> Mvto<C> {
             sites: Sites::new(options.sites),
             bound: Bound::starting_at(start),
             coarse_now: AtomicU64::new(start),
+            coarse_step_ticks: time.clock().ticks_in(COARSE_STEP),
             age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
             transactions_per_site: options.transactions.div_ceil(options.sites),
             ceiling: AtomicU64::new(ceiling),

@@ -7,11 +7,12 @@
 use crate::catalog::{Catalog, Place, SpaceId};
 use crate::engine::{Mvto, SiteExtra};
 use crate::sites::SiteState;
-use crate::store::{Pinned, Tuple};
+use crate::store::{Pinned, Space, Tuple};
 use crate::write_set::Workspace;
 use env::Clock;
 use model::Timestamp;
-use parts::epoch;
+use parts::epoch::{self, Guard};
+use parts::index::Entry;
 use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -66,7 +67,6 @@ impl<C: Clock> Mvto<C> {
         });
         let bound = snapshots.iter().copied().fold(oldest, u64::min);
         self.bound.bound.fetch_max(bound, Ordering::AcqRel);
-        self.coarse_now.store(self.time.now(), Ordering::Relaxed); // For ages only.
         self.bound.get()
     }
 
@@ -145,7 +145,7 @@ impl<C: Clock> Mvto<C> {
 fn remove_dead(place: Place<'_>, garbage: Garbage, bound: Timestamp) {
     let guard = epoch::pin();
     let tuple = garbage.tuple;
-    let removed = place.space().remove(parts::index::Entry::key(&*tuple), &guard, |found| {
+    let removed = place.space().remove(tuple.key(), &guard, |found| {
         if !std::ptr::eq(found, tuple.address().as_ptr()) || !tuple.ownership.try_kill() {
             return None;
         }
@@ -160,6 +160,22 @@ fn remove_dead(place: Place<'_>, garbage: Garbage, bound: Timestamp) {
         // SAFETY: killed with our pin as the only one (S1) and removed just now; the pin goes with it.
         Some(address) => unsafe { Tuple::retire(address, &guard) },
         None => tuple.unpin(),
+    }
+}
+
+/// Takes a tuple that nobody owns or has pinned out of its index, stamp and all. Used before anybody else sees the index.
+pub(crate) fn discard(space: &Space, tuple: &Tuple, guard: &Guard) {
+    let removed = space.remove(tuple.key(), guard, |found| {
+        let dies = std::ptr::eq(found, tuple) && found.ownership.try_kill();
+        if dies && !found.is_unpinned() {
+            found.ownership.revive();
+            return None;
+        }
+        dies.then(|| found.ownership.last_read().0)
+    });
+    if let Some(address) = removed {
+        // SAFETY: killed without a pin (S1) and removed just now.
+        unsafe { Tuple::retire(address, guard) };
     }
 }
 

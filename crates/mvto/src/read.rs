@@ -15,7 +15,7 @@ use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
-use parts::sync::spin_loop;
+use parts::sync::{spin_loop, thread::yield_now};
 use parts::wait::Waited;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
@@ -24,6 +24,15 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 const LOOKS_BEFORE_SLEEP: u32 = 200;
 #[cfg(feature = "shuttle")]
 const LOOKS_BEFORE_SLEEP: u32 = 2;
+
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To read.
+    Read,
+    /// To own, in the order of timestamps.
+    Own,
+}
 
 /// What a look at a tuple finds.
 enum Seen<'g> {
@@ -87,7 +96,7 @@ impl<C: Clock> Mvto<C> {
         }
         loop {
             // Wait first: a stamp raised before the wait would abort the older writers that queue here.
-            self.wait_for_older(view, place, tuple)?;
+            self.wait_for_older(view, place, tuple, Purpose::Read)?;
             tuple.ownership.raise_last_read(view.at);
             match tuple.ownership.holder() {
                 Holder::Dead => return Ok(Seen::Gone),
@@ -97,30 +106,43 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Waits while an older transaction owns the tuple. Only ever younger for older, so nobody waits in a circle (M7).
-    pub(crate) fn wait_for_older(&self, view: &View, place: Place<'_>, tuple: &Tuple) -> Result<()> {
+    /// Waits while an older transaction owns the tuple, or is first in line to own it. Only ever younger for older, so nobody
+    /// waits in a circle (M7).
+    pub(crate) fn wait_for_older(&self, view: &View, place: Place<'_>, tuple: &Tuple, purpose: Purpose) -> Result<()> {
         let mut looks = 0;
         let mut started: Option<Instant> = None;
-        while let Holder::Owner(owner) = tuple.ownership.holder() {
-            if owner >= view.at {
-                return Ok(()); // Younger, or the transaction itself, which owns at the statement.
+        loop {
+            if purpose == Purpose::Own {
+                tuple.ownership.enter_line(view.at); // Each time: the one before takes the line's head away when it owns.
             }
+            let (older, sleeps) = match tuple.ownership.holder() {
+                Holder::Owner(owner) if owner < view.at => (owner, true),
+                Holder::Owner(_) => return Ok(()), // Younger, or the transaction itself, which owns at the statement.
+                Holder::Free | Holder::Dead => match tuple.ownership.in_line_before(view.at) {
+                    Some(first) => (first, false), // Awake, or about to be: its turn takes no time.
+                    None => return Ok(()),
+                },
+            };
             looks += 1;
             if looks < LOOKS_BEFORE_SLEEP && view.wait_limit > Duration::ZERO {
                 spin_loop();
                 continue;
             }
-            if !tuple.ownership.announce_waiter(owner) {
-                continue;
-            }
             let started = *started.get_or_insert_with(Instant::now);
             let remaining = || Some(view.wait_limit.saturating_sub(started.elapsed()));
-            let address = std::ptr::from_ref(tuple).addr();
-            if self.waits.wait(address, remaining, || tuple.ownership.is_awaited(owner)) == Waited::TimedOut {
-                return Err(Reason::WaitLimit.abort(view.at, Some((&place, tuple.key())), Some(owner)).into());
+            let waited = if !sleeps {
+                yield_now();
+                if remaining() == Some(Duration::ZERO) { Waited::TimedOut } else { Waited::Released }
+            } else if tuple.ownership.announce_waiter(older) {
+                let address = std::ptr::from_ref(tuple).addr();
+                self.waits.wait(address, remaining, || tuple.ownership.is_awaited(older))
+            } else {
+                Waited::Released
+            };
+            if waited == Waited::TimedOut {
+                return Err(Reason::WaitLimit.abort(view.at, Some((&place, tuple.key())), Some(older)).into());
             }
         }
-        Ok(())
     }
 
     /// Visits a range in order, own writes merged in.

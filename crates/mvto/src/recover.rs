@@ -6,6 +6,7 @@
 
 use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, log_fault};
+use crate::gc::discard;
 use crate::options::Options;
 use crate::ownership::Ownership;
 use crate::store::{Pinned, Tuple, VersionPool};
@@ -257,10 +258,7 @@ impl Rebuild {
             space.for_each(|tuple, guard| {
                 let newest = tuple.newest().expect("every recovered tuple has a version");
                 let Some(row) = newest.row() else {
-                    if let Some(dead) = space.remove(tuple.key(), guard, |_| Some(0)) {
-                        // SAFETY: nobody else sees the tables yet, so nobody has it pinned.
-                        unsafe { Tuple::retire(dead, guard) };
-                    }
+                    discard(space, tuple, guard);
                     return Ok(());
                 };
                 rows += 1;

@@ -17,6 +17,7 @@
 //! `t'` is right.
 //! Source: vMVCC, sections 2, 4.5 and 5.1.
 
+use crate::ownership::TIMESTAMP_LIMIT;
 use env::Clock;
 use model::Timestamp;
 use parts::CachePadded;
@@ -55,6 +56,11 @@ pub enum ClockFault {
         /// Its last reading.
         reading: u64,
     },
+    /// It showed more than timestamps can hold.
+    OutOfRange {
+        /// Its reading.
+        reading: u64,
+    },
 }
 
 impl std::fmt::Display for ClockFault {
@@ -62,6 +68,7 @@ impl std::fmt::Display for ClockFault {
         match self {
             ClockFault::Stalled { reading } => write!(f, "it stands still at {reading}"),
             ClockFault::SteppedBack { before, reading } => write!(f, "it stepped back from {before} to {reading}"),
+            ClockFault::OutOfRange { reading } => write!(f, "it shows {reading}, more than timestamps can hold"),
         }
     }
 }
@@ -94,6 +101,9 @@ impl<C: Clock> Time<C> {
         let reading = self.now();
         if reading <= *last {
             return Err(ClockFault::SteppedBack { before: *last, reading });
+        }
+        if reading >= TIMESTAMP_LIMIT - self.sites {
+            return Err(ClockFault::OutOfRange { reading });
         }
         let timestamp = self.round_up(reading, site);
         self.wait_until_passed(timestamp, reading)?;

@@ -216,6 +216,11 @@ impl Tuple {
         self.newest().is_none_or(|version| version.is_tombstone() && version.begin() < bound)
     }
 
+    /// Whether nobody has it pinned. Asked after the kill (S1).
+    pub fn is_unpinned(&self) -> bool {
+        self.pins.load(Ordering::SeqCst) == 0
+    }
+
     fn pin(&self) {
         // SeqCst: before the look at the owner word that follows; partner of `is_pinned_once_only` (S1).
         self.pins.fetch_add(1, Ordering::SeqCst);

@@ -21,7 +21,9 @@ pub(crate) struct WriteSet {
     by_key: BTreeMap<(SpaceId, Key), u32>,
     /// What buffered values were, newest last, while a savepoint is open.
     undo: Vec<(u32, Buffered)>,
-    savepoints: bool,
+    /// Open savepoints, oldest first: number, and length of `undo`.
+    savepoints: Vec<(u64, usize)>,
+    next_savepoint: u64,
     /// Bytes of keys and rows, counted against the limit; overwriting does not give back.
     pub bytes: usize,
 }
@@ -51,7 +53,7 @@ pub(crate) enum Buffered {
 /// A position in the write buffer to come back to.
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
-    undo: usize,
+    number: u64,
     pub(crate) transaction: u64,
 }
 
@@ -114,7 +116,7 @@ impl WriteSet {
             }
         };
         self.bytes += self.entries[at].key.len() + row.map_or(0, <[u8]>::len);
-        if self.savepoints {
+        if !self.savepoints.is_empty() {
             self.undo.push((at as u32, self.entries[at].buffered));
         }
         self.entries[at].buffered = buffered;
@@ -122,16 +124,20 @@ impl WriteSet {
 
     /// Opens a savepoint.
     pub fn savepoint(&mut self, transaction: u64) -> Savepoint {
-        self.savepoints = true;
-        Savepoint { undo: self.undo.len(), transaction }
+        let number = self.next_savepoint;
+        self.next_savepoint += 1;
+        self.savepoints.push((number, self.undo.len()));
+        Savepoint { number, transaction }
     }
 
-    /// Back to a savepoint; `false` if an earlier rollback has passed it.
+    /// Back to a savepoint, which stays open; later ones are gone. `false` if it is gone itself.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> bool {
-        if savepoint.undo > self.undo.len() {
+        let Some(place) = self.savepoints.iter().position(|(number, _)| *number == savepoint.number) else {
             return false;
-        }
-        for (at, before) in self.undo.drain(savepoint.undo..).rev() {
+        };
+        let (_, undo) = self.savepoints[place];
+        self.savepoints.truncate(place + 1);
+        for (at, before) in self.undo.drain(undo..).rev() {
             self.entries[at as usize].buffered = before;
         }
         true
@@ -148,7 +154,8 @@ impl WriteSet {
         self.arena.clear();
         self.by_key.clear();
         self.undo.clear();
-        (self.savepoints, self.bytes) = (false, 0);
+        self.savepoints.clear();
+        (self.next_savepoint, self.bytes) = (0, 0);
     }
 }
 
