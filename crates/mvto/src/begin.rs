@@ -1,6 +1,7 @@
 //! The life of a transaction around its statements: where it is registered, what it borrows, how it ends.
 
 use crate::catalog::Table;
+use crate::commit::reason_of;
 use crate::engine::Mvto;
 use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
 use crate::reason::Reason;
@@ -69,15 +70,15 @@ impl<C: Clock> Mvto<C> {
             return Err(poison.clone());
         }
         if core.is_open() {
-            return self.check_age(&core.view);
+            return Ok(());
         }
         self.check_log()?;
         // Read before the clock is: a healthy one shows more. Acquire, partner of `note_time`.
         let floor = self.coarse_now.load(Ordering::Acquire);
         let advance = self.register(core)?;
         let opened = self.prepare(core, floor, advance);
-        if opened.is_err() {
-            self.end(core, Outcome::Aborted(None));
+        if let Err(error) = &opened {
+            self.end(core, Outcome::Aborted(reason_of(error)));
         }
         opened
     }
@@ -87,7 +88,7 @@ impl<C: Clock> Mvto<C> {
         let site = self.sites.assign(thread_number());
         let writes = matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement);
         let mut state = self.sites.lock(site);
-        if state.active_count() >= self.transactions_per_site {
+        if state.active_count() >= self.fair_share || self.crowded_sites.load(Ordering::Relaxed) > 0 {
             drop(state);
             self.check_transactions()?;
             state = self.sites.lock(site);
@@ -98,6 +99,9 @@ impl<C: Clock> Mvto<C> {
             state = self.sites.lock(site);
         }
         let (at, slot) = self.sites.begin(site, &self.time, writes, &mut state).map_err(clock_fault)?;
+        if state.active_count() == self.fair_share + 1 {
+            self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
+        }
         core.work = Lent::new(state.extra.spare.pop().unwrap_or_default());
         take_ready(&mut state, self.bound.get(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
@@ -163,12 +167,24 @@ impl<C: Clock> Mvto<C> {
             .map_err(|other| Reason::WaitLimit.abort(view.at, None, Some(other)).into())
     }
 
-    pub(crate) fn check_age(&self, view: &View) -> Result<()> {
-        match self.age_limit_ticks {
-            Some(limit) if view.at.0.saturating_add(limit) < self.coarse_now.load(Ordering::Relaxed) => {
-                Err(Reason::Age.abort(view.at, None, None).into())
-            }
-            _ => Ok(()),
+    /// Enters a statement of an open transaction. Where ages are limited, one that is too old is aborted; and while it is in a
+    /// statement, nobody declares it too old and collects what it reads.
+    ///
+    /// # Errors
+    /// Its age.
+    pub(crate) fn enter(&self, core: &Core) -> Result<()> {
+        let (Some(limit), Some(slot)) = (self.age_limit_ticks, core.slot) else { return Ok(()) };
+        let oldest_allowed = self.time.now().saturating_sub(limit);
+        if core.view.at.0 >= oldest_allowed && self.sites.lock(slot.site).enter(slot) {
+            return Ok(());
+        }
+        Err(Reason::Age.abort(core.view.at, None, None).into())
+    }
+
+    /// Leaves a statement.
+    pub(crate) fn leave(&self, core: &Core) {
+        if let (Some(_), Some(slot)) = (self.age_limit_ticks, core.slot) {
+            self.sites.lock(slot.site).leave(slot);
         }
     }
 
@@ -196,12 +212,15 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn end(&self, core: &mut Core, outcome: Outcome) {
         let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
         self.release_writes(&mut work, core.view.at);
-        let collected = self.reclaim(&mut work);
+        self.reclaim(&mut work);
         work.writes.clear();
         work.record.clear();
         let mut state = self.sites.lock(slot.site);
-        state.extra.counters.count(outcome, collected);
+        state.extra.counters.count(outcome, std::mem::take(&mut work.collected));
         state.extra.garbage.extend(work.garbage.drain(..));
+        if state.active_count() == self.fair_share + 1 {
+            self.crowded_sites.fetch_sub(1, Ordering::Relaxed);
+        }
         self.sites.end(slot, &mut state);
         if work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
             state.extra.spare.push(work);

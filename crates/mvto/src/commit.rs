@@ -61,10 +61,10 @@ impl<C: Clock> Mvto<C> {
 
     /// The limit on versions, after an attempt to collect some.
     fn check_versions(&self, core: &mut Core) -> Result<()> {
-        let Workspace { writes, pool, ready, .. } = &mut *core.work;
+        let Workspace { writes, pool, ready, collected, .. } = &mut *core.work;
         let bound = self.advance_bound(ready);
         for tuple in writes.entries.iter().filter_map(|write| write.tuple.as_ref()) {
-            tuple.trim(bound, pool);
+            *collected += tuple.trim(bound, pool).unwrap_or(0);
             let (limit, actual) = (self.options.versions, tuple.version_count());
             if actual >= limit {
                 let (limit, actual) = (limit as u64, actual as u64 + 1);
@@ -91,7 +91,7 @@ impl<C: Clock> Mvto<C> {
     /// Links the new versions and gives each tuple up. A reader that finds one tuple released and another owned waits for the
     /// latter, so it sees all or nothing.
     fn install(&self, work: &mut Workspace, at: Timestamp, position: LogPosition) {
-        let Workspace { writes, pool, garbage, .. } = work;
+        let Workspace { writes, pool, garbage, collected, .. } = work;
         let bound = self.bound.get();
         let mut entries = std::mem::take(&mut writes.entries);
         entries.retain_mut(|write| {
@@ -102,7 +102,7 @@ impl<C: Clock> Mvto<C> {
             let tuple = tuple.take().expect("owned");
             let row = writes.value(*buffered).expect("installed");
             assert!(tuple.newest().is_none_or(|newest| newest.begin() < at), "M4: versions are installed in order");
-            tuple.trim(bound, pool);
+            *collected += tuple.trim(bound, pool).unwrap_or(0);
             tuple.install(pool.allocate(at, position, row));
             self.release(&tuple);
             if row.is_none() || tuple.version_count() > 1 {

@@ -53,7 +53,8 @@ impl<H: Handle> Transaction<H> {
     /// Runs a statement. One that aborts the transaction poisons it, and gives up at once what it holds.
     fn statement<T>(&mut self, run: impl FnOnce(&Mvto<H::Clock>, &mut Core) -> Result<T>) -> Result<T> {
         let engine = self.engine.engine();
-        let result = run(engine, &mut self.core);
+        let result = engine.enter(&self.core).and_then(|()| run(engine, &mut self.core));
+        engine.leave(&self.core);
         if let Err(error @ Error::Aborted(_)) = &result
             && self.core.poison.is_none()
         {

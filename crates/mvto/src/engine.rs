@@ -14,7 +14,7 @@ use env::{Clock, SystemClock};
 use model::{
     Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId, Timestamp,
 };
-use parts::sync::atomic::{AtomicU64, Ordering};
+use parts::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parts::sync::{Mutex, RwLock};
 use parts::wait::WaitTable;
 use std::collections::VecDeque;
@@ -33,7 +33,10 @@ pub struct Mvto<C = SystemClock> {
     /// How coarse: it is written again after this many ticks.
     pub(crate) coarse_step_ticks: u64,
     pub(crate) age_limit_ticks: Option<u64>,
-    pub(crate) transactions_per_site: usize,
+    /// While no site has more open transactions than this, the limit on them is not reached.
+    pub(crate) fair_share: usize,
+    /// Sites with more.
+    pub(crate) crowded_sites: AtomicUsize,
     /// No timestamp at or above it may be used before it is raised.
     pub(crate) ceiling: AtomicU64,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
@@ -155,7 +158,8 @@ impl<C: Clock> Mvto<C> {
             coarse_now: AtomicU64::new(start),
             coarse_step_ticks: time.clock().ticks_in(COARSE_STEP),
             age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
-            transactions_per_site: options.transactions.div_ceil(options.sites),
+            fair_share: options.transactions / options.sites,
+            crowded_sites: AtomicUsize::new(0),
             ceiling: AtomicU64::new(ceiling),
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),

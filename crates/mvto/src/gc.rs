@@ -62,7 +62,7 @@ impl<C: Clock> Mvto<C> {
 
     fn advance_bound_locked(&self, snapshots: &[u64], ready: &mut Vec<Garbage>) -> Timestamp {
         let collectable = self.bound.get();
-        let oldest = self.sites.bound(&self.time, |state| {
+        let oldest = self.sites.bound(&self.time, self.age_limit_ticks, |state| {
             take_ready(state, collectable, TAKEN_AT_ADVANCE, ready);
         });
         let bound = snapshots.iter().copied().fold(oldest, u64::min);
@@ -96,9 +96,11 @@ impl<C: Clock> Mvto<C> {
         self.advance_bound(&mut work.ready);
         let bound = self.bound.get();
         self.sites.for_each(|state| take_ready(state, bound, usize::MAX, &mut work.ready));
-        let collected = self.reclaim(&mut work);
+        self.reclaim(&mut work);
         self.requeue(std::mem::take(&mut work.garbage));
-        collected
+        self.sites.assign(0);
+        self.sites.lock(0).extra.counters.collected += work.collected as u64;
+        work.collected
     }
 
     fn requeue(&self, garbage: Vec<Garbage>) {
@@ -108,10 +110,12 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Trims and reclaims what the workspace has taken over. Returns how many versions went.
-    pub(crate) fn reclaim(&self, work: &mut Workspace) -> usize {
+    /// Trims and reclaims what the workspace has taken over.
+    pub(crate) fn reclaim(&self, work: &mut Workspace) {
+        if work.ready.is_empty() {
+            return;
+        }
         let (bound, durable) = (self.bound.get(), self.durable());
-        let mut collected = 0;
         while let Some(garbage) = work.ready.pop() {
             let Some(place) = work.catalog.place(garbage.space) else {
                 if garbage.space.table >= work.catalog.next_id() {
@@ -121,7 +125,7 @@ impl<C: Clock> Mvto<C> {
             };
             if garbage.tuple.version_count() > 1 {
                 match garbage.tuple.trim(bound, &mut work.pool) {
-                    Some(count) => collected += count,
+                    Some(count) => work.collected += count,
                     None => {
                         work.garbage.push(garbage); // Somebody else is at it, perhaps by an older bound.
                         continue;
@@ -136,7 +140,6 @@ impl<C: Clock> Mvto<C> {
                 remove_dead(place, garbage, bound);
             }
         }
-        collected
     }
 }
 

@@ -56,6 +56,7 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         let place = table(self, &core.view, &core.work, id)?.rows();
         place.table.schema.check_key(key)?;
+        place.table.schema.check_columns(columns)?;
         if let Some(own) = core.work.writes.own_value(place.id(), key) {
             own.into_iter().for_each(|own| row.project(RowRef::new(own), columns));
             return Ok(own.is_some());
@@ -155,6 +156,8 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         let Core { view, work, .. } = core;
         let table = table(self, view, work, scan.table)?;
+        table.schema.check_columns(scan.columns)?;
+        scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         let place = match scan.index {
             None => table.rows(),
             Some(index) => table.entries(index)?,
@@ -211,7 +214,6 @@ impl<C: Clock> Walk<'_, C> {
         let stamp = view.stamps.then_some(view.at.0);
         let mut more = true;
         while more {
-            self.engine.check_age(view)?;
             let guard = epoch::pin();
             let mut batch = Vec::new();
             more = index.scan_leaf(&mut cursor, stamp, &guard, &mut batch);

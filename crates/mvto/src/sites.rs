@@ -161,6 +161,10 @@ pub struct SiteState<X> {
 struct Active {
     at: u64,
     writes: bool,
+    /// It may be looking at versions right now.
+    in_statement: bool,
+    /// It was too old between two statements: it keeps no versions any more, and may not enter another statement.
+    doomed: bool,
 }
 
 /// A registered transaction's place in its site.
@@ -210,7 +214,7 @@ impl<X> Sites<X> {
         state: &mut SiteState<X>,
     ) -> Result<(Timestamp, Slot), ClockFault> {
         let at = time.draw(u64::from(site), &mut state.last)?;
-        let active = Active { at, writes };
+        let active = Active { at, writes, in_statement: true, doomed: false };
         let place = match state.free.pop() {
             Some(place) => {
                 state.active[place as usize] = active;
@@ -234,13 +238,21 @@ impl<X> Sites<X> {
     }
 
     /// A timestamp below which no transaction is active, or ever will be (M5): the least of the clock's reading before
-    /// any site is looked at and of the sites' active timestamps. `visit` sees each used site.
-    pub fn bound<C: Clock>(&self, time: &Time<C>, mut visit: impl FnMut(&mut SiteState<X>)) -> u64 {
+    /// any site is looked at and of the sites' active timestamps. Transactions older than `age_limit` ticks that are between
+    /// two statements are doomed, and do not count. `visit` sees each used site.
+    pub fn bound<C: Clock>(
+        &self,
+        time: &Time<C>,
+        age_limit: Option<u64>,
+        mut visit: impl FnMut(&mut SiteState<X>),
+    ) -> u64 {
         // Whoever is not found active below draws later, so above this reading.
         let mut bound = time.now();
+        let oldest_allowed = age_limit.map_or(0, |limit| bound.saturating_sub(limit));
         for site in &self.sites[..self.used.load(SeqCst)] {
             let mut state = lock(site);
-            bound = bound.min(state.oldest_active(|_| true).unwrap_or(u64::MAX));
+            state.doom_below(oldest_allowed);
+            bound = bound.min(state.oldest_active(|active| !active.doomed).unwrap_or(u64::MAX));
             visit(&mut state);
         }
         bound
@@ -292,6 +304,23 @@ impl<X> Sites<X> {
 impl<X> SiteState<X> {
     fn oldest_active(&self, wanted: impl Fn(&Active) -> bool) -> Option<u64> {
         self.active.iter().filter(|active| active.at != 0 && wanted(active)).map(|active| active.at).min()
+    }
+
+    /// Enters a statement; `false` if the transaction is doomed.
+    pub fn enter(&mut self, slot: Slot) -> bool {
+        let active = &mut self.active[slot.place as usize];
+        active.in_statement = !active.doomed;
+        active.in_statement
+    }
+
+    /// Leaves a statement.
+    pub fn leave(&mut self, slot: Slot) {
+        self.active[slot.place as usize].in_statement = false;
+    }
+
+    fn doom_below(&mut self, oldest_allowed: u64) {
+        let old = |active: &&mut Active| active.at != 0 && active.at < oldest_allowed && !active.in_statement;
+        self.active.iter_mut().filter(old).for_each(|active| active.doomed = true);
     }
 
     /// Transactions registered here.

@@ -1,7 +1,7 @@
 //! Writing: into the write buffer; with what a written row enters and leaves in the secondary indexes; and owning.
 
 use crate::begin::{Core, View, table};
-use crate::catalog::{Place, Table};
+use crate::catalog::{Place, SpaceId, Table};
 use crate::engine::Mvto;
 use crate::ownership::{Holder, Ownership};
 use crate::read::Purpose;
@@ -31,7 +31,7 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         let table = table(self, &core.view, &core.work, id)?;
         if table.schema.indexes().is_empty() {
-            self.check_write(core, key, row)?;
+            self.check_write(core, id, key, row, &[])?;
             table.schema.check_key(key)?;
             table.schema.check_row(key, row)?;
             return self.stage(core, id, 0, key, Some(row.bytes()));
@@ -107,11 +107,11 @@ impl<C: Clock> Mvto<C> {
         before: Option<RowRef<'_>>,
         after: Option<RowRef<'_>>,
     ) -> Result<()> {
-        self.check_write(core, key, after.unwrap_or(RowRef::new(&[])))?;
         let table = table(self, &core.view, &core.work, id)?;
         table.schema.check_key(key)?;
         after.map_or(Ok(()), |row| table.schema.check_row(key, row))?;
         let changes = entry_changes(table, key, before, after);
+        self.check_write(core, id, key, after.unwrap_or(RowRef::new(&[])), &changes)?;
         for change in &changes {
             self.check_entry(core, id, change, key)?;
         }
@@ -153,17 +153,16 @@ impl<C: Clock> Mvto<C> {
 
     /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it now.
     fn stage(&self, core: &mut Core, id: TableId, space: u16, key: &[u8], row: Option<&[u8]>) -> Result<()> {
-        let at = self.enter(core, id, space, key)?;
+        let at = self.enter_key(core, id, space, key)?;
         core.work.writes.buffer(at, row);
         Ok(())
     }
 
     /// The write-set entry of a key. In [`Mode::OwnAtStatement`] its tuple is owned.
-    fn enter(&self, core: &mut Core, id: TableId, space: u16, key: &[u8]) -> Result<usize> {
+    fn enter_key(&self, core: &mut Core, id: TableId, space: u16, key: &[u8]) -> Result<usize> {
         let Core { view, work, mode, .. } = core;
         let Workspace { catalog, writes, .. } = &mut **work;
-        let place =
-            catalog.place(crate::catalog::SpaceId { table: id, space }).expect("the statement has found its table");
+        let place = catalog.place(SpaceId { table: id, space }).expect("the statement has found its table");
         let at = writes.entry(place.id(), key, || find_pinned(place, key));
         if *mode == Mode::OwnAtStatement {
             self.own(view, place, &mut writes.entries[at])?;
@@ -176,8 +175,8 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         if core.mode == Mode::OwnAtStatement {
             table(self, &core.view, &core.work, id)?.schema.check_key(key)?;
-            self.check_write(core, key, RowRef::new(&[]))?;
-            self.enter(core, id, 0, key)?;
+            self.check_write(core, id, key, RowRef::new(&[]), &[])?;
+            self.enter_key(core, id, 0, key)?;
         }
         Ok(())
     }
@@ -258,11 +257,25 @@ impl<C: Clock> Mvto<C> {
         check_limit(LimitKind::KeyBytes, self.options.key_bytes, key.len())
     }
 
-    fn check_write(&self, core: &Core, key: &[u8], row: RowRef<'_>) -> Result<()> {
+    /// Whether a row and what follows from it in the indexes fit the limits.
+    fn check_write(
+        &self,
+        core: &Core,
+        id: TableId,
+        key: &[u8],
+        row: RowRef<'_>,
+        changes: &[EntryChange],
+    ) -> Result<()> {
         let (options, writes) = (&self.options, &core.work.writes);
+        let is_new = |space: u16, key: &[u8]| writes.find(SpaceId { table: id, space }, key).is_none();
+        let entries = changes.iter().flat_map(|change| {
+            let keys = change.leaves.iter().chain(&change.enters);
+            keys.filter(|key| is_new(change.index.0 + 1, key))
+        });
+        let new = usize::from(is_new(0, key)) + entries.count();
         self.check_key_length(key)?;
         check_limit(LimitKind::RowBytes, options.row_bytes, row.bytes().len())?;
-        check_limit(LimitKind::WriteSetRows, options.write_set_rows, writes.entries.len() + 1)?;
+        check_limit(LimitKind::WriteSetRows, options.write_set_rows, writes.entries.len() + new)?;
         check_limit(LimitKind::WriteSetBytes, options.write_set_bytes, writes.bytes + key.len() + row.bytes().len())
     }
 }

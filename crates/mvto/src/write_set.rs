@@ -169,6 +169,8 @@ pub(crate) struct Workspace {
     pub garbage: Vec<Garbage>,
     /// Tuples whose replaced versions can be collected now.
     pub ready: Vec<Garbage>,
+    /// Versions given back since it was lent, for the statistics.
+    pub collected: usize,
     /// The redo record.
     pub record: Vec<u8>,
     /// The row before an update.

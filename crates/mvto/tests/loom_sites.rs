@@ -48,7 +48,7 @@ fn no_transaction_begins_below_the_bound() {
             let world = world.clone();
             move || world.begin(0).0
         });
-        let bound = world.sites.bound(&world.time, |_| {});
+        let bound = world.sites.bound(&world.time, None, |_| {});
         let at = beginner.join().unwrap();
         assert!(at >= bound, "{at} began below the bound {bound}");
     });
