@@ -1,0 +1,283 @@
+//! The whole engine under random schedules: what committed replays on the twin in the order of the serial points, nobody waits
+//! for ever, and nothing is left uncollected.
+//!
+//! `cargo test -p seriatim-mvto --features shuttle --test shuttle_engine --profile models`
+//!
+//! A failure prints the seed of its schedule, and a message that names the programs. To see it again, run that test alone with
+//! `SHUTTLE_RANDOM_SEED` set to it.
+#![cfg(feature = "shuttle")]
+
+mod support;
+
+use env::{Randomness, SimClock};
+use model::twin::Twin;
+use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, SerialPoint, Storage, TableId};
+use parts::epoch;
+use seriatim_mvto::{Mvto, Options};
+use shuttle::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use support::statements::{Content, Edge, Shape, Statement, answer};
+use support::{Engine, begin, begin_as, delete, get, insert, integer, put, registers, rule};
+
+/// So few that every transaction meets another.
+const KEYS: u64 = 3;
+const SITES: usize = 2;
+
+/// Nobody gives up waiting (time does not pass under the checker, so a lost wake-up is a deadlock), and a few versions of a
+/// row are too many.
+fn options() -> Options {
+    Options { wait_limit: Duration::MAX, sites: SITES, versions: 4, ..Options::default() }
+}
+
+/// An engine whose next transaction is at site 0, in every run: sites are taken in turn, and the turn outlives the engine.
+fn fresh_engine() -> Engine {
+    let engine = Arc::new(Mvto::in_memory_with(options(), SimClock::new(0, 1)).expect("nothing can fail in memory"));
+    while begin(&engine).timestamp().expect("drawn").0 % SITES as u64 != SITES as u64 - 1 {}
+    engine
+}
+
+/// Frees what has been retired, so that it is not freed in the middle of a later run, which then could not be repeated.
+fn free_retired() {
+    (0..16).for_each(|_| epoch::pin().flush());
+}
+
+/// Held while a model runs: sites are given and memory is freed in turns that all engines of the process share.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    shuttle::check_random_with_seed(free_retired, 0, 1); // What a test that failed has left.
+    alone
+}
+
+/// Runs `model` under `runs` random schedules, and as many that change threads at few, random moments.
+fn check(seed: u64, runs: usize, model: impl Fn() + Send + Sync + Clone + 'static) {
+    let _alone = alone();
+    let model = move || {
+        model();
+        free_retired();
+    };
+    shuttle::check_random_with_seed(model.clone(), seed, runs);
+    let scheduler = shuttle::scheduler::PctScheduler::new_from_seed(seed, 3, runs);
+    shuttle::Runner::new(scheduler, shuttle::Config::default()).run(model);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Random programs.
+
+fn content(random: &mut Randomness) -> Content {
+    let name = ["a", "b", ""][random.in_range(0..3) as usize];
+    let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+    Content { name, amount: random.in_range(0..2) as i64, price: None }
+}
+
+fn edge(random: &mut Randomness) -> Edge {
+    let key = random.in_range(0..KEYS) as u8;
+    [Edge::Open, Edge::Open, Edge::Included(key), Edge::Excluded(key)][random.in_range(0..4) as usize].clone()
+}
+
+fn statement(random: &mut Randomness) -> Statement {
+    let key = random.in_range(0..KEYS) as u8;
+    match random.in_range(0..12) {
+        0..=1 => Statement::Read { key, columns: 3 },
+        2 => Statement::ReadForUpdate(key),
+        3..=4 => Statement::Put(key, content(random)),
+        5 => Statement::Insert(key, content(random)),
+        6 => Statement::Update(key, 2, content(random)),
+        7..=9 => Statement::Delete(key),
+        _ => Statement::Scan {
+            index: [None, Some(0), Some(1)][random.in_range(0..3) as usize],
+            bounds: (edge(random), edge(random)),
+            backward: random.chance(1, 2),
+            filter: 0,
+            columns: 3,
+            stop: [usize::MAX, 1][random.in_range(0..2) as usize],
+        },
+    }
+}
+
+/// A transaction to be.
+#[derive(Clone, Debug)]
+struct Plan {
+    mode: Mode,
+    statements: Vec<Statement>,
+}
+
+fn plan(random: &mut Randomness) -> Plan {
+    let length = random.in_range(1..5);
+    let statements: Vec<_> = (0..length).map(|_| statement(random)).collect();
+    let modes = match statements.iter().all(Statement::only_reads) {
+        true => [Mode::ReadOnly, Mode::Snapshot, Mode::ReadWrite],
+        false => [Mode::ReadWrite, Mode::ReadWrite, Mode::OwnAtStatement],
+    };
+    Plan { mode: modes[random.in_range(0..3) as usize], statements }
+}
+
+/// What each thread runs.
+fn plans(seed: u64) -> Vec<Vec<Plan>> {
+    let mut random = Randomness::from_seed(seed);
+    (0..3).map(|_| (0..2).map(|_| plan(&mut random)).collect()).collect()
+}
+
+/// A committed transaction, and what it was answered.
+type Story = (SerialPoint, Vec<(Statement, String)>);
+
+fn live(engine: &Engine, table: TableId, shape: Shape, plans: &[Plan]) -> Vec<Story> {
+    let mut stories = Vec::new();
+    for plan in plans {
+        let mut transaction = engine.begin(Begin { mode: plan.mode, ..Begin::default() }).expect("it only notes down");
+        let tell = |it: &Statement| (it.clone(), answer(&mut transaction, table, shape, it));
+        let told = plan.statements.iter().map(tell).collect();
+        match transaction.commit() {
+            Ok(committed) => stories.push((committed.serial_point, told)),
+            Err(error) => assert!(
+                !matches!(plan.mode, Mode::ReadOnly | Mode::Snapshot),
+                "read-only transactions always commit: {error}"
+            ),
+        }
+        engine.collect();
+    }
+    stories
+}
+
+fn run_and_replay(plans: &[Vec<Plan>], shape: Shape) {
+    let engine = fresh_engine();
+    let table = engine.create_table(shape.schema(Storage::Ordered)).expect("a new table");
+    let mut twin = Twin::new();
+    twin.create_table(shape.schema(Storage::Ordered));
+    let spawn = |plans: &Vec<Plan>| {
+        let (engine, plans) = (engine.clone(), plans.clone());
+        thread::spawn(move || live(&engine, table, shape, &plans))
+    };
+    let threads: Vec<_> = plans.iter().map(spawn).collect();
+    let mut stories: Vec<Story> = threads.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
+    stories.sort_by_key(|(point, _)| *point);
+    for (point, told) in &stories {
+        for (statement, answered) in told {
+            assert_eq!(*answered, answer(&mut twin, table, shape, statement), "{statement:?} at {point} of {plans:?}");
+        }
+        twin.commit();
+    }
+    assert_ends_as(&engine, &mut twin, table, shape);
+}
+
+/// The committed rows and entries are the twin's, and nothing waits to be collected.
+fn assert_ends_as(engine: &Engine, twin: &mut Twin, table: TableId, shape: Shape) {
+    let mut last = begin_as(engine, Mode::Snapshot);
+    for index in [None, Some(0), Some(1)].into_iter().take(if shape == Shape::Accounts { 3 } else { 1 }) {
+        let bounds = (Edge::Open, Edge::Open);
+        let scan = Statement::Scan { index, bounds, backward: false, filter: 0, columns: 3, stop: usize::MAX };
+        assert_eq!(answer(&mut last, table, shape, &scan), answer(twin, table, shape, &scan));
+    }
+    drop(last);
+    engine.collect();
+    let stats = engine.stats();
+    assert_eq!((stats.active, stats.waiting_versions), (0, 0), "nothing is left open or uncollected");
+}
+
+fn replay_worlds(shape: Shape, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let plans = Arc::new(plans(seed));
+        check(seed, 20, move || run_and_replay(&plans, shape));
+    }
+}
+
+#[test]
+fn random_programs_on_registers_replay() {
+    replay_worlds(Shape::Registers, 0..40);
+}
+
+#[test]
+fn random_programs_on_rows_with_indexes_replay() {
+    replay_worlds(Shape::Accounts, 100..160);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Moments that random programs seldom meet.
+
+/// An engine with a register that was deleted and not collected yet.
+fn with_a_dead_register() -> (Engine, TableId) {
+    let engine = fresh_engine();
+    let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+    for step in [insert_committed, delete_committed] {
+        step(&engine, table);
+    }
+    (engine, table)
+}
+
+fn insert_committed(engine: &Engine, table: TableId) {
+    let mut transaction = begin(engine);
+    insert(&mut transaction, table, 1, 10).expect("alone");
+    transaction.commit().expect("alone");
+}
+
+fn delete_committed(engine: &Engine, table: TableId) {
+    let mut transaction = begin(engine);
+    delete(&mut transaction, table, 1).expect("alone");
+    transaction.commit().expect("alone");
+}
+
+/// M3, on the engine: of an older writer and a reader at least one sees the other.
+#[test]
+fn a_reader_sees_an_older_write_or_forbids_it() {
+    check(4, 1_000, || {
+        let engine = fresh_engine();
+        let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+        insert_committed(&engine, table);
+        let (mut writer, mut reader) = (begin(&engine), begin(&engine));
+        put(&mut writer, table, 1, 20).expect("buffered");
+        let writer = thread::spawn(move || writer.commit().is_ok());
+        let read = get(&mut reader, table, 1).expect("nobody gives up waiting");
+        let written = writer.join().expect("no panic");
+        assert_eq!(read, Some(if written { 20 } else { 10 }));
+    });
+}
+
+/// Whoever gives up a dead row last sees to its removal: after that, its gap is that of the leaf.
+#[test]
+fn two_collectors_leave_no_dead_row_behind() {
+    check(2, 2_000, || {
+        let (engine, table) = with_a_dead_register();
+        insert_committed(&engine, table);
+        delete_committed(&engine, table);
+        let collectors = [(); 2].map(|()| {
+            let engine = engine.clone();
+            thread::spawn(move || engine.collect())
+        });
+        for collector in collectors {
+            collector.join().expect("no panic");
+        }
+        engine.collect();
+        let (mut writer, mut reader) = (begin(&engine), begin(&engine));
+        assert_eq!(get(&mut reader, table, 1).expect("nobody in the way"), None);
+        put(&mut writer, table, 2, 0).expect("buffered");
+        assert_eq!(rule(writer.commit()), "later-gap-reader", "the absent key still has a tuple");
+    });
+}
+
+/// Transactions that own at the statement queue on hot rows in both orders, and none waits for ever.
+#[test]
+fn a_queue_on_hot_rows_moves_on() {
+    check(3, 1_000, || {
+        let engine = fresh_engine();
+        let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+        let spawn = |keys: [u64; 2]| {
+            let engine = engine.clone();
+            thread::spawn(move || {
+                let mut transaction = begin_as(&engine, Mode::OwnAtStatement);
+                let done = keys.iter().try_for_each(|&key| {
+                    let mut row = RowBuf::new();
+                    let found = transaction.read_for_update(table, &Key::from_u64(key), &mut row)?;
+                    let count = if found { integer(row.row().bytes()) } else { 0 };
+                    put(&mut transaction, table, key, count + 1)
+                });
+                done.and_then(|()| transaction.commit()).is_ok()
+            })
+        };
+        let threads = [[0, 1], [1, 0], [0, 1]].map(spawn);
+        let committed = threads.into_iter().filter_map(|it| it.join().expect("no panic").then_some(())).count() as u64;
+        let mut reader = begin(&engine);
+        let count = get(&mut reader, table, 0).expect("alone");
+        assert_eq!((count, get(&mut reader, table, 1).expect("alone")), (Some(committed), Some(committed)));
+    });
+}
