@@ -92,6 +92,7 @@ scripts! {
     writer_meets_younger_owner
     own_at_statement
     savepoint_rollback
+    savepoint_rolled_back_past
     dropped_transaction
     duplicates
     unique_entries

@@ -123,6 +123,27 @@ fn a_step_back_behind_other_sites_is_seen_at_the_bound() {
     assert_eq!(now(&engine, table, 1), Some(2));
 }
 
+/// "A clock that steps back is a named fault" on every site: never a transaction that begins after another has ended and
+/// yet stands before it.
+#[test]
+fn a_step_back_never_breaks_the_order_of_real_time() {
+    let (engine, clock, table) = with_registers(Options { sites: 64, ..impatient() }, &[(1, 1)]);
+    clock.advance(1_000_000);
+    let before = set(&engine, table, 1, 2);
+    clock.step_back(500_000);
+    for _ in 0..4 {
+        let engine = engine.clone();
+        let late = move || {
+            let mut open = engine.begin_owned(Begin::default()).expect("begin only notes down");
+            get(&mut open, table, 1).map(|seen| (seen, at(&open)))
+        };
+        match thread::spawn(late).join().expect("no panic") {
+            Ok((seen, at)) => assert!(at > before && seen == Some(2), "T{at} after T{before} has ended reads {seen:?}"),
+            fault => drop(clock_fault(fault)),
+        }
+    }
+}
+
 /// A jump forward is only time that has passed.
 #[test]
 fn a_jump_forward_is_time_that_has_passed() {
@@ -134,6 +155,19 @@ fn a_jump_forward_is_time_that_has_passed() {
     engine.collect();
     assert_eq!(support::rule(get(&mut old, table, 1)), "age");
     assert_eq!(now(&engine, table, 1), Some(2));
+}
+
+/// A clock that jumps beyond the last timestamp there can be is a fault too, not a panic.
+#[test]
+fn a_jump_beyond_the_last_timestamp_is_named() {
+    let (engine, clock, table) = with_registers(impatient(), &[(1, 1)]);
+    let mut open = begin(&engine);
+    clock.advance(1 << 62);
+    clock_fault(get(&mut engine.begin_owned(Begin::default()).expect("begin only notes down"), table, 1));
+    clock.advance(u64::MAX);
+    clock_fault(get(&mut engine.begin_owned(Begin::default()).expect("begin only notes down"), table, 1));
+    assert_eq!(get(&mut open, table, 1).expect("open"), Some(1));
+    open.commit().expect("open");
 }
 
 /// `run` does not retry a broken clock: it says so.

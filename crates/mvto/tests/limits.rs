@@ -4,10 +4,11 @@
 mod support;
 
 use model::{
-    Abort, AbortClass, Access, Begin, ColumnType, Columns, Delta, Error, Finish, IndexId, Interactive, Invalid, Item,
-    Key, Limit, LimitKind, Mode, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
+    Abort, AbortClass, Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive,
+    Invalid, Item, Key, Limit, LimitKind, Mode, Predicate, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
 };
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -153,6 +154,31 @@ fn too_many_written_rows_are_refused_and_the_transaction_lives_on() {
     assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(0, 0), (1, 1), (2, 2)]);
 }
 
+/// A row that was written already takes no more room in the write set.
+#[test]
+fn a_row_counts_once_in_the_write_set_however_often_it_is_written() {
+    let (engine, _, table) = with_registers(Options { write_set_rows: 3, ..impatient() }, &[]);
+    let mut open = begin(&engine);
+    for key in 0..3 {
+        put(&mut open, table, key, key).expect("up to the limit");
+    }
+    put(&mut open, table, 1, 10).expect("no row more than before");
+    assert!(delete(&mut open, table, 2).expect("no row more than before"));
+    open.commit().expect("nobody in the way");
+    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(0, 0), (1, 10)]);
+}
+
+/// "Rows and index entries written by one transaction": a row with two indexes makes three.
+#[test]
+fn index_entries_count_in_the_write_set() {
+    let (engine, _) = engine_and_clock(Options { write_set_rows: 4, ..impatient() });
+    let table = engine.create_table(people()).expect("a new table");
+    let mut open = begin(&engine);
+    put_person(&mut open, table, 1, "ann", 30).expect("three of four");
+    assert_eq!(limit(put_person(&mut open, table, 2, "bob", 40)).kind, LimitKind::WriteSetRows);
+    open.commit().expect("it lives on");
+}
+
 #[test]
 fn too_many_written_bytes_are_refused_and_the_transaction_lives_on() {
     let (engine, _, table) = with_registers(Options { write_set_bytes: 40, ..impatient() }, &[]);
@@ -234,6 +260,21 @@ fn too_many_open_transactions_are_refused_until_one_ends() {
     third.commit().expect("nobody in the way");
 }
 
+/// The limit is the database's, on however many sites the transactions are.
+#[test]
+fn the_limit_on_open_transactions_holds_across_sites() {
+    let (engine, _, table) = with_registers(Options { transactions: 4, sites: 64, ..impatient() }, &[(1, 1)]);
+    let open: Vec<Open> = (0..4).map(|_| begin(&engine)).collect();
+    let refused: BTreeSet<bool> = (0..8)
+        .map(|_| {
+            let engine = engine.clone();
+            let fifth = move || get(&mut engine.begin_owned(Begin::default()).expect("begin"), table, 1).is_err();
+            thread::spawn(fifth).join().expect("no panic")
+        })
+        .collect();
+    assert_eq!((open.len(), refused), (4, BTreeSet::from([true])), "four are open, so every fifth is refused");
+}
+
 #[test]
 fn too_many_tables_are_refused_until_one_is_dropped() {
     let (engine, _) = engine_and_clock(Options { tables: 2, ..impatient() });
@@ -266,6 +307,46 @@ fn a_transaction_that_is_too_old_is_aborted() {
     assert_eq!(rule(old.commit()), "age", "the transaction keeps its reason");
     assert_eq!(get(&mut young, table, 1).expect("young"), Some(1));
     assert_eq!(engine.stats().aborts, [("age", 1)]);
+}
+
+/// The limit needs nobody else to be at work: the transaction itself looks at the clock often enough.
+#[test]
+fn a_transaction_that_is_too_old_is_aborted_though_nothing_else_happens() {
+    let options = Options { transaction_age: Some(Duration::from_secs(1)), ..impatient() };
+    let (engine, clock, table) = with_registers(options, &[(1, 1)]);
+    let mut old = begin(&engine);
+    clock.advance(2_000_000_000);
+    assert_eq!(rule(get(&mut old, table, 1)), "age");
+}
+
+/// An abort is counted under its rule, also where it strikes at the begin.
+#[test]
+fn a_snapshot_that_would_wait_too_long_is_counted_under_its_rule() {
+    let (engine, _, _) = with_registers(impatient(), &[]);
+    let writer = begin(&engine);
+    let mut snapshot =
+        engine.begin_owned(Begin { mode: Mode::Snapshot, ..Begin::default() }).expect("it only notes down");
+    assert_eq!(rule(snapshot.savepoint()), "wait-limit");
+    let stats = engine.stats();
+    assert_eq!((stats.aborts, stats.faults), (vec![("wait-limit", 1)], 0));
+    drop(writer);
+}
+
+/// The limit is there "so that an abandoned one does not keep versions for ever": nobody calls it any more.
+#[test]
+fn an_abandoned_transaction_keeps_no_versions_beyond_its_age() {
+    let options = Options { transaction_age: Some(Duration::from_secs(1)), versions: 3, ..impatient() };
+    let (engine, clock, table) = with_registers(options, &[(1, 0)]);
+    let mut abandoned = begin_as(&engine, Mode::ReadOnly);
+    assert_eq!(get(&mut abandoned, table, 1).expect("it is young"), Some(0));
+    set(&engine, table, 1, 1);
+    set(&engine, table, 1, 2);
+    clock.advance(2_000_000_000);
+    engine.collect();
+    let mut writer = begin(&engine);
+    put(&mut writer, table, 1, 3).expect("nobody in the way");
+    writer.commit().expect("the abandoned transaction keeps nothing any more");
+    assert_eq!(rule(get(&mut abandoned, table, 1)), "age");
 }
 
 /// Waiting has a limit; the waiter is aborted and may be retried, the owner is not disturbed.
@@ -411,6 +492,47 @@ fn updates_that_make_no_sense_are_refused() {
         open.update(registers, &Key::from_u64(1), &Delta::new().add(0, 1))
     });
     assert!(matches!(told, Invalid::Row { .. }), "byte rows have no columns: {told:?}");
+}
+
+/// Columns that are not there are refused by reads and scans alike, whether or not there is a row.
+#[test]
+fn columns_that_are_not_there_are_refused() {
+    let (engine, _, registers) = with_registers(impatient(), &[]);
+    let people = engine.create_table(people()).expect("a new table");
+    let mut load = begin(&engine);
+    put_person(&mut load, people, 1, "ann", 30).expect("nobody in the way");
+    load.commit().expect("nobody in the way");
+    for id in [1, 2] {
+        let mut row = RowBuf::new();
+        let told = mistake(&engine, registers, |open| open.read(people, &person(id), Columns::Some(&[3]), &mut row));
+        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
+    }
+    let mut row = RowBuf::new();
+    let told =
+        mistake(&engine, registers, |open| open.read(registers, &Key::from_u64(1), Columns::Some(&[0]), &mut row));
+    assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
+}
+
+/// As above, for scans and their filters.
+#[test]
+fn scans_of_columns_that_are_not_there_are_refused() {
+    let (engine, _, registers) = with_registers(impatient(), &[]);
+    let people = engine.create_table(people()).expect("a new table");
+    let mut load = begin(&engine);
+    put_person(&mut load, people, 1, "ann", 30).expect("nobody in the way");
+    load.commit().expect("nobody in the way");
+    let filter = Predicate::Compare(3, Comparison::Equal, Value::Int(1));
+    let scans = [
+        Scan::table(people).columns(Columns::Some(&[3])),
+        Scan::table(people).filter(&filter),
+        Scan::index(people, IndexId(0)).filter(&filter),
+        Scan::table(registers).filter(&filter),
+        Scan::table(registers).columns(Columns::Some(&[0])),
+    ];
+    for scan in &scans {
+        let told = mistake(&engine, registers, |open| open.scan(scan, &mut |_| ControlFlow::Continue(())));
+        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
+    }
 }
 
 #[test]

@@ -427,6 +427,17 @@ fn sec_2_gc_keeps_what_active_transactions_need_and_nothing_else() {
     assert_eq!(engine.stats().waiting_versions, 0, "nothing is left to collect");
 }
 
+/// Every replaced version goes back, and is counted once, whoever collects it.
+#[test]
+fn sec_2_gc_counts_every_collected_version() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 0)]);
+    for value in 1..=1000 {
+        set(&engine, table, 1, value);
+    }
+    engine.collect();
+    assert_eq!(engine.stats().collected_versions, 1000);
+}
+
 /// Writers feed the collection themselves: under a steady load, versions do not pile up though nobody asks for it.
 #[test]
 fn sec_2_gc_keeps_up_with_writers() {
