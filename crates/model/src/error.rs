@@ -252,7 +252,9 @@ impl Error {
                 AbortClass::Requested => "40000",
             },
             Error::Limit(limit) => match limit.kind {
-                LimitKind::Transactions | LimitKind::Locks | LimitKind::Versions | LimitKind::RetainedVersions => "53400",
+                LimitKind::Transactions | LimitKind::Locks | LimitKind::Versions | LimitKind::RetainedVersions => {
+                    "53400"
+                }
                 LimitKind::Attempts => "40001",
                 _ => "54000",
             },

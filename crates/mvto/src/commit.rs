@@ -80,8 +80,7 @@ impl<C: Clock> Mvto<C> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
         let Workspace { writes, record, .. } = &mut *core.work;
         encode_writes(record, writes);
-        let appended = log.append(core.view.at.0, record, durability_of(core.durability));
-        appended.map(|position| LogPosition(position.get())).map_err(|error| match error {
+        log.append(core.view.at.0, record, core.durability).map_err(|error| match error {
             // Nothing was appended.
             wal::LogError::Stopped(_) => Fault::LogFailed { detail: error.to_string() }.into(),
             error => log_fault(error),
@@ -124,14 +123,6 @@ impl<C: Clock> Mvto<C> {
 fn committed(core: &Core, rests_on: LogPosition) -> Committed {
     let log_position = if core.durability == Durability::Fsync { rests_on } else { LogPosition::ZERO };
     Committed { serial_point: SerialPoint(core.view.at.0), log_position }
-}
-
-fn durability_of(durability: Durability) -> wal::Durability {
-    match durability {
-        Durability::None => wal::Durability::None,
-        Durability::Async => wal::Durability::Async,
-        Durability::Fsync => wal::Durability::Fsync,
-    }
 }
 
 /// The rule behind an abort, for counting.

@@ -160,7 +160,7 @@ impl<C: Clock> Interactive for Mvto<C> {
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(()) };
-        log.wait_durable(wal::LogPosition::new(position.0)).map_err(log_fault)
+        log.wait_durable(position).map_err(log_fault)
     }
 }
 

@@ -228,7 +228,7 @@ impl<C: Clock> Mvto<C> {
 
     fn log_durably(&self, at: Timestamp, record: &[u8]) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        let position = log.append(at.0, record, wal::Durability::Fsync).map_err(log_fault)?;
+        let position = log.append(at.0, record, Durability::Fsync).map_err(log_fault)?;
         log.wait_durable(position).map_err(log_fault)
     }
 
@@ -288,7 +288,7 @@ impl<C: Clock> Mvto<C> {
 impl<C> Mvto<C> {
     /// How far the log is durable. In memory: everything is as durable as it gets.
     pub(crate) fn durable(&self) -> LogPosition {
-        self.log.as_ref().map_or(LogPosition(u64::MAX), |log| LogPosition(log.durable().get()))
+        self.log.as_ref().map_or(LogPosition(u64::MAX), Log::durable)
     }
 
     /// Refuses work on a failed log (DESIGN 8.4).

@@ -9,12 +9,12 @@
 use crate::control::newer;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::format::{BLOCK, Block, BlockError, BlockKind, u32_at};
-use crate::position::LogPosition;
 use crate::segment::{Segment, create_unfinished, discard, remove_if_there};
 use crate::shared::Shared;
 use crate::sync::{Arc, Ordering, lock};
 use crate::window::Window;
 use env::{Disk, DiskError, DiskFile, DiskLock};
+use model::LogPosition;
 
 /// The file's name.
 pub const CHECKPOINT: &str = "CHECKPOINT";

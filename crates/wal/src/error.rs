@@ -1,7 +1,7 @@
 //! What can go wrong, and what it means for a transaction that was on its way.
 
-use crate::position::LogPosition;
 use env::DiskError;
+use model::LogPosition;
 use std::fmt;
 use std::time::Duration;
 

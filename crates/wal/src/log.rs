@@ -3,15 +3,16 @@
 use crate::checkpoint::CheckpointWriter;
 use crate::error::LogError;
 use crate::group::Writer;
-use crate::options::{Driver, Durability, LogOptions};
-use crate::position::LogPosition;
+use crate::options::{Driver, LogOptions};
 use crate::recover::{Recovered, Resumed, resume};
 use crate::segment::Segment;
 use crate::shared::{Phase, Shared, State, call_all};
 use crate::stats::LogStats;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use env::thread::{self, JoinHandle};
 use env::{Disk, DiskError, Operation};
+use model::Durability;
+use model::LogPosition;
 
 /// A redo log in a directory that this process has locked.
 ///
@@ -33,7 +34,7 @@ impl Log {
         options.check()?;
         let Resumed { lock, control, buffer, next, recovered } = resume(&disk, &options)?;
         let stats = LogStats {
-            checkpoint: recovered.checkpoint.as_ref().map_or(LogPosition::NOTHING, |reader| reader.info().start),
+            checkpoint: recovered.checkpoint.as_ref().map_or(LogPosition::ZERO, |reader| reader.info().start),
             ..LogStats::default()
         };
         let shared = Arc::new(Shared {
@@ -41,6 +42,7 @@ impl Log {
             options,
             identity: control.identity(),
             durable: AtomicU64::new(buffer.tail()),
+            has_stopped: AtomicBool::new(false),
             arrived: AtomicUsize::new(0),
             writer: Mutex::new(Writer::new(Arc::clone(buffer.segment()))),
             state: Mutex::new(State::new(buffer, next, stats)),
@@ -118,9 +120,12 @@ impl Log {
         self.wait_durable(self.appended())
     }
 
-    /// The failure after which the log has stopped, if it has.
+    /// The failure after which the log has stopped, if it has. One load while it has not.
     #[must_use]
     pub fn failed(&self) -> Option<LogError> {
+        if !self.shared.has_stopped.load(Ordering::Acquire) {
+            return None;
+        }
         self.shared.lock().stopped.clone().map(LogError::Stopped)
     }
 

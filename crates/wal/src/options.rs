@@ -4,21 +4,6 @@ use crate::error::LogError;
 use crate::format::{SEGMENT_HEADER, SEGMENT_RESERVE, overhead};
 use std::time::Duration;
 
-/// What a committed transaction survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Durability {
-    /// Everything: its acknowledgement waits for an fdatasync. Whoever appends with it must wait
-    /// ([`Log::wait_durable`](crate::Log::wait_durable) or [`Log::on_durable`](crate::Log::on_durable)): the wait is what
-    /// asks for the fdatasync.
-    #[default]
-    Fsync,
-    /// The end of the process, and a power cut except for a bounded last moment: nobody waits, and the record is durable
-    /// [`LogOptions::flush_interval`] plus the time of one write and fdatasync later.
-    Async,
-    /// A clean close: nobody waits, and the record becomes durable with the next group that does, or on close. No bound.
-    None,
-}
-
 /// Who writes and syncs the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Driver {
@@ -39,7 +24,7 @@ pub struct LogOptions {
     /// Bytes of records that may wait in memory to be written; appends beyond that wait (back-pressure). Default 8 MiB; at
     /// least 1 KiB. One record larger than that passes alone.
     pub buffer_bytes: usize,
-    /// How long [`Durability::Async`] records may stay unsynced. Default 50 ms; 1 ms to 1 hour.
+    /// How long [`Async`](crate::Durability::Async) records may stay unsynced. Default 50 ms; 1 ms to 1 hour.
     pub flush_interval: Duration,
     /// How long the log waits, at most, for those who waited for the previous group to come with their next records before
     /// it syncs the next group; it never waits if the previous group had one waiter, nor longer than a quarter of what an

@@ -8,11 +8,11 @@ use crate::control::{CONTROL, Control};
 use crate::error::{Damage, DamageKind, LogError};
 use crate::format::{Payload, RecordKind, overhead, push_record};
 use crate::options::LogOptions;
-use crate::position::LogPosition;
 use crate::scan::{Ending, RawRecord, Records, Scanned, Step, judge, open_segment};
 use crate::segment::{Sealed, Segment, UNFINISHED};
 use crate::sync::Arc;
 use env::{Disk, DiskError, DiskLock, Randomness};
+use model::LogPosition;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 

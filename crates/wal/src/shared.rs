@@ -5,13 +5,14 @@ use crate::control::Control;
 use crate::error::LogError;
 use crate::format::Payload;
 use crate::group::Writer;
-use crate::options::{Driver, Durability, LogOptions};
-use crate::position::LogPosition;
+use crate::options::{Driver, LogOptions};
 use crate::segment::Segment;
 use crate::stats::LogStats;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
 use env::time::Instant;
 use env::{Disk, DiskError, DiskLock};
+use model::Durability;
+use model::LogPosition;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -125,6 +126,8 @@ pub struct Shared {
     /// Everything before this position is durable. Stored (Release) by the writer after the fdatasync; whoever loads it
     /// (Acquire) may acknowledge.
     pub durable: AtomicU64,
+    /// The state has an error in `stopped`: a hint (set before it, under the latch) that spares who asks the latch.
+    pub has_stopped: AtomicBool,
     /// Waiters that the next round will serve. Relaxed: a hint for how long to gather.
     pub arrived: AtomicUsize,
     /// The right to write groups.
@@ -359,6 +362,7 @@ impl Shared {
     /// Stops the log for good after a failure, and tells everybody.
     pub fn stop(&self, error: DiskError) {
         let mut state = self.lock();
+        self.has_stopped.store(true, Ordering::Release);
         let error = state.stopped.get_or_insert(error).clone();
         let callbacks = std::mem::take(&mut state.callbacks);
         self.wake_all();

@@ -1,7 +1,7 @@
 //! Counts for people and dashboards.
 
-use crate::position::LogPosition;
 use env::time::Duration;
+use model::LogPosition;
 
 /// What the log has done since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

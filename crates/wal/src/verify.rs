@@ -3,11 +3,11 @@
 use crate::checkpoint::{CheckpointInfo, CheckpointReader};
 use crate::control::{CONTROL, damaged_slot, read};
 use crate::error::{Damage, LogError};
-use crate::position::LogPosition;
 use crate::recover::{Inventory, TailCut, take_lock};
 use crate::scan::{Ending, Scanned, judge};
 use crate::segment::Segment;
 use env::Disk;
+use model::LogPosition;
 
 /// What a directory holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -218,7 +218,7 @@ fn an_empty_log_can_be_checkpointed() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
     log.begin_checkpoint().unwrap().finish(0).unwrap();
-    assert_eq!(log.durable(), LogPosition::NOTHING);
+    assert_eq!(log.durable(), LogPosition::ZERO);
     drop(log);
     assert_eq!(open(&disk).unwrap().1.checkpoint.unwrap(), (0, vec![]));
 }

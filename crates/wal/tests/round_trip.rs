@@ -11,8 +11,8 @@ fn a_new_log_is_empty() {
     let disk = new_disk(1);
     let (log, content) = open(&disk).unwrap();
     assert!(content.report.created && content.records.is_empty() && content.checkpoint.is_none());
-    assert_eq!(log.durable(), LogPosition::NOTHING);
-    log.wait_durable(LogPosition::NOTHING).unwrap();
+    assert_eq!(log.durable(), LogPosition::ZERO);
+    log.wait_durable(LogPosition::ZERO).unwrap();
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn records_come_back_in_order_after_a_close() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
     let expected: Vec<_> = (0..100).map(|number| (number * 3, payload(number, 8 + number as usize))).collect();
-    let mut last = LogPosition::NOTHING;
+    let mut last = LogPosition::ZERO;
     for (stamp, payload) in &expected {
         let position = log.append(*stamp, payload, Durability::None).unwrap();
         assert!(position > last, "positions grow");
@@ -150,7 +150,7 @@ fn bad_options_are_named() {
 fn a_position_that_was_never_given_out_is_not_waited_for() {
     for driver in [Driver::Caller, Driver::Threads] {
         let (log, _) = open_with(&new_disk(1), LogOptions { driver, ..small() }).unwrap();
-        assert!(matches!(log.wait_durable(LogPosition::new(1 << 40)), Err(LogError::NotAppended(_))));
+        assert!(matches!(log.wait_durable(LogPosition(1 << 40)), Err(LogError::NotAppended(_))));
     }
 }
 

@@ -149,7 +149,7 @@ impl Verify {
         };
         let mut out = std::io::stdout().lock();
         for segment in &report.segments {
-            let (records, bytes) = (output::grouped(segment.records), segment.end.get() - segment.start.get());
+            let (records, bytes) = (output::grouped(segment.records), segment.end.0 - segment.start.0);
             writeln!(out, "{}: {records} records in {} bytes", segment.file, output::grouped(bytes))?;
         }
         match &report.checkpoint {
