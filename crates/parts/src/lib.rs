@@ -3,12 +3,10 @@
 //! - [`sync`]: the one place from which synchronization is imported (std, loom or shuttle).
 //! - [`index`]: the leaf kernel that phantom protection rests on, and the two indexes built of it:
 //!   [`index::Ordered`] (B+tree, optimistic latching) and [`index::Hash`] (buckets, points only).
-//! - [`pool`]: byte blocks that one site uses again and again, without the allocator.
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
 //! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
 
 pub mod index;
-pub mod pool;
 pub mod sync;
 pub mod wait;
 

@@ -1,6 +1,6 @@
 //! The index under threads. Schedules differ from run to run; what is asserted holds in all of them.
 
-use crate::record::Records;
+use super::record::Records;
 use model::Direction;
 use seriatim_parts::{
     epoch,

@@ -1,6 +1,6 @@
 //! The index against a naive twin: a sorted set of keys, and a list of the ranges that were found empty or scanned.
 
-use crate::record::Records;
+use super::record::Records;
 use model::Direction;
 use proptest::prelude::*;
 use seriatim_parts::{

@@ -4,9 +4,7 @@
 //! reader when the writer has looked at the word just before it stores; shuttle puts few preemptions at random
 //! places and overlooks none of these. Each finds what the other misses.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p seriatim-parts --release --test hash_model`
-//! `cargo test -p seriatim-parts --release --features shuttle --test hash_model`
-#![cfg(any(loom, feature = "shuttle"))]
+//! Run as `tests/loom_hash.rs` and `tests/shuttle_hash.rs`.
 
 use seriatim_parts::{
     epoch::pin,

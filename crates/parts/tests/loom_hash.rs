@@ -1,0 +1,5 @@
+//! The hash index under loom.
+#![cfg(loom)]
+
+#[path = "models/hash.rs"]
+mod hash;

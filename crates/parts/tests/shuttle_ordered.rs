@@ -1,0 +1,5 @@
+//! The threaded tests of the ordered index under shuttle.
+#![cfg(feature = "shuttle")]
+
+#[path = "ordered/main.rs"]
+mod ordered;
