@@ -359,7 +359,8 @@ impl Abort {
             }
             Target::Entry(index, key) => {
                 let name = schema.indexes().get(usize::from(*index)).map_or("?", |index| index.name.as_str());
-                write!(f, ", index {name}, entry {key:?}")
+                write!(f, ", index {name}, entry ")?;
+                schema.write_entry(f, *index, key)
             }
             Target::Gap(key) => {
                 f.write_str(", the gap at key ")?;
@@ -440,21 +441,17 @@ impl fmt::Display for Invalid {
 
 impl fmt::Display for Duplicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        struct Shown<'a>(&'a Duplicate);
-        impl fmt::Display for Shown<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.table.write_key(f, &self.0.key)
+        match self.index.and_then(|number| Some((number, self.table.indexes().get(usize::from(number))?))) {
+            Some((number, index)) => {
+                f.write_str("duplicate entry ")?;
+                self.table.write_entry(f, number, &self.key)?;
+                write!(f, " in unique index {} of table {}", index.name, self.table.name())
             }
-        }
-        match self.index.and_then(|index| self.table.indexes().get(usize::from(index))) {
-            Some(index) => write!(
-                f,
-                "duplicate entry {:?} in unique index {} of table {}",
-                self.key,
-                index.name,
-                self.table.name()
-            ),
-            None => write!(f, "duplicate key {} in table {}", Shown(self), self.table.name()),
+            None => {
+                f.write_str("duplicate key ")?;
+                self.table.write_key(f, &self.key)?;
+                write!(f, " in table {}", self.table.name())
+            }
         }
     }
 }

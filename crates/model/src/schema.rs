@@ -266,6 +266,27 @@ impl Schema {
         }
     }
 
+    /// Prints an entry of an index as this table's users know it: `(city='Graz', order_id=10258)`.
+    pub fn write_entry(&self, f: &mut fmt::Formatter<'_>, index: u16, entry: &[u8]) -> fmt::Result {
+        let Some(index) = self.indexes.get(usize::from(index)) else { return crate::key::write_raw_key(f, entry) };
+        let mut reader = KeyReader::new(entry);
+        let mut separator = "(";
+        for &column in &index.columns {
+            let column = &self.columns[usize::from(column)];
+            let Ok(value) = reader.value(column.kind, column.nullable) else { break };
+            write!(f, "{separator}{}={value}", column.name)?;
+            separator = ", ";
+        }
+        match (separator, reader.rest()) {
+            ("(", _) => crate::key::write_raw_key(f, entry),
+            (_, []) => f.write_str(")"),
+            (_, key) => {
+                f.write_str(") of key ")?;
+                self.write_key(f, key)
+            }
+        }
+    }
+
     /// Appends the schema to a log record.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_bytes(out, self.name.as_bytes());

@@ -6,6 +6,7 @@ use crate::engine::Mvto;
 use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
 use crate::reason::Reason;
 use crate::sites::{ClockFault, Slot};
+use crate::store::Remains;
 use crate::write_set::{Buffered, Lent, Workspace, Write};
 use env::Clock;
 use env::time::{Duration, Instant};
@@ -235,10 +236,9 @@ impl<C: Clock> Mvto<C> {
             if owned {
                 self.release(&tuple);
             }
-            if tuple.is_dead_below(Timestamp(u64::MAX)) {
-                work.garbage.push(Garbage { space, tuple, at });
-            } else {
-                tuple.unpin();
+            match tuple.remains(Timestamp(u64::MAX)) {
+                Remains::Nothing { .. } => work.garbage.push(Garbage { space, tuple, at }),
+                Remains::Something => tuple.unpin(),
             }
         }
     }

@@ -10,6 +10,7 @@ use env::Clock;
 use model::{
     AbortClass, Committed, Durability, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp,
 };
+use parts::sync::spin_loop;
 
 impl<C: Clock> Mvto<C> {
     /// Commits: the transaction's place is its begin timestamp, drawn now if it has touched nothing.
@@ -64,7 +65,12 @@ impl<C: Clock> Mvto<C> {
         let Workspace { writes, pool, ready, collected, .. } = &mut *core.work;
         let bound = self.advance_bound(ready);
         for tuple in writes.entries.iter().filter_map(|write| write.tuple.as_ref()) {
-            *collected += tuple.trim(bound, pool).unwrap_or(0);
+            *collected += loop {
+                match tuple.trim(bound, pool) {
+                    Some(count) => break count,
+                    None => spin_loop(), // Somebody else is at it, perhaps by an older bound.
+                }
+            };
             let (limit, actual) = (self.options.versions, tuple.version_count());
             if actual >= limit {
                 let (limit, actual) = (limit as u64, actual as u64 + 1);

@@ -7,7 +7,7 @@
 use crate::catalog::{Catalog, Place, SpaceId};
 use crate::engine::{Mvto, SiteExtra};
 use crate::sites::SiteState;
-use crate::store::{Pinned, Space, Tuple};
+use crate::store::{Pinned, Remains, Space, Tuple};
 use crate::write_set::Workspace;
 use env::Clock;
 use model::Timestamp;
@@ -132,12 +132,11 @@ impl<C: Clock> Mvto<C> {
                     }
                 }
             }
-            if !garbage.tuple.is_dead_below(bound) {
-                garbage.tuple.unpin();
-            } else if garbage.tuple.newest().is_some_and(|tombstone| tombstone.log_position() > durable) {
-                work.garbage.push(garbage); // Whoever finds the key absent must still be able to wait for the delete.
-            } else {
-                remove_dead(place, garbage, bound);
+            match garbage.tuple.remains(bound) {
+                Remains::Something => garbage.tuple.unpin(),
+                // Whoever finds the key absent must still be able to wait for the delete.
+                Remains::Nothing { log_position } if log_position > durable => work.garbage.push(garbage),
+                Remains::Nothing { .. } => remove_dead(place, garbage, bound),
             }
         }
     }
@@ -145,24 +144,32 @@ impl<C: Clock> Mvto<C> {
 
 /// Takes a key of which nothing is left out of its index. The stamp of the tuple is folded into that of its leaf (M6), so
 /// that whoever found the key absent here still forbids older inserts.
+///
+/// Where somebody else owns the tuple or has it pinned, that is a transaction, which leaves garbage of its own if it finds
+/// nothing in the tuple at its end, or other garbage, which will be looked at in its turn.
 fn remove_dead(place: Place<'_>, garbage: Garbage, bound: Timestamp) {
     let guard = epoch::pin();
-    let tuple = garbage.tuple;
-    let removed = place.space().remove(tuple.key(), &guard, |found| {
-        if !std::ptr::eq(found, tuple.address().as_ptr()) || !tuple.ownership.try_kill() {
+    let address = garbage.tuple.address();
+    // SAFETY: pinned now, and freed no earlier than our guard allows once it is not (S1).
+    let key = unsafe { address.as_ref() }.key();
+    let mut pin = Some(garbage.tuple);
+    let removed = place.space().remove(key, &guard, |found| {
+        if !std::ptr::eq(found, address.as_ptr()) || !found.ownership.try_kill() {
             return None;
         }
         // Nobody else has it pinned, so nobody has written it since it was found dead and durably so.
-        if tuple.is_pinned_once_only() && tuple.is_dead_below(bound) {
-            return Some(tuple.ownership.last_read().0);
+        if found.is_pinned_once_only() && found.remains(bound) != Remains::Something {
+            return Some(found.ownership.last_read().0);
         }
-        tuple.ownership.revive();
+        // Under the kill, so that of two collectors the second finds itself alone.
+        pin.take().into_iter().for_each(Pinned::unpin);
+        found.ownership.revive();
         None
     });
     match removed {
         // SAFETY: killed with our pin as the only one (S1) and removed just now; the pin goes with it.
         Some(address) => unsafe { Tuple::retire(address, &guard) },
-        None => tuple.unpin(),
+        None => pin.into_iter().for_each(Pinned::unpin),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::engine::Mvto;
 use crate::ownership::Holder;
 use crate::reason::Reason;
 use crate::store::{Tuple, VersionRef};
-use crate::write_set::{Buffered, WriteSet};
+use crate::write_set::WriteSet;
 use env::Clock;
 use env::time::{Duration, Instant};
 use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
@@ -17,7 +17,7 @@ use parts::index::Entry;
 use parts::index::ordered::Cursor;
 use parts::sync::{spin_loop, thread::yield_now};
 use parts::wait::Waited;
-use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::ops::{Bound, ControlFlow};
 
 /// How often a waiter looks at the owner before it sleeps: commits are short.
 #[cfg(not(feature = "shuttle"))]
@@ -181,14 +181,7 @@ fn note<'g>(view: &mut View, version: Option<VersionRef<'g>>) -> Option<RowRef<'
 
 /// The write-set entries inside the scanned range, in its direction.
 fn own_in_range(writes: &WriteSet, place: Place<'_>, scan: &Scan<'_>) -> Vec<usize> {
-    let id = place.id();
-    let within = |key: &Key| (scan.lower.as_ref(), scan.upper.as_ref()).contains(key);
-    let entries = writes.entries.iter().enumerate();
-    let mut own: Vec<usize> = entries
-        .filter(|(_, write)| write.space == id && write.buffered != Buffered::Unchanged && within(&write.key))
-        .map(|(at, _)| at)
-        .collect();
-    own.sort_unstable_by(|&a, &b| writes.entries[a].key.cmp(&writes.entries[b].key));
+    let mut own = writes.in_range(place.id(), scan.lower.as_ref(), scan.upper.as_ref());
     if scan.direction == Direction::Backward {
         own.reverse();
     }
@@ -212,12 +205,12 @@ impl<C: Clock> Walk<'_, C> {
         let index = self.place.ordered()?;
         let mut cursor = Cursor::new(bytes(&self.scan.lower), bytes(&self.scan.upper), self.scan.direction);
         let stamp = view.stamps.then_some(view.at.0);
-        let mut more = true;
+        let (mut more, mut spare) = (true, Vec::new());
         while more {
             let guard = epoch::pin();
-            let mut batch = Vec::new();
+            let mut batch = emptied(spare);
             more = index.scan_leaf(&mut cursor, stamp, &guard, &mut batch);
-            for tuple in batch {
+            for &tuple in &batch {
                 if let Some(position) = self.show_own_before(view, writes, Some(tuple.key()), &guard, show)? {
                     return Ok(ScanEnd::Stopped(position));
                 }
@@ -229,17 +222,19 @@ impl<C: Clock> Walk<'_, C> {
                     return Ok(ScanEnd::Stopped(tuple.key().into()));
                 }
             }
+            spare = emptied(batch);
         }
         let guard = epoch::pin();
         let stopped = self.show_own_before(view, writes, None, &guard, show)?;
         Ok(stopped.map_or(ScanEnd::Finished, ScanEnd::Stopped))
     }
 
-    /// What a scanned tuple shows. One that died since its leaf was stamped shows nothing, and the stamp covers it.
-    fn visible<'g>(&self, view: &mut View, tuple: &'g Tuple, _: &'g Guard) -> Result<Option<RowRef<'g>>> {
+    /// What a scanned tuple shows. One that is being killed may come back to life (a writer had it pinned), so its key is
+    /// looked up again.
+    fn visible<'g>(&self, view: &mut View, tuple: &'g Tuple, guard: &'g Guard) -> Result<Option<RowRef<'g>>> {
         match self.engine.look(view, self.place, tuple)? {
             Seen::Version(version) => Ok(note(view, version)),
-            Seen::Gone => Ok(None),
+            Seen::Gone => self.engine.visible(view, self.place, tuple.key(), guard),
         }
     }
 
@@ -312,6 +307,12 @@ fn walk_item<C: Clock>(
         }
     };
     Ok(visit(Item { position, key, row }))
+}
+
+/// The memory of a batch for the next one, whose references live as long as another guard.
+fn emptied<'next>(mut batch: Vec<&Tuple>) -> Vec<&'next Tuple> {
+    batch.clear();
+    batch.into_iter().map(|_| unreachable!("it is empty")).collect()
 }
 
 fn bytes(bound: &Bound<Key>) -> Bound<&[u8]> {

@@ -178,6 +178,7 @@ impl Rebuild {
         let mut bound = 0;
         if let Some(mut checkpoint) = checkpoint {
             bound = checkpoint.info().bound;
+            self.newest = bound; // Later transactions begin above it, or replay would take them for a part of the checkpoint.
             while let Some(row) = checkpoint.next_row().map_err(log_fault)? {
                 self.apply(Timestamp::ZERO, row).map_err(|_| undecodable("a row of the checkpoint"))?;
             }
@@ -209,8 +210,8 @@ impl Rebuild {
             }
             CREATE => {
                 let (id, schema) = (TableId(from.u32()?), Schema::decode(&mut from)?);
-                // In the checkpoint already, if its bound was held back by an older transaction.
-                if self.catalog.get(id).is_none() {
+                // In the checkpoint already, or dropped before it, if its bound was held back by an older transaction.
+                if at == Timestamp::ZERO || id >= self.catalog.next_id() {
                     self.catalog = self.catalog.with(Table::new(id, Timestamp::ZERO, schema)).map_err(|_| Malformed)?;
                 }
             }

@@ -35,8 +35,9 @@ const STALL_READINGS: u32 = 1 << 10;
 #[derive(Debug)]
 pub struct Time<C> {
     clock: C,
-    /// Added to the clock's reading, modulo 2^64.
-    offset: u64,
+    /// The clock's reading when engine time was at `start`. A clock that shows less has stepped back.
+    origin: u64,
+    start: u64,
     /// Number of sites; timestamps are congruent to their site modulo this.
     sites: u64,
 }
@@ -76,13 +77,13 @@ impl std::fmt::Display for ClockFault {
 impl<C: Clock> Time<C> {
     /// Time that starts at `start` now.
     pub fn starting_at(start: u64, clock: C, sites: u64) -> Time<C> {
-        let offset = start.wrapping_sub(clock.now());
-        Time { clock, offset, sites }
+        let origin = clock.now();
+        Time { clock, origin, start, sites }
     }
 
     /// The present.
     pub fn now(&self) -> u64 {
-        self.clock.now().wrapping_add(self.offset)
+        self.start.saturating_add(self.clock.now().saturating_sub(self.origin))
     }
 
     /// The clock behind it.

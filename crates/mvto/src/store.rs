@@ -21,6 +21,7 @@ use model::{LogPosition, RowRef, Timestamp};
 use parts::epoch::Guard;
 use parts::index::Entry;
 use parts::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use parts::sync::spin_loop;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -68,6 +69,18 @@ const BLOCK: usize = 64;
 const POOLED_CLASSES: usize = 32;
 /// Blocks kept of each size.
 const POOLED_BLOCKS: usize = 128;
+
+/// What is left of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remains {
+    /// A row, or versions that somebody may still read.
+    Something,
+    /// A tombstone that everybody sees, or no version at all.
+    Nothing {
+        /// The end of the tombstone's redo record.
+        log_position: LogPosition,
+    },
+}
 
 /// A version, readable for as long as whatever `'a` stands for protects it (S2).
 #[derive(Clone, Copy, Debug)]
@@ -153,8 +166,8 @@ impl Tuple {
 
     /// The newest version.
     ///
-    /// The caller owns the tuple, or trims it, or knows that the version is protected (S2); the reference must not
-    /// outlive that.
+    /// The caller owns the tuple, or holds the right to trim it, or nobody else sees it yet; else a newer version may be
+    /// installed and this one recycled (registered readers ask for [`Tuple::version_below`], which S2 protects).
     pub fn newest(&self) -> Option<VersionRef<'_>> {
         NonNull::new(self.head.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
@@ -211,9 +224,23 @@ impl Tuple {
         Some(count as usize)
     }
 
-    /// Whether only a tombstone below `bound`, or nothing at all, is left of the key.
-    pub fn is_dead_below(&self, bound: Timestamp) -> bool {
-        self.newest().is_none_or(|version| version.is_tombstone() && version.begin() < bound)
+    /// What is left of the key for those at or above `bound`.
+    ///
+    /// The asker may be unregistered and need not own the tuple: writers may install meanwhile, but as long as we hold the
+    /// right to trim, nobody recycles the version that we look at.
+    pub fn remains(&self, bound: Timestamp) -> Remains {
+        while self.trimming.swap(true, Ordering::Acquire) {
+            spin_loop();
+        }
+        let remains = match self.newest() {
+            None => Remains::Nothing { log_position: LogPosition::ZERO },
+            Some(newest) if newest.is_tombstone() && newest.begin() < bound => {
+                Remains::Nothing { log_position: newest.log_position() }
+            }
+            Some(_) => Remains::Something,
+        };
+        self.trimming.store(false, Ordering::Release);
+        remains
     }
 
     /// Whether nobody has it pinned. Asked after the kill (S1).

@@ -38,7 +38,7 @@ impl<C: Clock> Mvto<C> {
         }
         let mut before = std::mem::take(&mut core.work.before);
         let written = self
-            .read(core, id, key, Columns::All, &mut before)
+            .read_for_update(core, id, key, &mut before)
             .and_then(|found| self.replace(core, id, key, found.then(|| before.row()), Some(row)));
         core.work.before = before;
         written
@@ -47,7 +47,7 @@ impl<C: Clock> Mvto<C> {
     /// Writes a row where none is.
     pub(crate) fn insert(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable(core)?;
-        self.start(core)?;
+        self.own_now(core, id, key)?;
         let mut before = std::mem::take(&mut core.work.before);
         let taken = self.read(core, id, key, Columns::None, &mut before);
         core.work.before = before;
@@ -291,10 +291,17 @@ fn conflict(reason: Reason, view: &View, place: Place<'_>, key: &[u8], other: Ti
     reason.abort(view.at, Some((&place, key)), Some(other)).into()
 }
 
-/// The tuple of a key, pinned, if the index has one that is not being killed.
+/// The tuple of a key, pinned, if the index has one. A collector that is about to kill it and sees our pin lets it live and
+/// leaves it to us, so we look again until we have it or it is gone.
 fn find_pinned(place: Place<'_>, key: &[u8]) -> Option<Pinned> {
     let guard = epoch::pin();
-    place.space().get(key, &guard).and_then(Pinned::new)
+    loop {
+        let tuple = place.space().get(key, &guard)?;
+        if let Some(pinned) = Pinned::new(tuple) {
+            return Some(pinned);
+        }
+        spin_loop();
+    }
 }
 
 /// Which index positions a row leaves and enters.

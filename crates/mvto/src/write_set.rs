@@ -5,7 +5,7 @@ use crate::gc::Garbage;
 use crate::store::{Pinned, VersionPool};
 use model::{Key, RowBuf};
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
 
 /// Write sets up to this size are searched from front to back.
@@ -81,6 +81,31 @@ impl WriteSet {
             Buffered::Row { start, length } => Some(Some(&self.arena[start..start + length])),
             Buffered::Absent => Some(None),
         }
+    }
+
+    /// The entries of a space that change something, with keys within the bounds, in ascending order of their keys.
+    pub fn in_range(&self, space: SpaceId, lower: Bound<&Key>, upper: Bound<&Key>) -> Vec<usize> {
+        let bounds = (lower, upper);
+        let changes = |at: &usize| {
+            let write = &self.entries[*at];
+            write.space == space && write.buffered != Buffered::Unchanged && bounds.contains(&write.key)
+        };
+        if self.entries.len() > LINEAR {
+            let from = match lower {
+                Bound::Included(key) | Bound::Excluded(key) => key.clone(),
+                Bound::Unbounded => Key::new(),
+            };
+            let within = |key: &Key| match upper {
+                Bound::Included(upper) => key <= upper,
+                Bound::Excluded(upper) => key < upper,
+                Bound::Unbounded => true,
+            };
+            let entries = self.by_key.range((space, from)..).take_while(|((s, key), _)| *s == space && within(key));
+            return entries.map(|(_, &at)| at as usize).filter(changes).collect();
+        }
+        let mut found: Vec<usize> = (0..self.entries.len()).filter(changes).collect();
+        found.sort_unstable_by(|&a, &b| self.entries[a].key.cmp(&self.entries[b].key));
+        found
     }
 
     /// The entry of a key, made if there is none.

@@ -4,7 +4,7 @@ mod support;
 
 use env::SimClock;
 use model::{Access, Begin, Error, Fault, Finish, Interactive, Key, Mode, RowBuf, Storage};
-use seriatim_mvto::{Options, RetryPolicy};
+use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
@@ -229,4 +229,30 @@ fn increment(engine: &support::Engine, clock: &SimClock, table: model::TableId) 
             Err(error) => panic!("neither a conflict nor the clock: {error}"),
         }
     }
+}
+
+/// An engine on a clock that started at a million.
+fn started_late() -> (Mvto<SimClock>, SimClock) {
+    let clock = SimClock::new(1_000_000, 1);
+    (Mvto::in_memory_with(impatient(), clock.clone()).expect("in memory"), clock)
+}
+
+/// Behind the reading that the engine began with there is no time at all.
+#[test]
+fn a_step_back_behind_the_start_is_named() {
+    let (engine, clock) = started_late();
+    engine.create_table(registers("one", Storage::Ordered)).expect("the clock is healthy");
+    clock.step_back(500_000);
+    clock_fault(engine.create_table(registers("two", Storage::Ordered)));
+}
+
+/// What a broken clock shows is no bound for what a healthy one will.
+#[test]
+fn a_step_back_behind_the_start_leaves_the_bound_alone() {
+    let (engine, clock) = started_late();
+    engine.create_table(registers("one", Storage::Ordered)).expect("the clock is healthy");
+    clock.step_back(500_000);
+    engine.collect();
+    clock.advance(1_000_000);
+    engine.create_table(registers("two", Storage::Ordered)).expect("the clock is healthy again");
 }

@@ -409,3 +409,57 @@ fn concurrent_transfers_survive_power_cuts() {
     let found = Mvto::open(disk, options).unwrap();
     assert!(found.recovery().unwrap().clean);
 }
+
+/// One site, and a ceiling that is soon passed.
+fn open_idle(disk: &SimDisk) -> Result<(Db, SimClock)> {
+    let clock = SimClock::new(1_000, 7);
+    let options = Options { sites: 1, ceiling_lease: std::time::Duration::from_micros(1), ..options() };
+    Mvto::open_with(Arc::new(disk.clone()), options, clock.clone()).map(|db| (db, clock))
+}
+
+fn put_durably(db: &Db, table: TableId, id: i64) {
+    let mut transaction = db.begin(Begin::default()).unwrap();
+    transaction.put(table, &key(id), row(id, "ann", 1).row()).unwrap();
+    db.wait_durable(transaction.commit().unwrap().log_position).unwrap();
+}
+
+/// The bound of a checkpoint may lie above every timestamp that was drawn, and above the ceiling: a restart begins above it.
+#[test]
+fn what_follows_a_checkpoint_of_an_idle_database_is_found_again() {
+    let disk = SimDisk::new(12, SimDiskOptions::default());
+    let (db, clock) = open_idle(&disk).unwrap();
+    let table = db.create_table(accounts()).unwrap();
+    put_durably(&db, table, 1);
+    clock.advance(1_000_000); // Longer than the lease.
+    db.checkpoint().unwrap();
+    db.close().unwrap();
+    drop(db);
+    let (db, _) = open_idle(&disk).unwrap();
+    put_durably(&db, table, 2);
+    db.close().unwrap();
+    drop(db);
+    let (db, _) = open_idle(&disk).unwrap();
+    assert_eq!(contents(&db, table).len(), 2);
+}
+
+/// An older transaction holds the bound of a checkpoint back: what happened to tables since is in it and in the log.
+#[test]
+fn a_name_that_was_given_twice_is_recovered() {
+    let disk = SimDisk::new(13, SimDiskOptions::default());
+    let (db, _) = open_idle(&disk).unwrap();
+    let table = db.create_table(accounts()).unwrap();
+    put_durably(&db, table, 1);
+    let mut old = db.begin(Begin::default()).unwrap();
+    old.read(table, &key(1), Columns::All, &mut RowBuf::new()).unwrap();
+    let bytes = || Schema::bytes("b").build().unwrap();
+    db.create_table(bytes()).unwrap();
+    db.drop_table("b").unwrap();
+    let second = db.create_table(bytes()).unwrap();
+    db.checkpoint().unwrap();
+    drop(old);
+    db.close().unwrap();
+    drop(db);
+    let (db, _) = open_idle(&disk).expect("it opens");
+    assert_eq!(db.table("b").unwrap().0, second);
+    assert_eq!(contents(&db, table).len(), 1);
+}
