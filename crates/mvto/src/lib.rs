@@ -31,7 +31,8 @@
 //! - **M6** A gap has a stamp as a tuple has: whoever finds a key absent or scans over it raises the stamp of its index leaf and
 //!   then confirms; an insert is placed under the leaf's latch at or above the stamp, already owned; a split copies the stamp, a
 //!   merge takes the greater, a dead key folds its own in.
-//! - **M7** Waits go from younger to older transactions only: no deadlock. No latch is held while waiting.
+//! - **M7** Waits go from younger to older transactions only: no deadlock. No latch is held while waiting. Who waits to own goes
+//!   in the order of timestamps (advice that saves aborts; nothing rests on it).
 //! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
 //! - **M9** A redo record gets its log position while its tuples are owned; every acknowledgement waits until the log is
 //!   durable past every version that was read or written.
@@ -56,7 +57,7 @@
 //! Deviations: section 2's `t''` is taken for section 4.5's `t'` (`sites.rs`); tuples have an owner word instead of a mutex;
 //! an absent key is stamped in its leaf and gets no tuple; collection is fed by writers (`gc.rs`).
 //!
-//! Rooms: `sites.rs` and `ownership.rs` are the two kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
+//! Rooms: `engine.rs` is what all transactions share; `sites.rs` and `ownership.rs` are the two kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
 //! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs`; `recover.rs` and `checkpoint.rs`;
 //! `doors.rs` the way in; `reason.rs` why it aborts; `options.rs` knobs.
 
