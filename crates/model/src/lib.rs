@@ -4,7 +4,8 @@
 //! never the middle (`docs/vocabulary.md` has the words).
 //!
 //! - what is stored: [`Key`], [`Value`], [`RowBuf`], [`Schema`], [`Predicate`];
-//! - what a transaction body says: [`Access`], and a [`Program`] generic over it;
+//! - what a transaction body says: [`Access`], and a [`Program`] generic over it; what its threads may read in parallel:
+//!   [`ReadView`];
 //! - how it enters an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
 //!   [`AsReexecutable`] and [`AsDeclared`];
 //! - what comes back: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and
@@ -27,7 +28,7 @@ mod time;
 pub mod twin;
 mod value;
 
-pub use access::{Access, Program};
+pub use access::{Access, Program, ReadView, SharedReads};
 pub use codec::{Decoder, Malformed};
 pub use doors::{
     AsDeclared, AsReexecutable, Begin, Committed, Declared, Finish, Footprint, FootprintEntry, Interactive, Mode,

@@ -1,6 +1,6 @@
 //! The life of a transaction around its statements: where it is registered, what it borrows, how it ends.
 
-use crate::catalog::Table;
+use crate::catalog::{Catalog, Table};
 use crate::commit::reason_of;
 use crate::engine::Mvto;
 use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
@@ -13,7 +13,8 @@ use env::time::{Duration, Instant};
 use model::{
     Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, TableId, Timestamp,
 };
-use parts::sync::atomic::Ordering;
+use parts::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 /// A transaction without its handle of the engine.
 #[derive(Debug)]
@@ -25,6 +26,17 @@ pub(crate) struct Core {
     slot: Option<Slot>,
     pub work: Lent,
     pub poison: Option<Error>,
+    /// What its read views leave behind.
+    pub shared: SharedNotes,
+}
+
+/// What read views, which only borrow their transaction, leave for its next statement.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNotes {
+    /// As [`View::rests_on`].
+    pub rests_on: AtomicU64,
+    /// The abort that one of them met.
+    pub abort: OnceLock<Error>,
 }
 
 /// What a read needs to know of its transaction.
@@ -56,7 +68,25 @@ impl Core {
             wait_limit: how.wait_limit.unwrap_or(wait_limit),
         };
         let durability = how.durability.unwrap_or(durability);
-        Core { view, mode: how.mode, durability, slot: None, work: Lent::default(), poison: None }
+        Core {
+            view,
+            mode: how.mode,
+            durability,
+            slot: None,
+            work: Lent::default(),
+            poison: None,
+            shared: SharedNotes::default(),
+        }
+    }
+
+    /// Takes over what read views have left.
+    ///
+    /// # Errors
+    /// The abort that one of them met.
+    pub fn take_notes(&mut self) -> Result<()> {
+        let rests_on = LogPosition(std::mem::take(self.shared.rests_on.get_mut()));
+        self.view.rests_on = self.view.rests_on.max(rests_on);
+        self.shared.abort.take().map_or(Ok(()), Err)
     }
 
     pub fn is_open(&self) -> bool {
@@ -254,8 +284,8 @@ impl<C: Clock> Mvto<C> {
 ///
 /// # Errors
 /// There is none: it does not exist, or it was created after the transaction began.
-pub(crate) fn table<'a, C>(engine: &Mvto<C>, view: &View, work: &'a Workspace, id: TableId) -> Result<&'a Table> {
-    if let Some(table) = work.catalog.get(id).filter(|table| table.created_at < view.at) {
+pub(crate) fn table<'a, C>(engine: &Mvto<C>, view: &View, catalog: &'a Catalog, id: TableId) -> Result<&'a Table> {
+    if let Some(table) = catalog.get(id).filter(|table| table.created_at < view.at) {
         return Ok(table);
     }
     match engine.catalog().get(id) {

@@ -51,9 +51,10 @@ impl<H: Handle> Transaction<H> {
     }
 
     /// Runs a statement. One that aborts the transaction poisons it, and gives up at once what it holds.
-    fn statement<T>(&mut self, run: impl FnOnce(&Mvto<H::Clock>, &mut Core) -> Result<T>) -> Result<T> {
+    pub(crate) fn statement<T>(&mut self, run: impl FnOnce(&Mvto<H::Clock>, &mut Core) -> Result<T>) -> Result<T> {
         let engine = self.engine.engine();
-        let result = engine.enter(&self.core).and_then(|()| run(engine, &mut self.core));
+        let entered = self.core.take_notes().and_then(|()| engine.enter(&self.core));
+        let result = entered.and_then(|()| run(engine, &mut self.core));
         engine.leave(&self.core);
         if let Err(error @ Error::Aborted(_)) = &result
             && self.core.poison.is_none()
@@ -61,6 +62,10 @@ impl<H: Handle> Transaction<H> {
             engine.fail(&mut self.core, error);
         }
         result
+    }
+
+    pub(crate) fn parts(&self) -> (&Mvto<H::Clock>, &Core) {
+        (self.engine.engine(), &self.core)
     }
 
     /// The begin timestamp: the transaction's place in the serial order and its name in others' aborts. `None` before its

@@ -59,7 +59,7 @@
 //!
 //! Rooms: `engine.rs` is what all transactions share; `sites.rs` and `ownership.rs` are the two kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
 //! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs`; `recover.rs` and `checkpoint.rs`;
-//! `doors.rs` the way in; `reason.rs` why it aborts; `options.rs` knobs.
+//! `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
 
 #[cfg(not(loom))]
 mod begin;
@@ -90,6 +90,8 @@ pub mod sites;
 #[cfg(not(loom))]
 mod store;
 #[cfg(not(loom))]
+mod view;
+#[cfg(not(loom))]
 mod write;
 #[cfg(not(loom))]
 mod write_set;
@@ -102,5 +104,6 @@ pub use {
     options::Options,
     reason::Reason,
     recover::RecoveryReport,
+    view::SharedView,
     write_set::Savepoint,
 };

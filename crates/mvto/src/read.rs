@@ -3,12 +3,12 @@
 //! Source: vMVCC, section 2. The order of steps on a tuple is `ownership.rs`'s; on a gap, `parts::index`'s.
 
 use crate::begin::{Core, View, table};
-use crate::catalog::Place;
+use crate::catalog::{Catalog, Place};
 use crate::engine::Mvto;
 use crate::ownership::Holder;
 use crate::reason::Reason;
 use crate::store::{Tuple, VersionRef};
-use crate::write_set::WriteSet;
+use crate::write_set::{Workspace, WriteSet};
 use env::Clock;
 use env::time::{Duration, Instant};
 use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
@@ -34,6 +34,13 @@ pub(crate) enum Purpose {
     Own,
 }
 
+/// What the reads of one transaction stand on: which tables there are, and what it has written itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Footing<'a> {
+    pub catalog: &'a Catalog,
+    pub writes: &'a WriteSet,
+}
+
 /// What a look at a tuple finds.
 enum Seen<'g> {
     /// The newest version below the reader, if any.
@@ -54,15 +61,29 @@ impl<C: Clock> Mvto<C> {
     ) -> Result<bool> {
         row.clear();
         self.start(core)?;
-        let place = table(self, &core.view, &core.work, id)?.rows();
+        let Workspace { catalog, writes, .. } = &*core.work;
+        self.read_at(&mut core.view, Footing { catalog, writes }, id, key, columns, row)
+    }
+
+    /// Reads one row as of a view, into an empty buffer.
+    pub(crate) fn read_at(
+        &self,
+        view: &mut View,
+        on: Footing<'_>,
+        id: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool> {
+        let place = table(self, view, on.catalog, id)?.rows();
         place.table.schema.check_key(key)?;
         place.table.schema.check_columns(columns)?;
-        if let Some(own) = core.work.writes.own_value(place.id(), key) {
+        if let Some(own) = on.writes.own_value(place.id(), key) {
             own.into_iter().for_each(|own| row.project(RowRef::new(own), columns));
             return Ok(own.is_some());
         }
         let guard = epoch::pin();
-        let found = self.visible(&mut core.view, place, key, &guard)?;
+        let found = self.visible(view, place, key, &guard)?;
         found.into_iter().for_each(|found| row.project(found, columns));
         Ok(found.is_some())
     }
@@ -154,20 +175,31 @@ impl<C: Clock> Mvto<C> {
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<ScanEnd> {
         self.start(core)?;
-        let Core { view, work, .. } = core;
-        let table = table(self, view, work, scan.table)?;
+        let Workspace { catalog, writes, .. } = &*core.work;
+        self.scan_at(&mut core.view, Footing { catalog, writes }, scan, visit)
+    }
+
+    /// Visits a range as of a view.
+    pub(crate) fn scan_at(
+        &self,
+        view: &mut View,
+        on: Footing<'_>,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ScanEnd> {
+        let table = table(self, view, on.catalog, scan.table)?;
         table.schema.check_columns(scan.columns)?;
         scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         let place = match scan.index {
             None => table.rows(),
             Some(index) => table.entries(index)?,
         };
-        let mut walk = Walk { engine: self, scan, place, own: own_in_range(&work.writes, place, scan), next_own: 0 };
+        let mut walk = Walk { engine: self, scan, place, own: own_in_range(on.writes, place, scan), next_own: 0 };
         let mut shown = RowBuf::new();
         let mut show = |view: &mut View, position: &[u8], stored: RowRef<'_>, guard: &Guard| {
-            walk_item(self, view, &work.writes, scan, place, position, stored, guard, &mut shown, visit)
+            walk_item(self, view, on.writes, scan, place, position, stored, guard, &mut shown, visit)
         };
-        walk.run(view, &work.writes, &mut show)
+        walk.run(view, on.writes, &mut show)
     }
 }
 

@@ -318,6 +318,8 @@ pub struct VersionPool {
 
 // SAFETY: the blocks are the pool's alone.
 unsafe impl Send for VersionPool {}
+// SAFETY: a shared reference to a pool gives access to nothing.
+unsafe impl Sync for VersionPool {}
 
 impl VersionPool {
     /// A version of `row` (`None`: a tombstone) from `begin` on.

@@ -29,7 +29,7 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn put(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable(core)?;
         self.start(core)?;
-        let table = table(self, &core.view, &core.work, id)?;
+        let table = table(self, &core.view, &core.work.catalog, id)?;
         if table.schema.indexes().is_empty() {
             self.check_write(core, id, key, row, &[])?;
             table.schema.check_key(key)?;
@@ -52,7 +52,7 @@ impl<C: Clock> Mvto<C> {
         let taken = self.read(core, id, key, Columns::None, &mut before);
         core.work.before = before;
         if taken? {
-            let table = table(self, &core.view, &core.work, id)?.schema.clone();
+            let table = table(self, &core.view, &core.work.catalog, id)?.schema.clone();
             return Err(Duplicate { table, index: None, key: key.into() }.into());
         }
         self.replace(core, id, key, None, Some(row))
@@ -88,7 +88,7 @@ impl<C: Clock> Mvto<C> {
         let mut before = std::mem::take(&mut core.work.before);
         let changed = self.read_for_update(core, id, key, &mut before).and_then(|found| {
             if found {
-                let new = new(table(self, &core.view, &core.work, id)?, before.row())?;
+                let new = new(table(self, &core.view, &core.work.catalog, id)?, before.row())?;
                 self.replace(core, id, key, Some(before.row()), new.as_ref().map(RowBuf::row))?;
             }
             Ok(found)
@@ -107,7 +107,7 @@ impl<C: Clock> Mvto<C> {
         before: Option<RowRef<'_>>,
         after: Option<RowRef<'_>>,
     ) -> Result<()> {
-        let table = table(self, &core.view, &core.work, id)?;
+        let table = table(self, &core.view, &core.work.catalog, id)?;
         table.schema.check_key(key)?;
         after.map_or(Ok(()), |row| table.schema.check_row(key, row))?;
         let changes = entry_changes(table, key, before, after);
@@ -132,7 +132,7 @@ impl<C: Clock> Mvto<C> {
         let Some(entry) = &change.enters else { return Ok(()) };
         self.check_key_length(entry)?;
         let Core { view, work, .. } = core;
-        let table = table(self, view, work, id)?;
+        let table = table(self, view, &work.catalog, id)?;
         if !table.schema.indexes()[usize::from(change.index.0)].unique {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl<C: Clock> Mvto<C> {
     fn own_now(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<()> {
         self.start(core)?;
         if core.mode == Mode::OwnAtStatement {
-            table(self, &core.view, &core.work, id)?.schema.check_key(key)?;
+            table(self, &core.view, &core.work.catalog, id)?.schema.check_key(key)?;
             self.check_write(core, id, key, RowRef::new(&[]), &[])?;
             self.enter_key(core, id, 0, key)?;
         }

@@ -1,0 +1,67 @@
+//! Parallel reads: the read view of one open transaction, shared by reference between threads.
+//!
+//! Each call reads with a copy of the transaction's view; what it finds out (how far the acknowledgement must wait, an abort)
+//! is left in notes that the transaction takes over at its next statement. The transaction is mutably borrowed meanwhile, so it
+//! cannot write or end, and counts as being in a statement.
+
+use crate::begin::{Core, SharedNotes, View};
+use crate::doors::{Handle, Transaction};
+use crate::engine::Mvto;
+use crate::read::Footing;
+use model::{Columns, Error, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
+use parts::sync::atomic::Ordering;
+use std::ops::ControlFlow;
+
+/// The reads of one transaction, for any number of threads.
+#[derive(Debug)]
+pub struct SharedView<'transaction, H: Handle> {
+    engine: &'transaction Mvto<H::Clock>,
+    core: &'transaction Core,
+}
+
+impl<H: Handle> SharedReads for Transaction<H> {
+    type View<'transaction>
+        = SharedView<'transaction, H>
+    where
+        Self: 'transaction;
+
+    fn read_view(&mut self) -> Result<SharedView<'_, H>> {
+        self.statement(|engine, core| engine.start(core))?;
+        let (engine, core) = self.parts();
+        engine.enter(core)?;
+        Ok(SharedView { engine, core })
+    }
+}
+
+impl<H: Handle> SharedView<'_, H> {
+    fn reading<T>(&self, read: impl FnOnce(&mut View, Footing<'_>) -> Result<T>) -> Result<T> {
+        let SharedNotes { rests_on, abort } = &self.core.shared;
+        if let Some(aborted) = abort.get() {
+            return Err(aborted.clone());
+        }
+        let mut view = self.core.view;
+        let result = read(&mut view, Footing { catalog: &self.core.work.catalog, writes: &self.core.work.writes });
+        rests_on.fetch_max(view.rests_on.0, Ordering::Relaxed); // Read again only after the borrow has ended.
+        if let Err(error @ Error::Aborted(_)) = &result {
+            let _ = abort.set(error.clone()); // The first one stays.
+        }
+        result
+    }
+}
+
+impl<H: Handle> ReadView for SharedView<'_, H> {
+    fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        row.clear();
+        self.reading(|view, on| self.engine.read_at(view, on, table, key, columns, row))
+    }
+
+    fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        self.reading(|view, on| self.engine.scan_at(view, on, scan, visit))
+    }
+}
+
+impl<H: Handle> Drop for SharedView<'_, H> {
+    fn drop(&mut self) {
+        self.engine.leave(self.core);
+    }
+}
