@@ -31,8 +31,7 @@
 //! - **M6** A gap has a stamp as a tuple has: whoever finds a key absent or scans over it raises the stamp of its index leaf and
 //!   then confirms; an insert is placed under the leaf's latch at or above the stamp, already owned; a split copies the stamp, a
 //!   merge takes the greater, a dead key folds its own in.
-//! - **M7** Waits go from younger to older transactions only: no deadlock. No latch is held while waiting. Who waits to own goes
-//!   in the order of timestamps (advice that saves aborts; nothing rests on it).
+//! - **M7** Waits go from younger to older transactions only: no deadlock. No latch is held while waiting.
 //! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
 //! - **M9** A redo record gets its log position while its tuples are owned; every acknowledgement waits until the log is
 //!   durable past every version that was read or written.

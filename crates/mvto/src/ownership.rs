@@ -15,10 +15,7 @@
 //! Source: vMVCC, section 2 (`tslast`, and the tuple's mutex, which this word replaces).
 
 use model::Timestamp;
-use parts::sync::atomic::{
-    AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
+use parts::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// Set while somebody sleeps until the owner releases; set and cleared by read-modify-writes of the word itself, as
 /// `parts::wait` demands.
@@ -28,19 +25,13 @@ const DEAD: u64 = 1 << 62;
 /// Timestamps stay below: 2^62 ticks of a 5 GHz clock are 29 years of uptime across restarts.
 pub const TIMESTAMP_LIMIT: u64 = 1 << 62;
 
-/// Nobody is in line.
-const NOBODY: u64 = u64::MAX;
-
-/// The owner word, the last-read stamp, and who is first in line to own.
+/// The owner word and the last-read stamp.
 #[derive(Debug)]
 pub struct Ownership {
     /// 0, or the owner's timestamp with perhaps [`WAITERS`], or [`DEAD`]. Release publishes the owner's new version.
     word: AtomicU64,
     /// Highest timestamp of a transaction that has read the tuple, or created it. Partner of `word` (M3).
     last_read: AtomicU64,
-    /// The oldest transaction known to wait until it can own, or [`NOBODY`]. Advice only: younger ones let it go first, since
-    /// overtaking it would abort it. No invariant rests on it.
-    first_in_line: AtomicU64,
 }
 
 /// Who holds a tuple.
@@ -67,7 +58,7 @@ impl Ownership {
 
     fn new(owner: u64) -> Ownership {
         let (word, last_read) = (AtomicU64::new(owner), AtomicU64::new(owner));
-        Ownership { word, last_read, first_in_line: AtomicU64::new(NOBODY) }
+        Ownership { word, last_read }
     }
 
     /// Who holds it now.
@@ -94,21 +85,6 @@ impl Ownership {
     pub fn try_own(&self, at: Timestamp) -> Result<(), Holder> {
         debug_assert!(at.0 > 0 && at.0 < TIMESTAMP_LIMIT, "M1: {at:?} is no timestamp");
         self.word.compare_exchange(0, at.0, SeqCst, SeqCst).map(|_| ()).map_err(holder)
-    }
-
-    /// Gets in line to own, in the order of timestamps.
-    pub fn enter_line(&self, at: Timestamp) {
-        self.first_in_line.fetch_min(at.0, Relaxed); // Advice: late knowledge of it costs an abort, nothing else.
-    }
-
-    /// Leaves the line, as the owner or not at all. Those behind enter again when they look again.
-    pub fn leave_line(&self, at: Timestamp) {
-        let _ = self.first_in_line.compare_exchange(at.0, NOBODY, Relaxed, Relaxed);
-    }
-
-    /// Who is in line before `at`.
-    pub fn in_line_before(&self, at: Timestamp) -> Option<Timestamp> {
-        Some(Timestamp(self.first_in_line.load(Relaxed))).filter(|&first| first < at)
     }
 
     /// Announces that somebody is about to sleep until `owner` releases. `false` if it has released already.

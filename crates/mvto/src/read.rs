@@ -15,7 +15,7 @@ use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
-use parts::sync::{spin_loop, thread::yield_now};
+use parts::sync::spin_loop;
 use parts::wait::Waited;
 use std::ops::{Bound, ControlFlow};
 
@@ -24,15 +24,6 @@ use std::ops::{Bound, ControlFlow};
 const LOOKS_BEFORE_SLEEP: u32 = 200;
 #[cfg(feature = "shuttle")]
 const LOOKS_BEFORE_SLEEP: u32 = 2;
-
-/// What somebody waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// To read.
-    Read,
-    /// To own, in the order of timestamps.
-    Own,
-}
 
 /// What the reads of one transaction stand on: which tables there are, and what it has written itself.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +109,7 @@ impl<C: Clock> Mvto<C> {
         }
         loop {
             // Wait first: a stamp raised before the wait would abort the older writers that queue here.
-            self.wait_for_older(view, place, tuple, Purpose::Read)?;
+            self.wait_for_older(view, place, tuple)?;
             tuple.ownership.raise_last_read(view.at);
             match tuple.ownership.holder() {
                 Holder::Dead => return Ok(Seen::Gone),
@@ -128,43 +119,30 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Waits while an older transaction owns the tuple, or is first in line to own it. Only ever younger for older, so nobody
-    /// waits in a circle (M7).
-    pub(crate) fn wait_for_older(&self, view: &View, place: Place<'_>, tuple: &Tuple, purpose: Purpose) -> Result<()> {
+    /// Waits while an older transaction owns the tuple. Only ever younger for older, so nobody waits in a circle (M7).
+    pub(crate) fn wait_for_older(&self, view: &View, place: Place<'_>, tuple: &Tuple) -> Result<()> {
         let mut looks = 0;
         let mut started: Option<Instant> = None;
-        loop {
-            if purpose == Purpose::Own {
-                tuple.ownership.enter_line(view.at); // Each time: the one before takes the line's head away when it owns.
+        while let Holder::Owner(owner) = tuple.ownership.holder() {
+            if owner >= view.at {
+                return Ok(()); // Younger, or the transaction itself, which owns at the statement.
             }
-            let (older, sleeps) = match tuple.ownership.holder() {
-                Holder::Owner(owner) if owner < view.at => (owner, true),
-                Holder::Owner(_) => return Ok(()), // Younger, or the transaction itself, which owns at the statement.
-                Holder::Free | Holder::Dead => match tuple.ownership.in_line_before(view.at) {
-                    Some(first) => (first, false), // Awake, or about to be: its turn takes no time.
-                    None => return Ok(()),
-                },
-            };
             looks += 1;
             if looks < LOOKS_BEFORE_SLEEP && view.wait_limit > Duration::ZERO {
                 spin_loop();
                 continue;
             }
+            if !tuple.ownership.announce_waiter(owner) {
+                continue;
+            }
             let started = *started.get_or_insert_with(Instant::now);
             let remaining = || Some(view.wait_limit.saturating_sub(started.elapsed()));
-            let waited = if !sleeps {
-                yield_now();
-                if remaining() == Some(Duration::ZERO) { Waited::TimedOut } else { Waited::Released }
-            } else if tuple.ownership.announce_waiter(older) {
-                let address = std::ptr::from_ref(tuple).addr();
-                self.waits.wait(address, remaining, || tuple.ownership.is_awaited(older))
-            } else {
-                Waited::Released
-            };
-            if waited == Waited::TimedOut {
-                return Err(Reason::WaitLimit.abort(view.at, Some((&place, tuple.key())), Some(older)).into());
+            let address = std::ptr::from_ref(tuple).addr();
+            if self.waits.wait(address, remaining, || tuple.ownership.is_awaited(owner)) == Waited::TimedOut {
+                return Err(Reason::WaitLimit.abort(view.at, Some((&place, tuple.key())), Some(owner)).into());
             }
         }
+        Ok(())
     }
 
     /// Visits a range in order, own writes merged in.

@@ -4,7 +4,6 @@ use crate::begin::{Core, View, table};
 use crate::catalog::{Place, SpaceId, Table};
 use crate::engine::Mvto;
 use crate::ownership::{Holder, Ownership};
-use crate::read::Purpose;
 use crate::reason::Reason;
 use crate::store::Pinned;
 use crate::write_set::{Workspace, Write};
@@ -182,33 +181,18 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Becomes the owner of a written key's tuple, placing one under its leaf's latch where there is none, and checks that no
-    /// later transaction has come first. Waits for older owners only, and in the order of timestamps, since whoever is
-    /// overtaken has to abort.
+    /// later transaction has come first. Waits for older owners only.
     pub(crate) fn own(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<()> {
-        let owned = self.own_in_turn(view, place, write);
-        if let (Err(_), Some(tuple)) = (&owned, &write.tuple) {
-            tuple.ownership.leave_line(view.at);
-        }
-        owned
-    }
-
-    fn own_in_turn(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<()> {
         while !write.owned {
             let Some(tuple) = &write.tuple else {
                 self.place_owned(view, place, write)?;
                 continue;
             };
-            if tuple.ownership.in_line_before(view.at).is_some() {
-                self.wait_for_older(view, place, tuple, Purpose::Own)?;
-            }
-            tuple.ownership.leave_line(view.at); // Before owning, so that whoever sees the new owner can take the head.
             match tuple.ownership.try_own(view.at) {
                 Ok(()) => write.owned = true,
                 // A collector looks at it, sees the pin and lets go.
                 Err(Holder::Free | Holder::Dead) => spin_loop(),
-                Err(Holder::Owner(owner)) if owner < view.at => {
-                    self.wait_for_older(view, place, tuple, Purpose::Own)?;
-                }
+                Err(Holder::Owner(owner)) if owner < view.at => self.wait_for_older(view, place, tuple)?,
                 Err(Holder::Owner(owner)) => {
                     return Err(conflict(Reason::YoungerOwner, view, place, &write.key, owner));
                 }
