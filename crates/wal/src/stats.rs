@@ -36,7 +36,7 @@ pub struct LogStats {
     pub segments_removed: u64,
     /// Checkpoints finished.
     pub checkpoints: u64,
-    /// Where the last checkpoint, of this run or found by recovery, was begun: `appended` less this is what a restart would
-    /// have to replay.
+    /// Where the last checkpoint, of this run or found by recovery, was begun. `appended` less this bounds what a restart would
+    /// have to replay; it is more than that after openings, each of which may skip the rest of a segment.
     pub checkpoint: LogPosition,
 }
