@@ -246,3 +246,31 @@ fn histories_are_judged() {
     let report: serde_json::Value = serde_json::from_str(&judged.out).unwrap();
     assert_eq!(report["valid"], false);
 }
+
+#[test]
+fn a_directory_that_is_no_database_stays_as_it_is() {
+    let directory = Directory::new("foreign");
+    directory.file("letter.txt", "Dear reader");
+    let path = directory.path().to_str().unwrap();
+    for command in ["tables", "stats", "checkpoint"] {
+        run([command, "--data", path]).refused(2, "there is no database in");
+    }
+    run(["dump", "--data", path, "t"]).refused(2, "there is no database in");
+    assert_eq!(directory.files(""), [directory.path().join("letter.txt")]);
+}
+
+#[test]
+fn a_load_that_loaded_nothing_leaves_no_table() {
+    let directory = Directory::new("nothing");
+    let data = data(&directory);
+    let file = directory.file("t.csv", "id,x\n1,a\n1,b\n");
+    let load = |key: &str| run(["load", "--data", &data, "t", file.to_str().unwrap(), "--key", key]);
+    load("id,id").refused(2, "--key names id twice");
+    assert!(!directory.path().join("data").exists());
+    load("id").refused(2, "t.csv:3: duplicate key (id=1) in table t; 0 rows loaded into t before");
+    assert_eq!(run(["tables", "--data", &data]).ok(), "");
+    assert_eq!(load("id,x").ok(), "2 rows loaded into t\n");
+    // A table that was there before stays, whatever fails.
+    load("id,x").refused(2, "t.csv:2: duplicate key");
+    assert_eq!(run(["dump", "--data", &data, "t"]).ok(), "id,x\n1,a\n1,b\n");
+}

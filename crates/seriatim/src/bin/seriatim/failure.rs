@@ -57,7 +57,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::ReaderGone,
-            _ => Failure::trouble(error),
+            _ => Failure::Trouble(format!("cannot write the output: {error}")),
         }
     }
 }

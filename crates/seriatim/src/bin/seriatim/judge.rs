@@ -2,12 +2,12 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::{Args, ValueEnum};
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Judge a history of transactions: is there a serial order that explains it?
 ///
-/// The file has one JSON object a line; the format is documented in the crate `seriatim-check`.
+/// The file has one JSON object a line; docs/history-format.md in the repository describes the format.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim check history.jsonl\n  \
@@ -48,9 +48,58 @@ impl Check {
             Format::Json => check::Format::Json,
         };
         let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+        let mut out = UntilGone(&mut out);
         match check::command(&self.file, model, format, &mut out, &mut err) {
             0 => Ok(()),
             code => Err(Failure::Code(u8::try_from(code).unwrap_or(2))),
         }
+    }
+}
+
+/// Standard output until its reader has seen enough (`| head`). What comes after is dropped, so that the exit code is still
+/// the verdict.
+struct UntilGone<W>(W);
+
+impl<W: Write> Write for UntilGone<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            result => result,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sink that fails as it is told.
+    struct Failing(io::ErrorKind);
+
+    impl Write for Failing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is() {
+        let mut gone = UntilGone(Failing(io::ErrorKind::BrokenPipe));
+        assert_eq!(gone.write(b"abc").unwrap(), 3);
+        gone.flush().unwrap();
+        let mut full = UntilGone(Failing(io::ErrorKind::StorageFull));
+        assert_eq!(full.write(b"abc").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(full.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

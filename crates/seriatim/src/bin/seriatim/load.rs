@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 ///
 /// The first line names the columns. The file is read twice: first to find the columns' types (bigint, double precision,
 /// boolean, date, else text; an empty field is NULL), then to load. Each batch is one transaction: after an error the
-/// batches before it are there and its own rows are not.
+/// batches before it are there and its own rows are not; a new table that got no row is gone again.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim load --data ./data cities cities.csv --key id\n  \
@@ -68,26 +68,34 @@ impl Load {
     pub fn run(&self) -> Outcome {
         let name = self.file.display().to_string();
         let dialect = Dialect { delimiter: self.delimiter, null: self.null.clone() };
-        let (db, table) = if self.key.is_empty() {
+        let (db, table, created) = if self.key.is_empty() {
             let db = open_existing(&self.data)?;
             let table = db
                 .open_table(&self.table)
                 .map_err(|error| Failure::Trouble(format!("{error}; to create it, say its key: --key COLUMNS")))?;
-            (db, table)
+            (db, table, false)
         } else {
             // What is wrong with the file is found before a directory is created for it.
             let inferred = self.infer(&name, &dialect)?;
             let db = Database::open(&self.data)?;
-            let table = match db.open_table(&self.table) {
-                Ok(table) => table,
-                Err(_) => db.create_table(&inferred)?,
-            };
-            (db, table)
+            match db.open_table(&self.table) {
+                Ok(table) => (db, table, false),
+                Err(_) => {
+                    let table = db.create_table(&inferred)?;
+                    (db, table, true)
+                }
+            }
         };
         self.check_existing(table.schema())?;
-        let rows = self.insert_all(&db, &table, &name, &dialect)?;
+        let mut loaded = 0;
+        let outcome = self.insert_all(&db, &table, &name, &dialect, &mut loaded);
+        if outcome.is_err() && created && loaded == 0 {
+            // An empty table would hold the next attempt to this one's key and types.
+            db.drop_table(&self.table)?;
+        }
+        outcome?;
         db.close()?;
-        println!("{} rows loaded into {}", grouped(rows), self.table);
+        println!("{} rows loaded into {}", grouped(loaded), self.table);
         Ok(())
     }
 
@@ -122,6 +130,9 @@ impl Load {
     }
 
     fn check_columns(&self, name: &str, header: &[String]) -> Outcome {
+        if let Some((_, twice)) = self.key.iter().enumerate().find(|(at, column)| self.key[..*at].contains(column)) {
+            return Err(Failure::Trouble(format!("--key names {twice} twice")));
+        }
         let named = self.key.iter().map(|column| ("--key", column));
         let typed = self.types.iter().map(|(column, _)| ("--types", column));
         match named.chain(typed).find(|(_, column)| !header.contains(column)) {
@@ -154,24 +165,24 @@ impl Load {
         Ok(())
     }
 
-    fn insert_all(&self, db: &Database, table: &RowTable, name: &str, dialect: &Dialect) -> Outcome<u64> {
+    /// Loads the file in batches, and counts in `loaded` the rows of those that are committed.
+    fn insert_all(&self, db: &Database, table: &RowTable, name: &str, dialect: &Dialect, loaded: &mut u64) -> Outcome {
         let file = open(&self.file)?;
         let bar = Bar::new(&file, "loading");
         let mut rows = CsvTable::open(name, file, table.schema(), dialect)?;
-        let mut loaded = 0;
         loop {
             let mut batch: Vec<(u64, Vec<Value>)> = Vec::new();
             while (batch.len() as u64) < self.batch {
-                let after = |failure| self.after(loaded, failure);
+                let after = |failure| self.after(*loaded, failure);
                 let Some(row) = rows.next().map_err(after)? else { break };
                 batch.push(row);
             }
             if batch.is_empty() {
-                return Ok(loaded);
+                return Ok(());
             }
             insert(db, table, &batch)
-                .map_err(|(line, error)| self.after(loaded, Failure::Trouble(format!("{name}:{line}: {error}"))))?;
-            loaded += batch.len() as u64;
+                .map_err(|(line, error)| self.after(*loaded, Failure::Trouble(format!("{name}:{line}: {error}"))))?;
+            *loaded += batch.len() as u64;
             bar.at(rows.bytes_read());
         }
     }

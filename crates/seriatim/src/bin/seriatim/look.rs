@@ -12,12 +12,15 @@ use std::path::{Path, PathBuf};
 /// Opens a database that is there: a mistyped path is an error, not a new database.
 pub fn open_existing(path: &Path) -> Outcome<Database> {
     match RealDisk::new(path).list("") {
-        Ok(names) if names.is_empty() => {
-            Err(Failure::Trouble(format!("{} is empty: there is no database", path.display())))
-        }
-        Ok(_) => Ok(Database::open(path)?),
+        Ok(names) if names.iter().any(|name| is_of_a_database(name)) => Ok(Database::open(path)?),
+        Ok(_) => Err(Failure::Trouble(format!("there is no database in {}", path.display()))),
         Err(error) => Err(Failure::trouble(error)),
     }
+}
+
+/// One such file is enough: which others are missing is for the log to say.
+fn is_of_a_database(name: &str) -> bool {
+    name == "CONTROL" || name == "CHECKPOINT" || name.starts_with("wal-")
 }
 
 /// List the tables: columns, key, indexes and how many rows.
