@@ -1,7 +1,7 @@
 //! Seriatim: an embedded, durable, strictly serializable database.
 //!
 //! *Seriatim*: one after another. However many transactions run at once, they behave as if they had run one after
-//! another, in an order that agrees with real time; read-only transactions do not abort; and what was acknowledged
+//! another, in an order that agrees with real time; read-only transactions meet no conflict; and what was acknowledged
 //! survives a crash.
 //!
 //! ```
@@ -34,7 +34,7 @@
 //!     if from.balance < 0 { Err(Error::body("not enough money")) } else { Ok(()) }
 //! })?;
 //!
-//! // One unchanging view; never aborts.
+//! // One unchanging view; it meets no conflict.
 //! let total: i64 = db.read(|snapshot| {
 //!     accounts.iter(snapshot).map(|account| Ok(account?.balance)).sum()
 //! })?;

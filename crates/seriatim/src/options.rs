@@ -30,7 +30,7 @@ impl TransactionOptions {
         TransactionOptions::default()
     }
 
-    /// Reads only: never aborts.
+    /// Reads only: meets no conflict. It can end at a limit: on waiting, or on its age.
     pub fn read_only(mut self) -> TransactionOptions {
         self.mode = Mode::ReadOnly;
         self
