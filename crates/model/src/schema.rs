@@ -464,6 +464,9 @@ impl SchemaBuilder {
             if index.columns.is_empty() || index.columns.iter().any(|&c| usize::from(c) >= schema.columns.len()) {
                 return wrong(format!("index {} needs columns of the table", index.name));
             }
+            if repeats(&index.columns) {
+                return wrong(format!("a column stands twice in index {}", index.name));
+            }
             if schema.indexes[..at].iter().any(|other| other.name == index.name) {
                 return wrong(format!("index {} stands twice", index.name));
             }
@@ -471,6 +474,7 @@ impl SchemaBuilder {
         match (&schema.key, schema.rows) {
             (_, RowKind::Bytes) if !schema.columns.is_empty() => wrong("a bytes table has no columns".into()),
             (KeyKind::Columns(columns), _) if columns.is_empty() => wrong("a key needs a column".into()),
+            (KeyKind::Columns(columns), _) if repeats(columns) => wrong("a column stands twice in the key".into()),
             (KeyKind::Columns(columns), _) => {
                 match columns.iter().find(|&&c| schema.columns.get(usize::from(c)).is_none_or(|column| column.nullable))
                 {
@@ -482,4 +486,9 @@ impl SchemaBuilder {
             _ => Ok(schema),
         }
     }
+}
+
+/// Whether a column stands twice.
+fn repeats(columns: &[u16]) -> bool {
+    columns.iter().enumerate().any(|(at, column)| columns[..at].contains(column))
 }

@@ -31,6 +31,8 @@ fn mistakes_are_named() {
         (one().column("a", ColumnType::Text), "column a stands twice"),
         (one().index("i", ["a"]).unique("i", ["a"]), "index i stands twice"),
         (one().index("i", []), "index i needs columns of the table"),
+        (one().index("i", ["a", "a"]), "a column stands twice in index i"),
+        (one().key(["a", "a"]), "a column stands twice in the key"),
         (one().key([]), "a key needs a column"),
         (Schema::table("t"), "a typed table needs a column"),
         (Schema::table("t").u64_key(), "a typed table needs a column"),

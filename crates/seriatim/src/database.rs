@@ -209,8 +209,8 @@ impl Database {
         Ok(Transaction::new(Snapshot::begin(&self.shared, options.clone())?))
     }
 
-    /// One unchanging view of the database, to read from for as long as it is held. It never aborts; the longer it is held,
-    /// the more old versions are kept for it.
+    /// One unchanging view of the database, to read from for as long as it is held. No conflict ends it, only the limits on
+    /// waiting and on age can; the longer it is held, the more old versions are kept for it.
     ///
     /// # Errors
     /// As [`Database::begin`].
