@@ -5,6 +5,7 @@ use seriatim_model::{
     ColumnType, Columns, Comparison, Decoder, IndexId, Invalid, Key, KeyKind, Malformed, Predicate, RowBuf, RowKind,
     Schema, SchemaBuilder, Storage, Value, ValueRef,
 };
+use std::collections::BTreeSet;
 
 fn orders() -> SchemaBuilder {
     Schema::table("orders")
@@ -191,7 +192,7 @@ fn schema() -> impl Strategy<Value = Schema> {
             _ => {}
         }
         for (at, (picks, unique)) in indexes.iter().enumerate().filter(|_| !columns.is_empty()) {
-            let picks: Vec<String> = picks.iter().map(|pick| named(pick.index(columns.len()))).collect();
+            let picks: BTreeSet<String> = picks.iter().map(|pick| named(pick.index(columns.len()))).collect();
             let picks = picks.iter().map(String::as_str);
             let name = format!("index{at}");
             builder = if *unique { builder.unique(name, picks) } else { builder.index(name, picks) };
