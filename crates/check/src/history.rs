@@ -421,7 +421,10 @@ pub const MAX_LINE_BYTES: u64 = 256 << 20;
 
 impl fmt::Display for HistoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.kind)
+        match self.line {
+            0 => self.kind.fmt(f), // About the whole input.
+            line => write!(f, "line {line}: {}", self.kind),
+        }
     }
 }
 

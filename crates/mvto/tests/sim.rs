@@ -234,8 +234,8 @@ impl World {
             42..52 => self.trouble_clock(),
             52..58 => self.trouble_disk(),
             58..64 => self.fill_disk(),
-            64..150 => self.begin(),
-            150..230 => self.finish_one(),
+            64..200 => self.begin(),
+            200..230 => self.finish_one(),
             _ => self.statement(),
         }
         // A failed log serves nobody: seldom long.
