@@ -45,7 +45,7 @@ fn seconds_are_exact_to_the_nanosecond() {
 #[test]
 fn each_mistake_is_named_with_its_line() {
     let cases = [
-        (String::new(), "line 0: no transaction in the input"),
+        (String::new(), "no transaction in the input"),
         ("\n  \n".to_owned(), "line 2: no transaction in the input"),
         ("\n{".to_owned(), "line 2: EOF while parsing an object"),
         ("[]".to_owned(), "line 1: "),
