@@ -4,6 +4,7 @@ CARGO ?= cargo
 THREADS ?= 2
 SECONDS ?= 10
 DATA ?= ./data
+SEEDS ?= 5000
 
 # Continuous integration sets CI, and then a lock file that does not fit is an error.
 LOCKED = $(if $(CI),--locked)
@@ -26,7 +27,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run orders test unit loom shuttle mutants bench fmt lint tidy doc ci clean
+.PHONY: help tools run orders test unit loom shuttle sim mutants bench fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -48,6 +49,9 @@ loom: tools ## Every interleaving of the kernels that have a model
 shuttle: tools ## Random schedules of whole engines
 	$(foreach crate,$(SHUTTLE_CRATES),$(CARGO) test $(LOCKED) --profile models --features shuttle \
 		--manifest-path crates/$(crate)/Cargo.toml --test 'shuttle_*'$(newline)	)
+
+sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
+	SEEDS=$(SEEDS) $(CARGO) test --release -p seriatim-mvto --test sim -- --nocapture many_seeds
 
 mutants: tools ## The mutants marked for every test run; all of them: cargo xtask mutants --all
 	$(CARGO) xtask mutants --ci

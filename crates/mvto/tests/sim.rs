@@ -37,10 +37,10 @@ use support::statements::{Edge, KEYS, SHAPES, Shape, Statement, answer, statemen
 use support::{Engine, Open, registers};
 
 /// Steps of one seed.
-const STEPS: usize = 300;
+const STEPS: usize = 500;
 /// Steps that a failure tells.
 const TOLD: usize = 30;
-/// Transactions open at once, at most.
+/// Transactions open at once, at most. Each seed has a limit of its own: with few, more is collected.
 const OPEN: usize = 8;
 /// What acknowledgements wait for, mixed.
 const DURABILITIES: [Durability; 3] = [Durability::Fsync, Durability::Async, Durability::None];
@@ -136,6 +136,7 @@ struct World {
     ledger: TableId,
     slots: [Slot; SHAPES.len()],
     open: Vec<Live>,
+    crowd: usize,
     next: u64,
     /// The state when the engine was opened.
     base: Twin,
@@ -160,8 +161,8 @@ fn options() -> Options {
     Options {
         sites: 1,
         wait_limit: Duration::ZERO,
-        versions: 4,
-        retained_versions: 64,
+        versions: 3,
+        retained_versions: 16,
         ceiling_lease: Duration::from_micros(2),
         log,
         ..Options::default()
@@ -178,6 +179,7 @@ impl World {
         let mut bytes = [0; 32];
         random.fill(&mut bytes);
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let crowd = random.in_range(1..OPEN as u64 + 1) as usize;
         let disk = SimDisk::new(
             random.next_u64(),
             SimDiskOptions { short_reads: random.chance(1, 4), ..SimDiskOptions::default() },
@@ -193,6 +195,7 @@ impl World {
             ledger: TableId(0),
             slots: [Slot::Absent; SHAPES.len()],
             open: Vec::new(),
+            crowd,
             next: 1,
             base: Twin::new(),
             settled: BTreeSet::new(),
@@ -226,13 +229,13 @@ impl World {
 
     fn step(&mut self) {
         match self.below(1000) {
-            0..8 => self.crash(),
-            8..14 => self.restart(),
-            14..24 => self.checkpoint(),
+            0..6 => self.crash(),
+            6..10 => self.restart(),
+            10..24 => self.checkpoint(),
             24..34 => self.collect(),
             34..42 => self.change_tables(),
-            42..52 => self.trouble_clock(),
-            52..58 => self.trouble_disk(),
+            42..47 => self.trouble_clock(),
+            47..58 => self.trouble_disk(),
             58..64 => self.fill_disk(),
             64..200 => self.begin(),
             200..230 => self.finish_one(),
@@ -248,7 +251,7 @@ impl World {
     // Transactions.
 
     fn begin(&mut self) {
-        if self.open.len() == OPEN {
+        if self.open.len() == self.crowd {
             return self.finish_one();
         }
         let modes = [Mode::ReadWrite, Mode::ReadWrite, Mode::OwnAtStatement, Mode::ReadOnly, Mode::Snapshot];
@@ -440,7 +443,7 @@ impl World {
                 self.trouble.clock = true;
             }
             1 => {
-                let ticks = self.random.in_range(1..2000);
+                let ticks = self.random.in_range(1..500);
                 self.tell(format!("the clock steps back by {ticks}"));
                 self.clock.step_back(ticks);
                 self.trouble.clock = true;
@@ -463,6 +466,8 @@ impl World {
             Operation::SyncDirectory,
             Operation::Create,
             Operation::Remove,
+            Operation::Read,
+            Operation::Open,
         ];
         let operation = operations[self.below(operations.len())];
         let after = self.random.in_range(0..6);
@@ -564,6 +569,10 @@ impl World {
     fn restart(&mut self) {
         self.tell("closes");
         self.finish_run();
+        // Nothing has happened for longer than the ceiling reaches: the bound may lie above it.
+        if self.random.chance(1, 2) {
+            self.checkpoint();
+        }
         match self.engine().close() {
             Ok(()) => {
                 self.count("clean stops");
@@ -607,6 +616,9 @@ impl World {
             self.tell("the process dies");
         }
         self.disk.set_capacity(u64::MAX);
+        if self.random.chance(1, 6) {
+            self.trouble_disk();
+        }
         self.start();
         self.recover();
     }
@@ -640,7 +652,17 @@ impl World {
 
     /// Compares what was recovered with what had to be, and goes on from there.
     fn recover(&mut self) {
-        let found = self.numbers().unwrap_or_else(|error| panic!("the ledger cannot be read: {error}"));
+        // One transaction for all: a fault to come may strike at its begin, and then at nothing that it reads.
+        let how = Begin { mode: Mode::ReadOnly, ..Begin::default() };
+        let mut reader = self.engine().begin_owned(how).expect("begin only notes down");
+        let found = match self.numbers(&mut reader) {
+            Ok(found) => found,
+            Err(error) => {
+                self.excuse("reading the ledger", &error);
+                drop(reader);
+                return self.reboot(true);
+            }
+        };
         let survivors: BTreeSet<u64> = found.difference(&self.settled).copied().collect();
         assert!(found.is_superset(&self.settled), "what was recovered before is lost");
         let stories = std::mem::take(&mut self.stories);
@@ -657,12 +679,12 @@ impl World {
         self.base = replay(&self.base, stories.iter().filter(stays).collect());
         (self.settled, self.durable) = (found, 0);
         self.recover_tables();
-        self.compare();
+        self.compare(&mut reader);
     }
 
     fn recover_tables(&mut self) {
-        for slot in 0..SHAPES.len() {
-            let found = self.engine().table(SHAPES[slot].schema(Storage::Ordered).name()).map(|(id, _)| id);
+        for (slot, shape) in SHAPES.into_iter().enumerate() {
+            let found = self.engine().table(shape.schema(Storage::Ordered).name()).map(|(id, _)| id);
             match (self.slots[slot], found) {
                 (Slot::Absent | Slot::CreateUnknown(_), None) => self.slots[slot] = Slot::Absent,
                 (Slot::DropUnknown(_), None) => self.slots[slot] = Slot::Absent,
@@ -675,9 +697,8 @@ impl World {
         }
     }
 
-    fn numbers(&self) -> Result<BTreeSet<u64>> {
+    fn numbers(&self, reader: &mut Open) -> Result<BTreeSet<u64>> {
         let mut numbers = BTreeSet::new();
-        let mut reader = self.engine().begin(Begin { mode: Mode::ReadOnly, ..Begin::default() })?;
         reader.scan(&Scan::table(self.ledger), &mut |item| {
             numbers.insert(support::integer(item.key));
             ControlFlow::Continue(())
@@ -686,13 +707,11 @@ impl World {
     }
 
     /// Rows and entries are the twin's.
-    fn compare(&mut self) {
+    fn compare(&mut self, reader: &mut Open) {
         for table in self.tables() {
-            let how = Begin { mode: Mode::ReadOnly, ..Begin::default() };
-            let mut reader = self.engine().begin_owned(how).expect("begin only notes down");
             let reads = (0..KEYS).map(|key| Statement::Read { key, columns: 3 });
             for statement in reads.chain((0..8).map(|n| whole((n / 2_u16).checked_sub(1), n % 2 == 1))) {
-                let ours = answer(&mut reader, table.id, table.shape, &statement);
+                let ours = answer(reader, table.id, table.shape, &statement);
                 let twins = answer(&mut self.base, table.twin, table.shape, &statement);
                 assert_eq!(ours, twins, "{table:?} {statement:?}");
             }
