@@ -85,6 +85,10 @@ fn what_is_wrong_with_a_file_is_told_with_its_line() {
     run(["load", "--data", &data, "t", "/nowhere.csv", "--key", "id"]).refused(2, "/nowhere.csv: No such file");
     run(["load", "--data", &data, "t", directory.path().to_str().unwrap(), "--key", "id"]).refused(2, "is not a file");
     load("j.csv", "id\n1\n", &[]).refused(2, "data");
+    load("q.csv", "id,x\n1,\"two\"\"\n3\",4\n5,\"six\n7,8\n", &["--key", "id"])
+        .refused(2, "q.csv:2: 3 fields where the header names 2");
+    load("r.csv", "id,x\n1,\"a \"\"b\"\"\nc\"\n2,\"six\n7,8\n", &["--key", "id"])
+        .refused(2, "the quote that opens a field on line 4 is never closed");
     assert!(!directory.path().join("data").exists(), "no directory is made for what cannot be loaded");
 
     let not_utf8 = directory.file("k.csv", b"id,x\n1,a\n2,\xff\n");

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::values;
 use csv::StringRecord;
 use seriatim::{Schema, Value};
-use std::io::Read;
+use std::io::{self, Read};
 
 /// How a CSV file is written.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ impl Default for Dialect {
 
 /// The records of a CSV file, with places for complaints.
 pub struct Records<R> {
-    reader: csv::Reader<R>,
+    reader: csv::Reader<Quotes<R>>,
     /// What complaints call the file.
     name: String,
     header: StringRecord,
@@ -33,8 +33,10 @@ pub struct Records<R> {
 impl<R: Read> Records<R> {
     /// Reads the header.
     pub fn open(name: &str, file: R, dialect: &Dialect) -> Outcome<Records<R>> {
-        let mut reader =
-            csv::ReaderBuilder::new().delimiter(dialect.delimiter).buffer_capacity(1 << 16).from_reader(file);
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(dialect.delimiter)
+            .buffer_capacity(1 << 16)
+            .from_reader(Quotes::new(file, dialect.delimiter));
         let header = reader.headers().map_err(|error| complaint(name, &error))?.clone();
         let name = name.to_owned();
         if header.is_empty() || header.iter().all(str::is_empty) {
@@ -68,6 +70,62 @@ impl<R: Read> Records<R> {
     /// How far the file has been read, in bytes.
     pub fn bytes_read(&self) -> u64 {
         self.reader.position().byte()
+    }
+}
+
+/// Passes bytes on and follows the quotes in them: a field whose quote is never closed would swallow the rest of the file, and
+/// the CSV reader would take that for one long text.
+struct Quotes<R> {
+    file: R,
+    delimiter: u8,
+    place: Place,
+    line: u64,
+    /// Where the last quoted field began.
+    opened: u64,
+}
+
+/// Where in a field a byte stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    Inside,
+    Quoted,
+    /// Behind a quote in a quoted field: the end of it, or the first half of a doubled quote.
+    AfterQuote,
+}
+
+impl<R> Quotes<R> {
+    fn new(file: R, delimiter: u8) -> Quotes<R> {
+        Quotes { file, delimiter, place: Place::Start, line: 1, opened: 0 }
+    }
+
+    fn follow(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            (Place::Start, b'"') => {
+                self.opened = self.line;
+                Place::Quoted
+            }
+            (Place::Quoted, b'"') => Place::AfterQuote,
+            (Place::Quoted, _) | (Place::AfterQuote, b'"') => Place::Quoted,
+            (_, b'\n' | b'\r') => Place::Start,
+            (_, byte) if byte == self.delimiter => Place::Start,
+            _ => Place::Inside,
+        };
+        self.line += u64::from(byte == b'\n');
+    }
+}
+
+impl<R: Read> Read for Quotes<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(bytes)?;
+        bytes[..count].iter().for_each(|&byte| self.follow(byte));
+        if count == 0 && !bytes.is_empty() && self.place == Place::Quoted {
+            return Err(io::Error::other(format!(
+                "the quote that opens a field on line {} is never closed",
+                self.opened
+            )));
+        }
+        Ok(count)
     }
 }
 
