@@ -13,8 +13,9 @@ use env::time::{Duration, Instant};
 use model::{
     Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, TableId, Timestamp,
 };
+use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering};
-use std::sync::OnceLock;
+use std::sync::PoisonError;
 
 /// A transaction without its handle of the engine.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(crate) struct SharedNotes {
     /// As [`View::rests_on`].
     pub rests_on: AtomicU64,
     /// The abort that one of them met.
-    pub abort: OnceLock<Error>,
+    pub abort: Mutex<Option<Error>>,
 }
 
 /// What a read needs to know of its transaction.
@@ -86,7 +87,8 @@ impl Core {
     pub fn take_notes(&mut self) -> Result<()> {
         let rests_on = LogPosition(std::mem::take(self.shared.rests_on.get_mut()));
         self.view.rests_on = self.view.rests_on.max(rests_on);
-        self.shared.abort.take().map_or(Ok(()), Err)
+        let abort = self.shared.abort.get_mut().unwrap_or_else(PoisonError::into_inner);
+        abort.take().map_or(Ok(()), Err)
     }
 
     pub fn is_open(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::read::Footing;
 use model::{Columns, Error, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
 use parts::sync::atomic::Ordering;
 use std::ops::ControlFlow;
+use std::sync::PoisonError;
 
 /// The reads of one transaction, for any number of threads.
 #[derive(Debug)]
@@ -36,14 +37,15 @@ impl<H: Handle> SharedReads for Transaction<H> {
 impl<H: Handle> SharedView<'_, H> {
     fn reading<T>(&self, read: impl FnOnce(&mut View, Footing<'_>) -> Result<T>) -> Result<T> {
         let SharedNotes { rests_on, abort } = &self.core.shared;
-        if let Some(aborted) = abort.get() {
-            return Err(aborted.clone());
+        let lock = || abort.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(aborted) = lock().clone() {
+            return Err(aborted);
         }
         let mut view = self.core.view;
         let result = read(&mut view, Footing { catalog: &self.core.work.catalog, writes: &self.core.work.writes });
         rests_on.fetch_max(view.rests_on.0, Ordering::Relaxed); // Read again only after the borrow has ended.
         if let Err(error @ Error::Aborted(_)) = &result {
-            let _ = abort.set(error.clone()); // The first one stays.
+            lock().get_or_insert_with(|| error.clone()); // The first one stays.
         }
         result
     }
