@@ -98,13 +98,19 @@ impl Catalog {
     }
 }
 
+/// Parts of a hash-stored table that grow and are latched apart.
+const HASH_SHARDS: usize = 64;
+
 impl Table {
     /// An empty table.
-    pub fn new(id: TableId, created_at: Timestamp, schema: Schema) -> Table {
+    pub fn new(id: TableId, created_at: Timestamp, schema: Schema, hash_seed: Option<u64>) -> Table {
         let width = if schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
         let rows = match schema.storage() {
             Storage::Ordered => Space::Ordered(Ordered::new(width)),
-            Storage::Hash => Space::Hash(Hash::new(width)),
+            Storage::Hash => Space::Hash(match hash_seed {
+                None => Hash::new(width),
+                Some(seed) => Hash::with_shape(width, HASH_SHARDS, seed),
+            }),
         };
         let entries = schema.indexes().iter().map(|_| Space::Ordered(Ordered::new(KeyWidth::Any)));
         Table { id, created_at, spaces: std::iter::once(rows).chain(entries).collect(), schema: Arc::new(schema) }

@@ -187,7 +187,7 @@ impl<C: Clock> Mvto<C> {
         let id = catalog.next_id();
         self.change_catalog(|at, record| {
             crate::recover::encode_create(record, id, &schema);
-            Ok(catalog.with(Table::new(id, at, schema))?)
+            Ok(catalog.with(Table::new(id, at, schema, self.options.hash_seed))?)
         })?;
         Ok(id)
     }

@@ -36,6 +36,9 @@ pub struct Options {
     /// How far ahead the durable ceiling of timestamps is written. Default 60 s: one small write a minute, and a restart
     /// skips at most that much.
     pub ceiling_lease: Duration,
+    /// The seed of hash-stored tables, so that a run can be repeated exactly. Default: none, drawn from the operating system for
+    /// each table, so that nobody can choose keys that collide.
+    pub hash_seed: Option<u64>,
     /// The log's own knobs.
     pub log: wal::LogOptions,
 }
@@ -59,6 +62,7 @@ impl Default for Options {
             transactions: 100_000,
             tables: 10_000,
             ceiling_lease: Duration::from_secs(60),
+            hash_seed: None,
             log: wal::LogOptions::default(),
         }
     }

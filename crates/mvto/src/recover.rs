@@ -135,7 +135,7 @@ impl<C: Clock> Mvto<C> {
     pub fn open_with(disk: Arc<dyn Disk>, options: Options, clock: C) -> Result<Mvto<C>> {
         let (log, recovered) = Log::open(disk, options.log.clone()).map_err(log_fault)?;
         let found = recovered.report.clone();
-        let mut rebuild = Rebuild::default();
+        let mut rebuild = Rebuild { hash_seed: options.hash_seed, ..Rebuild::default() };
         rebuild.run(recovered)?;
         let rows = rebuild.finish()?;
         let start = rebuild.newest.max(found.ceiling).max(found.max_stamp) + 1;
@@ -165,6 +165,8 @@ impl<C: Clock> Mvto<C> {
 /// A database being put together again; nobody else sees it yet.
 #[derive(Default)]
 struct Rebuild {
+    /// As [`Options::hash_seed`].
+    hash_seed: Option<u64>,
     catalog: Catalog,
     pool: VersionPool,
     /// Highest timestamp of any row.
@@ -212,7 +214,8 @@ impl Rebuild {
                 let (id, schema) = (TableId(from.u32()?), Schema::decode(&mut from)?);
                 // In the checkpoint already, or dropped before it, if its bound was held back by an older transaction.
                 if at == Timestamp::ZERO || id >= self.catalog.next_id() {
-                    self.catalog = self.catalog.with(Table::new(id, Timestamp::ZERO, schema)).map_err(|_| Malformed)?;
+                    let table = Table::new(id, Timestamp::ZERO, schema, self.hash_seed);
+                    self.catalog = self.catalog.with(table).map_err(|_| Malformed)?;
                 }
             }
             DROP => self.catalog = self.catalog.without(TableId(from.u32()?)),

@@ -159,6 +159,7 @@ fn options() -> Options {
     };
     // One site: which one a thread gets depends on how many threads there were before.
     Options {
+        hash_seed: Some(0),
         sites: 1,
         wait_limit: Duration::ZERO,
         versions: 3,
