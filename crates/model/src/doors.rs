@@ -225,3 +225,47 @@ impl<E: Reexecutable> Declared for AsDeclared<E> {
         self.0.execute(procedure, how, retry)
     }
 }
+
+/// A transaction that can go back to where it was. Engines that cannot do without it; SQL needs it.
+pub trait Savepoints {
+    /// A place to go back to.
+    type Savepoint: Send + 'static;
+
+    /// Notes what has been written so far.
+    ///
+    /// # Errors
+    /// The abort that poisoned the transaction.
+    fn savepoint(&mut self) -> Result<Self::Savepoint>;
+
+    /// Drops what was written since the savepoint, which stays; later savepoints go. What was read stays read, and what is
+    /// owned may stay owned.
+    ///
+    /// # Errors
+    /// [`crate::Invalid::UnknownSavepoint`], or the abort that poisoned the transaction.
+    fn rollback_to(&mut self, savepoint: &Self::Savepoint) -> Result<()>;
+
+    /// The transaction's place in the serial order, if the engine has fixed it already.
+    fn timestamp(&self) -> Option<crate::Timestamp>;
+
+    /// Sets what its acknowledgement waits for.
+    fn set_durability(&mut self, durability: Durability);
+}
+
+/// An engine whose tables come and go while it runs.
+pub trait Tables {
+    /// Creates a table that every transaction may use, those that began before it too: the caller decides who hears of it.
+    /// Durable when it returns, if the engine is.
+    ///
+    /// # Errors
+    /// The name is taken, the limit on tables is reached, the log could not take it.
+    fn create_table_unlisted(&self, schema: crate::Schema) -> Result<TableId>;
+
+    /// Drops a table and all its rows. Transactions that use it meanwhile abort or go on seeing it.
+    ///
+    /// # Errors
+    /// There is no such table, or the log could not take it.
+    fn drop_table(&self, name: &str) -> Result<()>;
+
+    /// All tables.
+    fn tables(&self) -> Vec<(TableId, Arc<crate::Schema>)>;
+}

@@ -32,7 +32,7 @@ pub use access::{Access, Program, ReadView, SharedReads};
 pub use codec::{Decoder, Malformed};
 pub use doors::{
     AsDeclared, AsReexecutable, Begin, Committed, Declared, Finish, Footprint, FootprintEntry, Interactive, Mode,
-    Procedure, Reexecutable, Retry,
+    Procedure, Reexecutable, Retry, Savepoints, Tables,
 };
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader};

@@ -33,6 +33,13 @@ pub const ARROWS: &[Arrow] = &[
         code: &["seriatim-model", "seriatim-env", "seriatim-parts", "seriatim-wal"],
         tests: &[],
     },
+    // Over door 1: no engine, except in its tests.
+    Arrow { from: "seriatim-sql", code: &["seriatim-model"], tests: &["seriatim-mvto", "seriatim-baselines"] },
+    Arrow {
+        from: "seriatim-wire",
+        code: &["seriatim-model", "seriatim-sql"],
+        tests: &["seriatim-mvto", "seriatim-baselines"],
+    },
     // The log is named by `seriatim verify`, the judges by `seriatim check`.
     Arrow {
         from: "seriatim",
@@ -43,6 +50,8 @@ pub const ARROWS: &[Arrow] = &[
             "seriatim-check",
             "seriatim-mvto",
             "seriatim-baselines",
+            "seriatim-sql",
+            "seriatim-wire",
         ],
         tests: &[],
     },

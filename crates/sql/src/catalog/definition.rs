@@ -1,0 +1,309 @@
+//! What the catalog keeps about a relation.
+
+use crate::types::{Modifier, Type};
+use model::TableId;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An object identifier, as in PostgreSQL. Those of users' objects start at 16,384 and are never given again.
+pub type Oid = u32;
+
+/// Anything that a name in FROM, or in DROP, can mean. Relations of one schema share one space of names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Relation {
+    /// A table.
+    Table(Arc<Table>),
+    /// An index; its definition stands in its table.
+    Index(IndexEntry),
+    /// A sequence.
+    Sequence(Arc<Sequence>),
+    /// A view.
+    View(Arc<View>),
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its schema's name.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// A number that every change of the definition renews; prepared plans compare it.
+    pub version: u64,
+    /// Its columns by number, from 1, dropped ones among them. Rows in memory have one datum for each.
+    pub columns: Vec<Column>,
+    /// Where its rows are. A row's columns are [`Table::columns`], all nullable; dropped ones are NULL.
+    pub storage: Storage,
+    /// Its indexes, the primary key's first.
+    pub indexes: Vec<Index>,
+    /// Its CHECK constraints.
+    pub checks: Vec<Check>,
+    /// Its FOREIGN KEY constraints.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// The tables with foreign keys to it (itself too, if so), each once.
+    pub referenced_by: Vec<Oid>,
+    /// The comment on it.
+    pub comment: Option<String>,
+    /// Whether it belongs to one session and goes with it.
+    pub temporary: bool,
+}
+
+/// Where a table's or an index's entries are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// The engine's table.
+    pub table: u32,
+    /// What its keys are.
+    pub key: KeyForm,
+}
+
+impl Storage {
+    /// The engine's table.
+    pub fn id(&self) -> TableId {
+        TableId(self.table)
+    }
+}
+
+/// What the keys of an engine table are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeyForm {
+    /// A table without a primary key: eight bytes that count its rows.
+    RowNumber,
+    /// A table with a primary key of one integer or date column: eight bytes, sign bit flipped.
+    Eight,
+    /// A table with any other primary key, or an index: the columns, encoded in order (`types::storage::push_key`).
+    Columns,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub data_type: Type,
+    /// The type's modifier.
+    pub modifier: Modifier,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// DEFAULT, as SQL in PostgreSQL's printed form (`nextval('orders_id_seq'::regclass)`).
+    pub default: Option<String>,
+    /// GENERATED AS IDENTITY.
+    pub identity: Option<Identity>,
+    /// GENERATED ALWAYS AS (expression) STORED.
+    pub generated: Option<String>,
+    /// The sequence that it owns (serial, identity): dropped with it.
+    pub sequence: Option<Oid>,
+    /// Dropped: its name does not count, its values are NULL.
+    pub dropped: bool,
+    /// The comment on it.
+    pub comment: Option<String>,
+}
+
+/// GENERATED AS IDENTITY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Identity {
+    /// A value given in INSERT is an error, unless OVERRIDING SYSTEM VALUE.
+    Always,
+    /// A value given in INSERT counts.
+    ByDefault,
+}
+
+/// An index, kept as an engine table of its own: entry -> the key of the row.
+///
+/// An entry is the index's columns encoded in order, then the row's key unless the index is unique and no column is NULL.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Index {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its name, in its table's schema.
+    pub name: String,
+    /// The positions of its columns in [`Table::columns`], most significant first.
+    pub columns: Vec<usize>,
+    /// Whether each column descends (as it prints; entries ascend and are read backwards).
+    pub descending: Vec<bool>,
+    /// Whether two rows may not agree (rows with a NULL never do).
+    pub unique: bool,
+    /// Whether it is the primary key: then the table's own keys are its entries.
+    pub primary: bool,
+    /// Whether a constraint of the same name made it.
+    pub constraint: bool,
+    /// Where its entries are. `None`: a primary key to which no foreign key refers (the table itself answers). A primary
+    /// key with foreign keys to it has entries of its own, so that a check of existence conflicts with inserts and
+    /// deletes of that key only, and not with updates of the row.
+    pub storage: Option<Storage>,
+    /// The comment on it.
+    pub comment: Option<String>,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its name, unique in its table.
+    pub name: String,
+    /// The condition, as SQL over the table's columns.
+    pub expression: String,
+}
+
+/// A FOREIGN KEY constraint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForeignKey {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its name, unique in its table.
+    pub name: String,
+    /// The positions of the referencing columns.
+    pub columns: Vec<usize>,
+    /// The referenced table.
+    pub referenced: Oid,
+    /// The referenced unique index or primary key.
+    pub referenced_index: Oid,
+    /// The positions of the referenced columns, in the order of `columns`.
+    pub referenced_columns: Vec<usize>,
+    /// ON DELETE.
+    pub on_delete: Action,
+    /// ON UPDATE.
+    pub on_update: Action,
+    /// MATCH FULL: all or none of the columns are NULL.
+    pub match_full: bool,
+    /// DEFERRABLE.
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED: checked at COMMIT.
+    pub initially_deferred: bool,
+}
+
+/// What happens to referencing rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// An error at the end of the statement (or transaction), if they are still there.
+    NoAction,
+    /// An error at once.
+    Restrict,
+    /// They go too.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
+    /// Their columns become their defaults.
+    SetDefault,
+}
+
+/// What the catalog keeps under an index's name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexEntry {
+    /// The index.
+    pub oid: Oid,
+    /// Its schema's name.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// Its table.
+    pub table: Oid,
+}
+
+/// A sequence. Its state is kept apart: it moves outside transactions and is never rolled back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its schema's name.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// smallint, integer or bigint.
+    pub data_type: Type,
+    /// The first value.
+    pub start: i64,
+    /// The step.
+    pub increment: i64,
+    /// The least value.
+    pub min: i64,
+    /// The greatest value.
+    pub max: i64,
+    /// Whether it starts again at its end.
+    pub cycle: bool,
+    /// Values that a session takes at once.
+    pub cache: i64,
+    /// The column that owns it: (table, column number from 1).
+    pub owned_by: Option<(Oid, u16)>,
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its schema's name.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// A number that every change of the definition renews.
+    pub version: u64,
+    /// Its columns (defaults and the like unused).
+    pub columns: Vec<Column>,
+    /// The query, as SQL.
+    pub query: String,
+    /// The comment on it.
+    pub comment: Option<String>,
+}
+
+/// A schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespace {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its name.
+    pub name: String,
+}
+
+impl Table {
+    /// The columns that are there, with their positions.
+    pub fn live_columns(&self) -> impl Iterator<Item = (usize, &Column)> {
+        self.columns.iter().enumerate().filter(|(_, column)| !column.dropped)
+    }
+
+    /// The position of a column.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.live_columns().find(|(_, column)| column.name == name).map(|(at, _)| at)
+    }
+
+    /// The primary key.
+    pub fn primary_key(&self) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.primary)
+    }
+}
+
+impl Relation {
+    /// Its identifier.
+    pub fn oid(&self) -> Oid {
+        match self {
+            Relation::Table(table) => table.oid,
+            Relation::Index(index) => index.oid,
+            Relation::Sequence(sequence) => sequence.oid,
+            Relation::View(view) => view.oid,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Relation::Table(table) => &table.name,
+            Relation::Index(index) => &index.name,
+            Relation::Sequence(sequence) => &sequence.name,
+            Relation::View(view) => &view.name,
+        }
+    }
+
+    /// Its schema's name.
+    pub fn schema(&self) -> &str {
+        match self {
+            Relation::Table(table) => &table.schema,
+            Relation::Index(index) => &index.schema,
+            Relation::Sequence(sequence) => &sequence.schema,
+            Relation::View(view) => &view.schema,
+        }
+    }
+}

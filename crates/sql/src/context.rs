@@ -1,0 +1,103 @@
+//! What a running statement has at hand.
+
+use crate::database::Database;
+use crate::error::{Result, SqlError, state};
+use crate::session::State;
+use crate::store::Transaction;
+use crate::types::Datum;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a running statement has at hand. Lives for one call into a statement; portals keep their own state between calls.
+pub struct Context<'s> {
+    /// The transaction.
+    pub transaction: &'s mut dyn Transaction,
+    /// The database.
+    pub database: &'s Arc<Database>,
+    /// The session: settings, user, times, what sequences gave it.
+    pub session: &'s mut State,
+    /// The values of `$1`, `$2`, ...
+    pub parameters: &'s [Datum],
+    /// The statement's memory.
+    pub memory: Memory,
+    /// Raised when somebody cancels the statement.
+    pub cancel: &'s Cancel,
+}
+
+impl Context<'_> {
+    /// Looks whether somebody wants the statement to stop. To be called once for every few hundred rows.
+    ///
+    /// # Errors
+    /// 57014.
+    pub fn check_cancel(&self) -> Result<()> {
+        self.cancel.check()
+    }
+}
+
+/// A flag by which another thread stops a statement.
+#[derive(Debug, Default)]
+pub struct Cancel(AtomicBool);
+
+impl Cancel {
+    /// Asks the statement to stop.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Before the next statement.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// # Errors
+    /// 57014 if it was raised.
+    pub fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) {
+            return Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request"));
+        }
+        Ok(())
+    }
+}
+
+/// The bytes that a statement holds for sorting, hashing and results, counted against a limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Bytes in use.
+    pub used: usize,
+    /// Bytes allowed.
+    pub limit: usize,
+}
+
+impl Memory {
+    /// Counts `bytes` more.
+    ///
+    /// # Errors
+    /// 53200 beyond the limit.
+    pub fn take(&mut self, bytes: usize) -> Result<()> {
+        self.used += bytes;
+        if self.used > self.limit {
+            let message = format!("out of memory: the statement needs more than {} bytes at once", self.limit);
+            return Err(SqlError::new(state::OUT_OF_MEMORY, message)
+                .hint("Sort or group fewer rows, or raise the setting \"work_mem\" of the session."));
+        }
+        Ok(())
+    }
+
+    /// Counts `bytes` less.
+    pub fn give_back(&mut self, bytes: usize) {
+        self.used = self.used.saturating_sub(bytes);
+    }
+}
+
+/// The bytes that a row holds, about.
+pub fn row_bytes(row: &[Datum]) -> usize {
+    let heap = |datum: &Datum| match datum {
+        Datum::Text(text) if text.is_heap_allocated() => text.len() + 16,
+        Datum::Bytea(bytes) => bytes.len() + 16,
+        Datum::Numeric(_) => 64,
+        Datum::Array(array) => 64 + array.elements.len() * size_of::<Datum>(),
+        Datum::Record(fields) => 32 + fields.len() * size_of::<Datum>(),
+        _ => 0,
+    };
+    24 + row.iter().map(|datum| size_of::<Datum>() + heap(datum)).sum::<usize>()
+}

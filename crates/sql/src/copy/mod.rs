@@ -1,0 +1,1 @@
+//! COPY: rows from and to text, CSV and binary.

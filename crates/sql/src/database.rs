@@ -1,0 +1,77 @@
+//! A database: an engine, what is known of its catalog, its sequences, its sessions.
+
+use crate::catalog::Cache;
+use crate::error::Result;
+use crate::sequence::Sequences;
+use crate::session::{Connect, Session};
+use crate::store::Store;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A database that sessions connect to.
+pub struct Database {
+    /// The engine.
+    pub store: Arc<dyn Store>,
+    /// Limits and defaults.
+    pub options: Options,
+    /// Definitions that were read before, by name and version.
+    pub cache: Cache,
+    /// The state of the sequences, and of the row numbers of tables without a primary key.
+    pub sequences: Sequences,
+    /// The open sessions, for `pg_stat_activity` and cancel requests.
+    pub sessions: crate::session::Registry,
+}
+
+/// Limits and defaults of a database. Each limit has its error.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of one statement's text (54000). Default 16 MiB.
+    pub statement_bytes: usize,
+    /// Bytes that one statement may hold for sorting, hashing and materializing (53200). Default 256 MiB.
+    pub work_bytes: usize,
+    /// Sessions at once (53300). Default 400.
+    pub connections: usize,
+    /// How long a session may do nothing inside a transaction (25P03); zero: for ever. Default 5 minutes.
+    pub idle_in_transaction: Duration,
+    /// Prepared statements and portals of one session (53400). Default 10,000.
+    pub prepared: usize,
+    /// How often the server runs a single-statement transaction again after a conflict before it gives up. Default 100.
+    pub retries: u32,
+    /// What acknowledgements wait for, unless a session sets `synchronous_commit`.
+    pub durability: model::Durability,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            statement_bytes: 16 << 20,
+            work_bytes: 256 << 20,
+            connections: 400,
+            idle_in_transaction: Duration::from_secs(300),
+            prepared: 10_000,
+            retries: 100,
+            durability: model::Durability::default(),
+        }
+    }
+}
+
+impl Database {
+    /// Opens the SQL database in an engine: makes the catalog if there is none, and drops engine tables that an
+    /// interrupted statement left behind.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Arc<Database>> {
+        let cache = Cache::open(&store)?;
+        let sequences = Sequences::open(&store)?;
+        Ok(Arc::new(Database { store, options, cache, sequences, sessions: Default::default() }))
+    }
+
+    /// A new session.
+    ///
+    /// # Errors
+    /// 53300 with too many, 3D000 and 28000 for a database or a role that is not there.
+    pub fn connect(self: &Arc<Self>, how: Connect) -> Result<Session> {
+        Session::open(self.clone(), how)
+    }
+}

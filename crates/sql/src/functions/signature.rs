@@ -1,0 +1,154 @@
+//! What a function is.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::types::{Datum, Type};
+
+/// A scalar or set-returning function, or an operator.
+pub struct Function {
+    /// Its name; an operator's is its symbol.
+    pub name: &'static str,
+    /// The types of its arguments, as its code expects them.
+    pub arguments: &'static [Type],
+    /// The type of further arguments, if it takes any number.
+    pub variadic: Option<Type>,
+    /// The type of its result (of one row's column, for a set).
+    pub result: Type,
+    /// Whether a NULL argument makes the result NULL without a call.
+    pub strict: bool,
+    /// Whether it may give another result for the same arguments.
+    pub volatility: Volatility,
+    /// What it does.
+    pub body: Body,
+}
+
+/// How much a function's result depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volatility {
+    /// On its arguments only: it can be computed when the statement is planned.
+    Immutable,
+    /// On the statement too (`now()`, a setting, the catalog).
+    Stable,
+    /// On when it is called (`nextval`, `random`).
+    Volatile,
+}
+
+/// What a function does.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// One value of its arguments alone.
+    Pure(fn(&[Datum]) -> Result<Datum>),
+    /// One value, with a look at the session, the catalog or the sequences.
+    Session(fn(&mut Context<'_>, &[Datum]) -> Result<Datum>),
+    /// A set of values; of several columns if they are [`Datum::Record`]s.
+    Set(fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>),
+}
+
+/// A function that a call means.
+#[derive(Clone)]
+pub struct Resolved {
+    /// The function.
+    pub function: &'static Function,
+    /// What each argument must be cast to (implicitly) first.
+    pub arguments: Vec<Type>,
+    /// The type of the result, where it follows from the arguments (arrays, polymorphic functions).
+    pub result: Type,
+    /// The names and types of a set's columns, if it returns rows.
+    pub columns: Option<Vec<(&'static str, Type)>>,
+}
+
+/// An aggregate function, also usable over a window frame.
+pub struct Aggregate {
+    /// Its name.
+    pub name: &'static str,
+    /// The types of its arguments; empty for `count(*)`.
+    pub arguments: &'static [Type],
+    /// The type of its result.
+    pub result: Type,
+    /// Whether rows with a NULL argument are passed over.
+    pub strict: bool,
+    /// An empty state.
+    pub start: fn() -> Box<dyn Accumulator>,
+}
+
+/// The state of an aggregate over one group.
+pub trait Accumulator: Send {
+    /// Takes one row's arguments.
+    ///
+    /// # Errors
+    /// Overflow, say.
+    fn add(&mut self, arguments: &[Datum]) -> Result<()>;
+
+    /// The value so far. May be called between rows (running windows).
+    ///
+    /// # Errors
+    /// Overflow, say.
+    fn value(&self) -> Result<Datum>;
+
+    /// The bytes that it holds beyond a fixed size, for the limit on memory.
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+/// An aggregate that a call means.
+#[derive(Clone)]
+pub struct ResolvedAggregate {
+    /// The aggregate.
+    pub aggregate: &'static Aggregate,
+    /// What each argument must be cast to (implicitly) first.
+    pub arguments: Vec<Type>,
+    /// The type of the result.
+    pub result: Type,
+}
+
+/// A function that exists only over windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowFunction {
+    /// `row_number()`
+    RowNumber,
+    /// `rank()`
+    Rank,
+    /// `dense_rank()`
+    DenseRank,
+    /// `percent_rank()`
+    PercentRank,
+    /// `cume_dist()`
+    CumeDist,
+    /// `ntile(n)`
+    Ntile,
+    /// `lag(value [, offset [, default]])`
+    Lag,
+    /// `lead(value [, offset [, default]])`
+    Lead,
+    /// `first_value(value)`
+    FirstValue,
+    /// `last_value(value)`
+    LastValue,
+    /// `nth_value(value, n)`
+    NthValue,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}({:?})", self.name, self.arguments)
+    }
+}
+
+impl std::fmt::Debug for Aggregate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}({:?})", self.name, self.arguments)
+    }
+}
+
+impl std::fmt::Debug for Resolved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.function.fmt(f)
+    }
+}
+
+impl std::fmt::Debug for ResolvedAggregate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.aggregate.fmt(f)
+    }
+}

@@ -1,0 +1,27 @@
+//! SQL over door 1: parse, bind, plan, execute. Names no engine.
+//!
+//! The way of a statement: `session` (protocol states, transactions, retries) -> `parse` (text to syntax) -> `bind` (names
+//! and types) -> `improve` (indexes, joins) -> `exec` and `dml` (rows) -> `store` (the engine).
+
+#![forbid(unsafe_code)]
+
+pub mod bind;
+pub mod catalog;
+pub mod context;
+pub mod copy;
+pub mod database;
+pub mod ddl;
+pub mod dml;
+pub mod error;
+pub mod exec;
+pub mod functions;
+pub mod improve;
+pub mod parse;
+pub mod pg_catalog;
+pub mod plan;
+pub mod sequence;
+pub mod session;
+pub mod store;
+pub mod types;
+
+pub use error::{Result, SqlError};

@@ -1,0 +1,168 @@
+//! Expressions: typed, names resolved, every conversion explicit.
+
+use super::Plan;
+use crate::functions::Resolved;
+use crate::types::{Datum, Modifier, Type};
+use std::sync::Arc;
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it computes.
+    pub kind: ExprKind,
+    /// The type of its value.
+    pub data_type: Type,
+    /// The modifier of the type, for Describe.
+    pub modifier: Modifier,
+}
+
+/// What an expression computes. All operands have the types that the operation wants.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// A constant.
+    Constant(Datum),
+    /// A column of the row at hand.
+    Column(usize),
+    /// A column of the row of an enclosing query: `depth` 1 is the nearest (a subquery or a LATERAL side adds one).
+    Outer {
+        /// How many queries further out.
+        depth: usize,
+        /// The column there.
+        column: usize,
+    },
+    /// `$1` is number 0.
+    Parameter(usize),
+    /// A function or operator with one value.
+    Call(Resolved, Vec<Expr>),
+    /// To the expression's type and modifier. `explicit`: as CAST, which truncates where assignment refuses.
+    Cast {
+        /// What is cast.
+        input: Box<Expr>,
+        /// Whether it was written as a cast.
+        explicit: bool,
+    },
+    /// All true, three-valued.
+    And(Vec<Expr>),
+    /// Any true, three-valued.
+    Or(Vec<Expr>),
+    /// NOT, three-valued.
+    Not(Box<Expr>),
+    /// IS NULL; of a record: all fields are.
+    IsNull(Box<Expr>),
+    /// IS NOT DISTINCT FROM: NULL equals NULL. Both sides have one type.
+    IsSame(Box<Expr>, Box<Expr>),
+    /// IS TRUE, IS FALSE, IS UNKNOWN.
+    IsTruth(Box<Expr>, Option<bool>),
+    /// `left = right` and its kin, on one type that has an order.
+    Compare(Comparison, Box<Expr>, Box<Expr>),
+    /// Searched CASE; simple CASE is bound to comparisons.
+    Case {
+        /// Conditions and results.
+        branches: Vec<(Expr, Expr)>,
+        /// ELSE.
+        otherwise: Option<Box<Expr>>,
+    },
+    /// COALESCE
+    Coalesce(Vec<Expr>),
+    /// NULLIF(a, b): NULL if the comparison holds, else the value.
+    NullIf(Box<Expr>, Box<Expr>),
+    /// GREATEST, or LEAST.
+    Extreme {
+        /// Whether the greatest is wanted.
+        greatest: bool,
+        /// Of which.
+        of: Vec<Expr>,
+    },
+    /// `value IN (a, b, c)`: equal to any of the list, three-valued.
+    InList(Box<Expr>, Vec<Expr>),
+    /// `left op ANY (array)` or `ALL`.
+    Quantified {
+        /// The comparison of `left` with one element: a boolean function of two arguments.
+        operator: Resolved,
+        /// The left side.
+        left: Box<Expr>,
+        /// The array.
+        array: Box<Expr>,
+        /// ALL, not ANY.
+        all: bool,
+    },
+    /// ARRAY[...]
+    Array(Vec<Expr>),
+    /// `array[subscript]`
+    Subscript(Box<Expr>, Box<Expr>),
+    /// `array[from:to]`
+    Slice(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
+    /// ROW(...)
+    Row(Vec<Expr>),
+    /// `(record).field`, by position.
+    Field(Box<Expr>, usize),
+    /// A subquery.
+    Subquery(Box<Subquery>),
+}
+
+/// How two values compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+/// A subquery in an expression.
+#[derive(Clone, Debug)]
+pub struct Subquery {
+    /// What is asked of it.
+    pub kind: SubqueryKind,
+    /// The query. Its references to enclosing rows are [`ExprKind::Outer`] with depth 1 and more.
+    pub plan: Arc<Plan>,
+    /// Whether it refers to enclosing rows at all: if not, it runs once.
+    pub correlated: bool,
+}
+
+/// What is asked of a subquery.
+#[derive(Clone, Debug)]
+pub enum SubqueryKind {
+    /// Its one value; more than one row is an error, none is NULL.
+    Scalar,
+    /// Whether it has a row.
+    Exists,
+    /// `left op ANY (query)`, `IN`, or ALL.
+    Quantified {
+        /// The left side: several for a row comparison.
+        left: Vec<Expr>,
+        /// The comparison of each with the query's column at the same place.
+        operators: Vec<Resolved>,
+        /// Whether the operators are all `=` on equal types, so that the rows can be looked up by hash.
+        equality: bool,
+        /// ALL, not ANY.
+        all: bool,
+    },
+    /// ARRAY(query)
+    Array,
+}
+
+impl Expr {
+    /// An expression without a modifier.
+    pub fn new(kind: ExprKind, data_type: Type) -> Expr {
+        Expr { kind, data_type, modifier: Modifier::NONE }
+    }
+
+    /// A constant.
+    pub fn constant(value: Datum, data_type: Type) -> Expr {
+        Expr::new(ExprKind::Constant(value), data_type)
+    }
+
+    /// A column of the row at hand.
+    pub fn column(at: usize, data_type: Type, modifier: Modifier) -> Expr {
+        Expr { kind: ExprKind::Column(at), data_type, modifier }
+    }
+}

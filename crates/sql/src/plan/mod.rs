@@ -1,0 +1,9 @@
+//! What a statement means once its names and types are known: the tree that `bind` makes, `improve` rewrites and `exec` runs.
+
+mod expression;
+mod statement;
+mod tree;
+
+pub use expression::*;
+pub use statement::*;
+pub use tree::*;

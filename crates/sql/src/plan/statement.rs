@@ -1,0 +1,92 @@
+//! Statements that read and write rows.
+
+use super::{Expr, Field, Plan, Query};
+use crate::catalog::Table;
+use std::sync::Arc;
+
+/// A statement over rows. Everything else (definitions, transactions, settings) is run from its syntax.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// SELECT, VALUES, TABLE
+    Query(Query),
+    /// INSERT
+    Insert(Insert),
+    /// UPDATE
+    Update(Update),
+    /// DELETE
+    Delete(Delete),
+}
+
+/// INSERT.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// Into which table.
+    pub table: Arc<Table>,
+    /// Rows of one datum for each of [`Table::columns`], defaults filled in, all of the columns' types and lengths;
+    /// generated columns are still NULL.
+    pub source: Arc<Plan>,
+    /// The generated columns over the new row.
+    pub generated: Vec<(usize, Expr)>,
+    /// The CHECK constraints over the new row, by their place in [`Table::checks`].
+    pub checks: Vec<Expr>,
+    /// ON CONFLICT
+    pub on_conflict: Option<OnConflict>,
+    /// RETURNING over the new row.
+    pub returning: Option<Returning>,
+}
+
+/// RETURNING.
+#[derive(Clone, Debug)]
+pub struct Returning {
+    /// The columns.
+    pub columns: Vec<Expr>,
+    /// Their description.
+    pub fields: Vec<Field>,
+}
+
+/// ON CONFLICT.
+#[derive(Clone, Debug)]
+pub struct OnConflict {
+    /// The unique indexes (of [`Table::indexes`]) whose violation counts; empty: any.
+    pub arbiters: Vec<usize>,
+    /// DO UPDATE; `None` is DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE. Expressions are over the existing row, then the row that was to be inserted (`excluded`).
+#[derive(Clone, Debug)]
+pub struct ConflictUpdate {
+    /// Columns and their new values, of the columns' types.
+    pub assignments: Vec<(usize, Expr)>,
+    /// WHERE
+    pub condition: Option<Expr>,
+}
+
+/// UPDATE.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// Which table.
+    pub table: Arc<Table>,
+    /// Rows: the table's columns as they are, the row's key (bytea), then what FROM adds. A row that comes twice is
+    /// updated once, by the first.
+    pub source: Arc<Plan>,
+    /// Columns and their new values over the source's row, of the columns' types and lengths.
+    pub assignments: Vec<(usize, Expr)>,
+    /// The generated columns over the new row.
+    pub generated: Vec<(usize, Expr)>,
+    /// The CHECK constraints over the new row, by their place in [`Table::checks`].
+    pub checks: Vec<Expr>,
+    /// RETURNING over the source's row with the table's columns replaced by the new ones.
+    pub returning: Option<Returning>,
+}
+
+/// DELETE.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    /// Which table.
+    pub table: Arc<Table>,
+    /// Rows: the table's columns, the row's key (bytea), then what USING adds.
+    pub source: Arc<Plan>,
+    /// RETURNING over the source's row.
+    pub returning: Option<Returning>,
+}

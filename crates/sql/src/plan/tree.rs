@@ -1,0 +1,417 @@
+//! Queries: a tree of relational operators. Each makes rows; expressions speak of them by position.
+
+use super::{Expr, Subquery};
+use crate::catalog::Table;
+use crate::functions::{Resolved, ResolvedAggregate, WindowFunction};
+use crate::types::{Modifier, Type};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A query with the description of its rows.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// What it does.
+    pub plan: Arc<Plan>,
+    /// Its columns.
+    pub fields: Vec<Field>,
+    /// Whether it may write or lock (FOR UPDATE, `nextval`): a read-only transaction refuses the former.
+    pub locks: bool,
+}
+
+/// A column of a result, as Describe tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub data_type: Type,
+    /// The type's modifier.
+    pub modifier: Modifier,
+    /// The table and column (number from 1) that it comes from, if it is one.
+    pub origin: Option<(crate::catalog::Oid, u16)>,
+}
+
+/// A relational operator.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// Rows of expressions. `SELECT` without FROM is one empty row.
+    Values {
+        /// The rows.
+        rows: Vec<Vec<Expr>>,
+    },
+    /// The rows of a table.
+    Scan(Scan),
+    /// The rows of a catalog table that is computed.
+    Virtual {
+        /// Which.
+        table: &'static crate::catalog::VirtualTable,
+    },
+    /// The rows of set-returning functions in FROM, side by side (ROWS FROM), NULLs where one is shorter.
+    Functions {
+        /// The functions and their arguments; a scalar one makes one row.
+        calls: Vec<(Resolved, Vec<Expr>)>,
+        /// WITH ORDINALITY: a bigint column more.
+        ordinality: bool,
+    },
+    /// Rows for which the condition is true.
+    Filter {
+        /// From where.
+        input: Box<Plan>,
+        /// The condition.
+        condition: Expr,
+    },
+    /// New rows of expressions.
+    Project {
+        /// From where.
+        input: Box<Plan>,
+        /// The columns.
+        columns: Vec<Expr>,
+    },
+    /// As Project, with set-returning functions in the select list: each input row becomes as many as the longest set.
+    ProjectSet {
+        /// From where.
+        input: Box<Plan>,
+        /// The columns.
+        columns: Vec<SetColumn>,
+    },
+    /// A join: the left row's columns, then the right's.
+    Join(Box<Join>),
+    /// Groups: the keys, then the aggregates.
+    Aggregate(Box<Aggregation>),
+    /// The input's columns, then one for each window call. All calls share partition and order.
+    Window(Box<Window>),
+    /// Sorted rows.
+    Sort {
+        /// From where.
+        input: Box<Plan>,
+        /// By what, most significant first.
+        keys: Vec<SortKey>,
+    },
+    /// Some of the rows.
+    Limit {
+        /// From where.
+        input: Box<Plan>,
+        /// How many (bigint); NULL is all.
+        limit: Option<Expr>,
+        /// FETCH ... WITH TIES: also those equal to the last by these keys.
+        ties: Option<Vec<SortKey>>,
+        /// How many are passed over.
+        offset: Option<Expr>,
+    },
+    /// Each row once; `on` rows, the first of each group that agrees in these columns (the input is sorted by them).
+    Distinct {
+        /// From where.
+        input: Box<Plan>,
+        /// DISTINCT ON, by column.
+        on: Option<Vec<Expr>>,
+    },
+    /// UNION, INTERSECT, EXCEPT; the sides have the same types.
+    Set {
+        /// Which.
+        operation: SetOperation,
+        /// ALL.
+        all: bool,
+        /// Left.
+        left: Box<Plan>,
+        /// Right.
+        right: Box<Plan>,
+    },
+    /// WITH: named queries that run at most once, then the body. `CteScan` names them.
+    With {
+        /// Number and query, in order.
+        queries: Vec<(usize, Arc<Plan>)>,
+        /// The body.
+        body: Box<Plan>,
+    },
+    /// The rows of a query of WITH, by its number (unique in the statement).
+    CteScan {
+        /// The number.
+        number: usize,
+    },
+    /// WITH RECURSIVE: the start's rows, then those of the step over the rows that came last (a `CteScan` of the same
+    /// number), until none come.
+    Recursive {
+        /// Its number.
+        number: usize,
+        /// The non-recursive term.
+        start: Arc<Plan>,
+        /// The recursive term.
+        step: Arc<Plan>,
+        /// UNION, not UNION ALL: no row twice.
+        distinct: bool,
+    },
+    /// FOR UPDATE: owns the rows of these tables by their keys.
+    Lock {
+        /// From where.
+        input: Box<Plan>,
+        /// The tables, and the column with the row's key.
+        tables: Vec<(Arc<Table>, usize)>,
+    },
+}
+
+/// The rows of a table, whole: one datum for each of [`Table::columns`], and the key as bytea behind them if asked for.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// The table.
+    pub table: Arc<Table>,
+    /// How the rows are found. The binder says [`Path::All`].
+    pub path: Path,
+    /// Rows for which it is not true are passed over. Over the scan's own row.
+    pub filter: Option<Expr>,
+    /// The columns that anybody looks at; the others may be left NULL. `None`: all.
+    pub wanted: Option<Vec<usize>>,
+    /// Whether the engine's key follows the columns.
+    pub with_key: bool,
+    /// Whether the rows will be written: they are owned as they are read.
+    pub for_update: bool,
+}
+
+/// How rows are found. The expressions are constants of the scan: parameters and columns of enclosing rows.
+#[derive(Clone, Debug)]
+pub enum Path {
+    /// All rows, in the order of the table's keys.
+    All,
+    /// Those of an index (of [`Table::indexes`]) whose leading columns equal these, and whose next lies between the
+    /// bounds, in the index's order. The primary key is an index too. A NULL makes it empty.
+    Index {
+        /// Which index.
+        index: usize,
+        /// The values of the leading columns.
+        equal: Vec<Expr>,
+        /// The lower bound of the next column.
+        lower: Bound<Expr>,
+        /// The upper bound of the next column.
+        upper: Bound<Expr>,
+        /// From the other end.
+        backward: bool,
+    },
+    /// As Index with these alternatives of leading values one after another (`IN`, `= ANY`), each once.
+    Alternatives {
+        /// Which index.
+        index: usize,
+        /// For each alternative, the values of the leading columns.
+        equal: Vec<Vec<Expr>>,
+    },
+}
+
+/// A column of [`Plan::ProjectSet`].
+#[derive(Clone, Debug)]
+pub enum SetColumn {
+    /// One value, repeated.
+    Value(Expr),
+    /// A set.
+    Set(Resolved, Vec<Expr>),
+}
+
+/// A join.
+#[derive(Clone, Debug)]
+pub struct Join {
+    /// Which rows without a partner stay.
+    pub kind: JoinKind,
+    /// Left.
+    pub left: Plan,
+    /// Right. If `lateral`, it refers to the left row as its nearest enclosing row.
+    pub right: Plan,
+    /// The condition over both rows.
+    pub condition: Option<Expr>,
+    /// Whether the right side is run for each left row.
+    pub lateral: bool,
+    /// Number of columns on the left.
+    pub left_width: usize,
+    /// Number of columns on the right.
+    pub right_width: usize,
+    /// Equalities between an expression of the left row and one of the right row (numbered from 0), taken out of the
+    /// condition by `improve`: the join can hash.
+    pub equalities: Vec<(Expr, Expr)>,
+}
+
+/// Which rows without a partner stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// None.
+    Inner,
+    /// Left ones.
+    Left,
+    /// Right ones.
+    Right,
+    /// Both.
+    Full,
+    /// Left rows with a partner, once, without the right's columns.
+    Semi,
+    /// Left rows without a partner, without the right's columns.
+    Anti,
+}
+
+/// Groups and aggregates.
+#[derive(Clone, Debug)]
+pub struct Aggregation {
+    /// From where.
+    pub input: Plan,
+    /// The keys; none is one group, even of no rows.
+    pub keys: Vec<Expr>,
+    /// GROUPING SETS: for each set, which keys count (the others are NULL). One set of all keys is the plain case.
+    pub sets: Vec<Vec<usize>>,
+    /// The aggregates.
+    pub calls: Vec<AggregateCall>,
+}
+
+/// A call of an aggregate.
+#[derive(Clone, Debug)]
+pub struct AggregateCall {
+    /// Which.
+    pub aggregate: ResolvedAggregate,
+    /// Of what, over the input's row.
+    pub arguments: Vec<Expr>,
+    /// DISTINCT
+    pub distinct: bool,
+    /// FILTER (WHERE ...)
+    pub filter: Option<Expr>,
+    /// ORDER BY inside the call (WITHIN GROUP for ordered-set aggregates).
+    pub order: Vec<SortKey>,
+    /// `GROUPING(...)`: bits by these keys instead of an aggregate.
+    pub grouping: Option<Vec<usize>>,
+}
+
+/// Window calls over one partitioning and order.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// From where.
+    pub input: Plan,
+    /// PARTITION BY
+    pub partition: Vec<Expr>,
+    /// ORDER BY
+    pub order: Vec<SortKey>,
+    /// The calls.
+    pub calls: Vec<WindowCall>,
+}
+
+/// A window call.
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    /// Which function.
+    pub function: WindowKind,
+    /// Of what, over the input's row.
+    pub arguments: Vec<Expr>,
+    /// FILTER, for aggregates.
+    pub filter: Option<Expr>,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// The function of a window call.
+#[derive(Clone, Debug)]
+pub enum WindowKind {
+    /// One that exists only over windows.
+    Window(WindowFunction),
+    /// An aggregate over the frame.
+    Aggregate(ResolvedAggregate),
+}
+
+/// The rows around the current one that a window call looks at.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// What the offsets count.
+    pub unit: FrameUnit,
+    /// Where it starts.
+    pub start: FrameBound,
+    /// Where it ends.
+    pub end: FrameBound,
+    /// EXCLUDE
+    pub exclude: FrameExclude,
+}
+
+/// What the offsets of a frame count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameUnit {
+    /// Rows.
+    Rows,
+    /// Values of the one ordering column.
+    Range,
+    /// Groups of equal rows.
+    Groups,
+}
+
+/// An end of a frame.
+#[derive(Clone, Debug)]
+pub enum FrameBound {
+    /// UNBOUNDED PRECEDING
+    Start,
+    /// `n PRECEDING`
+    Preceding(Expr),
+    /// CURRENT ROW
+    Current,
+    /// `n FOLLOWING`
+    Following(Expr),
+    /// UNBOUNDED FOLLOWING
+    End,
+}
+
+/// What a frame leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameExclude {
+    /// Nothing.
+    None,
+    /// The current row.
+    Current,
+    /// The current row and its equals.
+    Group,
+    /// The equals of the current row, but not the row.
+    Ties,
+}
+
+/// An ordering column.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// By what.
+    pub expression: Expr,
+    /// DESC
+    pub descending: bool,
+    /// NULLS FIRST (the default of DESC)
+    pub nulls_first: bool,
+}
+
+/// UNION and its kin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperation {
+    /// In either.
+    Union,
+    /// In both.
+    Intersect,
+    /// In the left only.
+    Except,
+}
+
+impl Plan {
+    /// Visits the plan's direct inputs.
+    pub fn inputs(&self) -> Vec<&Plan> {
+        match self {
+            Plan::Values { .. }
+            | Plan::Scan(_)
+            | Plan::Virtual { .. }
+            | Plan::Functions { .. }
+            | Plan::CteScan { .. } => vec![],
+            Plan::Filter { input, .. }
+            | Plan::Project { input, .. }
+            | Plan::ProjectSet { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Distinct { input, .. }
+            | Plan::Lock { input, .. } => vec![input],
+            Plan::Join(join) => vec![&join.left, &join.right],
+            Plan::Aggregate(aggregation) => vec![&aggregation.input],
+            Plan::Window(window) => vec![&window.input],
+            Plan::Set { left, right, .. } => vec![left, right],
+            Plan::With { queries, body } => {
+                queries.iter().map(|(_, plan)| &**plan).chain(std::iter::once(&**body)).collect()
+            }
+            Plan::Recursive { start, step, .. } => vec![start, step],
+        }
+    }
+}
+
+impl From<Subquery> for Expr {
+    /// The expression of a subquery, typed later by the binder for scalars and arrays.
+    fn from(subquery: Subquery) -> Expr {
+        Expr::new(super::ExprKind::Subquery(Box::new(subquery)), Type::BOOL)
+    }
+}
