@@ -83,6 +83,7 @@ mod store;
 mod write;
 
 pub use begin::Transaction;
+pub use doors::Savepoint;
 
 use env::MonotonicClock;
 use model::{AbortClass, Invalid, Limit, LimitKind, Result, Schema, TableId};

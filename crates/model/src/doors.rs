@@ -244,6 +244,10 @@ pub trait Savepoints {
     /// [`crate::Invalid::UnknownSavepoint`], or the abort that poisoned the transaction.
     fn rollback_to(&mut self, savepoint: &Self::Savepoint) -> Result<()>;
 
+    /// Forgets a savepoint and later ones; what was written stays written. Savepoints that are kept cost memory for every
+    /// write.
+    fn release(&mut self, savepoint: Self::Savepoint);
+
     /// The transaction's place in the serial order, if the engine has fixed it already.
     fn timestamp(&self) -> Option<crate::Timestamp>;
 

@@ -15,7 +15,7 @@ use model::{
 };
 use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// A transaction without its handle of the engine.
 #[derive(Debug)]
@@ -187,6 +187,14 @@ impl<C: Clock> Mvto<C> {
         // Acquire, partner of the Release in `publish`: whoever was told of a table finds it.
         if self.catalog_version.load(Ordering::Acquire) != work.catalog.version {
             work.catalog = self.catalog();
+        }
+    }
+
+    /// Lets an open transaction use a table that was created, unlisted, after it began. Its other tables stay as they were:
+    /// it may hold tuples of ones that were dropped since.
+    pub(crate) fn learn_of(&self, core: &mut Core, id: TableId) {
+        if core.is_open() && id >= core.work.catalog.next_id() {
+            core.work.catalog = Arc::new(core.work.catalog.with_newer(&self.catalog()));
         }
     }
 

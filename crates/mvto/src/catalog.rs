@@ -20,7 +20,7 @@ pub(crate) struct Catalog {
 pub(crate) struct Table {
     pub id: TableId,
     pub schema: Arc<Schema>,
-    /// Older transactions must not see it (DESIGN 8.8).
+    /// Older transactions must not see it (DESIGN 8.8). Zero: all may, and the caller decides who hears of it.
     pub created_at: Timestamp,
     spaces: Box<[Space]>,
 }
@@ -79,6 +79,19 @@ impl Catalog {
         next.names.insert(name, id);
         next.tables[id.0 as usize] = Some(Arc::new(table));
         Ok(next)
+    }
+
+    /// This catalog and the tables of a newer one that have higher numbers. Its version stays: a later look refreshes it.
+    pub fn with_newer(&self, newer: &Catalog) -> Catalog {
+        let mut next = self.clone();
+        let known = next.tables.len();
+        for table in newer.tables.iter().skip(known) {
+            if let Some(table) = table {
+                next.names.entry(table.schema.name().to_owned()).or_insert(table.id);
+            }
+            next.tables.push(table.clone());
+        }
+        next
     }
 
     /// This catalog without a table.

@@ -8,7 +8,7 @@ use env::time::Duration;
 use env::{Backoff, Clock, Randomness};
 use model::{
     Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, Limit, LimitKind, LogPosition,
-    Mode, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, Timestamp,
+    Mode, Result, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, TableId, Tables, Timestamp,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -64,6 +64,14 @@ impl<H: Handle> Transaction<H> {
         result
     }
 
+    /// A statement about one table.
+    fn on_table<T>(&mut self, table: TableId, run: impl FnOnce(&Mvto<H::Clock>, &mut Core) -> Result<T>) -> Result<T> {
+        self.statement(|engine, core| {
+            engine.learn_of(core, table);
+            run(engine, core)
+        })
+    }
+
     pub(crate) fn parts(&self) -> (&Mvto<H::Clock>, &Core) {
         (self.engine.engine(), &self.core)
     }
@@ -105,31 +113,31 @@ impl<H: Handle> Transaction<H> {
 
 impl<H: Handle> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        self.statement(|engine, core| engine.read(core, table, key, columns, row))
+        self.on_table(table, |engine, core| engine.read(core, table, key, columns, row))
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.statement(|engine, core| engine.read_for_update(core, table, key, row))
+        self.on_table(table, |engine, core| engine.read_for_update(core, table, key, row))
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        self.statement(|engine, core| engine.put(core, table, key, row))
+        self.on_table(table, |engine, core| engine.put(core, table, key, row))
     }
 
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        self.statement(|engine, core| engine.insert(core, table, key, row))
+        self.on_table(table, |engine, core| engine.insert(core, table, key, row))
     }
 
     fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
-        self.statement(|engine, core| engine.update(core, table, key, delta))
+        self.on_table(table, |engine, core| engine.update(core, table, key, delta))
     }
 
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        self.statement(|engine, core| engine.delete(core, table, key))
+        self.on_table(table, |engine, core| engine.delete(core, table, key))
     }
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        self.statement(|engine, core| engine.scan(core, scan, visit))
+        self.on_table(scan.table, |engine, core| engine.scan(core, scan, visit))
     }
 }
 
@@ -148,6 +156,46 @@ impl<H: Handle> Finish for Transaction<H> {
 impl<H: Handle> Drop for Transaction<H> {
     fn drop(&mut self) {
         self.engine.engine().end(&mut self.core, Outcome::Aborted(Some(Reason::Requested)));
+    }
+}
+
+impl<H: Handle> Savepoints for Transaction<H> {
+    type Savepoint = Savepoint;
+
+    fn savepoint(&mut self) -> Result<Savepoint> {
+        Transaction::savepoint(self)
+    }
+
+    fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        Transaction::rollback_to(self, savepoint)
+    }
+
+    fn release(&mut self, savepoint: Savepoint) {
+        if savepoint.transaction == self.core.view.at.0 {
+            self.core.work.writes.release(&savepoint);
+        }
+    }
+
+    fn timestamp(&self) -> Option<Timestamp> {
+        Transaction::timestamp(self)
+    }
+
+    fn set_durability(&mut self, durability: model::Durability) {
+        Transaction::set_durability(self, durability);
+    }
+}
+
+impl<C: Clock> Tables for Mvto<C> {
+    fn create_table_unlisted(&self, schema: Schema) -> Result<TableId> {
+        self.create(schema, |_| Timestamp::ZERO)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<()> {
+        Mvto::drop_table(self, name)
+    }
+
+    fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        Mvto::tables(self)
     }
 }
 

@@ -177,6 +177,11 @@ impl<C: Clock> Mvto<C> {
     /// # Errors
     /// The name is taken, the limit on tables is reached, the log could not take it.
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
+        self.create(schema, |at| at)
+    }
+
+    /// Makes a table that transactions from `visible_from` on may use, which is given the timestamp of its creation.
+    pub(crate) fn create(&self, schema: Schema, visible_from: fn(Timestamp) -> Timestamp) -> Result<TableId> {
         let _changing = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
         let catalog = self.catalog();
         let open = catalog.tables().count();
@@ -187,7 +192,7 @@ impl<C: Clock> Mvto<C> {
         let id = catalog.next_id();
         self.change_catalog(|at, record| {
             crate::recover::encode_create(record, id, &schema);
-            Ok(catalog.with(Table::new(id, at, schema, self.options.hash_seed))?)
+            Ok(catalog.with(Table::new(id, visible_from(at), schema, self.options.hash_seed))?)
         })?;
         Ok(id)
     }

@@ -168,6 +168,16 @@ impl WriteSet {
         true
     }
 
+    /// Forgets a savepoint and later ones. What was written stays written.
+    pub fn release(&mut self, savepoint: &Savepoint) {
+        if let Some(place) = self.savepoints.iter().position(|(number, _)| *number == savepoint.number) {
+            self.savepoints.truncate(place);
+        }
+        if self.savepoints.is_empty() {
+            self.undo.clear();
+        }
+    }
+
     /// Whether anything will be installed.
     pub fn changes_anything(&self) -> bool {
         self.entries.iter().any(|write| write.buffered != Buffered::Unchanged)

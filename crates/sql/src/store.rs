@@ -49,6 +49,9 @@ pub trait Transaction: Access + Send {
     /// As [`Savepoints::rollback_to`].
     fn rollback_to(&mut self, savepoint: &(dyn std::any::Any + Send)) -> Result<()>;
 
+    /// Forgets a savepoint and later ones; what was written stays written.
+    fn release(&mut self, savepoint: Box<dyn std::any::Any + Send>);
+
     /// The abort that poisoned it, if one did.
     fn poison(&self) -> Option<&Error>;
 
@@ -108,6 +111,12 @@ impl<T: Savepoints + Access + model::Finish + Send + 'static> Transaction for Op
     fn rollback_to(&mut self, savepoint: &(dyn std::any::Any + Send)) -> Result<()> {
         let savepoint = savepoint.downcast_ref().ok_or(model::Invalid::UnknownSavepoint)?;
         self.0.rollback_to(savepoint)
+    }
+
+    fn release(&mut self, savepoint: Box<dyn std::any::Any + Send>) {
+        if let Ok(savepoint) = savepoint.downcast() {
+            self.0.release(*savepoint);
+        }
     }
 
     fn poison(&self) -> Option<&Error> {

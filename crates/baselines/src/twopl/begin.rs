@@ -25,10 +25,12 @@ pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
     pub(super) locked: Vec<(Arc<Keyspace>, Arc<Record>)>,
     /// The keyspace of each locked range.
     pub(super) ranges: Vec<Arc<Keyspace>>,
-    /// What stood in each changed record before, oldest first.
+    /// What stood in each changed record before, oldest first: before the transaction's first change of it and, once there
+    /// has been a savepoint, before every change.
     pub(super) undo: Vec<(Arc<Record>, Option<RowBuf>)>,
     pub(super) rows_written: u64,
     pub(super) bytes_written: u64,
+    pub(super) has_savepoints: bool,
     pub(super) poison: Option<Error>,
     pub(super) ended: bool,
 }
@@ -63,6 +65,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             undo: Vec::new(),
             rows_written: 0,
             bytes_written: 0,
+            has_savepoints: false,
             poison: None,
             ended: false,
         })

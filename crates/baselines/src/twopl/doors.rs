@@ -5,8 +5,9 @@ use super::TwoPhaseLocking;
 use super::begin::Transaction;
 use super::locks::{Kind, LockMode};
 use model::{
-    Access, Begin, Columns, Committed, Declared, Delta, Error, Finish, Interactive, Item, LogPosition, Mode, Procedure,
-    Program, Reexecutable, Result, Retry, RowBuf, RowRef, Scan, ScanEnd, TableId, Timestamp,
+    Access, Begin, Columns, Committed, Declared, Delta, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode,
+    Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, TableId,
+    Tables, Timestamp,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -53,6 +54,67 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
 
     fn abort(mut self) {
         self.roll_back(Reason::Requested);
+    }
+}
+
+/// A place to go back to in an open transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Savepoint {
+    transaction: Timestamp,
+    undo: usize,
+    rows_written: u64,
+    bytes_written: u64,
+}
+
+impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
+    type Savepoint = Savepoint;
+
+    fn savepoint(&mut self) -> Result<Savepoint> {
+        if let Some(error) = &self.poison {
+            return Err(error.clone());
+        }
+        self.has_savepoints = true;
+        let Transaction { rows_written, bytes_written, .. } = *self;
+        Ok(Savepoint { transaction: self.owner.timestamp, undo: self.undo.len(), rows_written, bytes_written })
+    }
+
+    /// The locks stay.
+    fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        if let Some(error) = &self.poison {
+            return Err(error.clone());
+        }
+        if savepoint.transaction != self.owner.timestamp || savepoint.undo > self.undo.len() {
+            return Err(Invalid::UnknownSavepoint.into());
+        }
+        for (record, before) in self.undo.drain(savepoint.undo..).rev() {
+            record.latch().row = before;
+        }
+        (self.rows_written, self.bytes_written) = (savepoint.rows_written, savepoint.bytes_written);
+        Ok(())
+    }
+
+    /// Nothing to do: the undo log has what a rollback of the whole transaction needs, and more.
+    fn release(&mut self, _: Savepoint) {}
+
+    fn timestamp(&self) -> Option<Timestamp> {
+        Some(self.owner.timestamp)
+    }
+
+    /// Nothing is durable here.
+    fn set_durability(&mut self, _: model::Durability) {}
+}
+
+impl Tables for TwoPhaseLocking {
+    fn create_table_unlisted(&self, schema: Schema) -> Result<TableId> {
+        self.create_table(schema)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<()> {
+        TwoPhaseLocking::drop_table(self, name)
+    }
+
+    fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        TwoPhaseLocking::tables(self)
     }
 }
 

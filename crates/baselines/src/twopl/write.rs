@@ -123,7 +123,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         let mut state = record.latch();
         assert!(!state.lock.is_exclusive_to_another(&self.owner) && state.lock.is_held_by(&self.owner), "I1");
         let before = std::mem::replace(&mut state.row, after);
-        if !std::mem::replace(&mut state.changed, true) {
+        let is_changed = std::mem::replace(&mut state.changed, true);
+        if !is_changed || self.has_savepoints {
             self.undo.push((record.clone(), before));
         }
     }
