@@ -42,6 +42,15 @@ pub trait Sink {
     fn restart(&mut self) -> bool;
     /// A statement begins: what [`Sink::restart`] goes back to.
     fn begin_statement(&mut self);
+    /// COPY TO STDOUT begins; the lines have this many columns.
+    fn copy_out_start(&mut self, columns: usize, binary: bool);
+    /// A line of COPY TO STDOUT, its newline included (binary: a tuple, and the header with the first).
+    ///
+    /// # Errors
+    /// The client is gone.
+    fn copy_data(&mut self, data: &[u8]) -> Result<()>;
+    /// COPY TO STDOUT has given all its lines; [`Sink::complete`] follows.
+    fn copy_done(&mut self);
 }
 
 /// How a call of [`Session::simple`] or [`Session::execute`] ended.
