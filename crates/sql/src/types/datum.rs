@@ -86,4 +86,111 @@ pub struct Array {
     pub elements: Vec<Datum>,
 }
 
+impl Datum {
+    /// Whether it is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Datum::Null)
+    }
+
+    /// The text inside.
+    pub fn as_text(&self) -> Option<&str> {
+        if let Datum::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The boolean inside.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Datum::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// The integer inside, of any width; an oid too.
+    pub fn as_i64(&self) -> Option<i64> {
+        Some(match self {
+            Datum::Int2(value) => i64::from(*value),
+            Datum::Int4(value) => i64::from(*value),
+            Datum::Int8(value) => *value,
+            Datum::Oid(value) => i64::from(*value),
+            _ => return None,
+        })
+    }
+
+    /// The float inside, of any width.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Datum::Float4(value) => Some(f64::from(*value)),
+            Datum::Float8(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The numeric inside.
+    pub fn as_numeric(&self) -> Option<&Numeric> {
+        if let Datum::Numeric(value) = self { Some(value) } else { None }
+    }
+
+    /// The bytes inside.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        if let Datum::Bytea(value) = self { Some(value) } else { None }
+    }
+
+    /// The interval inside.
+    pub fn as_interval(&self) -> Option<&Interval> {
+        if let Datum::Interval(value) = self { Some(value) } else { None }
+    }
+
+    /// The array inside.
+    pub fn as_array(&self) -> Option<&Array> {
+        if let Datum::Array(value) = self { Some(value) } else { None }
+    }
+
+    /// The object identifier inside.
+    pub fn as_oid(&self) -> Option<u32> {
+        if let Datum::Oid(value) = self { Some(*value) } else { None }
+    }
+
+    /// The fields of a record inside.
+    pub fn as_record(&self) -> Option<&[Datum]> {
+        if let Datum::Record(fields) = self { Some(fields) } else { None }
+    }
+}
+
+macro_rules! datum_from {
+    ($($kind:ty => $variant:ident),* $(,)?) => {
+        $(impl From<$kind> for Datum {
+            fn from(value: $kind) -> Datum {
+                Datum::$variant(value.into())
+            }
+        })*
+    };
+}
+datum_from!(
+    bool => Bool,
+    i16 => Int2,
+    i32 => Int4,
+    i64 => Int8,
+    f32 => Float4,
+    f64 => Float8,
+    Numeric => Numeric,
+    &str => Text,
+    String => Text,
+    SmolStr => Text,
+    Vec<u8> => Bytea,
+    &[u8] => Bytea,
+    Interval => Interval,
+    Array => Array,
+    Vec<Datum> => Record,
+);
+
+impl<T: Into<Datum>> From<Option<T>> for Datum {
+    fn from(value: Option<T>) -> Datum {
+        value.map_or(Datum::Null, Into::into)
+    }
+}
+
+impl Array {
+    /// A one-dimensional array, counted from 1.
+    pub fn new(element: crate::types::Scalar, elements: Vec<Datum>) -> Array {
+        Array { element, lower_bound: 1, elements }
+    }
+}
+
 const _: () = assert!(size_of::<Datum>() <= 32);

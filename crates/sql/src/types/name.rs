@@ -114,6 +114,79 @@ impl Type {
     }
 }
 
+#[allow(unused_variables)]
+impl Type {
+    /// Every type that has a row in `pg_type`.
+    pub fn all() -> impl Iterator<Item = Type> {
+        std::iter::empty()
+    }
+
+    /// Its object identifier, PostgreSQL's.
+    pub fn oid(self) -> u32 {
+        todo!()
+    }
+
+    /// The type with this object identifier.
+    pub fn from_oid(oid: u32) -> Option<Type> {
+        todo!()
+    }
+
+    /// The object identifier of its array type; 0 if it has none.
+    pub fn array_oid(self) -> u32 {
+        todo!()
+    }
+
+    /// The type of its elements: of an array, `int2vector` and `oidvector`.
+    pub fn element(self) -> Option<Type> {
+        todo!()
+    }
+
+    /// The array of it, if there is one.
+    pub fn to_array(self) -> Option<Type> {
+        todo!()
+    }
+
+    /// Its name as SQL writes it, with the modifier: `character varying(15)`, `integer[]`. That of `format_type`.
+    pub fn format(self, modifier: Modifier) -> String {
+        todo!()
+    }
+
+    /// Its name as SQL writes it, without a modifier.
+    pub fn name(self) -> String {
+        self.format(Modifier::NONE)
+    }
+
+    /// Its name in `pg_type`: `int4`, `_int4`.
+    pub fn internal_name(self) -> &'static str {
+        todo!()
+    }
+
+    /// `typlen`: bytes, or -1 for variable ones.
+    pub fn length(self) -> i16 {
+        todo!()
+    }
+
+    /// `typbyval`
+    pub fn is_by_value(self) -> bool {
+        todo!()
+    }
+
+    /// `typcategory`: N numbers, S texts, D times, T intervals, B booleans, A arrays, U user-like, P pseudo-types, X unknown.
+    pub fn category(self) -> char {
+        todo!()
+    }
+
+    /// `typispreferred`: the one of its category that wins when nothing else decides.
+    pub fn is_preferred(self) -> bool {
+        todo!()
+    }
+
+    /// `typtype`: b, or p for a pseudo-type.
+    pub fn kind(self) -> char {
+        todo!()
+    }
+}
+
 macro_rules! type_constants {
     ($($constant:ident = $scalar:ident),* $(,)?) => {
         impl Type {

@@ -1,0 +1,1 @@
+//! What is known of each type, as `pg_type` tells it.
