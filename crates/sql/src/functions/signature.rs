@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::types::{Datum, Type};
+use crate::types::{Datum, Scalar, Type};
 
 /// A scalar or set-returning function, or an operator.
 pub struct Function {
@@ -40,8 +40,30 @@ pub enum Body {
     Pure(fn(&[Datum]) -> Result<Datum>),
     /// One value, with a look at the session, the catalog or the sequences.
     Session(fn(&mut Context<'_>, &[Datum]) -> Result<Datum>),
+    /// One value, by the types of the arguments as they were bound ([`Resolved::arguments`]): for functions that take
+    /// any type, because a datum alone does not tell a text from a json.
+    Typed(fn(&mut Context<'_>, &[Type], &[Datum]) -> Result<Datum>),
     /// A set of values; of several columns if they are [`Datum::Record`]s.
     Set(fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>),
+}
+
+/// Stand-ins for types in the tables of functions, where PostgreSQL has pseudo-types. No value ever has the type by which
+/// they are written here.
+pub mod pseudo {
+    use super::{Scalar, Type};
+
+    /// `"any"`: each argument as it is.
+    pub const ANY: Type = Type::VOID;
+    /// `anyelement`: all such arguments have one type.
+    pub const ANYELEMENT: Type = Type::array_of(Scalar::Void);
+    /// `anyarray`: an array of what `anyelement` is.
+    pub const ANYARRAY: Type = Type::array_of(Scalar::Unknown);
+    /// `anynonarray`: as `anyelement`, and no array.
+    pub const ANYNONARRAY: Type = Type::array_of(Scalar::PgNodeTree);
+    /// `anycompatible`: all such arguments are cast to one type.
+    pub const ANYCOMPATIBLE: Type = Type::array_of(Scalar::OidVector);
+    /// `anycompatiblearray`: an array of what `anycompatible` is.
+    pub const ANYCOMPATIBLEARRAY: Type = Type::array_of(Scalar::Int2Vector);
 }
 
 /// A function that a call means.
