@@ -3,6 +3,7 @@
 mod expression;
 mod statement;
 mod tree;
+mod visit;
 
 pub use expression::*;
 pub use statement::*;
