@@ -1,0 +1,174 @@
+//! From text to syntax: `sqlparser`'s PostgreSQL dialect for rows and definitions, a few lines of our own for what a session
+//! says about itself (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
+
+mod command;
+mod depth;
+mod words;
+
+pub use command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
+
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// What it says.
+    pub command: Command,
+    /// The whole text that the positions in it count in.
+    pub text: Arc<str>,
+    /// Where it stands there, in bytes.
+    pub place: Range<usize>,
+}
+
+impl Parsed {
+    /// The statement's own text.
+    pub fn source(&self) -> &str {
+        &self.text[self.place.clone()]
+    }
+}
+
+/// How deep parentheses, subqueries and the like may nest.
+const NESTING: usize = 120;
+
+/// The statements of a text.
+///
+/// # Errors
+/// 42601 with the position, 54001 for what nests too deep.
+pub fn statements(sql: &str) -> Result<Vec<Parsed>> {
+    let text: Arc<str> = sql.into();
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(|error| broken_token(sql, &error))?;
+    tokens
+        .split(|token| token.token == Token::SemiColon)
+        .filter(|tokens| tokens.iter().any(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF)))
+        .map(|tokens| one(&text, tokens))
+        .collect()
+}
+
+/// The one statement of a text; `None` if it is empty.
+///
+/// # Errors
+/// As [`statements`]; 42601 for more than one.
+pub fn statement(sql: &str) -> Result<Option<Parsed>> {
+    let mut all = statements(sql)?;
+    if all.len() > 1 {
+        let message = "cannot insert multiple commands into a prepared statement";
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
+    Ok(all.pop())
+}
+
+fn one(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Parsed> {
+    depth::check(tokens)?;
+    let place = place_of(text, tokens);
+    let command = command::parse(text, tokens)?;
+    Ok(Parsed { command, text: text.clone(), place })
+}
+
+/// Parses by `sqlparser`; everything must belong to the statement.
+pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<ast::Statement> {
+    let dialect = PostgreSqlDialect {};
+    let mut parser =
+        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(tokens.to_vec());
+    let statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
+    match &parser.peek_token_ref().token {
+        Token::EOF => Ok(statement),
+        _ => Err(unexpected(text, tokens, parser.peek_token_ref().span.start)),
+    }
+}
+
+/// Parses an expression (a DEFAULT, a CHECK) that was printed before.
+///
+/// # Errors
+/// 42601.
+pub fn expression(text: &str) -> Result<ast::Expr> {
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| broken_token(text, &error))?;
+    depth::check(&tokens)?;
+    let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(tokens.clone());
+    parser.parse_expr().map_err(|error| broken_syntax(text, &tokens, &error))
+}
+
+/// The byte of a location in the text.
+pub fn byte_of(text: &str, location: Location) -> usize {
+    let mut line_start = 0;
+    for _ in 1..location.line {
+        match text[line_start..].find('\n') {
+            Some(at) => line_start += at + 1,
+            None => return text.len(),
+        }
+    }
+    let column = usize::try_from(location.column).unwrap_or(usize::MAX).saturating_sub(1);
+    text[line_start..].char_indices().nth(column).map_or(text.len(), |(at, _)| line_start + at)
+}
+
+/// The character, from 1, of a location in the text: what ErrorResponse's position counts.
+pub fn position_of(text: &str, location: Location) -> u32 {
+    let byte = byte_of(text, location);
+    u32::try_from(text[..byte].chars().count()).unwrap_or(u32::MAX - 1) + 1
+}
+
+fn place_of(text: &str, tokens: &[TokenWithSpan]) -> Range<usize> {
+    let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
+    let (first, last) = (tokens.iter().find(is_word), tokens.iter().rfind(is_word));
+    match (first, last) {
+        (Some(first), Some(last)) => byte_of(text, first.span.start)..byte_of(text, last.span.end),
+        _ => 0..0,
+    }
+}
+
+fn broken_token(text: &str, error: &TokenizerError) -> SqlError {
+    let message = match error.message.as_str() {
+        message if message.starts_with("Unterminated string") => "unterminated quoted string".into(),
+        message if message.contains("multi-line comment") => "unterminated /* comment".into(),
+        message if message.starts_with("Expected close delimiter") => "unterminated quoted identifier".into(),
+        message => format!("syntax error: {message}"),
+    };
+    SqlError::new(state::SYNTAX_ERROR, message).at(position_of(text, error.location))
+}
+
+fn broken_syntax(text: &str, tokens: &[TokenWithSpan], error: &ParserError) -> SqlError {
+    match error {
+        ParserError::RecursionLimitExceeded => too_deep(),
+        ParserError::TokenizerError(message) => SqlError::new(state::SYNTAX_ERROR, message.clone()),
+        ParserError::ParserError(message) => match split_location(message) {
+            Some((said, location)) => unexpected(text, tokens, location).detail(said.to_owned()),
+            None if message.contains("found: EOF") => unexpected_end(text).detail(message.clone()),
+            None => SqlError::new(state::SYNTAX_ERROR, format!("syntax error: {message}")),
+        },
+    }
+}
+
+/// `sqlparser` ends its messages with ` at Line: 1, Column: 8`.
+fn split_location(message: &str) -> Option<(&str, Location)> {
+    let (said, place) = message.rsplit_once(" at Line: ")?;
+    let (line, column) = place.split_once(", Column: ")?;
+    let location = Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? };
+    (location.line > 0).then_some((said, location))
+}
+
+fn unexpected(text: &str, tokens: &[TokenWithSpan], location: Location) -> SqlError {
+    let found = tokens.iter().find(|token| token.span.start == location && token.token != Token::EOF);
+    let Some(found) = found else { return unexpected_end(text) };
+    let word = &text[byte_of(text, found.span.start)..byte_of(text, found.span.end)];
+    SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\"")).at(position_of(text, location))
+}
+
+pub(crate) fn unexpected_end(text: &str) -> SqlError {
+    let end = u32::try_from(text.chars().count()).unwrap_or(u32::MAX - 1) + 1;
+    SqlError::new(state::SYNTAX_ERROR, "syntax error at end of input").at(end)
+}
+
+pub(crate) fn too_deep() -> SqlError {
+    SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+        .hint("Nest the statement less deep, or split it.")
+}
+
+#[cfg(test)]
+mod tests;

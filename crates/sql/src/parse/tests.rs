@@ -1,0 +1,86 @@
+use super::*;
+
+fn command(sql: &str) -> Command {
+    statement(sql).unwrap().unwrap().command
+}
+
+#[test]
+fn texts_are_split_into_statements_that_know_their_place() {
+    let all = statements("select 1; ;\n  insert into t values (';') ;-- end\n").unwrap();
+    assert_eq!(all.iter().map(Parsed::source).collect::<Vec<_>>(), ["select 1", "insert into t values (';')"]);
+    assert!(statements(" ; -- nothing\n").unwrap().is_empty());
+}
+
+#[test]
+fn transactions_are_told_apart_by_their_words() {
+    let modes = |sql| match command(sql) {
+        Command::Begin(modes) | Command::SetTransaction(modes) | Command::SetCharacteristics(modes) => modes,
+        other => panic!("{sql}: {other:?}"),
+    };
+    assert_eq!(modes("begin"), Modes::default());
+    let all = Modes { isolation: true, read_only: Some(true), deferrable: Some(true) };
+    assert_eq!(modes("START TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY, DEFERRABLE"), all);
+    assert_eq!(modes("begin work isolation level serializable read only deferrable"), all);
+    assert_eq!(modes("set transaction read write").read_only, Some(false));
+    assert_eq!(modes("set session characteristics as transaction not deferrable").deferrable, Some(false));
+    assert!(matches!(command("commit and chain"), Command::Commit(true)));
+    assert!(matches!(command("end transaction"), Command::Commit(false)));
+    assert!(matches!(command("rollback to savepoint \"A\""), Command::RollbackTo(name) if name == "A"));
+    assert!(matches!(command("abort"), Command::Rollback(false)));
+}
+
+#[test]
+fn settings_are_words_numbers_strings_and_lists_of_them() {
+    let set = |sql| match command(sql) {
+        Command::Set(setting) => (setting.name, setting.value, setting.local),
+        other => panic!("{sql}: {other:?}"),
+    };
+    let of = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()), false);
+    assert_eq!(set("SET statement_timeout = 0"), of("statement_timeout", "0"));
+    assert_eq!(set("set search_path to A, \"B\", 'c'"), of("search_path", "a, B, c"));
+    assert_eq!(set("SET TIME ZONE 'Europe/Vienna'"), of("timezone", "Europe/Vienna"));
+    assert_eq!(set("set local extra_float_digits = -15"), ("extra_float_digits".into(), Some("-15".into()), true));
+    assert_eq!(set("set my.own to default"), ("my.own".into(), None, false));
+    assert!(matches!(command("show transaction isolation level"), Command::Show(Some(name)) if name == "transaction_isolation"));
+}
+
+#[test]
+fn explain_takes_its_options_in_any_order() {
+    let explain = |sql| match command(sql) {
+        Command::Explain { analyze, verbose, format, .. } => (analyze, verbose, format),
+        other => panic!("{sql}: {other:?}"),
+    };
+    assert_eq!(explain("explain select 1"), (false, false, ExplainFormat::Text));
+    assert_eq!(explain("explain analyze verbose select 1"), (true, true, ExplainFormat::Text));
+    assert_eq!(explain("explain (format json, analyze) select 1"), (true, false, ExplainFormat::Json));
+    assert_eq!(explain("explain (costs off, analyze off) select 1"), (false, false, ExplainFormat::Text));
+    assert_eq!(explain("explain (analyze, costs off) select 1"), (true, false, ExplainFormat::Text));
+}
+
+#[test]
+fn errors_name_the_word_and_the_character() {
+    for (sql, message, position) in [
+        ("selec 1", "syntax error at or near \"selec\"", Some(1)),
+        ("select * fro t", "syntax error at or near \"t\"", Some(14)),
+        ("select 'ä' from from t", "syntax error at or near \"from\"", Some(17)),
+        ("select (1", "syntax error at end of input", Some(10)),
+        ("begin foo", "syntax error at or near \"foo\"", Some(7)),
+        ("select 'x", "unterminated quoted string", Some(8)),
+    ] {
+        let error = statements(sql).unwrap_err();
+        assert_eq!((error.code(), error.message(), error.fields().position), ("42601", message, position), "{sql}");
+    }
+}
+
+#[test]
+fn depth_is_bounded_before_anybody_recurses() {
+    let chain = format!("select {}1", "1+".repeat(100_000));
+    let unions = format!("select 1{}", " union select 1".repeat(10_000));
+    let nested = format!("select {}1{}", "(".repeat(50_000), ")".repeat(50_000));
+    let nots = format!("select {} true", "not ".repeat(50_000));
+    for sql in [chain, unions, nested, nots] {
+        assert_eq!(statements(&sql).unwrap_err().code(), "54001");
+    }
+    let rows = format!("insert into t values {}(1, -1 + 2)", "(1, 'a'), ".repeat(20_000));
+    assert_eq!(statements(&rows).unwrap().len(), 1, "long lists are not deep");
+}

@@ -1,0 +1,98 @@
+//! Reads the words of a command one after another.
+
+use super::unexpected_end;
+use crate::error::{Result, SqlError, state};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// The tokens of a statement that are no space, and how far they have been read.
+pub struct Words<'a> {
+    text: &'a str,
+    tokens: Vec<&'a TokenWithSpan>,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    pub fn new(text: &'a str, tokens: &'a [TokenWithSpan]) -> Words<'a> {
+        let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
+        Words { text, tokens: tokens.iter().filter(is_word).collect(), at: 0 }
+    }
+
+    /// The next token.
+    pub fn peek(&self) -> Option<&'a Token> {
+        self.tokens.get(self.at).map(|token| &token.token)
+    }
+
+    /// Takes the next token.
+    pub fn next(&mut self) -> Option<&'a Token> {
+        let token = self.peek();
+        self.at += usize::from(token.is_some());
+        token
+    }
+
+    /// Whether everything was read.
+    pub fn is_done(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    /// Takes these words if they come next, unquoted, whatever their case.
+    pub fn take(&mut self, words: &str) -> bool {
+        let mut at = self.at;
+        for wanted in words.split(' ') {
+            match self.tokens.get(at).map(|token| &token.token) {
+                Some(Token::Word(word)) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted) => {
+                    at += 1;
+                }
+                _ => return false,
+            }
+        }
+        self.at = at;
+        true
+    }
+
+    /// Takes this token if it comes next.
+    pub fn take_token(&mut self, wanted: &Token) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes a name: folded to lower case unless quoted.
+    ///
+    /// # Errors
+    /// 42601
+    pub fn name(&mut self) -> Result<String> {
+        match self.peek() {
+            Some(Token::Word(word)) => {
+                self.at += 1;
+                Ok(if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() })
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// The statement must end here.
+    ///
+    /// # Errors
+    /// 42601
+    pub fn end(&self) -> Result<()> {
+        if self.is_done() { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// 42601 about the next token.
+    pub fn unexpected(&self) -> SqlError {
+        match self.tokens.get(self.at) {
+            None => unexpected_end(self.text),
+            Some(token) => {
+                let (from, to) =
+                    (super::byte_of(self.text, token.span.start), super::byte_of(self.text, token.span.end));
+                let message = format!("syntax error at or near \"{}\"", &self.text[from..to]);
+                SqlError::new(state::SYNTAX_ERROR, message).at(super::position_of(self.text, token.span.start))
+            }
+        }
+    }
+
+    /// The rest of the tokens, to be parsed by somebody else.
+    pub fn rest(&self) -> Vec<TokenWithSpan> {
+        self.tokens[self.at..].iter().map(|token| (*token).clone()).collect()
+    }
+}
