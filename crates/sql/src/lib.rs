@@ -21,6 +21,7 @@ pub mod pg_catalog;
 pub mod plan;
 pub mod sequence;
 pub mod session;
+pub mod stack;
 pub mod store;
 pub mod types;
 

@@ -415,7 +415,7 @@ fn parameter_types(text: &str, tokens: &[TokenWithSpan]) -> Result<Vec<Option<Ty
         .iter()
         .map(|data_type| match data_type {
             ast::DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("unknown") => Ok(None),
-            _ => crate::types::from_ast(data_type).map(|(data_type, _)| Some(data_type)),
+            _ => Type::from_ast(data_type).map(|(data_type, _)| Some(data_type)),
         })
         .collect()
 }
@@ -470,7 +470,8 @@ fn fetch(words: &mut Words<'_>, rows_wanted: bool) -> Result<Fetch> {
     } else if words.take("ALL") || words.take("FORWARD ALL") {
         count = None;
     } else if ["PRIOR", "BACKWARD", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"].iter().any(|word| words.take(word)) {
-        let error = SqlError::new(crate::error::state::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward");
+        let error =
+            SqlError::new(crate::error::state::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward");
         return Err(error.hint("Declare it with SCROLL option to enable backward scan."));
     } else {
         words.take("FORWARD");

@@ -22,10 +22,11 @@ struct Level {
 pub fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut levels = vec![Level::default()];
     for token in tokens {
+        let is_nested = levels.len() > 1;
         let Some(level) = levels.last_mut() else { return Ok(()) };
         match &token.token {
             Token::LParen | Token::LBracket => levels.push(Level::default()),
-            Token::RParen | Token::RBracket if levels.len() > 1 => {
+            Token::RParen | Token::RBracket if is_nested => {
                 levels.pop();
                 // `f(1)(2)` or `(a)::b` goes on with the chain that the parenthesis stands in.
                 if let Some(level) = levels.last_mut() {

@@ -74,8 +74,7 @@ fn one(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Parsed> {
 /// Parses by `sqlparser`; everything must belong to the statement.
 pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<ast::Statement> {
     let dialect = PostgreSqlDialect {};
-    let mut parser =
-        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(tokens.to_vec());
+    let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(tokens.to_vec());
     let statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
     match &parser.peek_token_ref().token {
         Token::EOF => Ok(statement),

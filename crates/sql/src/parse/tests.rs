@@ -41,7 +41,9 @@ fn settings_are_words_numbers_strings_and_lists_of_them() {
     assert_eq!(set("SET TIME ZONE 'Europe/Vienna'"), of("timezone", "Europe/Vienna"));
     assert_eq!(set("set local extra_float_digits = -15"), ("extra_float_digits".into(), Some("-15".into()), true));
     assert_eq!(set("set my.own to default"), ("my.own".into(), None, false));
-    assert!(matches!(command("show transaction isolation level"), Command::Show(Some(name)) if name == "transaction_isolation"));
+    assert!(
+        matches!(command("show transaction isolation level"), Command::Show(Some(name)) if name == "transaction_isolation")
+    );
 }
 
 #[test]
@@ -62,7 +64,7 @@ fn errors_name_the_word_and_the_character() {
     for (sql, message, position) in [
         ("selec 1", "syntax error at or near \"selec\"", Some(1)),
         ("select * fro t", "syntax error at or near \"t\"", Some(14)),
-        ("select 'ä' from from t", "syntax error at or near \"from\"", Some(17)),
+        ("select 'ä' from ) t", "syntax error at or near \")\"", Some(17)),
         ("select (1", "syntax error at end of input", Some(10)),
         ("begin foo", "syntax error at or near \"foo\"", Some(7)),
         ("select 'x", "unterminated quoted string", Some(8)),
