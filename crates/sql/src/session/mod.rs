@@ -4,6 +4,7 @@ use crate::context::Cancel;
 use crate::database::Database;
 use crate::error::{Result, SqlError};
 use crate::plan::Field;
+use crate::types::text::Styles;
 use crate::types::{Datum, Type};
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ pub struct Connect {
 pub trait Sink {
     /// A statement of the simple protocol begins to return rows with these columns.
     fn fields(&mut self, fields: &[Field]);
+    /// Rows of these columns follow. Once before the first row of every call, after [`Sink::fields`] where that is
+    /// called, and in the extended protocol too: values are encoded by their types, and texts in these styles.
+    fn rows(&mut self, fields: &[Field], styles: &Styles);
     /// A row.
     ///
     /// # Errors
