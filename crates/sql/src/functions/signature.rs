@@ -151,6 +151,13 @@ pub enum WindowFunction {
     NthValue,
 }
 
+impl Function {
+    /// Whether it returns a set.
+    pub fn returns_set(&self) -> bool {
+        matches!(self.body, Body::Set(_))
+    }
+}
+
 impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}({:?})", self.name, self.arguments)
