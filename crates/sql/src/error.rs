@@ -54,6 +54,11 @@ impl SqlError {
         &self.0
     }
 
+    /// The fields, to be put into other words.
+    pub(crate) fn fields_mut(&mut self) -> &mut Fields {
+        &mut self.0
+    }
+
     /// The SQLSTATE.
     pub fn code(&self) -> &'static str {
         self.0.code
@@ -168,6 +173,7 @@ pub mod state {
     pub const INVALID_TEXT_REPRESENTATION: &str = "22P02";
     pub const INVALID_BINARY_REPRESENTATION: &str = "22P03";
     pub const BAD_COPY_FILE_FORMAT: &str = "22P04";
+    pub const SEQUENCE_LIMIT_EXCEEDED: &str = "2200H";
     pub const ARRAY_SUBSCRIPT_ERROR: &str = "2202E";
     pub const RESTRICT_VIOLATION: &str = "23001";
     pub const NOT_NULL_VIOLATION: &str = "23502";

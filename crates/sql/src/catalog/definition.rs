@@ -229,6 +229,12 @@ pub struct Sequence {
     pub cache: i64,
     /// The column that owns it: (table, column number from 1).
     pub owned_by: Option<(Oid, u16)>,
+    /// Where it counts: every RESTART renews the number, and with it the state, which is kept apart.
+    pub state: u64,
+    /// The first value in this state: `start`, or what RESTART said.
+    pub restart: i64,
+    /// The comment on it.
+    pub comment: Option<String>,
 }
 
 /// A view.
@@ -257,6 +263,8 @@ pub struct Namespace {
     pub oid: Oid,
     /// Its name.
     pub name: String,
+    /// The comment on it.
+    pub comment: Option<String>,
 }
 
 impl Table {

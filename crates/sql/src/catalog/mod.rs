@@ -1,15 +1,29 @@
 //! The catalog: which relations there are. It is a table of the engine, read and written by the transactions themselves,
-//! so that definitions are as serializable, durable and atomic as rows.
+//! so that definitions are as serializable, durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md).
 //!
-//! `definition.rs` says what is kept; `lookup.rs` reads it; `change.rs` writes it.
+//! `definition.rs` says what is kept; `cache.rs` how, and what is remembered of it; `lookup.rs` reads it; `change.rs`
+//! writes it; `storage.rs` makes the engine tables that definitions name and drops those that none names any more;
+//! `explain.rs` puts an engine's errors into the user's words.
 
+mod cache;
+mod change;
 mod definition;
+mod explain;
+mod lookup;
+mod storage;
 
+pub use cache::Cache;
 pub use definition::*;
+pub use explain::explain;
+pub use storage::{TouchedStorage, after_commit, drop_temporary, forget_created};
+
+pub(crate) use change::{
+    insert_namespace, insert_relation, name_taken, remove_namespace, remove_relation, rename_relation, replace_relation,
+};
+pub(crate) use storage::{TEMPORARY, create_index_storage, create_row_storage, independently, leave_storage};
 
 use crate::context::Context;
-use crate::error::{Result, SqlError};
-use crate::store::Store;
+use crate::error::Result;
 use crate::types::{Row, Type};
 
 /// A table of `pg_catalog` or `information_schema`: its rows are computed when it is read.
@@ -30,60 +44,4 @@ impl std::fmt::Debug for VirtualTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}", self.schema, self.name)
     }
-}
-
-/// Definitions that were read before, by name and version: shared by the sessions of a database.
-pub struct Cache {}
-
-#[allow(unused_variables)]
-impl Cache {
-    /// Finds the catalog's engine tables, or makes them; drops engine tables that belong to nothing.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn open(store: &std::sync::Arc<dyn Store>) -> Result<Cache> {
-        todo!()
-    }
-}
-
-#[allow(unused_variables)]
-impl Context<'_> {
-    /// The relation of this name; without a schema, the first along the search path. Protects the answer: nobody can
-    /// create, change or drop it unnoticed while the transaction runs.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
-        todo!()
-    }
-
-    /// The relation with this identifier.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn relation_by_oid(&mut self, oid: Oid) -> Result<Option<Relation>> {
-        todo!()
-    }
-
-    /// All relations.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn relations(&mut self) -> Result<Vec<Relation>> {
-        todo!()
-    }
-
-    /// All schemas, the built-in ones among them.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn namespaces(&mut self) -> Result<Vec<Namespace>> {
-        todo!()
-    }
-}
-
-/// Translates an engine's error into the user's words: the table's and the constraint's names, the key's columns and
-/// values, the other transaction.
-pub fn explain(context: &mut Context<'_>, error: SqlError) -> SqlError {
-    error
 }

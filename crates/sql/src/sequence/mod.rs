@@ -1,21 +1,182 @@
 //! Sequences: numbers handed out outside transactions, never twice, a crash notwithstanding.
+//!
+//! Values come from a block whose end was made durable, by a small transaction of its own, before the first of them left
+//! (`numbers.rs` for what only counts up, `counter.rs` for users' sequences). A crash loses what remained of the block; a
+//! clean stop gives it back.
 
+mod counter;
+mod numbers;
+
+use crate::catalog::{self, Relation, Sequence, Table};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Result, SqlError, state as sqlstate};
 use crate::store::Store;
-use std::sync::Arc;
+use counter::Counter;
+use model::{Key, Mode, RowRef, Schema, TableId};
+use numbers::Numbers;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The engine table of the states.
+const SEQUENCES: &str = "sql sequences";
+/// The first identifier of a user's object.
+const FIRST_OID: u64 = 16_384;
 
 /// The state of all sequences, and of the row numbers of tables without a primary key.
-pub struct Sequences {}
+pub struct Sequences {
+    store: Arc<dyn Store>,
+    table: TableId,
+    oids: Mutex<Numbers>,
+    versions: Mutex<Numbers>,
+    row_numbers: Mutex<HashMap<u32, Arc<Mutex<Numbers>>>>,
+    counters: Mutex<HashMap<(u32, u64), Arc<Mutex<Counter>>>>,
+}
 
-#[allow(unused_variables)]
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The state of a sequence: by its identifier and how often it was restarted.
+fn counter_key(oid: u32, state: u64) -> Key {
+    let mut key = Key::from_bytes(b"s");
+    key.push_raw(&oid.to_be_bytes()).push_u64(state);
+    key
+}
+
+/// The row numbers of a table.
+fn rows_key(table: u32) -> Key {
+    let mut key = Key::from_bytes(b"r");
+    key.push_raw(&table.to_be_bytes());
+    key
+}
+
 impl Sequences {
     /// Finds the state's engine table, or makes it.
     ///
     /// # Errors
     /// The engine's.
     pub fn open(store: &Arc<dyn Store>) -> Result<Sequences> {
-        todo!()
+        let table = match find(store) {
+            Some(id) => id,
+            None => store.create_table(Schema::bytes(SEQUENCES).build().map_err(model::Error::from)?)?,
+        };
+        Ok(Sequences {
+            store: store.clone(),
+            table,
+            oids: Mutex::new(Numbers::load(&**store, table, Key::from_bytes(b"oid"), FIRST_OID, 64)?),
+            versions: Mutex::new(Numbers::load(&**store, table, Key::from_bytes(b"version"), 1, 256)?),
+            row_numbers: Mutex::default(),
+            counters: Mutex::default(),
+        })
+    }
+
+    /// An identifier for a new object, never given before.
+    ///
+    /// # Errors
+    /// 54000 when 32 bits are used up, the engine's.
+    pub(crate) fn fresh_oid(&self) -> Result<u32> {
+        let number = lock(&self.oids).next(&*self.store, self.table)?;
+        let exhausted = || SqlError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, "all object identifiers are used up");
+        u32::try_from(number).map_err(|_| exhausted())
+    }
+
+    /// A number for a changed definition, never given before.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(crate) fn fresh_version(&self) -> Result<u64> {
+        lock(&self.versions).next(&*self.store, self.table)
+    }
+
+    fn row_number(&self, table: u32) -> Result<u64> {
+        let numbers = {
+            let mut all = lock(&self.row_numbers);
+            match all.get(&table) {
+                Some(numbers) => numbers.clone(),
+                None => {
+                    let numbers = Numbers::load(&*self.store, self.table, rows_key(table), 1, 1024)?;
+                    all.entry(table).or_insert(Arc::new(Mutex::new(numbers))).clone()
+                }
+            }
+        };
+        let mut numbers = lock(&numbers);
+        numbers.next(&*self.store, self.table)
+    }
+
+    fn counter(&self, sequence: &Sequence) -> Result<Arc<Mutex<Counter>>> {
+        let name = (sequence.oid, sequence.state);
+        let mut all = lock(&self.counters);
+        if let Some(counter) = all.get(&name) {
+            return Ok(counter.clone());
+        }
+        let counter = Counter::load(&*self.store, self.table, counter_key(name.0, name.1), sequence.restart)?;
+        Ok(all.entry(name).or_insert(Arc::new(Mutex::new(counter))).clone())
+    }
+}
+
+impl Drop for Sequences {
+    /// A clean stop gives back what remained of the blocks.
+    fn drop(&mut self) {
+        let mut rows = vec![lock(&self.oids).exact(), lock(&self.versions).exact()];
+        rows.extend(lock(&self.row_numbers).values().map(|numbers| lock(numbers).exact()));
+        rows.extend(lock(&self.counters).values().map(|counter| lock(counter).exact()));
+        let written = catalog::independently(&*self.store, Mode::ReadWrite, |transaction| {
+            for (key, row) in rows.iter().flatten() {
+                transaction.put(self.table, key, RowRef::new(row))?;
+            }
+            Ok(())
+        });
+        // If it failed, the numbers in between are lost as after a crash, which is no harm.
+        drop(written);
+    }
+}
+
+fn find(store: &Arc<dyn Store>) -> Option<TableId> {
+    store.tables().into_iter().find(|(_, schema)| schema.name() == SEQUENCES).map(|(id, _)| id)
+}
+
+/// Removes the states of sequences and tables that are not among these relations. Before anybody uses the database.
+pub(crate) fn forget_all_but(store: &Arc<dyn Store>, relations: &[Relation]) -> Result<()> {
+    let Some(table) = find(store) else { return Ok(()) };
+    let kept: HashSet<Key> = relations
+        .iter()
+        .filter_map(|relation| match relation {
+            Relation::Sequence(sequence) => Some(counter_key(sequence.oid, sequence.state)),
+            Relation::Table(table) => Some(rows_key(table.oid)),
+            Relation::Index(_) | Relation::View(_) => None,
+        })
+        .collect();
+    catalog::independently(&**store, Mode::ReadWrite, |transaction| {
+        let mut gone = Vec::new();
+        for prefix in [b"r", b"s"] {
+            let scan = model::Scan::table(table).prefix(Key::from_bytes(prefix));
+            transaction.scan(&scan, &mut |item| {
+                let key = Key::from_bytes(item.key);
+                if !kept.contains(&key) {
+                    gone.push(key);
+                }
+                std::ops::ControlFlow::Continue(())
+            })?;
+        }
+        for key in &gone {
+            transaction.delete(table, key)?;
+        }
+        Ok(())
+    })
+}
+
+/// The definition of a sequence.
+fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc<Sequence>> {
+    match context.relation_by_oid(sequence)? {
+        Some(Relation::Sequence(sequence)) => Ok(sequence),
+        Some(other) => {
+            let message = format!("\"{}\" is not a sequence", other.name());
+            Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, message))
+        }
+        None => {
+            let message = format!("could not open relation with OID {sequence}");
+            Err(SqlError::new(sqlstate::UNDEFINED_TABLE, message))
+        }
     }
 }
 
@@ -23,25 +184,52 @@ impl Sequences {
 ///
 /// # Errors
 /// 2200H at the end of the sequence, the engine's.
-#[allow(unused_variables)]
 pub fn next_value(context: &mut Context<'_>, sequence: u32) -> Result<i64> {
-    todo!()
+    let definition = definition(context, sequence)?;
+    let sequences = &context.database.sequences;
+    let counter = sequences.counter(&definition)?;
+    let value = lock(&counter).next(&definition, &*sequences.store, sequences.table)?;
+    context.session.last_values.insert(sequence, value);
+    context.session.last_sequence = Some(sequence);
+    Ok(value)
 }
 
 /// `setval`
 ///
 /// # Errors
 /// 22003 out of bounds, the engine's.
-#[allow(unused_variables)]
 pub fn set_value(context: &mut Context<'_>, sequence: u32, value: i64, is_called: bool) -> Result<()> {
-    todo!()
+    let definition = definition(context, sequence)?;
+    let (min, max) = (definition.min, definition.max);
+    if !(min..=max).contains(&value) {
+        let message =
+            format!("setval: value {value} is out of bounds for sequence \"{}\" ({min}..{max})", definition.name);
+        return Err(SqlError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
+    let sequences = &context.database.sequences;
+    let counter = sequences.counter(&definition)?;
+    lock(&counter).set(value, is_called, &*sequences.store, sequences.table)?;
+    if is_called {
+        context.session.last_values.insert(sequence, value);
+    }
+    Ok(())
+}
+
+/// What `SELECT last_value, is_called` from the sequence says.
+///
+/// # Errors
+/// 42P01, 42809, the engine's.
+pub fn state(context: &mut Context<'_>, sequence: u32) -> Result<(i64, bool)> {
+    let definition = definition(context, sequence)?;
+    let counter = context.database.sequences.counter(&definition)?;
+    let state = lock(&counter).state();
+    Ok(state)
 }
 
 /// A row number for a table without a primary key, never given before.
 ///
 /// # Errors
 /// The engine's.
-#[allow(unused_variables)]
-pub fn next_row_number(context: &mut Context<'_>, table: &crate::catalog::Table) -> Result<u64> {
-    todo!()
+pub fn next_row_number(context: &mut Context<'_>, table: &Table) -> Result<u64> {
+    context.database.sequences.row_number(table.oid)
 }

@@ -116,6 +116,17 @@ pub struct State {
     pub transaction_time: i64,
     /// When the statement began. Microseconds since 1970.
     pub statement_time: i64,
+    /// Engine tables that the transaction's definitions made or left: `catalog` drops what nothing names in the end.
+    pub touched_storage: Vec<crate::catalog::TouchedStorage>,
+    /// The schema of the session's temporary relations, once there is one.
+    pub temporary_schema: Option<String>,
+}
+
+impl State {
+    /// The schemas in which names without one are looked up, in order; the first is where new relations go.
+    pub fn search_path(&self) -> Vec<String> {
+        vec!["public".into()]
+    }
 }
 
 /// One client's session. Dropping it rolls back what is open.

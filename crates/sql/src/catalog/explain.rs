@@ -1,0 +1,179 @@
+//! Engines speak of their tables and of encoded keys. Users have names, columns and values.
+
+use super::storage::relation_of;
+use super::{Cache, Index, KeyForm, Relation, Table};
+use crate::context::Context;
+use crate::error::{SqlError, state};
+use crate::types::storage::{read_eight_byte_key, read_key};
+use crate::types::{Datum, Styles, Type, text};
+use model::{Abort, AbortClass, Duplicate, Error, Invalid, Target};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Translates an engine's error into the user's words: the table's and the constraint's names, the key's columns and
+/// values, the other transaction.
+pub fn explain(context: &mut Context<'_>, mut error: SqlError) -> SqlError {
+    let cache = &context.database.cache;
+    let store = &context.database.store;
+    let id_of = |name: &str| store.tables().into_iter().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);
+    let Some(engine) = error.fields().engine.clone() else { return error };
+    match &engine {
+        Error::Aborted(abort) => {
+            let place = abort.table.as_ref().and_then(|schema| place(cache, schema.name(), id_of));
+            explain_abort(&mut error, abort, place.as_ref());
+        }
+        Error::Duplicate(duplicate) => {
+            if let Some(place) = place(cache, duplicate.table.name(), id_of) {
+                explain_duplicate(&mut error, duplicate, &place);
+            }
+        }
+        // The catalog named it, so another transaction has dropped, truncated or rewritten it since.
+        Error::Invalid(Invalid::UnknownTable { .. }) => {
+            let fields = error.fields_mut();
+            fields.code = state::SERIALIZATION_FAILURE;
+            fields.message = "could not serialize access due to concurrent update".to_owned();
+            fields.detail = Some("Another transaction has dropped, truncated or rewritten the table.".to_owned());
+            fields.hint = Some(RETRY.to_owned());
+            fields.retryable = true;
+        }
+        _ => {}
+    }
+    error
+}
+
+const RETRY: &str = "The transaction might succeed if retried.";
+
+/// What an engine table is to the user.
+struct Place {
+    table: Arc<Table>,
+    /// The index, by its position, unless it is the table's rows.
+    index: Option<usize>,
+}
+
+fn place(cache: &Cache, engine_table: &str, id_of: impl Fn(&str) -> Option<u32>) -> Option<Place> {
+    let Some(Relation::Table(table)) = cache.last_known(relation_of(engine_table)?) else { return None };
+    let id = id_of(engine_table)?;
+    let index = table.indexes.iter().position(|index| index.storage.is_some_and(|storage| storage.table == id));
+    (index.is_some() || table.storage.table == id).then_some(Place { table, index })
+}
+
+impl Place {
+    /// The index whose entry, or the primary key whose value, a key is; `None` for a row number.
+    fn key_index(&self) -> Option<&Index> {
+        match self.index {
+            Some(index) => self.table.indexes.get(index),
+            None if self.table.storage.key == KeyForm::RowNumber => None,
+            None => self.table.primary_key(),
+        }
+    }
+
+    /// `(a, b)=(1, 2)`, or `row 17`.
+    fn describe(&self, mut key: &[u8]) -> String {
+        let Some(index) = self.key_index() else {
+            return match model::Key::to_u64(key) {
+                Some(number) => format!("row {number}"),
+                None => "a row".to_owned(),
+            };
+        };
+        let columns = || index.columns.iter().filter_map(|at| self.table.columns.get(*at));
+        let names: Vec<&str> = columns().map(|column| column.name.as_str()).collect();
+        let is_rows = self.index.is_none();
+        let mut values = Vec::new();
+        for column in columns() {
+            match component(&mut key, column.data_type, is_rows && self.table.storage.key == KeyForm::Eight) {
+                Some(value) => values.push(value),
+                None => break,
+            }
+        }
+        format!("({})=({})", names.join(", "), values.join(", "))
+    }
+}
+
+fn component(key: &mut &[u8], data_type: Type, eight: bool) -> Option<String> {
+    let value = if eight { read_eight_byte_key(key, data_type)? } else { read_key(key, data_type).ok()? };
+    Some(match value {
+        Datum::Null => "null".to_owned(),
+        value => text::to_string(&value, data_type, &Styles::default()),
+    })
+}
+
+fn explain_duplicate(error: &mut SqlError, duplicate: &Duplicate, place: &Place) {
+    let table = &place.table;
+    let detail = format!("Key {} already exists.", place.describe(&duplicate.key));
+    let constraint = place.key_index().map(|index| index.name.clone()).unwrap_or_default();
+    let fields = error.fields_mut();
+    fields.message = format!("duplicate key value violates unique constraint \"{constraint}\"");
+    fields.detail = Some(detail);
+    fields.hint = None;
+    fields.schema = Some(table.schema.clone());
+    fields.table = Some(table.name.clone());
+    fields.constraint = Some(constraint);
+}
+
+fn explain_abort(error: &mut SqlError, abort: &Abort, place: Option<&Place>) {
+    let message = match abort.class {
+        AbortClass::Conflict if abort.rule.ends_with("reader") => {
+            "could not serialize access due to read/write dependencies among transactions"
+        }
+        AbortClass::Conflict | AbortClass::Priority => "could not serialize access due to concurrent update",
+        AbortClass::WaitLimit => "canceling statement due to lock timeout",
+        AbortClass::Age => "terminating transaction due to its age",
+        AbortClass::Requested => "the transaction was aborted",
+    };
+    let fields = error.fields_mut();
+    fields.message = message.to_owned();
+    let mut detail = format!("Rule {}: {}", abort.rule, abort.explanation);
+    match (place, &abort.table) {
+        (Some(place), _) => {
+            fields.schema = Some(place.table.schema.clone());
+            fields.table = Some(place.table.name.clone());
+            detail.push_str(&format!("; table \"{}\"", place.table.name));
+            if let Some(index) = place.index.and_then(|index| place.table.indexes.get(index)) {
+                detail.push_str(&format!(", index \"{}\"", index.name));
+            }
+            if let Some(target) = describe_target(place, &abort.target) {
+                detail.push_str(&format!(", {target}"));
+            }
+        }
+        (None, Some(schema)) if schema.name() == super::cache::CATALOG => {
+            detail.push_str("; the definition of ");
+            detail.push_str(&describe_definition(&abort.target));
+        }
+        (None, _) => {}
+    }
+    if let Some(other) = abort.other {
+        detail.push_str(&format!("; other transaction {other}"));
+    }
+    fields.detail = Some(detail + ".");
+    fields.hint = abort.class.is_retryable().then(|| RETRY.to_owned());
+}
+
+fn describe_target(place: &Place, target: &Target) -> Option<String> {
+    let describe = |key: &model::Key| match place.key_index() {
+        Some(_) => format!("key {}", place.describe(key)),
+        None => place.describe(key),
+    };
+    let bound = |bound: &Bound<model::Key>| match bound {
+        Bound::Unbounded => "the end".to_owned(),
+        Bound::Included(key) => describe(key),
+        Bound::Excluded(key) => format!("{} (excluded)", describe(key)),
+    };
+    match target {
+        Target::None => None,
+        Target::Key(key) | Target::Entry(_, key) => Some(describe(key)),
+        Target::Gap(key) => Some(format!("the gap at {}", describe(key))),
+        Target::Range(lower, upper) => Some(format!("the range from {} to {}", bound(lower), bound(upper))),
+    }
+}
+
+/// Which definition of the catalog a conflict was about.
+fn describe_definition(target: &Target) -> String {
+    let key = match target {
+        Target::Key(key) | Target::Gap(key) | Target::Entry(_, key) => key,
+        Target::Range(..) | Target::None => return "several relations".to_owned(),
+    };
+    match super::cache::name_of(key) {
+        Some((schema, name)) => format!("relation \"{schema}.{name}\""),
+        None => "a relation".to_owned(),
+    }
+}
