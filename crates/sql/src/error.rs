@@ -153,6 +153,7 @@ impl From<model::Error> for SqlError {
 pub mod state {
     #![allow(missing_docs)]
     pub const WARNING: &str = "01000";
+    pub const CONNECTION_FAILURE: &str = "08006";
     pub const PROTOCOL_VIOLATION: &str = "08P01";
     pub const FEATURE_NOT_SUPPORTED: &str = "0A000";
     pub const CARDINALITY_VIOLATION: &str = "21000";
@@ -188,6 +189,7 @@ pub mod state {
     pub const IN_FAILED_SQL_TRANSACTION: &str = "25P02";
     pub const IDLE_IN_TRANSACTION_SESSION_TIMEOUT: &str = "25P03";
     pub const INVALID_SQL_STATEMENT_NAME: &str = "26000";
+    pub const INVALID_AUTHORIZATION_SPECIFICATION: &str = "28000";
     pub const DEPENDENT_OBJECTS_STILL_EXIST: &str = "2BP01";
     pub const INVALID_CURSOR_NAME: &str = "34000";
     pub const INVALID_SAVEPOINT: &str = "3B001";

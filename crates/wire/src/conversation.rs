@@ -1,0 +1,404 @@
+//! What is said on a connection after start-up: one message after another, each with its answer.
+
+use crate::codec::backend;
+use crate::codec::frame::Frame;
+use crate::codec::frontend::{Bind, Formats, Message, Target, violation};
+use crate::output::Output;
+use bytes::{Buf, BytesMut};
+use sql::error::{Result, SqlError, state};
+use sql::session::{Outcome, Session, Status};
+use std::collections::HashMap;
+
+/// A session, and where its client stands in the protocol.
+pub struct Conversation {
+    session: Session,
+    output: Output,
+    /// Bytes that a message of a statement, values or data may have.
+    limit: usize,
+    mode: Mode,
+    /// The message of which only a part has arrived, if it is one that is not kept until it is whole.
+    partial: Option<Partial>,
+    /// The forms that Bind asked for, by portal; `""` is the unnamed one.
+    formats: HashMap<String, Formats>,
+}
+
+/// What the next message may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Anything.
+    Ready,
+    /// A message of the extended protocol has failed: nothing counts until Sync.
+    Skipping,
+    /// Data of a COPY that a simple query began, or a portal.
+    Copying(Protocol),
+}
+
+/// Which way a statement came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Simple,
+    Extended,
+}
+
+/// A message that is taken in pieces.
+#[derive(Clone, Copy, Debug)]
+enum Partial {
+    /// COPY data, with so many bytes to come.
+    Copy { left: usize },
+    /// A message beyond the limit, with so many bytes to pass over.
+    TooLong { kind: u8, left: usize },
+}
+
+/// Whether a connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It waits for more.
+    Read,
+    /// It ends.
+    Close,
+}
+
+impl Conversation {
+    /// Greets the client of a new session.
+    pub fn begin(session: Session, mut output: Output, limit: usize) -> Conversation {
+        output.put(|out| {
+            backend::authentication_ok(out);
+            for (name, value) in session.parameters() {
+                backend::parameter_status(out, name, &value);
+            }
+            backend::key_data(out, session.key());
+            backend::ready(out, session.status());
+        });
+        Conversation { session, output, limit, mode: Mode::Ready, partial: None, formats: HashMap::new() }
+    }
+
+    /// Whether a transaction is open and nothing happens in it until the client says something.
+    pub fn is_idle_in_transaction(&self) -> bool {
+        self.session.status() != Status::Idle && !matches!(self.mode, Mode::Copying(_))
+    }
+
+    /// Whether there is anything in `input` for [`Conversation::run`]. Bytes of a message that is too long go at once.
+    pub fn has_work(&mut self, input: &mut BytesMut) -> bool {
+        if let Some(Partial::TooLong { left, .. }) = &mut self.partial {
+            let bytes = input.len().min(*left);
+            input.advance(bytes);
+            *left -= bytes;
+            return *left == 0;
+        }
+        match self.partial {
+            Some(_) => !input.is_empty(),
+            None => Frame::first(input, self.limit) != Frame::Incomplete,
+        }
+    }
+
+    /// Runs everything in `input` that is whole, and sends the answers once what they acknowledge is durable. Blocks.
+    pub fn run(&mut self, input: &mut BytesMut) -> Next {
+        let mut next = Next::Read;
+        while next == Next::Read && self.has_work(input) {
+            next = match self.partial.take() {
+                Some(partial) => self.take_piece(partial, input),
+                None => self.take_message(input),
+            };
+        }
+        if self.flush() == Next::Close { Next::Close } else { next }
+    }
+
+    /// Ends the conversation from the server's side. Blocks.
+    pub fn end(&mut self, error: &SqlError) {
+        self.output.drop_unfinished();
+        self.output.put(|out| backend::error(out, "FATAL", error));
+        // A client that does not listen any more has ended it itself.
+        self.flush();
+    }
+
+    fn take_message(&mut self, input: &mut BytesMut) -> Next {
+        match Frame::first(input, self.limit) {
+            Frame::Incomplete => {}
+            Frame::Message { kind, body } => {
+                let (message, rest) = input.split_at(Frame::BODY + body);
+                let next = self.message(kind, &message[Frame::BODY..], Frame::is_sync(rest));
+                input.advance(Frame::BODY + body);
+                return next;
+            }
+            Frame::CopyBegins { body } => {
+                input.advance(Frame::BODY);
+                self.partial = Some(Partial::Copy { left: body });
+            }
+            Frame::TooLong { kind, body } => {
+                input.advance(Frame::BODY);
+                self.partial = Some(Partial::TooLong { kind, left: body });
+            }
+            Frame::UnknownKind(kind) => return self.fatal(&violation(format!("invalid frontend message type {kind}"))),
+            Frame::InvalidLength => return self.fatal(&violation("invalid message length")),
+        }
+        Next::Read
+    }
+
+    fn take_piece(&mut self, partial: Partial, input: &mut BytesMut) -> Next {
+        match partial {
+            Partial::Copy { left } => {
+                let bytes = input.len().min(left);
+                self.partial = (bytes < left).then_some(Partial::Copy { left: left - bytes });
+                if let Mode::Copying(protocol) = self.mode {
+                    self.copy_data(protocol, &input[..bytes]);
+                }
+                input.advance(bytes);
+            }
+            Partial::TooLong { kind, .. } => {
+                let message = format!("statement is too long: a message may have {} bytes", self.limit);
+                let error = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
+                    .hint("Send the data in several statements, or with COPY; or start the server with a larger --statement-size.");
+                self.unreadable(kind, &error);
+            }
+        }
+        Next::Read
+    }
+
+    fn message(&mut self, kind: u8, body: &[u8], sync_follows: bool) -> Next {
+        match (self.mode, kind) {
+            (_, b'X') => return Next::Close,
+            (Mode::Skipping, b'S') | (Mode::Ready, _) => {}
+            (Mode::Skipping, _) => return Next::Read,
+            (Mode::Copying(protocol), _) => {
+                self.copy_message(protocol, kind, body);
+                return Next::Read;
+            }
+        }
+        let message = match Message::read(kind, body) {
+            Ok(message) => message,
+            Err(error) => {
+                self.unreadable(kind, &error);
+                return Next::Read;
+            }
+        };
+        match message {
+            Message::Query(sql) => self.simple(sql),
+            Message::FunctionCall => {
+                let error = SqlError::unsupported("the function call protocol").hint("Use SELECT.");
+                self.unreadable(kind, &error);
+            }
+            Message::Sync => self.sync(),
+            // What is left of a COPY that has failed.
+            Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
+            Message::Flush => return self.flush(),
+            Message::Password => return self.fatal(&violation(format!("invalid frontend message type {kind}"))),
+            Message::Terminate => return Next::Close,
+            extended => {
+                if let Err(error) = self.extended(&extended, sync_follows) {
+                    self.fail_extended(&error);
+                }
+            }
+        }
+        Next::Read
+    }
+
+    fn simple(&mut self, sql: &str) {
+        self.output.expect_described_rows();
+        let outcome = self.session.simple(sql, &mut self.output);
+        self.end_simple(outcome);
+    }
+
+    fn end_simple(&mut self, outcome: Result<Outcome>) {
+        match outcome {
+            Ok(Outcome::CopyIn { columns, binary }) => {
+                self.begin_copy(Protocol::Simple, columns, binary);
+                return;
+            }
+            Ok(Outcome::Done | Outcome::Suspended) => {}
+            Err(error) => self.output.put(|out| backend::error(out, "ERROR", &error)),
+        }
+        self.ready();
+    }
+
+    fn extended(&mut self, message: &Message<'_>, sync_follows: bool) -> Result<()> {
+        match message {
+            Message::Parse { name, sql, types } => {
+                self.session.parse(name, sql, types)?;
+                self.output.put(|out| backend::bare(out, b'1'));
+            }
+            Message::Bind(bind) => {
+                self.bind(bind)?;
+                self.output.put(|out| backend::bare(out, b'2'));
+            }
+            Message::Describe(Target::Statement, name) => self.describe_statement(name)?,
+            Message::Describe(Target::Portal, name) => self.describe_portal(name)?,
+            Message::Execute { portal, max_rows } => self.execute(portal, *max_rows, sync_follows)?,
+            Message::Close(target, name) => {
+                match target {
+                    Target::Statement => self.session.close_statement(name),
+                    Target::Portal => {
+                        self.session.close_portal(name);
+                        self.formats.remove(*name);
+                    }
+                }
+                self.output.put(|out| backend::bare(out, b'3'));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
+        self.session.bind(bind.portal, bind.statement, &bind.parameters)?;
+        let formats = bind.results.len();
+        if formats > 1 {
+            let columns = self.session.describe_portal(bind.portal)?.map_or(0, |fields| fields.len());
+            if columns != formats {
+                self.session.close_portal(bind.portal);
+                return Err(violation(format!(
+                    "bind message has {formats} result formats but query has {columns} columns"
+                )));
+            }
+        }
+        match self.formats.get_mut(bind.portal) {
+            Some(known) => known.clone_from(&bind.results),
+            None => drop(self.formats.insert(bind.portal.to_owned(), bind.results.clone())),
+        }
+        Ok(())
+    }
+
+    fn describe_statement(&mut self, name: &str) -> Result<()> {
+        let description = self.session.describe_statement(name)?;
+        self.output.put(|out| {
+            backend::parameter_description(out, &description.parameters);
+            match &description.fields {
+                Some(fields) => backend::row_description(out, fields, &[]),
+                None => backend::bare(out, b'n'),
+            }
+        });
+        Ok(())
+    }
+
+    fn describe_portal(&mut self, name: &str) -> Result<()> {
+        let fields = self.session.describe_portal(name)?;
+        let formats = self.formats.get(name).map_or(&[][..], |formats| formats);
+        self.output.put(|out| match &fields {
+            Some(fields) => backend::row_description(out, fields, formats),
+            None => backend::bare(out, b'n'),
+        });
+        Ok(())
+    }
+
+    fn execute(&mut self, portal: &str, max_rows: usize, sync_follows: bool) -> Result<()> {
+        match self.formats.get(portal) {
+            Some(formats) => self.output.expect_rows(formats),
+            None => self.output.expect_rows(&Formats::new()),
+        }
+        match self.session.execute(portal, max_rows, sync_follows, &mut self.output)? {
+            Outcome::Done => {}
+            Outcome::Suspended => self.output.put(|out| backend::bare(out, b's')),
+            Outcome::CopyIn { columns, binary } => self.begin_copy(Protocol::Extended, columns, binary),
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) {
+        let failed = self.mode == Mode::Skipping;
+        self.mode = Mode::Ready;
+        if let Err(error) = self.session.sync(failed) {
+            self.output.put(|out| backend::error(out, "ERROR", &error));
+        }
+        if self.session.status() == Status::Idle {
+            // Portals end with their transaction.
+            self.formats.retain(|portal, _| portal.is_empty());
+        }
+        self.ready();
+    }
+
+    fn ready(&mut self) {
+        self.mode = Mode::Ready;
+        let status = self.session.status();
+        self.output.put(|out| backend::ready(out, status));
+    }
+
+    fn fail_extended(&mut self, error: &SqlError) {
+        self.output.put(|out| backend::error(out, "ERROR", error));
+        self.mode = Mode::Skipping;
+    }
+
+    /// A message that cannot be done, of whatever kind: those of the extended protocol are followed by a Sync, the others
+    /// end by themselves.
+    fn unreadable(&mut self, kind: u8, error: &SqlError) {
+        match (self.mode, kind) {
+            (Mode::Skipping, _) => {}
+            (Mode::Copying(protocol), _) => self.fail_copy(protocol, error),
+            (Mode::Ready, b'P' | b'B' | b'D' | b'C' | b'E' | b'H') => self.fail_extended(error),
+            (Mode::Ready, _) => {
+                self.output.put(|out| backend::error(out, "ERROR", error));
+                self.mode = Mode::Skipping;
+                self.sync();
+            }
+        }
+    }
+
+    fn begin_copy(&mut self, protocol: Protocol, columns: usize, binary: bool) {
+        self.output.put(|out| backend::copy_response(out, b'G', columns, binary));
+        self.mode = Mode::Copying(protocol);
+    }
+
+    fn copy_message(&mut self, protocol: Protocol, kind: u8, body: &[u8]) {
+        match Message::read(kind, body) {
+            Ok(Message::CopyData(data)) => self.copy_data(protocol, data),
+            Ok(Message::CopyDone) => self.copy_done(protocol),
+            Ok(Message::CopyFail(why)) => {
+                let error = self.session.copy_fail(why);
+                self.copy_failed(protocol, &error);
+            }
+            // Clients may say these at any time.
+            Ok(Message::Flush | Message::Sync) => {}
+            Ok(_) => {
+                let error = violation(format!("unexpected message type 0x{kind:02X} during COPY from stdin"));
+                self.fail_copy(protocol, &error);
+            }
+            Err(error) => self.fail_copy(protocol, &error),
+        }
+    }
+
+    fn copy_data(&mut self, protocol: Protocol, data: &[u8]) {
+        if let Err(error) = self.session.copy_data(data) {
+            self.copy_failed(protocol, &error);
+        }
+    }
+
+    fn copy_done(&mut self, protocol: Protocol) {
+        self.mode = Mode::Ready;
+        let outcome = self.session.copy_done(&mut self.output);
+        match (protocol, outcome) {
+            (Protocol::Simple, outcome) => self.end_simple(outcome),
+            (Protocol::Extended, Ok(_)) => {}
+            (Protocol::Extended, Err(error)) => self.fail_extended(&error),
+        }
+    }
+
+    /// The COPY fails for a reason that the session does not know.
+    fn fail_copy(&mut self, protocol: Protocol, error: &SqlError) {
+        // What it makes of the reason is for clients that give up by themselves.
+        self.session.copy_fail(error.message());
+        self.copy_failed(protocol, error);
+    }
+
+    fn copy_failed(&mut self, protocol: Protocol, error: &SqlError) {
+        match protocol {
+            Protocol::Simple => self.end_simple(Err(error.clone())),
+            Protocol::Extended => self.fail_extended(error),
+        }
+    }
+
+    fn fatal(&mut self, error: &SqlError) -> Next {
+        self.output.put(|out| backend::error(out, "FATAL", error));
+        Next::Close
+    }
+
+    /// Sends the answers. Nothing leaves before what it acknowledges is durable.
+    fn flush(&mut self) -> Next {
+        if self.output.is_empty() {
+            return Next::Read;
+        }
+        let mut next = Next::Read;
+        if let Err(error) = self.session.wait_durable() {
+            self.output.clear();
+            next = self.fatal(&error);
+        }
+        if self.output.send().is_ok() { next } else { Next::Close }
+    }
+}

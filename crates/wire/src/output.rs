@@ -1,0 +1,225 @@
+//! What a connection is about to send.
+
+use crate::codec::backend;
+use crate::codec::frontend::Formats;
+use crate::server::{Phase, Phases};
+use sql::error::{Result, SqlError, state};
+use sql::plan::Field;
+use sql::session::{Format, Sink};
+use sql::types::text::Styles;
+use sql::types::{Datum, Type, binary, text};
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+
+/// Rows beyond this leave before their statement is done.
+const FULL: usize = 64 << 10;
+
+/// A buffer that a single large row has made larger than this is not kept.
+const KEPT: usize = 1 << 20;
+
+/// The answers of a connection: encoded as they are given, sent when asked, or when there are many.
+///
+/// Sending waits for the client to read, so it must happen off the reactor.
+pub struct Output {
+    stream: Arc<TcpStream>,
+    phases: Phases,
+    buffer: Vec<u8>,
+    /// Where the statement's answers begin; `None` once some of them have left.
+    statement: Option<usize>,
+    /// Where the message begins that is being written, until it is whole.
+    unfinished: Option<usize>,
+    rows: Rows,
+}
+
+/// How the rows of the running statement are encoded.
+#[derive(Default)]
+struct Rows {
+    /// Whether a description goes before them, as in the simple protocol.
+    described: bool,
+    formats: Formats,
+    types: Vec<Type>,
+    styles: Styles,
+    /// The text of one value, before its length is known.
+    text: String,
+}
+
+impl Output {
+    /// Nothing to send yet.
+    pub fn new(stream: Arc<TcpStream>, phases: Phases) -> Output {
+        Output { stream, phases, buffer: Vec::new(), statement: None, unfinished: None, rows: Rows::default() }
+    }
+
+    /// Appends what `write` appends: whole messages.
+    pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.unfinished = Some(self.buffer.len());
+        write(&mut self.buffer);
+        self.unfinished = None;
+    }
+
+    /// The next rows are those of a simple query: described, and in text.
+    pub fn expect_described_rows(&mut self) {
+        self.rows.described = true;
+        self.rows.formats.clear();
+    }
+
+    /// The next rows are those of a portal.
+    pub fn expect_rows(&mut self, formats: &Formats) {
+        self.rows.described = false;
+        self.rows.formats.clone_from(formats);
+    }
+
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Forgets what has not been sent.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.statement = None;
+        self.unfinished = None;
+    }
+
+    /// Forgets the message in whose midst a panic has struck.
+    pub fn drop_unfinished(&mut self) {
+        if let Some(start) = self.unfinished.take() {
+            self.buffer.truncate(start);
+        }
+    }
+
+    /// Sends everything, however long the client takes to read it.
+    ///
+    /// # Errors
+    /// The client is gone, or the server does not wait for it any more.
+    pub fn send(&mut self) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < self.buffer.len() {
+            match self.stream.try_write(&self.buffer[sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => sent += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_until_writable()?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.clear();
+        if self.buffer.capacity() > KEPT {
+            self.buffer = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn wait_until_writable(&mut self) -> io::Result<()> {
+        let (stream, phases) = (&self.stream, &mut self.phases);
+        tokio::runtime::Handle::current().block_on(async {
+            tokio::select! {
+                writable = stream.writable() => writable,
+                _ = phases.wait_for(|phase| *phase == Phase::Abandoning) => Err(io::ErrorKind::TimedOut.into()),
+            }
+        })
+    }
+
+    fn send_if_full(&mut self) -> Result<()> {
+        if self.buffer.len() < FULL {
+            return Ok(());
+        }
+        self.send()
+            .map_err(|error| SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}")))
+    }
+}
+
+impl Sink for Output {
+    fn fields(&mut self, fields: &[Field]) {
+        if self.rows.described {
+            self.put(|out| backend::row_description(out, fields, &[]));
+        }
+    }
+
+    fn rows(&mut self, fields: &[Field], styles: &Styles) {
+        self.rows.types.clear();
+        self.rows.types.extend(fields.iter().map(|field| field.data_type));
+        self.rows.styles.clone_from(styles);
+    }
+
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        let start = self.buffer.len();
+        self.unfinished = Some(start);
+        let mut encoded = Ok(());
+        backend::data_row(&mut self.buffer, row.len(), |out| encoded = self.rows.encode(row, out));
+        self.unfinished = None;
+        if let Err(error) = encoded {
+            self.buffer.truncate(start);
+            return Err(error);
+        }
+        self.send_if_full()
+    }
+
+    fn complete(&mut self, tag: &str) {
+        self.put(|out| backend::complete(out, tag));
+    }
+
+    fn empty(&mut self) {
+        self.put(|out| backend::bare(out, b'I'));
+    }
+
+    fn notice(&mut self, severity: &'static str, notice: &SqlError) {
+        self.put(|out| backend::notice(out, severity, notice));
+    }
+
+    fn parameter(&mut self, name: &str, value: &str) {
+        self.put(|out| backend::parameter_status(out, name, value));
+    }
+
+    fn restart(&mut self) -> bool {
+        match self.statement {
+            Some(start) => self.buffer.truncate(start),
+            None => return false,
+        }
+        true
+    }
+
+    fn begin_statement(&mut self) {
+        self.statement = Some(self.buffer.len());
+    }
+
+    fn copy_out_start(&mut self, columns: usize, binary: bool) {
+        self.put(|out| backend::copy_response(out, b'H', columns, binary));
+    }
+
+    fn copy_data(&mut self, data: &[u8]) -> Result<()> {
+        self.put(|out| backend::copy_data(out, data));
+        self.send_if_full()
+    }
+
+    fn copy_done(&mut self) {
+        self.put(|out| backend::bare(out, b'c'));
+    }
+}
+
+impl Rows {
+    /// Appends the values of a row. Types are those of the columns; a row that has more columns than were announced shows
+    /// them as text.
+    fn encode(&mut self, row: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+        for (at, datum) in row.iter().enumerate() {
+            let data_type = self.types.get(at).copied().unwrap_or(Type::TEXT);
+            if datum.is_null() {
+                backend::value(out, None::<fn(&mut Vec<u8>)>);
+                continue;
+            }
+            match backend::format_of(&self.formats, at) {
+                Format::Text => {
+                    self.text.clear();
+                    text::format(datum, data_type, &self.styles, &mut self.text);
+                    backend::value(out, Some(|out: &mut Vec<u8>| out.extend_from_slice(self.text.as_bytes())));
+                }
+                Format::Binary => {
+                    let mut sent = Ok(());
+                    backend::value(out, Some(|out: &mut Vec<u8>| sent = binary::send(datum, data_type, out)));
+                    sent?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

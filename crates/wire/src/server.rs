@@ -1,0 +1,248 @@
+//! Who listens, how many are served, and how it ends.
+
+use crate::connection;
+use sql::context::Cancel;
+use sql::database::Database;
+use sql::error::{SqlError, state};
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, mpsc, watch};
+
+/// Connections beyond the sessions' limit: those that are being told that there are too many, and cancel requests.
+const SPARE: usize = 64;
+
+/// Connections that the system may hold for us.
+const BACKLOG: u32 = 1024;
+
+/// Statements may be deep; a thread's stack takes no memory that it does not use.
+const STACK_BYTES: usize = 8 << 20;
+
+/// How a server runs. What concerns sessions is the database's ([`sql::database::Options`]).
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens: an address of the loopback; port 0 is any free one. Default 127.0.0.1:5432.
+    pub address: SocketAddr,
+    /// How long a client may take to say who it is. Default 60 s.
+    pub startup_timeout: Duration,
+    /// How long running statements may take to end after the server was asked to stop, before they are cancelled; and
+    /// again, before they are abandoned. Default 5 s.
+    pub stop_timeout: Duration,
+    /// Threads that wait for bytes. Default 2.
+    pub reactor_threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            address: SocketAddr::from(([127, 0, 0, 1], 5432)),
+            startup_timeout: Duration::from_secs(60),
+            stop_timeout: Duration::from_secs(5),
+            reactor_threads: 2,
+        }
+    }
+}
+
+/// How far the server is from its end. Later ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// It serves.
+    Serving,
+    /// Every session ends after the statement that it runs.
+    Stopping,
+    /// Nobody is waited for any more.
+    Abandoning,
+}
+
+/// How connections hear of it.
+pub type Phases = watch::Receiver<Phase>;
+
+/// A server that listens.
+pub struct Server {
+    runtime: Runtime,
+    listener: TcpListener,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// What connections share.
+pub struct Shared {
+    pub database: Arc<Database>,
+    pub options: Options,
+    phase: watch::Sender<Phase>,
+    running: Mutex<HashMap<u64, Arc<Cancel>>>,
+    next: AtomicU64,
+}
+
+/// A session's place among those that are cancelled at the end.
+pub struct Running {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Server {
+    /// Listens. Clients that connect are served once it runs.
+    ///
+    /// # Errors
+    /// The address is not one of the loopback, or is taken.
+    pub fn bind(database: Arc<Database>, options: Options) -> io::Result<Server> {
+        if !options.address.ip().is_loopback() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, not_loopback(options.address)));
+        }
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(options.reactor_threads.max(1))
+            .max_blocking_threads(database.options.connections.saturating_add(SPARE + options.reactor_threads))
+            .thread_name("seriatim-session")
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()?;
+        let listener = runtime.block_on(async { listen(options.address) })?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            database,
+            options,
+            phase: watch::Sender::new(Phase::Serving),
+            running: Mutex::default(),
+            next: AtomicU64::new(0),
+        });
+        Ok(Server { runtime, listener, address, shared })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends when the process is asked to (SIGTERM, SIGINT), from this call on.
+    ///
+    /// # Errors
+    /// The signals cannot be watched.
+    pub fn termination(&self) -> io::Result<impl Future<Output = ()> + use<>> {
+        let _inside = self.runtime.enter();
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        })
+    }
+
+    /// Serves until `stop` ends; then lets running statements end, and closes all connections.
+    pub fn run(self, stop: impl Future<Output = ()>) {
+        let Server { runtime, listener, shared, .. } = self;
+        runtime.block_on(async {
+            let (alive, gone) = mpsc::channel(1);
+            tokio::select! {
+                () = accept(&listener, &shared, alive) => {}
+                () = stop => {}
+            }
+            drop(listener);
+            shared.stop(gone).await;
+        });
+        runtime.shutdown_timeout(shared.options.stop_timeout);
+    }
+}
+
+fn not_loopback(address: SocketAddr) -> String {
+    format!(
+        "refusing to listen on {address}: without passwords and encryption, which this version does not have, anybody \
+         who reaches that address could read and change everything; use a loopback address, such as 127.0.0.1:{}",
+        address.port()
+    )
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Every connection holds a clone of `alive`, so that the last one's end is noticed.
+async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sender<()>) {
+    let places =
+        Arc::new(Semaphore::new(shared.database.options.connections.saturating_add(SPARE).min(Semaphore::MAX_PERMITS)));
+    loop {
+        let (stream, client) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of descriptors, mostly: it passes when somebody leaves.
+                eprintln!("seriatim: cannot accept a connection: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        // Without it small answers are late, and nothing else.
+        let _ = stream.set_nodelay(true);
+        let Ok(place) = places.clone().try_acquire_owned() else {
+            refuse_at_once(&stream);
+            continue;
+        };
+        let (shared, alive) = (shared.clone(), alive.clone());
+        tokio::spawn(async move {
+            connection::serve(stream, client, shared).await;
+            drop((place, alive));
+        });
+    }
+}
+
+/// So many are connected that one more is not even asked what it wants.
+fn refuse_at_once(stream: &TcpStream) {
+    let error = SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already");
+    let mut answer = Vec::new();
+    crate::codec::backend::error(&mut answer, "FATAL", &error);
+    // It fits into the empty buffer of a new connection.
+    let _ = stream.try_write(&answer);
+}
+
+impl Shared {
+    /// How far the server is from its end.
+    pub fn phases(&self) -> Phases {
+        self.phase.subscribe()
+    }
+
+    /// Notes a session, to cancel what it runs when the server does not wait any more.
+    pub fn enlist(self: &Arc<Self>, cancel: Arc<Cancel>) -> Running {
+        // Only uniqueness matters, so no order is needed.
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.running().insert(number, cancel);
+        Running { shared: self.clone(), number }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Cancel>>> {
+        // The map is right whatever a panicking thread was doing.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn stop(&self, mut gone: mpsc::Receiver<()>) {
+        self.phase.send_replace(Phase::Stopping);
+        let patience = self.options.stop_timeout;
+        if tokio::time::timeout(patience, gone.recv()).await.is_ok() {
+            return;
+        }
+        let cancelled = tokio::time::timeout(patience, async {
+            // A session may begin its next statement just after it was cancelled.
+            while tokio::time::timeout(Duration::from_millis(20), gone.recv()).await.is_err() {
+                self.running().values().for_each(|cancel| cancel.raise());
+            }
+        });
+        if cancelled.await.is_err() {
+            eprintln!("seriatim: not every session has ended in time; their transactions are rolled back");
+            self.phase.send_replace(Phase::Abandoning);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.running().remove(&self.number);
+    }
+}
