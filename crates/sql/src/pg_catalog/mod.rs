@@ -1,8 +1,27 @@
 //! The tables and functions of `pg_catalog` and `information_schema`.
+//!
+//! A table is a list of columns and a function of its rows (`layout.rs` says how it is written). Rows of the users'
+//! objects are computed from their definitions (`relations.rs`, `attributes.rs`, `constraints.rs`, `types.rs`); those of
+//! the system's own stand in `seed/`; `absent.rs` lists what this server has none of.
+
+mod absent;
+mod attributes;
+mod constraints;
+mod derived;
+mod fixed;
+mod layout;
+mod print;
+mod relations;
+mod seed;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
 
 use crate::catalog::VirtualTable;
 use crate::functions::Function;
 use crate::types::Type;
+use layout::{Described, SystemView};
 
 /// The functions of the catalog.
 pub const FUNCTIONS: &[Function] = &[];
@@ -11,7 +30,29 @@ pub const FUNCTIONS: &[Function] = &[];
 pub const FUNCTION_COLUMNS: &[(&str, &[(&str, Type)])] = &[];
 
 /// The table of this name; without a schema, of `pg_catalog`.
-#[allow(unused_variables)]
 pub fn table(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable> {
-    None
+    let schema = schema.unwrap_or("pg_catalog");
+    tables().find(|table| table.name == name && table.schema == schema)
+}
+
+/// All tables that are computed.
+pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
+    [relations::TABLES, attributes::TABLES, constraints::TABLES, types::TABLES, fixed::TABLES, absent::TABLES]
+        .into_iter()
+        .flatten()
+}
+
+/// The query of a system view of this name; without a schema, of `pg_catalog`.
+pub fn view(schema: Option<&str>, name: &str) -> Option<&'static str> {
+    let schema = schema.unwrap_or("pg_catalog");
+    views().find(|view| view.name == name && view.schema == schema).map(|view| view.query)
+}
+
+fn views() -> impl Iterator<Item = &'static SystemView> {
+    [].into_iter()
+}
+
+/// What there is to say of the system's tables and views.
+fn described() -> impl Iterator<Item = Described> {
+    tables().map(Described::from).chain(views().map(Described::from))
 }

@@ -1,0 +1,86 @@
+//! How the tables are written down: a list of columns, from which come their descriptions.
+
+use crate::catalog::{Oid, VirtualTable};
+use crate::types::{Row, Type};
+
+/// A view that is part of the system: its query is SQL over the other tables.
+pub(super) struct SystemView {
+    /// PostgreSQL's identifier.
+    pub(super) oid: Oid,
+    /// `pg_catalog` or `information_schema`.
+    pub(super) schema: &'static str,
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Its columns.
+    pub(super) columns: &'static [(&'static str, Type)],
+    /// What it means.
+    pub(super) query: &'static str,
+}
+
+/// The columns of a table, `name: Scalar` or `name: [Scalar]` for an array.
+macro_rules! columns {
+    (@type [$scalar:ident]) => { $crate::types::Type::array_of($crate::types::Scalar::$scalar) };
+    (@type $scalar:ident) => { $crate::types::Type::of($crate::types::Scalar::$scalar) };
+    ($($column:ident: $type:tt),* $(,)?) => {
+        &[$((stringify!($column), columns!(@type $type))),*]
+    };
+}
+
+/// Tables: `identifier name = function of its rows { columns }`.
+macro_rules! tables {
+    ($schema:literal: $($oid:literal $name:ident = $rows:expr; { $($column:ident: $type:tt),* $(,)? })*) => {
+        &[$($crate::catalog::VirtualTable {
+            oid: $oid,
+            schema: $schema,
+            name: stringify!($name),
+            columns: columns!($($column: $type),*),
+            rows: $rows,
+        }),*]
+    };
+}
+
+/// Views: `identifier name = query { columns }`.
+macro_rules! views {
+    ($schema:literal: $($oid:literal $name:ident = $query:expr; { $($column:ident: $type:tt),* $(,)? })*) => {
+        &[$($crate::pg_catalog::layout::SystemView {
+            oid: $oid,
+            schema: $schema,
+            name: stringify!($name),
+            columns: columns!($($column: $type),*),
+            query: $query,
+        }),*]
+    };
+}
+
+pub(super) use {columns, tables, views};
+
+/// The rows of a table of things that this database has none of.
+pub(super) fn nothing(_: &mut crate::context::Context<'_>) -> crate::Result<Vec<Row>> {
+    Ok(Vec::new())
+}
+
+/// What the catalog says of a table or view of its own.
+pub(super) struct Described {
+    pub(super) oid: Oid,
+    pub(super) schema: &'static str,
+    pub(super) name: &'static str,
+    pub(super) columns: &'static [(&'static str, Type)],
+    pub(super) is_view: bool,
+}
+
+/// PostgreSQL numbers the views that initdb makes from here on.
+const FIRST_VIEW: Oid = 12_000;
+
+impl From<&'static VirtualTable> for Described {
+    fn from(table: &'static VirtualTable) -> Described {
+        let VirtualTable { oid, schema, name, columns, .. } = *table;
+        Described { oid, schema, name, columns, is_view: oid >= FIRST_VIEW }
+    }
+}
+
+impl From<&'static SystemView> for Described {
+    fn from(view: &'static SystemView) -> Described {
+        let SystemView { oid, schema, name, columns, .. } = *view;
+        Described { oid, schema, name, columns, is_view: true }
+    }
+}

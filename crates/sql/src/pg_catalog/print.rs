@@ -1,0 +1,31 @@
+//! Expressions in PostgreSQL's printed form.
+
+use crate::catalog::Table;
+use sqlparser::ast::{Expr, visit_expressions};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+use std::ops::ControlFlow;
+
+/// The positions of the columns that an expression over a table's columns names, each once, in their order.
+pub(super) fn columns_in(expression: &str, table: &Table) -> Vec<usize> {
+    let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(expression).and_then(|mut parser| parser.parse_expr());
+    let Ok(parsed) = parsed else { return Vec::new() };
+    let mut columns = Vec::new();
+    let _ = visit_expressions(&parsed, |part| {
+        let name = match part {
+            Expr::Identifier(name) => Some(name),
+            Expr::CompoundIdentifier(names) => names.last(),
+            _ => None,
+        };
+        columns.extend(name.and_then(|name| table.column(&fold(name))));
+        ControlFlow::<()>::Continue(())
+    });
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// A name as the catalog keeps it.
+fn fold(name: &sqlparser::ast::Ident) -> String {
+    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
+}

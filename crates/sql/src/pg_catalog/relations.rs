@@ -1,0 +1,350 @@
+//! Relations and schemas: `pg_class`, `pg_namespace`, and what hangs on a relation as a whole.
+
+use super::layout::{Described, columns, tables};
+use super::value::{NO, NONE, NULL, YES, bool, count2, oid, text};
+use super::{derived, described};
+use crate::Result;
+use crate::catalog::{Oid, Relation, Table, VirtualTable};
+use crate::context::Context;
+use crate::types::{Datum, Row};
+use std::collections::HashMap;
+
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+    1259 pg_class = classes; {
+        oid: Oid, relname: Name, relnamespace: Oid, reltype: Oid, reloftype: Oid, relowner: Oid, relam: Oid,
+        relfilenode: Oid, reltablespace: Oid, relpages: Int4, reltuples: Float4, relallvisible: Int4,
+        reltoastrelid: Oid, relhasindex: Bool, relisshared: Bool, relpersistence: Char, relkind: Char,
+        relnatts: Int2, relchecks: Int2, relhasrules: Bool, relhastriggers: Bool, relhassubclass: Bool,
+        relrowsecurity: Bool, relforcerowsecurity: Bool, relispopulated: Bool, relreplident: Char,
+        relispartition: Bool, relrewrite: Oid, relfrozenxid: Xid, relminmxid: Xid, relacl: [AclItem],
+        reloptions: [Text], relpartbound: PgNodeTree
+    }
+    2615 pg_namespace = namespaces; {
+        oid: Oid, nspname: Name, nspowner: Oid, nspacl: [AclItem]
+    }
+    2224 pg_sequence = sequences; {
+        seqrelid: Oid, seqtypid: Oid, seqstart: Int8, seqincrement: Int8, seqmax: Int8, seqmin: Int8,
+        seqcache: Int8, seqcycle: Bool
+    }
+    2618 pg_rewrite = rules; {
+        oid: Oid, rulename: Name, ev_class: Oid, ev_type: Char, ev_enabled: Char, is_instead: Bool,
+        ev_qual: PgNodeTree, ev_action: PgNodeTree
+    }
+    2609 pg_description = descriptions; {
+        objoid: Oid, classoid: Oid, objsubid: Int4, description: Text
+    }
+    2608 pg_depend = dependencies; {
+        classid: Oid, objid: Oid, objsubid: Int4, refclassid: Oid, refobjid: Oid, refobjsubid: Int4,
+        deptype: Char
+    }
+};
+
+/// The role that owns everything.
+pub(super) const OWNER: Oid = 10;
+/// `pg_catalog`
+pub(super) const PG_CATALOG: Oid = 11;
+/// `public`
+const PUBLIC: Oid = 2200;
+/// The oids of catalogs that name the class of an object.
+pub(super) mod class {
+    use crate::catalog::Oid;
+    pub(in crate::pg_catalog) const PG_TYPE: Oid = 1247;
+    pub(in crate::pg_catalog) const PG_CLASS: Oid = 1259;
+    pub(in crate::pg_catalog) const PG_ATTRDEF: Oid = 2604;
+    pub(in crate::pg_catalog) const PG_CONSTRAINT: Oid = 2606;
+    pub(in crate::pg_catalog) const PG_REWRITE: Oid = 2618;
+}
+/// `information_schema`, as initdb numbers it here.
+pub(super) const INFORMATION_SCHEMA: Oid = 13_224;
+/// The access method of tables.
+const HEAP: Oid = 2;
+/// The access method of indexes.
+pub(super) const BTREE: Oid = 403;
+
+/// The oids of the schemas, by name.
+pub(super) fn schemas(context: &mut Context<'_>) -> Result<HashMap<String, Oid>> {
+    Ok(context.namespaces()?.into_iter().map(|namespace| (namespace.name, namespace.oid)).collect())
+}
+
+/// What the kinds of relations differ in.
+struct Class<'r> {
+    oid: Oid,
+    name: &'r str,
+    schema: Oid,
+    kind: &'static str,
+    columns: usize,
+    checks: usize,
+    access_method: Oid,
+    has_index: bool,
+    has_rules: bool,
+    has_triggers: bool,
+    temporary: bool,
+    shared: bool,
+    replica_identity: &'static str,
+}
+
+impl Class<'_> {
+    fn row(&self) -> Row {
+        let has_storage = self.kind != "v";
+        let has_type = self.kind != "i" && self.kind != "S";
+        vec![
+            oid(self.oid),
+            text(self.name),
+            oid(self.schema),
+            oid(if has_type { derived::row_type(self.oid) } else { 0 }),
+            NONE,
+            oid(OWNER),
+            oid(self.access_method),
+            oid(if has_storage { self.oid } else { 0 }),
+            oid(if self.shared { 1664 } else { 0 }),
+            Datum::Int4(0),
+            Datum::Float4(if has_storage { -1.0 } else { 0.0 }),
+            Datum::Int4(0),
+            NONE,
+            bool(self.has_index),
+            bool(self.shared),
+            text(if self.temporary { "t" } else { "p" }),
+            text(self.kind),
+            count2(self.columns),
+            count2(self.checks),
+            bool(self.has_rules),
+            bool(self.has_triggers),
+            NO,
+            NO,
+            NO,
+            YES,
+            text(self.replica_identity),
+            NO,
+            NONE,
+            NONE,
+            NONE,
+            NULL,
+            NULL,
+            NULL,
+        ]
+    }
+}
+
+fn classes(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let schemas = schemas(context)?;
+    let relations = context.relations()?;
+    let tables: HashMap<Oid, &Table> = tables_of(&relations).map(|table| (table.oid, table)).collect();
+    let own = relations.iter().map(|relation| {
+        let schema = schemas.get(relation.schema()).copied().unwrap_or(PUBLIC);
+        class_of(relation, schema, &tables).row()
+    });
+    Ok(described().map(|described| class_of_system(&described).row()).chain(own).collect())
+}
+
+/// The tables among relations.
+pub(super) fn tables_of(relations: &[Relation]) -> impl Iterator<Item = &Table> {
+    relations.iter().filter_map(|relation| match relation {
+        Relation::Table(table) => Some(&**table),
+        _ => None,
+    })
+}
+
+fn class_of<'r>(relation: &'r Relation, schema: Oid, tables: &HashMap<Oid, &Table>) -> Class<'r> {
+    let plain = Class {
+        oid: relation.oid(),
+        name: relation.name(),
+        schema,
+        kind: "v",
+        columns: 0,
+        checks: 0,
+        access_method: 0,
+        has_index: false,
+        has_rules: false,
+        has_triggers: false,
+        temporary: false,
+        shared: false,
+        replica_identity: "n",
+    };
+    match relation {
+        Relation::Table(table) => Class {
+            kind: "r",
+            columns: table.columns.len(),
+            checks: table.checks.len(),
+            access_method: HEAP,
+            has_index: !table.indexes.is_empty(),
+            has_triggers: !table.foreign_keys.is_empty() || !table.referenced_by.is_empty(),
+            temporary: table.temporary,
+            replica_identity: "d",
+            ..plain
+        },
+        Relation::Index(entry) => {
+            let table = tables.get(&entry.table);
+            let index = table.and_then(|table| table.indexes.iter().find(|index| index.oid == entry.oid));
+            Class {
+                kind: "i",
+                columns: index.map_or(0, |index| index.columns.len()),
+                access_method: BTREE,
+                temporary: table.is_some_and(|table| table.temporary),
+                ..plain
+            }
+        }
+        Relation::Sequence(sequence) => {
+            let owner = sequence.owned_by.and_then(|(table, _)| tables.get(&table));
+            Class { kind: "S", columns: 3, temporary: owner.is_some_and(|table| table.temporary), ..plain }
+        }
+        Relation::View(view) => Class { kind: "v", columns: view.columns.len(), has_rules: true, ..plain },
+    }
+}
+
+/// The catalogs that all databases of a server have in common.
+const SHARED: &[&str] = &[
+    "pg_authid",
+    "pg_auth_members",
+    "pg_database",
+    "pg_db_role_setting",
+    "pg_parameter_acl",
+    "pg_replication_origin",
+    "pg_shdepend",
+    "pg_shdescription",
+    "pg_shseclabel",
+    "pg_subscription",
+    "pg_tablespace",
+];
+
+fn class_of_system(described: &Described) -> Class<'static> {
+    Class {
+        oid: described.oid,
+        name: described.name,
+        schema: system_schema(described.schema),
+        kind: if described.is_view { "v" } else { "r" },
+        columns: described.columns.len(),
+        checks: 0,
+        access_method: if described.is_view { 0 } else { HEAP },
+        has_index: false,
+        has_rules: described.is_view,
+        has_triggers: false,
+        temporary: false,
+        shared: SHARED.contains(&described.name),
+        replica_identity: "n",
+    }
+}
+
+/// The oid of one of the system's schemas.
+pub(super) fn system_schema(name: &str) -> Oid {
+    if name == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA }
+}
+
+fn namespaces(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let row = |(name, schema): (String, Oid)| vec![oid(schema), text(name), oid(OWNER), NULL];
+    let mut schemas: Vec<_> = schemas(context)?.into_iter().collect();
+    schemas.sort_by_key(|&(_, schema)| schema);
+    Ok(schemas.into_iter().map(row).collect())
+}
+
+fn sequences(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let relations = context.relations()?;
+    let sequences = relations.iter().filter_map(|relation| match relation {
+        Relation::Sequence(sequence) => Some(sequence),
+        _ => None,
+    });
+    Ok(sequences
+        .map(|sequence| {
+            vec![
+                oid(sequence.oid),
+                oid(sequence.data_type.oid()),
+                Datum::Int8(sequence.start),
+                Datum::Int8(sequence.increment),
+                Datum::Int8(sequence.max),
+                Datum::Int8(sequence.min),
+                Datum::Int8(sequence.cache),
+                bool(sequence.cycle),
+            ]
+        })
+        .collect())
+}
+
+fn rules(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let relations = context.relations()?;
+    let views = relations.iter().filter_map(|relation| match relation {
+        Relation::View(view) => Some(view),
+        _ => None,
+    });
+    Ok(views
+        .map(|view| {
+            let rule = derived::partner(view.oid);
+            let action = text(&view.query);
+            vec![oid(rule), text("_RETURN"), oid(view.oid), text("1"), text("O"), YES, text("<>"), action]
+        })
+        .collect())
+}
+
+fn descriptions(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let mut rows = super::seed::rows("pg_description").to_vec();
+    for relation in context.relations()? {
+        let (comment, columns) = match &relation {
+            Relation::Table(table) => (&table.comment, &*table.columns),
+            Relation::View(view) => (&view.comment, &*view.columns),
+            Relation::Index(_) | Relation::Sequence(_) => continue,
+        };
+        rows.extend(description(relation.oid(), 0, comment.as_deref()));
+        for (at, column) in columns.iter().enumerate().filter(|(_, column)| !column.dropped) {
+            rows.extend(description(relation.oid(), at + 1, column.comment.as_deref()));
+        }
+        if let Relation::Table(table) = &relation {
+            rows.extend(table.indexes.iter().filter_map(|index| description(index.oid, 0, index.comment.as_deref())));
+        }
+    }
+    Ok(rows)
+}
+
+fn description(relation: Oid, column: usize, comment: Option<&str>) -> Option<Row> {
+    let column = Datum::Int4(i32::try_from(column).unwrap_or(i32::MAX));
+    Some(vec![oid(relation), oid(class::PG_CLASS), column, text(comment?)])
+}
+
+/// Who goes when whom goes: sequences with their columns, indexes with their constraints.
+fn dependencies(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let relations = context.relations()?;
+    let mut rows = Vec::new();
+    let mut depends = |class_of: Oid, object: Oid, on_class: Oid, on: Oid, column: usize, kind: &str| {
+        let column = Datum::Int4(i32::try_from(column).unwrap_or(i32::MAX));
+        rows.push(vec![oid(class_of), oid(object), Datum::Int4(0), oid(on_class), oid(on), column, text(kind)]);
+    };
+    for relation in &relations {
+        match relation {
+            Relation::Table(table) => {
+                for index in &table.indexes {
+                    let constraint = derived::partner(index.oid);
+                    if index.constraint {
+                        depends(class::PG_CLASS, index.oid, class::PG_CONSTRAINT, constraint, 0, "i");
+                    }
+                    let (class_of, object) = if index.constraint {
+                        (class::PG_CONSTRAINT, constraint)
+                    } else {
+                        (class::PG_CLASS, index.oid)
+                    };
+                    for &column in &index.columns {
+                        depends(class_of, object, class::PG_CLASS, table.oid, column + 1, "a");
+                    }
+                }
+                for (at, column) in table.live_columns() {
+                    if column.default.is_some() || column.generated.is_some() {
+                        let default = derived::default(table.oid, at + 1);
+                        depends(class::PG_ATTRDEF, default, class::PG_CLASS, table.oid, at + 1, "a");
+                    }
+                }
+            }
+            Relation::Sequence(sequence) => {
+                if let Some((table, column)) = sequence.owned_by {
+                    let column = usize::from(column);
+                    let identity = tables_of(&relations).any(|owner| {
+                        let column = column.checked_sub(1).and_then(|at| owner.columns.get(at));
+                        owner.oid == table && column.is_some_and(|column| column.identity.is_some())
+                    });
+                    let kind = if identity { "i" } else { "a" };
+                    depends(class::PG_CLASS, sequence.oid, class::PG_CLASS, table, column, kind);
+                }
+            }
+            Relation::View(view) => {
+                depends(class::PG_REWRITE, derived::partner(view.oid), class::PG_CLASS, view.oid, 0, "i");
+            }
+            Relation::Index(_) => {}
+        }
+    }
+    Ok(rows)
+}
