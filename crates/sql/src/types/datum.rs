@@ -191,6 +191,33 @@ impl Array {
     pub fn new(element: crate::types::Scalar, elements: Vec<Datum>) -> Array {
         Array { element, lower_bound: 1, elements }
     }
+
+    /// An array of these dimensions from its elements in order; `None` if their number is another. Bounds of inner
+    /// dimensions are 1.
+    pub fn from_leaves(
+        element: crate::types::Scalar,
+        lower_bound: i32,
+        dimensions: &[usize],
+        leaves: Vec<Datum>,
+    ) -> Option<Array> {
+        if dimensions.is_empty() {
+            return leaves.is_empty().then_some(Array { element, lower_bound, elements: leaves });
+        }
+        let count = dimensions.iter().try_fold(1usize, |count, length| count.checked_mul(*length))?;
+        if count != leaves.len() {
+            return None;
+        }
+        let mut elements = leaves;
+        for length in dimensions[1..].iter().rev() {
+            let mut rest = elements.into_iter();
+            elements = std::iter::from_fn(|| {
+                let inner: Vec<Datum> = rest.by_ref().take(*length).collect();
+                (!inner.is_empty()).then(|| Array { element, lower_bound: 1, elements: inner }.into())
+            })
+            .collect();
+        }
+        Some(Array { element, lower_bound, elements })
+    }
 }
 
 const _: () = assert!(size_of::<Datum>() <= 32);
