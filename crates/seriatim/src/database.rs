@@ -242,6 +242,12 @@ impl Database {
         }
     }
 
+    /// The engine as SQL sees it: for `sql::database::Database::open`.
+    #[cfg(feature = "sql")]
+    pub fn store(&self) -> Arc<dyn sql::store::Store> {
+        Arc::new(sql::store::Engine(self.shared.engine.clone()))
+    }
+
     /// Closes the database now, whoever else has a handle: what they ask from then on is refused. Dropping the last handle
     /// does the same, and cannot say if it failed.
     ///

@@ -12,6 +12,8 @@ mod load;
 mod look;
 mod orders;
 mod output;
+#[cfg(feature = "server")]
+mod serve;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +28,7 @@ use std::process::ExitCode;
         seriatim load --data ./data cities cities.csv --key id\n  \
         seriatim tables --data ./data\n  \
         seriatim dump --data ./data cities --format json\n  \
+        seriatim serve --data ./data --pg 127.0.0.1:5432\n  \
         seriatim orders --data ./data/orders --threads 4 --seconds 10\n\n\
         Exit codes: 0 fine; 1 it ran and what it found is not fine; 2 it could not run."
 )]
@@ -36,6 +39,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    #[cfg(feature = "server")]
+    Serve(serve::Serve),
     Orders(orders::Orders),
     Load(load::Load),
     Dump(dump::Dump),
@@ -49,6 +54,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        #[cfg(feature = "server")]
+        Command::Serve(serve) => serve.run(),
         Command::Orders(orders) => orders.run(),
         Command::Load(load) => load.run(),
         Command::Dump(dump) => dump.run(),

@@ -1,0 +1,206 @@
+//! The server.
+
+use crate::failure::{Failure, Outcome};
+use baselines::twopl::TwoPhaseLocking;
+use clap::{Args, ValueEnum};
+use seriatim::{Builder, Database, Durability};
+use sql::store::{Engine, Store};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::Server;
+
+/// Tables of the engine: one for each table and each index of SQL.
+const TABLES: usize = 100_000;
+/// The longest row that the engine can hold.
+const ROW_BYTES: usize = 4_000_000;
+/// The longest key: PostgreSQL's indexes end at a third of this.
+const KEY_BYTES: usize = 8_192;
+/// Rows that a transaction may write; a large COPY is one transaction. Their bytes have a limit of their own.
+const WRITTEN_ROWS: usize = 10_000_000;
+
+/// Serve a database to psql and every other PostgreSQL client.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    seriatim serve --data ./data\n  \
+    seriatim serve --data ./data --pg 127.0.0.1:5433 --durability async\n  \
+    psql -h 127.0.0.1 -U postgres\n\n\
+    It prints `ready` on standard output once clients can connect, and everything else on standard error. SIGTERM and\n\
+    SIGINT end it: running statements get some seconds, then they are cancelled.\n\n\
+    Exit codes: 0 stopped as asked; 2 it could not run.")]
+pub struct Serve {
+    /// The database's directory; created where it is missing.
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Where to listen: an address of the loopback, since there are no passwords yet. Port 0 is any free one.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:5432")]
+    pg: SocketAddr,
+    /// What an acknowledgement waits for.
+    #[arg(long, value_enum, default_value_t = Wait::Fsync)]
+    durability: Wait,
+    /// How transactions are kept apart.
+    #[arg(long, value_enum, default_value_t = Kind::Mvto)]
+    engine: Kind,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// What a client may ask for at most.
+#[derive(Args)]
+#[command(next_help_heading = "Limits")]
+struct Limits {
+    /// Sessions at once; one more is refused with 53300.
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    max_connections: usize,
+    /// Memory of one statement for sorting, hashing and results; beyond it fails with 53200.
+    #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = bytes)]
+    work_mem: usize,
+    /// Length of one statement; a longer one fails with 54000.
+    #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = bytes)]
+    statement_size: usize,
+    /// How long a session may do nothing inside a transaction before it is ended with 25P03; 0: for ever.
+    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = duration)]
+    idle_in_transaction_timeout: Duration,
+    /// The age at which a transaction is aborted; 0: none.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
+    max_transaction_age: Duration,
+}
+
+/// What an acknowledgement waits for.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Wait {
+    /// Everything that it says is on disk.
+    Fsync,
+    /// Nothing; a crash loses at most the last moments.
+    Async,
+    /// Nothing, and nothing is promised.
+    None,
+}
+
+/// How transactions are kept apart.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Multi-version timestamp ordering, on disk.
+    Mvto,
+    /// Two-phase locking, in memory: to compare with.
+    Twopl,
+}
+
+impl Serve {
+    pub fn run(&self) -> Outcome {
+        match self.engine {
+            Kind::Mvto => {
+                let database = self.open()?;
+                self.serve(database.store())?;
+                Ok(database.close()?)
+            }
+            Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
+                "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
+            )),
+            Kind::Twopl => {
+                let engine = TwoPhaseLocking::new(baselines::twopl::Options::default());
+                self.serve(Arc::new(Engine(Arc::new(engine))))
+            }
+        }
+    }
+
+    fn open(&self) -> Outcome<Database> {
+        let age = self.limits.max_transaction_age;
+        let builder = Builder::default()
+            .durability(self.durability.into())
+            .max_row_bytes(ROW_BYTES)
+            .max_key_bytes(KEY_BYTES)
+            .max_write_rows(WRITTEN_ROWS)
+            .max_transaction_age((!age.is_zero()).then_some(age))
+            .engine(|options| options.tables = TABLES);
+        builder.open(&self.data).map_err(|error| Failure::Trouble(format!("{}: {error}", self.data.display())))
+    }
+
+    fn serve(&self, store: Arc<dyn Store>) -> Outcome {
+        let options = sql::database::Options {
+            statement_bytes: self.limits.statement_size,
+            work_bytes: self.limits.work_mem,
+            connections: self.limits.max_connections,
+            idle_in_transaction: self.limits.idle_in_transaction_timeout,
+            durability: self.durability.into(),
+            ..Default::default()
+        };
+        let database = sql::database::Database::open(store, options).map_err(Failure::trouble)?;
+        let options = wire::Options { address: self.pg, ..Default::default() };
+        let server = Server::bind(database, options).map_err(|error| self.cannot_listen(&error))?;
+        let stop = server.termination().map_err(Failure::trouble)?;
+        self.greet(server.address())?;
+        server.run(stop);
+        eprintln!("seriatim: stopped");
+        Ok(())
+    }
+
+    fn cannot_listen(&self, error: &std::io::Error) -> Failure {
+        match error.kind() {
+            std::io::ErrorKind::Unsupported => Failure::trouble(error),
+            _ => Failure::Trouble(format!("cannot listen on {}: {error}", self.pg)),
+        }
+    }
+
+    fn greet(&self, address: SocketAddr) -> Outcome {
+        let place = match self.engine {
+            Kind::Mvto => self.data.display().to_string(),
+            Kind::Twopl => "in memory".to_owned(),
+        };
+        eprintln!("seriatim {} serves {place} on {address}", env!("CARGO_PKG_VERSION"));
+        eprintln!("  psql -h {} -p {} -U postgres", address.ip(), address.port());
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "ready")?;
+        Ok(out.flush()?)
+    }
+}
+
+impl From<Wait> for Durability {
+    fn from(wait: Wait) -> Durability {
+        match wait {
+            Wait::Fsync => Durability::Fsync,
+            Wait::Async => Durability::Async,
+            Wait::None => Durability::None,
+        }
+    }
+}
+
+/// A number of bytes with PostgreSQL's units.
+fn bytes(text: &str) -> Result<usize, String> {
+    let units = [("kB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30), ("B", 1), ("", 1)];
+    let bytes = measure(text, &units).ok_or("not a size: write 65536, 64kB, 16MB or 1GB")?;
+    usize::try_from(bytes).map_err(|error| error.to_string())
+}
+
+/// A span of time with PostgreSQL's units.
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1), ("min", 60_000), ("h", 3_600_000), ("s", 1_000), ("", 1_000)];
+    measure(text, &units).map(Duration::from_millis).ok_or_else(|| "not a time: write 500ms, 30s, 5min, 1h or 0".into())
+}
+
+/// A whole number and one of the units, of which the first that ends the text counts.
+fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (number, factor) =
+        units.iter().find_map(|(unit, factor)| Some((text.trim().strip_suffix(unit)?.trim_end(), *factor)))?;
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times() {
+        assert_eq!(bytes("64kB"), Ok(65_536));
+        assert_eq!(bytes("16 MB"), Ok(16 << 20));
+        assert_eq!(bytes("100"), Ok(100));
+        assert!(bytes("MB").is_err());
+        assert!(bytes("99999999999GB").is_err());
+        assert_eq!(duration("5min"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("20ms"), Ok(Duration::from_millis(20)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+        assert!(duration("soon").is_err());
+    }
+}
