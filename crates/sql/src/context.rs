@@ -6,7 +6,8 @@ use crate::session::State;
 use crate::store::Transaction;
 use crate::types::Datum;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// What a running statement has at hand. Lives for one call into a statement; portals keep their own state between calls.
 pub struct Context<'s> {
@@ -34,26 +35,51 @@ impl Context<'_> {
     }
 }
 
-/// A flag by which another thread stops a statement.
-#[derive(Debug, Default)]
-pub struct Cancel(AtomicBool);
+/// What stops a statement: a flag that another thread raises, and a deadline.
+#[derive(Debug)]
+pub struct Cancel {
+    raised: AtomicBool,
+    begun: Instant,
+    /// Microseconds after `begun`; `u64::MAX`: none.
+    deadline: AtomicU64,
+}
+
+impl Default for Cancel {
+    fn default() -> Cancel {
+        Cancel { raised: AtomicBool::new(false), begun: Instant::now(), deadline: AtomicU64::new(u64::MAX) }
+    }
+}
 
 impl Cancel {
     /// Asks the statement to stop.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.raised.store(true, Ordering::Relaxed);
     }
 
-    /// Before the next statement.
-    pub fn reset(&self) {
-        self.0.store(false, Ordering::Relaxed);
+    /// Before a statement: forgets requests that came too late for the one before, and sets its time, if it has a limit
+    /// (`timeout` milliseconds; 0: none).
+    pub fn start(&self, timeout: u64) {
+        self.raised.store(false, Ordering::Relaxed);
+        let deadline = match timeout {
+            0 => u64::MAX,
+            _ => self.elapsed().saturating_add(timeout.saturating_mul(1000)),
+        };
+        self.deadline.store(deadline, Ordering::Relaxed);
+    }
+
+    fn elapsed(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// # Errors
-    /// 57014 if it was raised.
+    /// 57014 if it was raised, or the time is over.
     pub fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) {
+        if self.raised.load(Ordering::Relaxed) {
             return Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request"));
+        }
+        let deadline = self.deadline.load(Ordering::Relaxed);
+        if deadline != u64::MAX && self.elapsed() >= deadline {
+            return Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout"));
         }
         Ok(())
     }

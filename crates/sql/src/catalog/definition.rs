@@ -295,6 +295,15 @@ impl Relation {
         }
     }
 
+    /// The number that every change of its definition renews; those of indexes and sequences stand in no plan.
+    pub fn version(&self) -> u64 {
+        match self {
+            Relation::Table(table) => table.version,
+            Relation::View(view) => view.version,
+            Relation::Index(_) | Relation::Sequence(_) => 0,
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         match self {

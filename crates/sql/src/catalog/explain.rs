@@ -3,6 +3,7 @@
 use super::storage::relation_of;
 use super::{Cache, Index, KeyForm, Relation, Table};
 use crate::context::Context;
+use crate::database::Database;
 use crate::error::{SqlError, state};
 use crate::types::storage::{read_eight_byte_key, read_key};
 use crate::types::{Datum, Styles, Type, text};
@@ -12,9 +13,14 @@ use std::sync::Arc;
 
 /// Translates an engine's error into the user's words: the table's and the constraint's names, the key's columns and
 /// values, the other transaction.
-pub fn explain(context: &mut Context<'_>, mut error: SqlError) -> SqlError {
-    let cache = &context.database.cache;
-    let store = &context.database.store;
+pub fn explain(context: &mut Context<'_>, error: SqlError) -> SqlError {
+    explain_outside(context.database, error)
+}
+
+/// As [`explain`], after the transaction has ended: by what is known of the definitions.
+pub fn explain_outside(database: &Database, mut error: SqlError) -> SqlError {
+    let cache = &database.cache;
+    let store = &database.store;
     let id_of = |name: &str| store.tables().into_iter().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);
     let Some(engine) = error.fields().engine.clone() else { return error };
     match &engine {

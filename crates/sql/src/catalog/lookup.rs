@@ -4,6 +4,7 @@ use super::cache::{all_namespaces, decode_namespace, namespace_key, oid_key, rel
 use super::{Cache, Namespace, Oid, Relation};
 use crate::context::Context;
 use crate::error::Result;
+use crate::session::Noted;
 use crate::store::Transaction;
 use model::{Columns, RowBuf};
 
@@ -17,6 +18,23 @@ impl Context<'_> {
     /// # Errors
     /// The engine's.
     pub fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
+        let found = self.find(schema, name)?;
+        if let Some(noted) = &mut self.session.noted {
+            let meaning = found.as_ref().map(|relation| (relation.oid(), relation.version()));
+            noted.push(Noted { schema: schema.map(str::to_owned), name: name.to_owned(), meaning });
+        }
+        Ok(found)
+    }
+
+    /// What a name means now: the relation's identifier and its definition's version. Protected like the relation itself.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn meaning(&mut self, schema: Option<&str>, name: &str) -> Result<Option<(Oid, u64)>> {
+        Ok(self.find(schema, name)?.map(|relation| (relation.oid(), relation.version())))
+    }
+
+    fn find(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
         let temporary = self.session.temporary_schema.clone();
         match schema {
             Some("pg_temp") => match temporary {

@@ -14,7 +14,7 @@ mod storage;
 
 pub use cache::Cache;
 pub use definition::*;
-pub use explain::explain;
+pub use explain::{explain, explain_outside};
 pub use storage::{TouchedStorage, after_commit, drop_temporary, forget_created};
 
 pub(crate) use change::{

@@ -51,3 +51,7 @@ pub fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> 
 pub fn check_deferred(context: &mut Context<'_>) -> Result<()> {
     todo!()
 }
+
+/// Checks that wait for the end of the transaction. A savepoint keeps a copy.
+#[derive(Clone, Debug, Default)]
+pub struct Deferred {}

@@ -1,12 +1,35 @@
 //! A session: what one client says, in order. `wire` and the command line speak to it, one call at a time.
+//!
+//! `simple.rs` and `extended.rs` are the two ways in; `transaction.rs` blocks and what is around everything else;
+//! `prepared.rs` statements and their plans; `portal.rs` their execution; `utility.rs` what a session says about itself;
+//! `copy.rs` COPY; `state.rs` and `settings.rs` what statements see; `registry.rs` what other sessions see.
+
+mod copy;
+mod extended;
+mod portal;
+mod prepared;
+mod registry;
+pub mod settings;
+mod simple;
+mod state;
+mod transaction;
+mod utility;
+
+pub use registry::{Activity, Entry, Registry};
+pub use state::{Noted, State};
 
 use crate::context::Cancel;
 use crate::database::Database;
-use crate::error::{Result, SqlError};
+use crate::error::{Result, SqlError, state as code};
 use crate::plan::Field;
 use crate::types::text::Styles;
 use crate::types::{Datum, Type};
+use model::LogPosition;
+use portal::Portal;
+use prepared::Prepared;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use transaction::Open;
 
 /// Who connects.
 #[derive(Clone, Debug, Default)]
@@ -104,174 +127,124 @@ pub enum Format {
     Binary,
 }
 
-/// The session's side of a statement: settings, user, times. (`settings.rs`)
-pub struct State {
-    /// The role.
-    pub user: String,
-    /// What sequences gave this session last, by sequence.
-    pub last_values: std::collections::HashMap<u32, i64>,
-    /// The sequence that gave last (`lastval`).
-    pub last_sequence: Option<u32>,
-    /// When the transaction began: `now()`. Microseconds since 1970.
-    pub transaction_time: i64,
-    /// When the statement began. Microseconds since 1970.
-    pub statement_time: i64,
-    /// Engine tables that the transaction's definitions made or left: `catalog` drops what nothing names in the end.
-    pub touched_storage: Vec<crate::catalog::TouchedStorage>,
-    /// The schema of the session's temporary relations, once there is one.
-    pub temporary_schema: Option<String>,
-}
-
-impl State {
-    /// The schemas in which names without one are looked up, in order; the first is where new relations go.
-    pub fn search_path(&self) -> Vec<String> {
-        vec!["public".into()]
-    }
-}
-
 /// One client's session. Dropping it rolls back what is open.
 pub struct Session {
-    _database: Arc<Database>,
+    database: Arc<Database>,
+    state: State,
+    entry: Arc<Entry>,
+    open: Option<Open>,
+    /// By name; the unnamed one is the last that Parse prepared without a name.
+    prepared: HashMap<String, Arc<Prepared>>,
+    /// Statements of the simple protocol that came before, by their text.
+    recent: prepared::Recent,
+    portals: HashMap<String, Portal>,
+    copy: Option<copy::Running>,
+    /// What is left of a simple query while its COPY waits for data.
+    rest: VecDeque<crate::parse::Parsed>,
+    /// What must be durable before the answers so far may leave.
+    awaited: LogPosition,
+    /// What clients were last told of their settings.
+    told: Vec<(&'static str, String)>,
 }
 
-/// The open sessions.
-#[derive(Default)]
-pub struct Registry {}
-
-#[allow(unused_variables)]
-impl Registry {
-    /// Stops what the session of this process number runs, if the secret is right; says whether.
-    pub fn cancel(&self, process: i32, secret: i32) -> bool {
-        todo!()
-    }
-}
-
-#[allow(unused_variables)]
 impl Session {
     pub(crate) fn open(database: Arc<Database>, how: Connect) -> Result<Session> {
-        todo!()
+        if how.user != "postgres" {
+            let message = format!("role \"{}\" does not exist", how.user);
+            return Err(SqlError::new("28000", message).hint("The only role is postgres: connect with -U postgres."));
+        }
+        let name = if how.database.is_empty() { &how.user } else { &how.database };
+        if name != "postgres" {
+            let message = format!("database \"{name}\" does not exist");
+            return Err(SqlError::new(code::INVALID_CATALOG_NAME, message)
+                .hint("The only database is postgres: connect with -d postgres."));
+        }
+        let entry = database.sessions.enter(database.options.connections, &how.user, name, how.client)?;
+        let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
+        state.settings.tell("max_connections", database.options.connections.to_string());
+        let mut session = Session {
+            state,
+            entry,
+            database,
+            open: None,
+            prepared: HashMap::new(),
+            recent: prepared::Recent::default(),
+            portals: HashMap::new(),
+            copy: None,
+            rest: VecDeque::new(),
+            awaited: LogPosition::ZERO,
+            told: Vec::new(),
+        };
+        for (name, value) in &how.parameters {
+            session.state.settings.initialize(name, value)?;
+        }
+        session.state.follow_settings();
+        session.told = session.parameters();
+        Ok(session)
     }
 
     /// The numbers that a cancel request must give: process and secret.
     pub fn key(&self) -> (i32, i32) {
-        todo!()
+        (self.entry.process, self.entry.secret())
     }
 
     /// Stops the running statement from another thread.
     pub fn cancel(&self) -> Arc<Cancel> {
-        todo!()
+        self.entry.cancel.clone()
+    }
+
+    /// How long the session may do nothing inside a transaction; zero: for ever.
+    pub fn idle_in_transaction(&self) -> std::time::Duration {
+        match self.state.settings.milliseconds("idle_in_transaction_session_timeout") {
+            0 => self.database.options.idle_in_transaction,
+            set => std::time::Duration::from_millis(set),
+        }
     }
 
     /// The settings that a client is told at start-up (`server_version`, `client_encoding`, ...).
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
-        todo!()
+        let told = settings::KNOWN.iter().filter(|known| known.reported);
+        told.map(|known| (known.name, self.state.settings.get(known.name).unwrap_or_default())).collect()
     }
 
-    /// Whether a transaction is open. Between statements.
-    pub fn status(&self) -> Status {
-        todo!()
+    /// Before a statement: times, what others see, the cancel flag and its deadline.
+    fn begin_statement(&mut self, query: &str) {
+        self.state.statement_time = state::now();
+        let timeout = self.state.settings.milliseconds("statement_timeout");
+        self.entry.cancel.start(timeout);
+        self.entry.begin_query(query, self.state.statement_time);
     }
 
-    /// Runs the statements of a simple query; they are one transaction unless they say otherwise. After an error the
-    /// rest is not run.
-    ///
-    /// # Errors
-    /// The first statement's that failed; the session lives on.
-    pub fn simple(&mut self, sql: &str, sink: &mut dyn Sink) -> Result<Outcome> {
-        todo!()
+    /// After a statement: notices, settings that clients follow, what others see.
+    fn end_statement(&mut self, sink: &mut dyn Sink) {
+        let least = self.state.settings.get("client_min_messages").unwrap_or_default();
+        for notice in std::mem::take(&mut self.state.notices) {
+            let severity = if notice.code() == "00000" { "NOTICE" } else { "WARNING" };
+            let wanted = match least.as_str() {
+                "warning" => severity == "WARNING",
+                "error" | "fatal" | "panic" => false,
+                _ => true,
+            };
+            if wanted {
+                sink.notice(severity, &notice);
+            }
+        }
+        let now = self.parameters();
+        for (name, value) in now.iter().filter(|pair| !self.told.contains(pair)) {
+            sink.parameter(name, value);
+        }
+        self.told = now;
+        let since = self.open.as_ref().map(|_| self.state.transaction_time);
+        let application = self.state.settings.get("application_name").unwrap_or_default();
+        self.entry.end_query(self.open.as_ref().map(|open| open.failed), since, &application);
     }
+}
 
-    /// Parse: prepares a statement; parameters of type 0 (or none) are inferred.
-    ///
-    /// # Errors
-    /// Of the statement, or the name is taken.
-    pub fn parse(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
-        todo!()
-    }
-
-    /// Describe of a statement.
-    ///
-    /// # Errors
-    /// There is none of this name.
-    pub fn describe_statement(&mut self, name: &str) -> Result<Description> {
-        todo!()
-    }
-
-    /// Bind: a portal of a prepared statement with its parameters' values.
-    ///
-    /// # Errors
-    /// Unknown statement, wrong number of parameters, malformed values.
-    pub fn bind(&mut self, portal: &str, statement: &str, parameters: &[(Format, Option<&[u8]>)]) -> Result<()> {
-        todo!()
-    }
-
-    /// Describe of a portal.
-    ///
-    /// # Errors
-    /// There is none of this name.
-    pub fn describe_portal(&mut self, name: &str) -> Result<Option<Vec<Field>>> {
-        todo!()
-    }
-
-    /// Execute: at most `max_rows` rows (0: all). `sync_follows`: the next message is Sync, so that a statement outside a
-    /// transaction block may be committed, and repeated after a conflict, at once.
-    ///
-    /// # Errors
-    /// The statement's. The session then passes over everything until [`Session::sync`] (the caller does).
-    pub fn execute(
-        &mut self,
-        portal: &str,
-        max_rows: usize,
-        sync_follows: bool,
-        sink: &mut dyn Sink,
-    ) -> Result<Outcome> {
-        todo!()
-    }
-
-    /// Close of a statement. Unknown names are fine.
-    pub fn close_statement(&mut self, name: &str) {
-        todo!()
-    }
-
-    /// Close of a portal. Unknown names are fine.
-    pub fn close_portal(&mut self, name: &str) {
-        todo!()
-    }
-
-    /// Sync: ends the implicit transaction. After an error (`failed`) it rolls back.
-    ///
-    /// # Errors
-    /// The commit's.
-    pub fn sync(&mut self, failed: bool) -> Result<()> {
-        todo!()
-    }
-
-    /// COPY data, in pieces of any size.
-    ///
-    /// # Errors
-    /// Of the data; the COPY is over then.
-    pub fn copy_data(&mut self, data: &[u8]) -> Result<()> {
-        todo!()
-    }
-
-    /// The end of COPY data. Goes on with what followed in a simple query.
-    ///
-    /// # Errors
-    /// As [`Session::simple`].
-    pub fn copy_done(&mut self, sink: &mut dyn Sink) -> Result<Outcome> {
-        todo!()
-    }
-
-    /// The client gave the COPY up.
-    pub fn copy_fail(&mut self, why: &str) -> SqlError {
-        todo!()
-    }
-
-    /// Blocks until everything that was answered since the last call is durable. Before answers leave.
-    ///
-    /// # Errors
-    /// The outcome is unknown (08007).
-    pub fn wait_durable(&mut self) -> Result<()> {
-        todo!()
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.roll_back();
+        // What cannot be dropped now goes when the database is opened next.
+        let _ = crate::catalog::drop_temporary(&self.database, &mut self.state);
+        self.database.sessions.leave(self.entry.process);
     }
 }

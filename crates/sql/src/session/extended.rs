@@ -1,0 +1,191 @@
+//! The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
+
+use super::portal::Portal;
+use super::{Description, Format, Outcome, Session, Sink};
+use crate::error::{Result, SqlError, state};
+use crate::parse::{self, Command};
+use crate::plan::Field;
+use crate::types::{Datum, Modifier, Type, binary, text};
+
+impl Session {
+    /// Parse: prepares a statement; parameters of type 0 (or none) are inferred.
+    ///
+    /// # Errors
+    /// Of the statement, or the name is taken.
+    pub fn parse(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
+        self.begin_statement(sql);
+        self.check_statement_bytes(sql)?;
+        let parsed = parse::statement(sql)?;
+        if let Some(parsed) = &parsed {
+            self.check_failed(&parsed.command)?;
+        }
+        let given = parameters.iter().map(|&oid| given_type(oid)).collect::<Result<_>>()?;
+        if name.is_empty() {
+            self.prepared.remove("");
+        }
+        let prepared = self.prepare(parsed, given)?;
+        self.keep(name, prepared)
+    }
+
+    /// Describe of a statement.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn describe_statement(&mut self, name: &str) -> Result<Description> {
+        Ok(self.describe(&*self.prepared_named(name)?))
+    }
+
+    /// Bind: a portal of a prepared statement with its parameters' values.
+    ///
+    /// # Errors
+    /// Unknown statement, wrong number of parameters, malformed values.
+    pub fn bind(&mut self, portal: &str, statement: &str, parameters: &[(Format, Option<&[u8]>)]) -> Result<()> {
+        let prepared = self.prepared_named(statement)?;
+        if let Some(parsed) = &prepared.parsed {
+            self.check_failed(&parsed.command)?;
+        }
+        if parameters.len() != prepared.parameters.len() {
+            let message = format!(
+                "bind message supplies {} parameters, but prepared statement \"{statement}\" requires {}",
+                parameters.len(),
+                prepared.parameters.len()
+            );
+            return Err(SqlError::new(state::PROTOCOL_VIOLATION, message));
+        }
+        if !portal.is_empty() {
+            if self.portals.contains_key(portal) {
+                let message = format!("cursor \"{portal}\" already exists");
+                return Err(SqlError::new(state::DUPLICATE_CURSOR, message));
+            }
+            self.check_room()?;
+        }
+        let styles = self.state.styles();
+        let read = |(&(format, value), &data_type): (&(Format, Option<&[u8]>), &Type)| {
+            let Some(value) = value else { return Ok(Datum::Null) };
+            match format {
+                Format::Binary => binary::receive(value, data_type),
+                Format::Text => text::parse(utf8(value)?, data_type, Modifier::NONE, &styles),
+            }
+        };
+        let values = parameters.iter().zip(&prepared.parameters).map(read).collect::<Result<_>>()?;
+        self.portals.insert(portal.to_owned(), Portal::new(prepared, values, false));
+        Ok(())
+    }
+
+    /// Describe of a portal.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn describe_portal(&mut self, name: &str) -> Result<Option<Vec<Field>>> {
+        let portal = self.portal_named(name)?;
+        let fields = portal.fields();
+        self.portals.insert(name.to_owned(), portal);
+        Ok(fields)
+    }
+
+    /// Execute: at most `max_rows` rows (0: all). `sync_follows`: the next message is Sync, so that a statement outside a
+    /// transaction block may be committed, and repeated after a conflict, at once.
+    ///
+    /// # Errors
+    /// The statement's. The session then passes over everything until [`Session::sync`] (the caller does).
+    pub fn execute(
+        &mut self,
+        portal: &str,
+        max_rows: usize,
+        sync_follows: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        let mut running = self.portal_named(portal)?;
+        let source = running.prepared.parsed.as_ref().map_or("", |parsed| parsed.source()).to_owned();
+        self.begin_statement(&source);
+        let outcome = self.execute_portal(&mut running, max_rows, sync_follows, sink);
+        let is_over = outcome.is_err() && !running.is_held();
+        if !is_over && (self.open.is_some() || running.is_held()) {
+            self.portals.insert(portal.to_owned(), running);
+        }
+        let outcome = outcome.map_err(|error| self.explain(error));
+        self.end_statement(sink);
+        outcome
+    }
+
+    fn execute_portal(
+        &mut self,
+        portal: &mut Portal,
+        max_rows: usize,
+        sync_follows: bool,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        let Some(parsed) = portal.prepared.parsed.clone() else {
+            sink.empty();
+            return Ok(Outcome::Done);
+        };
+        self.check_failed(&parsed.command)?;
+        let may_commit = sync_follows && max_rows == 0;
+        if !Session::is_over_rows(portal) {
+            if may_commit || manages_itself(&parsed.command) {
+                return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_utility(&parsed, sink));
+            }
+            self.open_implicit(false);
+            return self.run_utility(&parsed, sink);
+        }
+        if !may_commit {
+            self.open_implicit(false);
+            return self.run_rows(portal, max_rows, sink);
+        }
+        let only_reads = portal.prepared.only_reads();
+        let (prepared, parameters) = (portal.prepared.clone(), portal.parameters.clone());
+        self.run_alone_or_in_block(sink, &mut |session, sink| {
+            if session.open.is_none() {
+                *portal = Portal::new(prepared.clone(), parameters.clone(), false);
+            }
+            session.open_implicit(only_reads);
+            session.run_rows(portal, 0, sink)
+        })
+    }
+
+    /// Close of a statement. Unknown names are fine.
+    pub fn close_statement(&mut self, name: &str) {
+        self.prepared.remove(name);
+    }
+
+    /// Close of a portal. Unknown names are fine.
+    pub fn close_portal(&mut self, name: &str) {
+        self.portals.remove(name);
+    }
+
+    /// Sync: ends the implicit transaction. After an error (`failed`) it rolls back.
+    ///
+    /// # Errors
+    /// The commit's.
+    pub fn sync(&mut self, failed: bool) -> Result<()> {
+        if failed {
+            self.copy = None;
+            self.fail_open();
+            return Ok(());
+        }
+        self.commit_implicit().map_err(|error| self.explain(error))
+    }
+}
+
+fn given_type(oid: u32) -> Result<Option<Type>> {
+    const UNKNOWN: u32 = 705;
+    if oid == 0 || oid == UNKNOWN {
+        return Ok(None);
+    }
+    Type::from_oid(oid)
+        .map(Some)
+        .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist")))
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or(0);
+        let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
+        SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
+    })
+}
+
+/// Commands that begin or end transactions by themselves.
+fn manages_itself(command: &Command) -> bool {
+    matches!(command, Command::Begin(_) | Command::Commit(_) | Command::Rollback(_) | Command::SetTransaction(_))
+}

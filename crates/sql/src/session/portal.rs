@@ -1,0 +1,227 @@
+//! Portals: statements being executed, and how far.
+
+use super::prepared::{Prepared, fields_of};
+use super::{Outcome, Session, Sink};
+use crate::context::row_bytes;
+use crate::dml::{self, Changed};
+use crate::error::{Result, SqlError, state};
+use crate::exec::Cursor;
+use crate::parse::Command;
+use crate::plan::{Field, Statement};
+use crate::types::{Datum, Row};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A statement with its parameters, being executed.
+pub(super) struct Portal {
+    pub prepared: Arc<Prepared>,
+    pub parameters: Vec<Datum>,
+    progress: Progress,
+    /// WITH HOLD: its rows outlive the transaction.
+    pub hold: bool,
+    held: bool,
+}
+
+/// How far a portal is.
+enum Progress {
+    /// Nothing has been done.
+    Ready,
+    /// Rows come from a query.
+    Running(Box<Cursor>),
+    /// Rows that are there, and the tag's word and the rows that were changed.
+    Rows(VecDeque<Row>, &'static str, Option<u64>),
+    /// All is done.
+    Done,
+}
+
+impl Portal {
+    pub fn new(prepared: Arc<Prepared>, parameters: Vec<Datum>, hold: bool) -> Portal {
+        Portal { prepared, parameters, progress: Progress::Ready, hold, held: false }
+    }
+
+    /// Whether it stays at the end of the transaction.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    pub fn fields(&self) -> Option<Vec<Field>> {
+        self.prepared.fields.clone()
+    }
+}
+
+impl Session {
+    /// Runs a portal over rows for at most `max_rows` rows (0: all) in the open transaction.
+    pub(super) fn run_rows(&mut self, portal: &mut Portal, max_rows: usize, sink: &mut dyn Sink) -> Result<Outcome> {
+        let wanted = if max_rows == 0 { None } else { Some(max_rows as u64) };
+        let (sent, is_finished) = self.send_rows(portal, wanted, sink)?;
+        if !is_finished {
+            return Ok(Outcome::Suspended);
+        }
+        match std::mem::replace(&mut portal.progress, Progress::Done) {
+            Progress::Rows(_, word, Some(changed)) => {
+                let zero = if word == "INSERT" { " 0" } else { "" };
+                sink.complete(&format!("{word}{zero} {changed}"));
+            }
+            _ => sink.complete(&format!("SELECT {sent}")),
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Sends at most `wanted` rows of a portal (`None`: all). How many it sent, and whether there are no more.
+    pub(super) fn send_rows(
+        &mut self,
+        portal: &mut Portal,
+        wanted: Option<u64>,
+        sink: &mut dyn Sink,
+    ) -> Result<(u64, bool)> {
+        if matches!(portal.progress, Progress::Ready) {
+            self.start(portal)?;
+        }
+        if let Some(fields) = &portal.prepared.fields {
+            sink.rows(fields, &self.state.styles());
+        }
+        match &mut portal.progress {
+            Progress::Running(cursor) => {
+                let mut context = self.context(&portal.parameters)?;
+                send(|| cursor.next(&mut context), wanted, sink)
+            }
+            Progress::Rows(rows, ..) => send(|| Ok(rows.pop_front()), wanted, sink),
+            Progress::Ready | Progress::Done => Ok((0, true)),
+        }
+    }
+
+    /// Starts a portal: a query's rows will come from its cursor; anything else is done at once.
+    fn start(&mut self, portal: &mut Portal) -> Result<()> {
+        let statement = self.plan_of(&portal.prepared)?;
+        if !matches!(&*statement, Statement::Query(query) if !query.locks) {
+            self.check_writable(&statement)?;
+            self.freeze_cursors()?;
+        }
+        let mut context = self.context(&portal.parameters)?;
+        let (word, changed) = match &*statement {
+            Statement::Query(query) => {
+                portal.progress = Progress::Running(Box::new(Cursor::new(query.plan.clone())));
+                return Ok(());
+            }
+            Statement::Insert(insert) => ("INSERT", dml::insert(&mut context, insert)?),
+            Statement::Update(update) => ("UPDATE", dml::update(&mut context, update)?),
+            Statement::Delete(delete) => ("DELETE", dml::delete(&mut context, delete)?),
+        };
+        let Changed { rows, returned } = changed;
+        debug_assert!(fields_of(&statement).is_some() || returned.is_empty());
+        portal.progress = Progress::Rows(returned.into(), word, Some(rows));
+        Ok(())
+    }
+
+    fn check_writable(&self, statement: &Statement) -> Result<()> {
+        if !self.is_read_only() {
+            return Ok(());
+        }
+        let word = match statement {
+            Statement::Query(_) => "SELECT FOR UPDATE",
+            Statement::Insert(_) => "INSERT",
+            Statement::Update(_) => "UPDATE",
+            Statement::Delete(_) => "DELETE",
+        };
+        Err(read_only(word))
+    }
+
+    /// A cursor sees the state at its start: before anything is written, the open ones read the rest of their rows.
+    pub(super) fn freeze_cursors(&mut self) -> Result<()> {
+        let running =
+            |(name, portal): (&String, &Portal)| matches!(portal.progress, Progress::Running(_)).then(|| name.clone());
+        let names: Vec<String> = self.portals.iter().filter_map(running).collect();
+        for name in names {
+            self.freeze(&name)?;
+        }
+        Ok(())
+    }
+
+    fn freeze(&mut self, name: &str) -> Result<()> {
+        let Some(mut portal) = self.portals.remove(name) else { return Ok(()) };
+        let frozen = self.read_rest(&mut portal);
+        self.portals.insert(name.to_owned(), portal);
+        frozen
+    }
+
+    fn read_rest(&mut self, portal: &mut Portal) -> Result<()> {
+        if matches!(portal.progress, Progress::Ready) {
+            self.start(portal)?;
+        }
+        let Progress::Running(cursor) = &mut portal.progress else { return Ok(()) };
+        let mut rows = VecDeque::new();
+        let mut context = self.context(&portal.parameters)?;
+        while let Some(row) = cursor.next(&mut context)? {
+            context.memory.take(row_bytes(&row))?;
+            rows.push_back(row);
+        }
+        portal.progress = Progress::Rows(rows, "SELECT", None);
+        Ok(())
+    }
+
+    /// Before COMMIT: cursors WITH HOLD read the rest of their rows, and stay.
+    pub(super) fn hold_cursors(&mut self) -> Result<()> {
+        let names: Vec<String> =
+            self.portals.iter().filter(|(_, portal)| portal.hold).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.freeze(&name)?;
+            if let Some(portal) = self.portals.get_mut(&name) {
+                portal.held = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over rows of a portal (MOVE); how many there were.
+    pub(super) fn skip_rows(&mut self, portal: &mut Portal, count: Option<u64>) -> Result<u64> {
+        if matches!(portal.progress, Progress::Ready) {
+            self.start(portal)?;
+        }
+        let mut skipped = 0;
+        while count.is_none_or(|count| skipped < count) {
+            let row = match &mut portal.progress {
+                Progress::Running(cursor) => cursor.next(&mut self.context(&portal.parameters)?)?,
+                Progress::Rows(rows, ..) => rows.pop_front(),
+                Progress::Ready | Progress::Done => None,
+            };
+            if row.is_none() {
+                break;
+            }
+            skipped += 1;
+        }
+        Ok(skipped)
+    }
+
+    pub(super) fn portal_named(&mut self, name: &str) -> Result<Portal> {
+        self.portals.remove(name).ok_or_else(|| {
+            let what = if name.is_empty() { "portal" } else { "cursor" };
+            SqlError::new(state::INVALID_CURSOR_NAME, format!("{what} \"{name}\" does not exist"))
+        })
+    }
+
+    /// Whether a portal runs a statement over rows.
+    pub(super) fn is_over_rows(portal: &Portal) -> bool {
+        matches!(&portal.prepared.parsed, Some(parsed) if matches!(parsed.command, Command::Rows(_)))
+    }
+}
+
+/// Sends rows until there are no more (then it says true) or as many as wanted were sent.
+fn send(
+    mut next: impl FnMut() -> Result<Option<Row>>,
+    wanted: Option<u64>,
+    sink: &mut dyn Sink,
+) -> Result<(u64, bool)> {
+    let mut sent = 0;
+    while wanted.is_none_or(|wanted| sent < wanted) {
+        let Some(row) = next()? else { return Ok((sent, true)) };
+        sink.row(&row)?;
+        sent += 1;
+    }
+    Ok((sent, false))
+}
+
+/// 25006
+pub(super) fn read_only(word: &str) -> SqlError {
+    let message = format!("cannot execute {word} in a read-only transaction");
+    SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message)
+}

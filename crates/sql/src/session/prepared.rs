@@ -1,0 +1,234 @@
+//! Prepared statements: their syntax, their parameters, and the plan that is good as long as its names mean the same.
+
+use super::{Description, Noted, Session};
+use crate::bind;
+use crate::error::{Result, SqlError, state};
+use crate::parse::{Command, Parsed};
+use crate::plan::{Field, Statement};
+use crate::types::Type;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A prepared statement.
+pub(super) struct Prepared {
+    /// What it says; `None`: nothing.
+    pub parsed: Option<Parsed>,
+    /// The types of its parameters.
+    pub parameters: Vec<Type>,
+    /// Its columns; `None` if it returns no rows.
+    pub fields: Option<Vec<Field>>,
+    /// Its plan, and on which names it rests.
+    plan: Mutex<Option<Plan>>,
+    /// Whether SQL (PREPARE) made it, not the protocol.
+    pub from_sql: bool,
+    /// When it was made. Microseconds since 1970.
+    pub at: i64,
+}
+
+#[derive(Clone)]
+struct Plan {
+    statement: Arc<Statement>,
+    rests_on: Arc<[Noted]>,
+}
+
+/// Statements of the simple protocol by text, so that one that comes again is not planned again.
+#[derive(Default)]
+pub(super) struct Recent {
+    by_text: HashMap<String, Arc<Prepared>>,
+}
+
+/// Texts that are kept, and how long one may be.
+const RECENT: usize = 64;
+const RECENT_BYTES: usize = 1024;
+
+impl Recent {
+    pub fn get(&self, text: &str) -> Option<Arc<Prepared>> {
+        if text.len() > RECENT_BYTES { None } else { self.by_text.get(text).cloned() }
+    }
+
+    pub fn put(&mut self, text: &str, prepared: &Arc<Prepared>) {
+        if text.len() > RECENT_BYTES {
+            return;
+        }
+        if self.by_text.len() >= RECENT {
+            self.by_text.clear();
+        }
+        self.by_text.insert(text.to_owned(), prepared.clone());
+    }
+
+    pub fn clear(&mut self) {
+        self.by_text.clear();
+    }
+}
+
+impl Session {
+    /// Prepares a statement. Outside a transaction the names are looked up in a short one of its own; execution looks again.
+    pub(super) fn prepare(&mut self, parsed: Option<Parsed>, given: Vec<Option<Type>>) -> Result<Arc<Prepared>> {
+        let at = self.state.statement_time;
+        let nothing = |parsed, fields| {
+            let parameters = given.iter().map(|given| given.unwrap_or(Type::TEXT)).collect();
+            Prepared { parsed, parameters, fields, plan: Mutex::default(), from_sql: false, at }
+        };
+        let rows = match &parsed {
+            Some(parsed) => match &parsed.command {
+                Command::Rows(statement) => statement.clone(),
+                _ => {
+                    let fields = self.utility_fields(parsed)?;
+                    return Ok(Arc::new(nothing(Some(parsed.clone()), fields)));
+                }
+            },
+            None => return Ok(Arc::new(nothing(None, None))),
+        };
+        let text = parsed.as_ref().map(|parsed| parsed.text.clone()).unwrap_or_default();
+        let own_transaction = self.open.is_none();
+        self.open_implicit(own_transaction);
+        let mut parameters = given;
+        let planned = self.plan(&text, &rows, &mut parameters);
+        if own_transaction {
+            self.roll_back();
+        }
+        let plan = planned?;
+        let parameters = parameters.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect();
+        let fields = fields_of(&plan.statement);
+        let plan = Mutex::new(Some(plan));
+        Ok(Arc::new(Prepared { parsed, parameters, fields, plan, from_sql: false, at }))
+    }
+
+    /// The plan of a statement in the open transaction: the one that is there, if its names still mean the same.
+    pub(super) fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<Statement>> {
+        let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(plan) = kept
+            && self.still_means(&plan.rests_on)?
+        {
+            return Ok(plan.statement);
+        }
+        let Some(Parsed { command: Command::Rows(rows), text, .. }) = &prepared.parsed else {
+            return Err(SqlError::new(state::INTERNAL_ERROR, "only statements over rows are planned"));
+        };
+        let mut parameters = prepared.parameters.iter().copied().map(Some).collect();
+        let plan = self.plan(text, rows, &mut parameters)?;
+        if !same_shape(&fields_of(&plan.statement), &prepared.fields) {
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        }
+        *prepared.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
+        Ok(plan.statement)
+    }
+
+    fn plan(
+        &mut self,
+        _text: &str,
+        rows: &sqlparser::ast::Statement,
+        parameters: &mut bind::Parameters,
+    ) -> Result<Plan> {
+        self.state.noted = Some(Vec::new());
+        let bound = self.context(&[]).and_then(|mut context| bind::statement(&mut context, rows, parameters));
+        let rests_on = self.state.noted.take().unwrap_or_default().into();
+        match bound {
+            Ok(statement) => Ok(Plan { statement: Arc::new(improved(statement)), rests_on }),
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// Whether the names mean what they meant. Looking them up protects the answer for the rest of the transaction.
+    fn still_means(&mut self, noted: &[Noted]) -> Result<bool> {
+        let mut context = self.context(&[])?;
+        for name in noted {
+            if context.meaning(name.schema.as_deref(), &name.name)? != name.meaning {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What Describe says of a prepared statement.
+    pub(super) fn describe(&self, prepared: &Prepared) -> Description {
+        Description { parameters: prepared.parameters.clone(), fields: prepared.fields.clone() }
+    }
+
+    /// Keeps a statement under a name. The unnamed one may be replaced.
+    pub(super) fn keep(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<()> {
+        if !name.is_empty() {
+            if self.prepared.contains_key(name) {
+                let message = format!("prepared statement \"{name}\" already exists");
+                return Err(SqlError::new(state::DUPLICATE_PREPARED_STATEMENT, message));
+            }
+            self.check_room()?;
+        }
+        self.prepared.insert(name.to_owned(), prepared);
+        Ok(())
+    }
+
+    /// Whether one more prepared statement or portal may be kept.
+    pub(super) fn check_room(&self) -> Result<()> {
+        let limit = self.database.options.prepared;
+        if self.prepared.len() + self.portals.len() < limit {
+            return Ok(());
+        }
+        let message = format!("too many prepared statements and portals: {limit} are open");
+        Err(SqlError::new(state::CONFIGURATION_LIMIT_EXCEEDED, message).hint("Close those that are not needed."))
+    }
+
+    pub(super) fn prepared_named(&self, name: &str) -> Result<Arc<Prepared>> {
+        self.prepared.get(name).cloned().ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".into(),
+                _ => format!("prepared statement \"{name}\" does not exist"),
+            };
+            SqlError::new(state::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// All prepared statements with names: name, text, time, parameters, whether SQL made it. For `pg_prepared_statements`.
+    pub fn prepared_statements(&self) -> Vec<(String, String, i64, Vec<Type>, bool)> {
+        let named = self.prepared.iter().filter(|(name, _)| !name.is_empty());
+        named
+            .map(|(name, p)| {
+                let text = p.parsed.as_ref().map(|parsed| parsed.source().to_owned()).unwrap_or_default();
+                (name.clone(), text, p.at, p.parameters.clone(), p.from_sql)
+            })
+            .collect()
+    }
+}
+
+impl Prepared {
+    /// Whether it is a query that locks nothing, by its syntax: known before it is planned.
+    pub fn only_reads(&self) -> bool {
+        match self.parsed.as_ref().map(|parsed| &parsed.command) {
+            Some(Command::Rows(statement)) => {
+                matches!(&**statement, sqlparser::ast::Statement::Query(query) if query.locks.is_empty())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The statement with its plan improved.
+fn improved(statement: Statement) -> Statement {
+    let improve = |plan: &mut Arc<crate::plan::Plan>| *plan = Arc::new(crate::improve::improve((**plan).clone()));
+    let mut statement = statement;
+    match &mut statement {
+        Statement::Query(query) => improve(&mut query.plan),
+        Statement::Insert(insert) => improve(&mut insert.source),
+        Statement::Update(update) => improve(&mut update.source),
+        Statement::Delete(delete) => improve(&mut delete.source),
+    }
+    statement
+}
+
+/// The columns that a statement returns.
+pub(super) fn fields_of(statement: &Statement) -> Option<Vec<Field>> {
+    let returning = match statement {
+        Statement::Query(query) => return Some(query.fields.clone()),
+        Statement::Insert(insert) => &insert.returning,
+        Statement::Update(update) => &update.returning,
+        Statement::Delete(delete) => &delete.returning,
+    };
+    returning.as_ref().map(|returning| returning.fields.clone())
+}
+
+fn same_shape(left: &Option<Vec<Field>>, right: &Option<Vec<Field>>) -> bool {
+    let types = |fields: &Option<Vec<Field>>| {
+        fields.as_ref().map(|fields| fields.iter().map(|field| field.data_type).collect::<Vec<_>>())
+    };
+    types(left) == types(right)
+}

@@ -1,0 +1,153 @@
+//! The open sessions, as others see them: `pg_stat_activity` and cancel requests.
+
+use crate::context::Cancel;
+use crate::error::{Result, SqlError, state};
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The open sessions.
+#[derive(Default)]
+pub struct Registry {
+    sessions: Mutex<BTreeMap<i32, Arc<Entry>>>,
+    secrets: RandomState,
+}
+
+/// One session, as others see it.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its number.
+    pub process: i32,
+    /// What a cancel request must know besides.
+    secret: i32,
+    /// Its role.
+    pub user: String,
+    /// Its database.
+    pub database: String,
+    /// Its client.
+    pub client: Option<SocketAddr>,
+    /// When it came. Microseconds since 1970.
+    pub since: i64,
+    /// The flag that stops its statement.
+    pub cancel: Arc<Cancel>,
+    activity: Mutex<Activity>,
+}
+
+/// What a session does.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    /// `application_name`
+    pub application: String,
+    /// The statement that runs, or ran last.
+    pub query: String,
+    /// Whether it runs.
+    pub is_active: bool,
+    /// Whether a transaction is open, and whether it has failed.
+    pub transaction: Option<bool>,
+    /// When the statement began. Microseconds since 1970.
+    pub query_since: i64,
+    /// When the transaction began, if one is open. Microseconds since 1970.
+    pub transaction_since: Option<i64>,
+}
+
+/// The longest part of a statement that is kept for others to see.
+const QUERY_BYTES: usize = 1024;
+
+impl Registry {
+    pub(super) fn enter(
+        &self,
+        limit: usize,
+        user: &str,
+        database: &str,
+        client: Option<SocketAddr>,
+    ) -> Result<Arc<Entry>> {
+        let mut sessions = self.latch();
+        if sessions.len() >= limit {
+            return Err(SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
+                .detail(format!("{limit} sessions are open, and no more are allowed."))
+                .hint("Close idle ones, use a pool of connections, or raise --max-connections."));
+        }
+        let mut process = sessions.last_key_value().map_or(1, |(last, _)| last.wrapping_add(1));
+        while process <= 0 || sessions.contains_key(&process) {
+            process = process.wrapping_add(1).max(1);
+        }
+        let since = super::state::now();
+        let entry = Arc::new(Entry {
+            process,
+            secret: self.secrets.hash_one((process, since)) as i32,
+            user: user.to_owned(),
+            database: database.to_owned(),
+            client,
+            since,
+            cancel: Arc::default(),
+            activity: Mutex::default(),
+        });
+        sessions.insert(process, entry.clone());
+        Ok(entry)
+    }
+
+    pub(super) fn leave(&self, process: i32) {
+        self.latch().remove(&process);
+    }
+
+    /// Stops a session's statement, if the secret is right.
+    pub fn cancel(&self, process: i32, secret: i32) -> bool {
+        let found = self.latch().get(&process).filter(|entry| entry.secret == secret).cloned();
+        found.is_some_and(|entry| {
+            entry.cancel.raise();
+            true
+        })
+    }
+
+    /// Stops a session's statement (`pg_cancel_backend`).
+    pub fn cancel_backend(&self, process: i32) -> bool {
+        let found = self.latch().get(&process).cloned();
+        found.is_some_and(|entry| {
+            entry.cancel.raise();
+            true
+        })
+    }
+
+    /// All sessions, by number.
+    pub fn all(&self) -> Vec<Arc<Entry>> {
+        self.latch().values().cloned().collect()
+    }
+
+    fn latch(&self) -> MutexGuard<'_, BTreeMap<i32, Arc<Entry>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    /// What the session does.
+    pub fn activity(&self) -> Activity {
+        self.latch().clone()
+    }
+
+    pub(super) fn secret(&self) -> i32 {
+        self.secret
+    }
+
+    pub(super) fn begin_query(&self, query: &str, at: i64) {
+        let mut activity = self.latch();
+        let end = query.char_indices().map(|(at, _)| at).take_while(|at| *at <= QUERY_BYTES).last().unwrap_or(0);
+        activity.query.clear();
+        activity.query.push_str(if query.len() <= QUERY_BYTES { query } else { &query[..end] });
+        (activity.is_active, activity.query_since) = (true, at);
+    }
+
+    pub(super) fn end_query(&self, transaction: Option<bool>, transaction_since: Option<i64>, application: &str) {
+        let mut activity = self.latch();
+        (activity.is_active, activity.transaction, activity.transaction_since) =
+            (false, transaction, transaction_since);
+        if activity.application != application {
+            activity.application = application.to_owned();
+        }
+    }
+
+    fn latch(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

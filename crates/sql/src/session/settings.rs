@@ -1,0 +1,453 @@
+//! The settings of a session: which there are, what they may be, and how transactions take them back.
+
+use crate::error::{Result, SqlError, state};
+use std::collections::HashMap;
+
+/// What a setting's values look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// on, off
+    Bool,
+    /// A whole number between two bounds.
+    Int(i64, i64),
+    /// Milliseconds, or a number with a unit.
+    Milliseconds,
+    /// Kilobytes, or a number with a unit.
+    Kilobytes,
+    /// A number.
+    Real,
+    /// One of these.
+    Enum(&'static [&'static str]),
+    /// Any text.
+    Text,
+}
+
+/// Who may change a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nobody: it tells a fact.
+    Never,
+    /// The session. Whether it does anything here is said in its description.
+    Session,
+}
+
+/// A setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its name, as SHOW prints it.
+    pub name: &'static str,
+    /// Its default.
+    pub default: &'static str,
+    /// Its values.
+    pub kind: Kind,
+    /// Who may change it.
+    pub change: Change,
+    /// Whether clients are told of it (ParameterStatus).
+    pub reported: bool,
+    /// What it is.
+    pub description: &'static str,
+}
+
+const fn known(
+    name: &'static str,
+    default: &'static str,
+    kind: Kind,
+    change: Change,
+    description: &'static str,
+) -> Known {
+    Known { name, default, kind, change, reported: false, description }
+}
+
+const fn reported(
+    name: &'static str,
+    default: &'static str,
+    kind: Kind,
+    change: Change,
+    description: &'static str,
+) -> Known {
+    Known { name, default, kind, change, reported: true, description }
+}
+
+use Change::{Never, Session};
+use Kind::{Bool, Enum, Int, Kilobytes, Milliseconds, Real, Text};
+
+const LEVELS: Kind = Enum(&["serializable", "repeatable read", "read committed", "read uncommitted"]);
+const MESSAGES: Kind = Enum(&[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "info", "notice", "warning", "error", "fatal", "panic",
+]);
+/// Settings of PostgreSQL's planner and storage that dumps and drivers set: taken, without effect.
+const NO_EFFECT: &str = "Accepted for compatibility; has no effect here.";
+
+/// The version of PostgreSQL whose behaviour is followed.
+pub const SERVER_VERSION: &str = concat!("15.0 (Seriatim ", env!("CARGO_PKG_VERSION"), ")");
+
+/// All settings, by name.
+#[rustfmt::skip]
+pub static KNOWN: &[Known] = &[
+    reported("application_name", "", Text, Session, "Sets the application name to be reported in statistics and logs."),
+    known("backslash_quote", "safe_encoding", Text, Session, NO_EFFECT),
+    known("block_size", "8192", Int(8192, 8192), Never, "Shows the size of a disk block."),
+    known("bytea_output", "hex", Enum(&["hex", "escape"]), Session, "Sets the output format for bytea."),
+    known("check_function_bodies", "on", Bool, Session, NO_EFFECT),
+    reported("client_encoding", "UTF8", Text, Session, "Sets the client's character set encoding. Only UTF8."),
+    known("client_min_messages", "notice", MESSAGES, Session, "Sets the message levels that are sent to the client."),
+    known("constraint_exclusion", "partition", Text, Session, NO_EFFECT),
+    known("cursor_tuple_fraction", "0.1", Real, Session, NO_EFFECT),
+    reported("DateStyle", "ISO, MDY", Text, Session, "Sets the display format for date and time values. Only ISO, MDY."),
+    known("default_statistics_target", "100", Int(1, 10000), Session, NO_EFFECT),
+    known("default_table_access_method", "heap", Text, Session, NO_EFFECT),
+    known("default_tablespace", "", Text, Session, NO_EFFECT),
+    known("default_toast_compression", "pglz", Text, Session, NO_EFFECT),
+    known("default_transaction_deferrable", "off", Bool, Session, "Sets the default deferrable status of new transactions."),
+    known("default_transaction_isolation", "serializable", LEVELS, Session, "Every transaction is serializable, whatever is asked for."),
+    reported("default_transaction_read_only", "off", Bool, Session, "Sets the default read-only status of new transactions."),
+    known("default_with_oids", "off", Bool, Session, NO_EFFECT),
+    known("enable_hashagg", "on", Bool, Session, NO_EFFECT),
+    known("enable_hashjoin", "on", Bool, Session, NO_EFFECT),
+    known("enable_indexscan", "on", Bool, Session, NO_EFFECT),
+    known("enable_mergejoin", "on", Bool, Session, NO_EFFECT),
+    known("enable_nestloop", "on", Bool, Session, NO_EFFECT),
+    known("enable_seqscan", "on", Bool, Session, NO_EFFECT),
+    known("enable_sort", "on", Bool, Session, NO_EFFECT),
+    known("escape_string_warning", "on", Bool, Session, NO_EFFECT),
+    known("extra_float_digits", "1", Int(-15, 3), Session, "Floating-point values always show all their digits."),
+    known("from_collapse_limit", "8", Int(1, 2147483647), Session, NO_EFFECT),
+    known("geqo", "on", Bool, Session, NO_EFFECT),
+    known("gin_fuzzy_search_limit", "0", Int(0, 2147483647), Session, NO_EFFECT),
+    known("hash_mem_multiplier", "2", Real, Session, NO_EFFECT),
+    known("idle_in_transaction_session_timeout", "0", Milliseconds, Session, "Sets the maximum allowed idle time between queries, when in a transaction."),
+    known("idle_session_timeout", "0", Milliseconds, Session, NO_EFFECT),
+    reported("in_hot_standby", "off", Bool, Never, "Shows whether hot standby is currently active."),
+    reported("integer_datetimes", "on", Bool, Never, "Shows whether datetimes are integer based."),
+    reported("IntervalStyle", "postgres", Enum(&["postgres"]), Session, "Sets the display format for interval values."),
+    reported("is_superuser", "on", Bool, Never, "Shows whether the current user is a superuser."),
+    known("jit", "off", Bool, Session, NO_EFFECT),
+    known("join_collapse_limit", "8", Int(1, 2147483647), Session, NO_EFFECT),
+    known("lc_collate", "C.UTF-8", Text, Never, "Shows the collation order locale."),
+    known("lc_ctype", "C.UTF-8", Text, Never, "Shows the character classification and case conversion locale."),
+    known("lc_messages", "C.UTF-8", Text, Session, NO_EFFECT),
+    known("lc_monetary", "C.UTF-8", Text, Session, NO_EFFECT),
+    known("lc_numeric", "C.UTF-8", Text, Session, NO_EFFECT),
+    known("lc_time", "C.UTF-8", Text, Session, NO_EFFECT),
+    known("lo_compat_privileges", "off", Bool, Session, NO_EFFECT),
+    known("lock_timeout", "0", Milliseconds, Session, "Sets the maximum allowed duration of any wait for a lock."),
+    known("log_min_duration_statement", "-1", Int(-1, 2147483647), Session, NO_EFFECT),
+    known("log_statement", "none", Text, Session, NO_EFFECT),
+    known("maintenance_work_mem", "64MB", Kilobytes, Session, NO_EFFECT),
+    known("max_connections", "400", Int(1, 262143), Never, "Shows the maximum number of concurrent connections."),
+    known("max_identifier_length", "63", Int(63, 63), Never, "Shows the maximum identifier length."),
+    known("max_index_keys", "32", Int(32, 32), Never, "Shows the maximum number of index keys."),
+    known("max_parallel_workers_per_gather", "0", Int(0, 1024), Session, NO_EFFECT),
+    known("plan_cache_mode", "auto", Text, Session, NO_EFFECT),
+    known("quote_all_identifiers", "off", Bool, Session, NO_EFFECT),
+    known("random_page_cost", "4", Real, Session, NO_EFFECT),
+    known("role", "none", Text, Session, "Sets the current role."),
+    known("row_security", "on", Bool, Session, NO_EFFECT),
+    known("search_path", "\"$user\", public", Text, Session, "Sets the schema search order for names that are not schema-qualified."),
+    known("seq_page_cost", "1", Real, Session, NO_EFFECT),
+    reported("server_encoding", "UTF8", Text, Never, "Shows the server (database) character set encoding."),
+    reported("server_version", SERVER_VERSION, Text, Never, "Shows the server version."),
+    known("server_version_num", "150000", Int(150000, 150000), Never, "Shows the server version as an integer."),
+    reported("session_authorization", "postgres", Text, Session, "Sets the session user name."),
+    known("session_replication_role", "origin", Enum(&["origin", "replica", "local"]), Session, NO_EFFECT),
+    known("ssl", "off", Bool, Never, "Enables SSL connections."),
+    reported("standard_conforming_strings", "on", Enum(&["on"]), Session, "Causes '...' strings to treat backslashes literally."),
+    known("statement_timeout", "0", Milliseconds, Session, "Sets the maximum allowed duration of any statement."),
+    known("synchronize_seqscans", "on", Bool, Session, NO_EFFECT),
+    known("synchronous_commit", "on", Enum(&["on", "off", "local", "remote_write", "remote_apply"]), Session, "Sets whether COMMIT waits for the disk."),
+    known("temp_buffers", "8MB", Kilobytes, Session, NO_EFFECT),
+    known("temp_tablespaces", "", Text, Session, NO_EFFECT),
+    reported("TimeZone", "UTC", Text, Session, "Sets the time zone for displaying and interpreting time stamps."),
+    known("timezone_abbreviations", "Default", Text, Session, NO_EFFECT),
+    known("transaction_deferrable", "off", Bool, Session, "Whether to defer a read-only serializable transaction until it can be executed with no possible failures."),
+    known("transaction_isolation", "serializable", LEVELS, Session, "Shows the current transaction's isolation level: always serializable."),
+    known("transaction_read_only", "off", Bool, Session, "Sets the current transaction's read-only status."),
+    known("transform_null_equals", "off", Bool, Session, NO_EFFECT),
+    known("vacuum_cost_delay", "0", Real, Session, NO_EFFECT),
+    known("wal_level", "replica", Text, Never, "Sets the level of information written to the WAL."),
+    known("work_mem", "256MB", Kilobytes, Session, "Sets the maximum memory to be used by one statement."),
+    known("xmlbinary", "base64", Text, Session, NO_EFFECT),
+    known("xmloption", "content", Text, Session, NO_EFFECT),
+];
+
+/// The setting of this name, in any case.
+pub fn find(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
+}
+
+/// The values that a session has set.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// By lower-case name; names with a dot are the user's own.
+    values: HashMap<String, String>,
+    /// What the session began with (start-up parameters): RESET goes back there.
+    initial: HashMap<String, String>,
+    /// What to take back: the name, its value before, and whether COMMIT takes it back too (SET LOCAL).
+    undo: Vec<(String, Option<String>, bool)>,
+}
+
+impl Settings {
+    /// The value of a setting.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let key = name.to_ascii_lowercase();
+        self.values.get(&key).cloned().or_else(|| find(name).map(|known| known.default.to_owned()))
+    }
+
+    /// Takes a start-up parameter.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub fn initialize(&mut self, name: &str, value: &str) -> Result<()> {
+        let value = checked(name, value)?;
+        self.values.insert(name.to_ascii_lowercase(), value.clone());
+        self.initial.insert(name.to_ascii_lowercase(), value);
+        Ok(())
+    }
+
+    /// Tells a fact that no client may change.
+    pub fn tell(&mut self, name: &str, value: String) {
+        self.values.insert(name.to_ascii_lowercase(), value.clone());
+        self.initial.insert(name.to_ascii_lowercase(), value);
+    }
+
+    /// Sets a value, or goes back to the initial one (`None`). A transaction that rolls back takes it back; `local`, one that
+    /// commits does too.
+    ///
+    /// # Errors
+    /// 42704 for an unknown name, 22023 for a bad value, 55P02 for a setting that tells a fact.
+    pub fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
+        let key = name.to_ascii_lowercase();
+        if find(name).is_some_and(|known| known.change == Never) {
+            let message = format!("parameter \"{name}\" cannot be changed");
+            return Err(SqlError::new(state::CANT_CHANGE_RUNTIME_PARAM, message));
+        }
+        let value = match value {
+            Some(value) => Some(checked(name, value)?),
+            None if find(name).is_none() && !name.contains('.') => return Err(unknown(name)),
+            None => self.initial.get(&key).cloned(),
+        };
+        let before = match value {
+            Some(value) => self.values.insert(key.clone(), value),
+            None => self.values.remove(&key),
+        };
+        self.undo.push((key, before, local));
+        Ok(())
+    }
+
+    /// RESET ALL.
+    pub fn reset_all(&mut self) {
+        let names: Vec<String> = self.values.keys().cloned().collect();
+        for key in names {
+            let before = match self.initial.get(&key) {
+                Some(value) => self.values.insert(key.clone(), value.clone()),
+                None => self.values.remove(&key),
+            };
+            self.undo.push((key, before, false));
+        }
+    }
+
+    /// A place that [`Settings::back_to`] goes back to.
+    pub fn mark(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Takes back what was set since the mark.
+    pub fn back_to(&mut self, mark: usize) {
+        while self.undo.len() > mark {
+            if let Some((key, before, _)) = self.undo.pop() {
+                self.restore(key, before);
+            }
+        }
+    }
+
+    /// The end of a transaction that committed: only what was LOCAL is taken back.
+    pub fn commit(&mut self) {
+        for (key, before, local) in std::mem::take(&mut self.undo).into_iter().rev() {
+            if local {
+                self.restore(key, before);
+            }
+        }
+    }
+
+    fn restore(&mut self, key: String, before: Option<String>) {
+        match before {
+            Some(value) => self.values.insert(key, value),
+            None => self.values.remove(&key),
+        };
+    }
+
+    /// All settings with their values, and the user's own ones.
+    pub fn all(&self) -> Vec<(String, String, &'static str)> {
+        let own = self.values.iter().filter(|(name, _)| find(name).is_none());
+        KNOWN
+            .iter()
+            .map(|known| (known.name.to_owned(), self.get(known.name).unwrap_or_default(), known.description))
+            .chain(own.map(|(name, value)| (name.clone(), value.clone(), "")))
+            .collect()
+    }
+
+    /// Whether a boolean setting is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value == "on")
+    }
+
+    /// The milliseconds of a setting; zero is none.
+    pub fn milliseconds(&self, name: &str) -> u64 {
+        self.get(name).and_then(|value| with_unit(&value, TIMES)).unwrap_or(0)
+    }
+
+    /// The bytes of a setting of kilobytes.
+    pub fn bytes(&self, name: &str) -> Option<u64> {
+        with_unit(&self.get(name)?, SIZES)?.checked_mul(1024)
+    }
+}
+
+fn unknown(name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_OBJECT, format!("unrecognized configuration parameter \"{name}\""))
+}
+
+const TIMES: &[(&str, u64)] = &[("ms", 1), ("s", 1000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const SIZES: &[(&str, u64)] = &[("kB", 1), ("MB", 1024), ("GB", 1 << 20), ("TB", 1 << 30)];
+
+/// A whole number with an optional unit, in the first unit.
+fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let unit = text[digits..].trim();
+    let factor = if unit.is_empty() { 1 } else { units.iter().find(|(name, _)| *name == unit)?.1 };
+    number.checked_mul(factor)
+}
+
+/// The value as it is kept, if it is one.
+fn checked(name: &str, value: &str) -> Result<String> {
+    let Some(known) = find(name) else {
+        return if name.contains('.') { Ok(value.to_owned()) } else { Err(unknown(name)) };
+    };
+    let invalid = || {
+        let message = format!("invalid value for parameter \"{}\": \"{value}\"", known.name);
+        SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+    };
+    match known.kind {
+        Bool => match boolean(value) {
+            Some(on) => Ok(if on { "on" } else { "off" }.into()),
+            None => {
+                let message = format!("parameter \"{}\" requires a Boolean value", known.name);
+                Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
+            }
+        },
+        Int(min, max) => {
+            let number: i64 = value.trim().parse().map_err(|_| invalid())?;
+            if !(min..=max).contains(&number) {
+                let message =
+                    format!("{number} is outside the valid range for parameter \"{}\" ({min} .. {max})", known.name);
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+            Ok(number.to_string())
+        }
+        Milliseconds => with_unit(value, TIMES).map(|_| value.trim().to_owned()).ok_or_else(|| {
+            invalid().hint("Valid units for this parameter are \"ms\", \"s\", \"min\", \"h\", and \"d\".")
+        }),
+        Kilobytes => with_unit(value, SIZES)
+            .map(|_| value.trim().to_owned())
+            .ok_or_else(|| invalid().hint("Valid units for this parameter are \"kB\", \"MB\", \"GB\", and \"TB\".")),
+        Real => value.trim().parse::<f64>().map(|_| value.trim().to_owned()).map_err(|_| invalid()),
+        Enum(values) => {
+            let on_off = boolean(value).map(|on| if on { "on" } else { "off" });
+            let found = values.iter().find(|known| known.eq_ignore_ascii_case(value) || on_off == Some(known));
+            found
+                .map(|&found| found.to_owned())
+                .ok_or_else(|| invalid().hint(format!("Available values: {}.", values.join(", "))))
+        }
+        Text => text(known, value).ok_or_else(invalid),
+    }
+}
+
+/// The texts that must be something.
+fn text(known: &Known, value: &str) -> Option<String> {
+    match known.name {
+        "client_encoding" => {
+            let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
+            ["utf8", "unicode", "sqlascii"].iter().any(|name| plain.eq_ignore_ascii_case(name)).then(|| "UTF8".into())
+        }
+        "DateStyle" => {
+            let parts: Vec<String> = value.split(',').map(|part| part.trim().to_ascii_uppercase()).collect();
+            parts.iter().all(|part| matches!(part.as_str(), "ISO" | "MDY" | "US" | "")).then(|| known.default.into())
+        }
+        "TimeZone" => zone(value).map(|(name, _)| name),
+        _ => Some(value.to_owned()),
+    }
+}
+
+/// A time zone by its name, or by its offset in hours (positive is east, as SET TIME ZONE counts).
+pub fn zone(value: &str) -> Option<(String, jiff::tz::TimeZone)> {
+    if let Ok(hours) = value.trim().parse::<f64>() {
+        let offset = jiff::tz::Offset::from_seconds((hours * 3600.0) as i32).ok()?;
+        return Some((value.trim().to_owned(), jiff::tz::TimeZone::fixed(offset)));
+    }
+    if ["utc", "gmt", "zulu", "universal"].iter().any(|name| value.eq_ignore_ascii_case(name)) {
+        return Some((value.to_ascii_uppercase(), jiff::tz::TimeZone::UTC));
+    }
+    let zone = jiff::tz::TimeZone::get(value).ok()?;
+    Some((zone.iana_name().unwrap_or(value).to_owned(), zone))
+}
+
+/// PostgreSQL's words for true and false, and their beginnings.
+fn boolean(value: &str) -> Option<bool> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "on" | "true" | "tru" | "tr" | "t" | "yes" | "ye" | "y" | "1" => Some(true),
+        "off" | "of" | "false" | "fals" | "fal" | "fa" | "f" | "no" | "n" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked_and_kept_in_one_form() {
+        let mut settings = Settings::default();
+        settings.set("STATEMENT_TIMEOUT", Some("2min"), false).unwrap();
+        assert_eq!(settings.milliseconds("statement_timeout"), 120_000);
+        settings.set("work_mem", Some("64MB"), false).unwrap();
+        assert_eq!(settings.bytes("work_mem"), Some(64 << 20));
+        settings.set("standard_conforming_strings", Some("true"), false).unwrap();
+        assert_eq!(settings.get("standard_conforming_strings").unwrap(), "on");
+        settings.set("my.own", Some("x"), false).unwrap();
+        assert_eq!(settings.get("my.own").unwrap(), "x");
+        for (name, value, code) in [
+            ("nonsense", "1", "42704"),
+            ("statement_timeout", "soon", "22023"),
+            ("row_security", "maybe", "22023"),
+            ("client_encoding", "LATIN1", "22023"),
+            ("TimeZone", "Nowhere/Land", "22023"),
+            ("server_version", "16", "55P02"),
+        ] {
+            assert_eq!(settings.set(name, Some(value), false).unwrap_err().code(), code, "{name}");
+        }
+    }
+
+    #[test]
+    fn transactions_take_settings_back() {
+        let mut settings = Settings::default();
+        settings.initialize("application_name", "psql").unwrap();
+        settings.set("application_name", Some("a"), true).unwrap();
+        settings.set("search_path", Some("b"), false).unwrap();
+        settings.commit();
+        assert_eq!(settings.get("application_name").unwrap(), "psql", "local");
+        assert_eq!(settings.get("search_path").unwrap(), "b");
+        let mark = settings.mark();
+        settings.set("search_path", Some("c"), false).unwrap();
+        settings.back_to(mark);
+        assert_eq!(settings.get("search_path").unwrap(), "b");
+        settings.set("application_name", None, false).unwrap();
+        assert_eq!(settings.get("application_name").unwrap(), "psql", "what it was at start-up");
+    }
+
+    #[test]
+    fn names_are_sorted_without_regard_to_case_and_unique() {
+        let names: Vec<String> = KNOWN.iter().map(|known| known.name.to_ascii_lowercase()).collect();
+        assert!(names.is_sorted() && names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}

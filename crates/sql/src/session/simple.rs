@@ -1,0 +1,220 @@
+//! The simple protocol: a text of statements, run one after another.
+
+use super::portal::Portal;
+use super::{Outcome, Session, Sink};
+use crate::error::{Result, SqlError, state};
+use crate::parse::{self, Command, Parsed};
+use std::time::Duration;
+
+/// What a statement does with the transaction that it finds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is alone: a transaction of its own, repeated after conflicts.
+    Alone,
+    /// It stands with others in one text, or in a block.
+    Among,
+}
+
+impl Session {
+    /// Runs the statements of a simple query; they are one transaction unless they say otherwise. After an error the
+    /// rest is not run.
+    ///
+    /// # Errors
+    /// The first statement's that failed; the session lives on.
+    pub fn simple(&mut self, sql: &str, sink: &mut dyn Sink) -> Result<Outcome> {
+        self.begin_statement(sql);
+        self.portals.remove("");
+        let outcome = self.run_text(sql, sink);
+        self.finish_text(outcome, sink)
+    }
+
+    fn run_text(&mut self, sql: &str, sink: &mut dyn Sink) -> Result<Outcome> {
+        self.check_statement_bytes(sql)?;
+        if let Some(prepared) = self.recent.get(sql) {
+            if let Some(parsed) = &prepared.parsed {
+                self.check_failed(&parsed.command)?;
+            }
+            return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_prepared(&prepared, sink));
+        }
+        let statements = parse::statements(sql).inspect_err(|_| self.fail_open())?;
+        if statements.is_empty() {
+            sink.empty();
+            return Ok(Outcome::Done);
+        }
+        let place = if statements.len() == 1 { Place::Alone } else { Place::Among };
+        self.rest = statements.into();
+        self.run_rest(place, sink)
+    }
+
+    /// Runs what is left of a text.
+    fn run_rest(&mut self, place: Place, sink: &mut dyn Sink) -> Result<Outcome> {
+        while let Some(parsed) = self.rest.pop_front() {
+            self.state.statement_time = super::state::now();
+            self.check_failed(&parsed.command)?;
+            let outcome = match place {
+                Place::Alone => self.run_alone_or_in_block(sink, &mut |session, sink| session.run(&parsed, sink))?,
+                Place::Among => {
+                    sink.begin_statement();
+                    self.run_among(&parsed, sink)?
+                }
+            };
+            if outcome != Outcome::Done {
+                return Ok(outcome);
+            }
+        }
+        self.commit_implicit()?;
+        Ok(Outcome::Done)
+    }
+
+    fn run_among(&mut self, parsed: &Parsed, sink: &mut dyn Sink) -> Result<Outcome> {
+        if !controls_transactions(&parsed.command) {
+            self.open_implicit(false);
+        }
+        self.run(parsed, sink)
+    }
+
+    /// After COPY: goes on with the statements behind it.
+    pub(super) fn resume_text(&mut self, sink: &mut dyn Sink) -> Result<Outcome> {
+        let outcome = self.run_rest(Place::Among, sink);
+        self.finish_text(outcome, sink)
+    }
+
+    pub(super) fn finish_text(&mut self, outcome: Result<Outcome>, sink: &mut dyn Sink) -> Result<Outcome> {
+        let outcome = outcome.map_err(|error| {
+            let error = self.explain(error);
+            self.rest.clear();
+            self.fail_open();
+            error
+        });
+        self.end_statement(sink);
+        outcome
+    }
+
+    /// An error: a block has failed, an implicit transaction is gone.
+    pub(super) fn fail_open(&mut self) {
+        if self.open.is_some() {
+            self.fail();
+        }
+    }
+
+    /// Ends a transaction that nobody opened by name.
+    pub(super) fn commit_implicit(&mut self) -> Result<()> {
+        match &self.open {
+            Some(open) if !open.explicit => self.commit(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a statement in the open block, or in a transaction of its own that is repeated after conflicts.
+    pub(super) fn run_alone_or_in_block(
+        &mut self,
+        sink: &mut dyn Sink,
+        run: &mut dyn FnMut(&mut Session, &mut dyn Sink) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        if self.open.is_some() {
+            sink.begin_statement();
+            return run(self, sink);
+        }
+        let mut attempts = 0;
+        loop {
+            sink.begin_statement();
+            let outcome = run(self, sink).and_then(|outcome| {
+                if outcome == Outcome::Done {
+                    self.commit_implicit()?;
+                }
+                Ok(outcome)
+            });
+            let error = match outcome {
+                Ok(outcome) => return Ok(outcome),
+                Err(error) => self.explain(error),
+            };
+            self.fail_open();
+            attempts += 1;
+            let may_repeat = error.is_retryable() && !self.has_block() && self.entry.cancel.check().is_ok();
+            if !may_repeat || !sink.restart() {
+                return Err(error);
+            }
+            if attempts > self.database.options.retries {
+                let tried = format!("The server ran the statement {attempts} times.");
+                let detail = match &error.fields().detail {
+                    Some(detail) => format!("{detail} {tried}"),
+                    None => tried,
+                };
+                return Err(error.detail(detail));
+            }
+            give_way(attempts);
+        }
+    }
+
+    fn has_block(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.explicit)
+    }
+
+    /// Runs one statement. The transaction around it is somebody else's business.
+    fn run(&mut self, parsed: &Parsed, sink: &mut dyn Sink) -> Result<Outcome> {
+        match &parsed.command {
+            Command::Rows(_) => {
+                let prepared = self.prepare(Some(parsed.clone()), Vec::new())?;
+                if !prepared.parameters.is_empty() {
+                    return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
+                }
+                if parsed.place.len() == parsed.text.len() {
+                    self.recent.put(&parsed.text, &prepared);
+                }
+                self.run_prepared(&prepared, sink)
+            }
+            _ => self.run_utility(parsed, sink),
+        }
+    }
+
+    fn run_prepared(
+        &mut self,
+        prepared: &std::sync::Arc<super::prepared::Prepared>,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        self.open_implicit(prepared.only_reads());
+        if let Some(fields) = &prepared.fields {
+            sink.fields(fields);
+        }
+        let mut portal = Portal::new(prepared.clone(), Vec::new(), false);
+        self.run_rows(&mut portal, 0, sink)
+    }
+
+    /// # Errors
+    /// 54000 for a statement that is too long.
+    pub(super) fn check_statement_bytes(&mut self, sql: &str) -> Result<()> {
+        let limit = self.database.options.statement_bytes;
+        if sql.len() <= limit {
+            return Ok(());
+        }
+        self.fail_open();
+        let message = format!("statement too long: {} bytes of {limit} allowed", sql.len());
+        Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
+            .hint("Split it, load rows with COPY, or raise --statement-size."))
+    }
+
+    /// # Errors
+    /// 25P02 for everything but the end of a block that has failed.
+    pub(super) fn check_failed(&self, command: &Command) -> Result<()> {
+        let may_run = matches!(command, Command::Commit(_) | Command::Rollback(_) | Command::RollbackTo(_));
+        if may_run || !self.open.as_ref().is_some_and(|open| open.failed) {
+            return Ok(());
+        }
+        let message = "current transaction is aborted, commands ignored until end of transaction block";
+        Err(SqlError::new(state::IN_FAILED_SQL_TRANSACTION, message))
+    }
+}
+
+fn controls_transactions(command: &Command) -> bool {
+    matches!(command, Command::Begin(_) | Command::Commit(_) | Command::Rollback(_))
+}
+
+/// Lets others go first: at once at the beginning, then for longer and longer, never the same time for two sessions.
+fn give_way(attempts: u32) {
+    if attempts <= 3 {
+        return std::thread::yield_now();
+    }
+    let longest = 50_u64 << attempts.min(10);
+    let random = std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), attempts);
+    std::thread::sleep(Duration::from_micros(random % longest));
+}

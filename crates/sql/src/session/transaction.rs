@@ -1,0 +1,349 @@
+//! Transactions of a session: blocks that the client opens, and the implicit ones around everything else.
+
+use super::{Session, Status};
+use crate::context::{Context, Memory};
+use crate::error::{Result, SqlError, state};
+use crate::parse::Modes;
+use crate::store::Transaction;
+use crate::types::Datum;
+use crate::{catalog, dml};
+use model::{Begin, Durability, LogPosition, Mode};
+use std::any::Any;
+use std::time::Duration;
+
+/// An open transaction.
+pub(super) struct Open {
+    /// The engine's, begun at the first statement that needs it: drivers send BEGIN long before.
+    transaction: Option<Box<dyn Transaction>>,
+    /// Whether the client said BEGIN.
+    pub explicit: bool,
+    /// Whether a statement has failed: nothing but ROLLBACK is heard.
+    pub failed: bool,
+    read_only: bool,
+    deferrable: bool,
+    savepoints: Vec<Savepoint>,
+}
+
+/// SAVEPOINT.
+struct Savepoint {
+    name: String,
+    place: Box<dyn Any + Send>,
+    settings: usize,
+    deferred: dml::Deferred,
+}
+
+impl Session {
+    /// Whether a transaction is open. Between statements.
+    pub fn status(&self) -> Status {
+        match &self.open {
+            Some(open) if open.explicit && open.failed => Status::Failed,
+            Some(open) if open.explicit => Status::InTransaction,
+            _ => Status::Idle,
+        }
+    }
+
+    /// Opens a transaction around what follows, unless one is open.
+    pub(super) fn open_implicit(&mut self, read_only: bool) {
+        if self.open.is_none() {
+            let deferrable = read_only && self.state.settings.is_on("default_transaction_deferrable");
+            let read_only = read_only || self.state.settings.is_on("default_transaction_read_only");
+            self.open_with(false, read_only, deferrable && read_only);
+        }
+    }
+
+    fn open_with(&mut self, explicit: bool, read_only: bool, deferrable: bool) {
+        self.state.transaction_time = self.state.statement_time;
+        let open = Open { transaction: None, explicit, failed: false, read_only, deferrable, savepoints: Vec::new() };
+        self.open = Some(open);
+    }
+
+    /// BEGIN. Says a warning if a block is open already.
+    pub(super) fn begin(&mut self, modes: Modes) -> Result<()> {
+        if let Some(open) = &mut self.open {
+            if open.explicit {
+                let warning =
+                    SqlError::new(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
+                self.state.notices.push(warning);
+                return Ok(());
+            }
+            open.explicit = true;
+        } else {
+            self.open_with(true, false, false);
+        }
+        let settings = &self.state.settings;
+        let defaults = Modes {
+            isolation: false,
+            read_only: Some(settings.is_on("default_transaction_read_only")),
+            deferrable: Some(settings.is_on("default_transaction_deferrable")),
+        };
+        self.apply(defaults)?;
+        self.apply(modes)
+    }
+
+    /// SET TRANSACTION.
+    pub(super) fn set_transaction(&mut self, modes: Modes) -> Result<()> {
+        let in_block = self.open.as_ref().is_some_and(|open| open.explicit);
+        if !in_block {
+            let warning = "SET TRANSACTION can only be used in transaction blocks";
+            self.state.notices.push(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, warning));
+            return Ok(());
+        }
+        self.apply(modes)
+    }
+
+    fn apply(&mut self, modes: Modes) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if let Some(read_only) = modes.read_only
+            && read_only != open.read_only
+        {
+            if open.transaction.is_some() {
+                let message = match read_only {
+                    true => "transaction read-only mode must be set before any query",
+                    false => "transaction read-write mode must be set before any query",
+                };
+                return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+            }
+            open.read_only = read_only;
+            self.state.settings.set("transaction_read_only", Some(if read_only { "on" } else { "off" }), true)?;
+        }
+        if let Some(deferrable) = modes.deferrable
+            && deferrable != open.deferrable
+        {
+            if open.transaction.is_some() {
+                let message = "SET TRANSACTION [NOT] DEFERRABLE must be called before any query";
+                return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+            }
+            open.deferrable = deferrable;
+            self.state.settings.set("transaction_deferrable", Some(if deferrable { "on" } else { "off" }), true)?;
+        }
+        Ok(())
+    }
+
+    /// What a statement has at hand. Begins the engine's transaction if this is the first statement of it.
+    pub(super) fn context<'s>(&'s mut self, parameters: &'s [Datum]) -> Result<Context<'s>> {
+        let how = self.begin_how();
+        let Session { database, state, entry, open, .. } = self;
+        let open = open.as_mut().ok_or_else(|| SqlError::new(state::INTERNAL_ERROR, "no transaction is open"))?;
+        let transaction = match &mut open.transaction {
+            Some(transaction) => transaction,
+            none => none.insert(database.store.begin(how)?),
+        };
+        let limit = state.settings.bytes("work_mem").and_then(|bytes| usize::try_from(bytes).ok());
+        let memory = Memory { used: 0, limit: limit.unwrap_or(database.options.work_bytes) };
+        Ok(Context {
+            transaction: &mut **transaction,
+            database,
+            session: state,
+            parameters,
+            memory,
+            cancel: &entry.cancel,
+        })
+    }
+
+    fn begin_how(&self) -> Begin {
+        let mode = match &self.open {
+            Some(open) if open.read_only && open.deferrable => Mode::Snapshot,
+            Some(open) if open.read_only => Mode::ReadOnly,
+            _ => Mode::OwnAtStatement,
+        };
+        let settings = &self.state.settings;
+        let durability = match (self.database.options.durability, settings.get("synchronous_commit").as_deref()) {
+            (Durability::Fsync, Some("off")) => Durability::Async,
+            (durability, _) => durability,
+        };
+        let lock_timeout = settings.milliseconds("lock_timeout");
+        let wait_limit = (lock_timeout > 0).then(|| Duration::from_millis(lock_timeout));
+        Begin { mode, durability: Some(durability), wait_limit }
+    }
+
+    /// Whether the transaction refuses writes.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.read_only)
+    }
+
+    /// A statement has failed: a block waits for ROLLBACK, an implicit transaction is gone.
+    pub(super) fn fail(&mut self) {
+        match &mut self.open {
+            Some(open) if open.explicit => {
+                open.failed = true;
+                self.portals.retain(|_, portal| portal.is_held());
+            }
+            _ => self.roll_back(),
+        }
+    }
+
+    /// Ends the transaction for good. What it wrote becomes visible; when it is durable [`Session::wait_durable`] knows.
+    pub(super) fn commit(&mut self) -> Result<()> {
+        if self.open.as_ref().is_none_or(|open| open.transaction.is_none()) {
+            self.state.settings.commit();
+            self.end();
+            return Ok(());
+        }
+        let prepared = self.hold_cursors().and_then(|()| dml::check_deferred(&mut self.context(&[])?));
+        if let Err(error) = prepared {
+            let error = self.explain(error);
+            self.roll_back();
+            return Err(error);
+        }
+        let Some(transaction) = self.open.as_mut().and_then(|open| open.transaction.take()) else { return Ok(()) };
+        match transaction.commit() {
+            Ok(committed) => {
+                self.awaited = self.awaited.max(committed.log_position);
+                self.state.settings.commit();
+                catalog::after_commit(&self.database, &mut self.state);
+                self.end();
+                Ok(())
+            }
+            Err(error) => {
+                let error = catalog::explain_outside(&self.database, error.into());
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes everything back.
+    pub(super) fn roll_back(&mut self) {
+        if let Some(transaction) = self.open.as_mut().and_then(|open| open.transaction.take()) {
+            transaction.abort();
+        }
+        self.state.settings.back_to(0);
+        catalog::forget_created(&self.database, &mut self.state);
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.open = None;
+        self.state.deferred = dml::Deferred::default();
+        self.state.follow_settings();
+        self.portals.retain(|_, portal| portal.is_held());
+    }
+
+    /// COMMIT; the tag says what it did.
+    pub(super) fn commit_block(&mut self, chain: bool) -> Result<&'static str> {
+        let (explicit, failed) = self.open.as_ref().map_or((false, false), |open| (open.explicit, open.failed));
+        if !explicit {
+            let warning = SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+            self.state.notices.push(warning);
+        }
+        let modes = self.modes();
+        let tag = if failed {
+            self.roll_back();
+            "ROLLBACK"
+        } else {
+            self.commit()?;
+            "COMMIT"
+        };
+        if chain && explicit {
+            self.begin(modes)?;
+        }
+        Ok(tag)
+    }
+
+    /// ROLLBACK.
+    pub(super) fn roll_back_block(&mut self, chain: bool) -> Result<()> {
+        let explicit = self.open.as_ref().is_some_and(|open| open.explicit);
+        if !explicit {
+            let warning = SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+            self.state.notices.push(warning);
+        }
+        let modes = self.modes();
+        self.roll_back();
+        if chain && explicit {
+            self.begin(modes)?;
+        }
+        Ok(())
+    }
+
+    fn modes(&self) -> Modes {
+        let open = self.open.as_ref();
+        Modes {
+            isolation: false,
+            read_only: open.map(|open| open.read_only),
+            deferrable: open.map(|open| open.deferrable),
+        }
+    }
+
+    /// SAVEPOINT.
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
+        self.in_block("SAVEPOINT")?;
+        let place = self.context(&[])?.transaction.savepoint()?;
+        let savepoint = Savepoint {
+            name: name.to_owned(),
+            place,
+            settings: self.state.settings.mark(),
+            deferred: self.state.deferred.clone(),
+        };
+        if let Some(open) = &mut self.open {
+            open.savepoints.push(savepoint);
+        }
+        Ok(())
+    }
+
+    /// RELEASE.
+    pub(super) fn release(&mut self, name: &str) -> Result<()> {
+        self.in_block("RELEASE SAVEPOINT")?;
+        let at = self.find_savepoint(name)?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let released = open.savepoints.drain(at..).next();
+        if let (Some(savepoint), Some(transaction)) = (released, &mut open.transaction) {
+            transaction.release(savepoint.place);
+        }
+        Ok(())
+    }
+
+    /// ROLLBACK TO: the block lives again, unless the engine itself aborted it.
+    pub(super) fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        self.in_block("ROLLBACK TO SAVEPOINT")?;
+        let at = self.find_savepoint(name)?;
+        let Session { open, state, .. } = self;
+        let Some(open) = open else { return Ok(()) };
+        open.savepoints.truncate(at + 1);
+        let (Some(savepoint), Some(transaction)) = (open.savepoints.last(), &mut open.transaction) else {
+            return Ok(());
+        };
+        transaction.rollback_to(&*savepoint.place)?;
+        state.settings.back_to(savepoint.settings);
+        state.deferred = savepoint.deferred.clone();
+        state.follow_settings();
+        open.failed = false;
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let found = self.open.as_ref().and_then(|open| open.savepoints.iter().rposition(|s| s.name == name));
+        found.ok_or_else(|| SqlError::new(state::INVALID_SAVEPOINT, format!("savepoint \"{name}\" does not exist")))
+    }
+
+    fn in_block(&self, what: &str) -> Result<()> {
+        if self.open.as_ref().is_some_and(|open| open.explicit) {
+            return Ok(());
+        }
+        let message = format!("{what} can only be used in transaction blocks");
+        Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message))
+    }
+
+    /// Blocks until everything that was answered since the last call is durable. Before answers leave.
+    ///
+    /// # Errors
+    /// The outcome is unknown (08007).
+    pub fn wait_durable(&mut self) -> Result<()> {
+        let awaited = std::mem::take(&mut self.awaited);
+        if awaited > LogPosition::ZERO {
+            self.database.store.wait_durable(awaited)?;
+        }
+        Ok(())
+    }
+
+    /// Puts an engine's error into the user's words.
+    pub(super) fn explain(&mut self, error: SqlError) -> SqlError {
+        if error.fields().engine.is_none() {
+            return error;
+        }
+        let database = self.database.clone();
+        match self.context(&[]) {
+            Ok(mut context) => catalog::explain(&mut context, error),
+            Err(_) => catalog::explain_outside(&database, error),
+        }
+    }
+}

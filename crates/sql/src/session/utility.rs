@@ -1,0 +1,376 @@
+//! What a session says about itself: transactions, settings, prepared statements, cursors. And what is run from its syntax.
+
+use super::portal::{Portal, read_only};
+use super::{Outcome, Session, Sink, settings};
+use crate::error::{Result, SqlError, state};
+use crate::parse::{Command, Discard, ExplainFormat, Fetch, Parsed};
+use crate::plan::Field;
+use crate::types::{Datum, Modifier, Type};
+use crate::{bind, catalog, ddl, exec};
+use std::sync::Arc;
+
+impl Session {
+    /// Runs a statement that is not over rows.
+    pub(super) fn run_utility(&mut self, parsed: &Parsed, sink: &mut dyn Sink) -> Result<Outcome> {
+        let tag = match &parsed.command {
+            Command::Begin(modes) => {
+                self.begin(*modes)?;
+                "BEGIN"
+            }
+            Command::SetTransaction(modes) => {
+                self.set_transaction(*modes)?;
+                "SET"
+            }
+            Command::SetCharacteristics(modes) => {
+                for (name, value) in [
+                    ("default_transaction_read_only", modes.read_only),
+                    ("default_transaction_deferrable", modes.deferrable),
+                ] {
+                    if let Some(on) = value {
+                        self.state.set(name, if on { "on" } else { "off" }, false)?;
+                    }
+                }
+                self.keep_settings();
+                "SET"
+            }
+            Command::Commit(chain) => self.commit_block(*chain)?,
+            Command::Rollback(chain) => {
+                self.roll_back_block(*chain)?;
+                "ROLLBACK"
+            }
+            Command::Savepoint(name) => {
+                self.savepoint(name)?;
+                "SAVEPOINT"
+            }
+            Command::Release(name) => {
+                self.release(name)?;
+                "RELEASE"
+            }
+            Command::RollbackTo(name) => {
+                self.roll_back_to(name)?;
+                "ROLLBACK"
+            }
+            Command::Set(setting) => {
+                self.set(&setting.name, setting.value.as_deref(), setting.local)?;
+                "SET"
+            }
+            Command::Reset(name) => {
+                match name {
+                    Some(name) => self.set(name, None, false)?,
+                    None => self.state.settings.reset_all(),
+                }
+                self.state.follow_settings();
+                self.keep_settings();
+                "RESET"
+            }
+            Command::Show(name) => return self.show(name.as_deref(), sink),
+            Command::Discard(what) => self.discard(*what)?,
+            Command::SetConstraints(names, deferred) => {
+                self.open_implicit(false);
+                let _ = (names, deferred);
+                "SET CONSTRAINTS"
+            }
+            Command::Prepare(name, types, statement) => {
+                let prepared = self.prepare(Some((**statement).clone()), types.clone())?;
+                self.keep(name, prepared)?;
+                "PREPARE"
+            }
+            Command::Execute(name, arguments) => return self.execute_prepared(name, arguments, sink),
+            Command::Deallocate(name) => self.deallocate(name.as_deref())?,
+            Command::Declare(name, query, hold) => {
+                self.declare(parsed, name, query, *hold)?;
+                "DECLARE CURSOR"
+            }
+            Command::Fetch(fetch) => return self.fetch(fetch, sink),
+            Command::Close(name) => self.close_cursor(name.as_deref())?,
+            Command::Explain { analyze, verbose, format, statement } => {
+                return self.explain_statement(*analyze, *verbose, *format, statement, sink);
+            }
+            Command::Copy(copy) => return self.start_copy(copy, sink),
+            Command::Accepted(tag) => tag,
+            Command::Definition(definition) => return self.define(definition, sink),
+            Command::Rows(_) => {
+                return Err(SqlError::new(state::INTERNAL_ERROR, "a statement over rows is planned first"));
+            }
+        };
+        sink.complete(tag);
+        Ok(Outcome::Done)
+    }
+
+    /// The columns of the answer of a statement that is not over rows.
+    pub(super) fn utility_fields(&mut self, parsed: &Parsed) -> Result<Option<Vec<Field>>> {
+        Ok(match &parsed.command {
+            Command::Show(Some(name)) => {
+                let known = settings::find(name).map_or(name.as_str(), |known| known.name);
+                Some(vec![text_field(known)])
+            }
+            Command::Show(None) => Some(["name", "setting", "description"].map(text_field).to_vec()),
+            Command::Explain { format: ExplainFormat::Text, .. } => Some(vec![text_field("QUERY PLAN")]),
+            Command::Explain { format: ExplainFormat::Json, .. } => {
+                Some(vec![Field { data_type: Type::JSON, ..text_field("QUERY PLAN") }])
+            }
+            Command::Execute(name, _) => self.prepared_named(name)?.fields.clone(),
+            Command::Fetch(fetch) if fetch.rows_wanted => {
+                self.portals.get(&fetch.cursor).and_then(|portal| portal.fields())
+            }
+            _ => None,
+        })
+    }
+
+    fn define(&mut self, definition: &sqlparser::ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
+        self.open_implicit(false);
+        if self.is_read_only() {
+            let text = definition.to_string();
+            let words: Vec<&str> = text.split_whitespace().take(2).collect();
+            return Err(read_only(&words.join(" ").to_uppercase()));
+        }
+        self.freeze_cursors()?;
+        let mut notices = Vec::new();
+        let mut context = self.context(&[])?;
+        let tag = ddl::run(&mut context, definition, &mut notices)?;
+        self.state.notices.extend(notices);
+        let Some(tag) = tag else {
+            let text = definition.to_string();
+            let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
+            return Err(SqlError::unsupported(format!("the statement {word}")));
+        };
+        sink.complete(&tag);
+        Ok(Outcome::Done)
+    }
+
+    fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
+        match (name, value) {
+            ("role", Some(role)) if !matches!(role, "none" | "postgres") => {
+                let message = format!("role \"{role}\" does not exist");
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+            ("session_authorization", Some(role)) if role != "postgres" => {
+                let message = format!("role \"{role}\" does not exist");
+                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+            ("transaction_isolation", Some(_)) => {}
+            _ => {}
+        }
+        if local && !self.open.as_ref().is_some_and(|open| open.explicit) {
+            let warning = "SET LOCAL can only be used in transaction blocks";
+            self.state.notices.push(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, warning));
+        }
+        // Every level is accepted, and what is told is what is done.
+        let is_level = name.ends_with("transaction_isolation");
+        self.state.settings.set(name, value, local)?;
+        if is_level {
+            self.state.settings.set(name, Some("serializable"), local)?;
+        }
+        self.state.follow_settings();
+        self.recent.clear();
+        self.keep_settings();
+        Ok(())
+    }
+
+    /// Outside a transaction a setting is kept at once.
+    fn keep_settings(&mut self) {
+        if self.open.is_none() {
+            self.state.settings.commit();
+            self.state.follow_settings();
+        }
+    }
+
+    fn show(&mut self, name: Option<&str>, sink: &mut dyn Sink) -> Result<Outcome> {
+        let text = |value: &str| Datum::Text(value.into());
+        let (fields, rows) = match name {
+            None => {
+                let fields = ["name", "setting", "description"].map(text_field).to_vec();
+                let rows = self.state.settings();
+                (fields, rows.iter().map(|(name, value, about)| vec![text(name), text(value), text(about)]).collect())
+            }
+            Some(name) => {
+                let value = self.state.setting(name).ok_or_else(|| {
+                    let message = format!("unrecognized configuration parameter \"{name}\"");
+                    SqlError::new(state::UNDEFINED_OBJECT, message)
+                })?;
+                let known = settings::find(name).map_or(name, |known| known.name);
+                (vec![text_field(known)], vec![vec![text(&value)]])
+            }
+        };
+        self.answer(&fields, rows, "SHOW", sink)
+    }
+
+    /// Sends a small answer.
+    fn answer(&mut self, fields: &[Field], rows: Vec<Vec<Datum>>, tag: &str, sink: &mut dyn Sink) -> Result<Outcome> {
+        sink.fields(fields);
+        sink.rows(fields, &self.state.styles());
+        for row in rows {
+            sink.row(&row)?;
+        }
+        sink.complete(tag);
+        Ok(Outcome::Done)
+    }
+
+    fn discard(&mut self, what: Discard) -> Result<&'static str> {
+        Ok(match what {
+            Discard::All => {
+                if self.open.as_ref().is_some_and(|open| open.explicit) {
+                    let message = "DISCARD ALL cannot run inside a transaction block";
+                    return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
+                }
+                self.portals.clear();
+                self.prepared.clear();
+                self.recent.clear();
+                self.state.settings.reset_all();
+                self.state.follow_settings();
+                self.keep_settings();
+                self.forget_sequences();
+                catalog::drop_temporary(&self.database, &mut self.state)?;
+                "DISCARD ALL"
+            }
+            Discard::Plans => {
+                self.recent.clear();
+                "DISCARD PLANS"
+            }
+            Discard::Sequences => {
+                self.forget_sequences();
+                "DISCARD SEQUENCES"
+            }
+            Discard::Temporary => {
+                catalog::drop_temporary(&self.database, &mut self.state)?;
+                "DISCARD TEMP"
+            }
+        })
+    }
+
+    fn forget_sequences(&mut self) {
+        self.state.last_values.clear();
+        self.state.last_sequence = None;
+    }
+
+    fn deallocate(&mut self, name: Option<&str>) -> Result<&'static str> {
+        match name {
+            None => {
+                self.prepared.clear();
+                Ok("DEALLOCATE ALL")
+            }
+            Some(name) => {
+                self.prepared_named(name)?;
+                self.prepared.remove(name);
+                Ok("DEALLOCATE")
+            }
+        }
+    }
+
+    /// EXECUTE: the arguments are expressions without columns.
+    fn execute_prepared(
+        &mut self,
+        name: &str,
+        arguments: &[sqlparser::ast::Expr],
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        let prepared = self.prepared_named(name)?;
+        if arguments.len() != prepared.parameters.len() {
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+            let detail = format!("Expected {} parameters but got {}.", prepared.parameters.len(), arguments.len());
+            return Err(SqlError::new(state::SYNTAX_ERROR, message).detail(detail));
+        }
+        let Some(parsed) = prepared.parsed.clone() else { return Ok(Outcome::Done) };
+        self.open_implicit(prepared.only_reads());
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, &data_type) in arguments.iter().zip(&prepared.parameters) {
+            let mut context = self.context(&[])?;
+            let wanted = Some((data_type, Modifier::NONE));
+            let bound = bind::expression(&mut context, &argument.to_string(), &[], wanted)?;
+            values.push(exec::evaluate(&mut context, &bound, &[])?);
+        }
+        if !matches!(parsed.command, Command::Rows(_)) {
+            return self.run_utility(&parsed, sink);
+        }
+        if let Some(fields) = &prepared.fields {
+            sink.fields(fields);
+        }
+        self.run_rows(&mut Portal::new(prepared, values, false), 0, sink)
+    }
+
+    fn declare(
+        &mut self,
+        parsed: &Parsed,
+        name: &str,
+        query: &Arc<sqlparser::ast::Statement>,
+        hold: bool,
+    ) -> Result<()> {
+        if !hold && !self.open.as_ref().is_some_and(|open| open.explicit) {
+            let message = "DECLARE CURSOR can only be used in transaction blocks";
+            return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
+        }
+        if self.portals.contains_key(name) {
+            return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
+        }
+        self.check_room()?;
+        self.open_implicit(false);
+        let query = Parsed { command: Command::Rows(query.clone()), ..parsed.clone() };
+        let prepared = self.prepare(Some(query), Vec::new())?;
+        self.portals.insert(name.to_owned(), Portal::new(prepared, Vec::new(), hold));
+        Ok(())
+    }
+
+    fn fetch(&mut self, fetch: &Fetch, sink: &mut dyn Sink) -> Result<Outcome> {
+        let mut portal = self.portal_named(&fetch.cursor)?;
+        let fetched = self.fetch_from(&mut portal, fetch, sink);
+        self.portals.insert(fetch.cursor.clone(), portal);
+        let count = fetched?;
+        let word = if fetch.rows_wanted { "FETCH" } else { "MOVE" };
+        sink.complete(&format!("{word} {count}"));
+        Ok(Outcome::Done)
+    }
+
+    fn fetch_from(&mut self, portal: &mut Portal, fetch: &Fetch, sink: &mut dyn Sink) -> Result<u64> {
+        if !fetch.rows_wanted {
+            return self.skip_rows(portal, fetch.count);
+        }
+        if let Some(fields) = &portal.prepared.fields {
+            sink.fields(fields);
+        }
+        let (sent, _) = self.send_rows(portal, fetch.count, sink)?;
+        Ok(sent)
+    }
+
+    fn close_cursor(&mut self, name: Option<&str>) -> Result<&'static str> {
+        match name {
+            None => {
+                self.portals.clear();
+                Ok("CLOSE CURSOR ALL")
+            }
+            Some(name) => {
+                self.portal_named(name)?;
+                Ok("CLOSE CURSOR")
+            }
+        }
+    }
+
+    fn explain_statement(
+        &mut self,
+        analyze: bool,
+        verbose: bool,
+        format: ExplainFormat,
+        parsed: &Parsed,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        let Command::Rows(_) = &parsed.command else {
+            return Err(SqlError::unsupported("EXPLAIN of this statement"));
+        };
+        self.open_implicit(false);
+        let prepared = self.prepare(Some(parsed.clone()), Vec::new())?;
+        let statement = self.plan_of(&prepared)?;
+        if analyze {
+            self.freeze_cursors()?;
+        }
+        let lines: Vec<String> = vec![format!("{statement:?} {verbose}")];
+        let field = match format {
+            ExplainFormat::Text => text_field("QUERY PLAN"),
+            ExplainFormat::Json => Field { data_type: Type::JSON, ..text_field("QUERY PLAN") },
+        };
+        let rows = lines.into_iter().map(|line| vec![Datum::Text(line.into())]).collect();
+        self.answer(&[field], rows, "EXPLAIN", sink)
+    }
+}
+
+fn text_field(name: &str) -> Field {
+    Field { name: name.to_owned(), data_type: Type::TEXT, modifier: Modifier::NONE, origin: None }
+}
