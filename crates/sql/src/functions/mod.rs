@@ -5,24 +5,35 @@
 //! `index.rs`; the other files hold the functions by subject, as tables of which `table.rs` is the vocabulary.
 
 mod aggregate;
+mod arguments;
+mod array;
 mod candidate;
 mod compare;
 mod index;
+mod math;
 mod polymorphic;
 mod resolve;
 mod signature;
 mod table;
+mod text;
 
 pub use polymorphic::common_type;
 pub use resolve::*;
 pub use signature::*;
+pub use text::quote::{quote_identifier, quote_literal};
 
 use crate::types::Type;
 
 /// The tables of functions and operators.
 fn tables() -> Vec<&'static [Function]> {
-    vec![crate::pg_catalog::FUNCTIONS]
+    let mut tables = vec![crate::pg_catalog::FUNCTIONS];
+    tables.extend(math::tables());
+    tables.extend(text::tables());
+    tables.push(array::FUNCTIONS);
+    tables
 }
 
 /// The columns of the functions that return rows, by name.
-const ROW_COLUMNS: &[(&str, &[(&str, Type)])] = &[];
+const ROW_COLUMNS: &[(&str, &[(&str, Type)])] = &[
+    ("_pg_expandarray", &[("x", Type::INT2), ("n", Type::INT4)]),
+];

@@ -1,0 +1,26 @@
+//! Texts and bytes.
+
+mod basic;
+mod binary;
+mod build;
+mod keywords;
+mod like;
+pub(super) mod quote;
+mod regex;
+mod regex_functions;
+mod slice;
+
+use super::Function;
+
+/// The functions and operators over texts and bytes.
+pub(super) fn tables() -> [&'static [Function]; 7] {
+    [
+        basic::FUNCTIONS,
+        slice::FUNCTIONS,
+        build::FUNCTIONS,
+        binary::FUNCTIONS,
+        like::FUNCTIONS,
+        quote::FUNCTIONS,
+        regex_functions::FUNCTIONS,
+    ]
+}
