@@ -63,7 +63,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         if a[0].is_null() {
             return Ok(Datum::Null);
         }
-        let replace = |element: &Datum| if equal_typed(types[1], element, &a[1]) { a[2].clone() } else { element.clone() };
+        let replace =
+            |element: &Datum| if equal_typed(types[1], element, &a[1]) { a[2].clone() } else { element.clone() };
         Ok(mapped(a.array(0)?, &replace).into())
     })
     .called_on_null(),

@@ -127,9 +127,7 @@ fn decode(text: &str, encoding: &str) -> Result<Datum> {
 fn decode_hex(text: &str) -> Result<Datum> {
     let mut digits = text.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r'));
     let mut bytes = Vec::with_capacity(text.len() / 2);
-    let value = |c: char| {
-        c.to_digit(16).ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")))
-    };
+    let value = |c: char| c.to_digit(16).ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")));
     while let Some(high) = digits.next() {
         let high = value(high)?;
         let low = digits.next().ok_or_else(|| invalid("invalid hexadecimal data: odd number of digits"))?;

@@ -137,9 +137,8 @@ fn parse_number(rest: &mut Rest<'_>) -> Result<Option<usize>> {
     while let Some(digit) = rest.peek().and_then(|c| c.to_digit(10)) {
         rest.next();
         let shifted = number.unwrap_or(0).checked_mul(10).and_then(|n| n.checked_add(digit as i32));
-        number = Some(shifted.ok_or_else(|| {
-            SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "number is out of range")
-        })?);
+        number =
+            Some(shifted.ok_or_else(|| SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "number is out of range"))?);
     }
     Ok(number.and_then(|number| usize::try_from(number).ok()))
 }

@@ -120,9 +120,9 @@ fn refusal(pattern: &str, error: &::regex::Error) -> SqlError {
             ErrorKind::ClassUnclosed => "brackets [] not balanced",
             ErrorKind::ClassRangeInvalid | ErrorKind::ClassRangeLiteral => "invalid character range",
             ErrorKind::RepetitionMissing => "quantifier operand invalid",
-            ErrorKind::RepetitionCountInvalid
-            | ErrorKind::RepetitionCountDecimalEmpty
-            | ErrorKind::DecimalInvalid => "invalid repetition count(s)",
+            ErrorKind::RepetitionCountInvalid | ErrorKind::RepetitionCountDecimalEmpty | ErrorKind::DecimalInvalid => {
+                "invalid repetition count(s)"
+            }
             ErrorKind::RepetitionCountUnclosed => "braces {} not balanced",
             ErrorKind::EscapeUnrecognized | ErrorKind::EscapeUnexpectedEof | ErrorKind::ClassEscapeInvalid => {
                 "invalid escape \\ sequence"

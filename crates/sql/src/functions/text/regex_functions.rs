@@ -49,9 +49,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("regexp_match", &[TEXT, TEXT, TEXT], TEXT_ARRAY, regexp_match),
     set("regexp_matches", &[TEXT, TEXT], TEXT_ARRAY, |_, a| regexp_matches(a)),
     set("regexp_matches", &[TEXT, TEXT, TEXT], TEXT_ARRAY, |_, a| regexp_matches(a)),
-    pure("regexp_replace", &[TEXT, TEXT, TEXT], TEXT, |a| {
-        replace(a, Options::default(), 0, Some(1))
-    }),
+    pure("regexp_replace", &[TEXT, TEXT, TEXT], TEXT, |a| replace(a, Options::default(), 0, Some(1))),
     pure("regexp_replace", &[TEXT, TEXT, TEXT, TEXT], TEXT, |a| {
         let options = Options::parse(a.text(3)?)?;
         replace(a, options, 0, (!options.global).then_some(1))
@@ -135,7 +133,8 @@ fn start(a: &[Datum], at: usize) -> Result<usize> {
 /// Which match counts; `None` for all of them.
 fn occurrence(a: &[Datum], at: usize) -> Result<Option<usize>> {
     let number = a.int4(at)?;
-    let number = usize::try_from(number).map_err(|_| invalid(format!("invalid value for parameter \"n\": {number}")))?;
+    let number =
+        usize::try_from(number).map_err(|_| invalid(format!("invalid value for parameter \"n\": {number}")))?;
     Ok((number > 0).then_some(number))
 }
 
@@ -233,8 +232,9 @@ fn similar_to_regex(pattern: &str, escape: &str) -> Result<String> {
     let mut characters = escape.chars();
     let escape = characters.next();
     if characters.next().is_some() {
-        return Err(SqlError::new("22019", "invalid escape string")
-            .hint("Escape string must be empty or one character."));
+        return Err(
+            SqlError::new("22019", "invalid escape string").hint("Escape string must be empty or one character.")
+        );
     }
     let mut out = String::from("^(?:");
     let (mut escaped, mut in_bracket, mut separators) = (false, false, 0);
