@@ -1,0 +1,154 @@
+//! Clients for tests: SQL in, texts out, as psql would show them.
+#![allow(dead_code)]
+
+use seriatim_sql::database::{Database, Options};
+use seriatim_sql::plan::Field;
+use seriatim_sql::session::{Connect, Outcome, Session, Sink};
+use seriatim_sql::store::{Engine, Store};
+use seriatim_sql::types::{Datum, Styles, text};
+use seriatim_sql::{Result, SqlError};
+use std::sync::Arc;
+
+/// A fresh database in memory, on multi-version timestamp ordering.
+pub fn database() -> Arc<Database> {
+    open(store())
+}
+
+/// An engine in memory: what is opened on it twice sees the same tables.
+pub fn store() -> Arc<dyn Store> {
+    Arc::new(Engine(Arc::new(mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory"))))
+}
+
+/// A fresh database in memory, on two-phase locking.
+pub fn database_twopl() -> Arc<Database> {
+    let options = baselines::twopl::Options::default();
+    open(Arc::new(Engine(Arc::new(baselines::twopl::TwoPhaseLocking::new(options)))))
+}
+
+/// The SQL database in an engine.
+pub fn open(store: Arc<dyn Store>) -> Arc<Database> {
+    Database::open(store, Options::default()).expect("a database")
+}
+
+/// A session that shows its answers.
+pub struct Client {
+    /// The session itself.
+    pub session: Session,
+}
+
+/// What a text of statements was answered with.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The columns' names of the last statement with rows.
+    pub columns: Vec<String>,
+    /// Its rows; NULL is `<null>`.
+    pub rows: Vec<Vec<String>>,
+    /// The tags of all statements.
+    pub tags: Vec<String>,
+    /// Notices and warnings.
+    pub notices: Vec<String>,
+    fields: Vec<Field>,
+    styles: Styles,
+    marks: (usize, usize),
+}
+
+impl Client {
+    /// A session of its own.
+    pub fn new(database: &Arc<Database>) -> Client {
+        let how = Connect { user: "postgres".into(), database: "postgres".into(), ..Connect::default() };
+        Client { session: database.connect(how).expect("a session") }
+    }
+
+    /// Runs statements.
+    pub fn try_run(&mut self, sql: &str) -> Result<Answer> {
+        let mut answer = Answer::default();
+        match self.session.simple(sql, &mut answer)? {
+            Outcome::Done => {}
+            other => panic!("{sql}: {other:?}"),
+        }
+        self.session.wait_durable()?;
+        Ok(answer)
+    }
+
+    /// Runs statements that must succeed.
+    #[track_caller]
+    pub fn run(&mut self, sql: &str) -> Answer {
+        self.try_run(sql).unwrap_or_else(|error| panic!("{sql}\n  {error:?}"))
+    }
+
+    /// The rows of a statement that must succeed: columns separated by `|`, rows by newlines, as `psql -At` prints them.
+    #[track_caller]
+    pub fn show(&mut self, sql: &str) -> String {
+        let rows = self.run(sql).rows;
+        let lines: Vec<String> = rows.iter().map(|row| row.join("|").replace("<null>", "")).collect();
+        lines.join("\n")
+    }
+
+    /// The error of a statement that must fail.
+    #[track_caller]
+    pub fn fails(&mut self, sql: &str) -> SqlError {
+        match self.try_run(sql) {
+            Ok(answer) => panic!("{sql}\n  succeeded: {:?} {:?}", answer.tags, answer.rows),
+            Err(error) => error,
+        }
+    }
+}
+
+impl Sink for Answer {
+    fn fields(&mut self, fields: &[Field]) {
+        self.columns = fields.iter().map(|field| field.name.clone()).collect();
+        self.rows.clear();
+    }
+
+    fn rows(&mut self, fields: &[Field], styles: &Styles) {
+        self.fields = fields.to_vec();
+        self.styles = styles.clone();
+    }
+
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        assert_eq!(row.len(), self.fields.len(), "a row has a value for each field");
+        let show = |(datum, field): (&Datum, &Field)| {
+            if datum.is_null() {
+                return "<null>".to_owned();
+            }
+            let mut out = String::new();
+            text::format(datum, field.data_type, &self.styles, &mut out);
+            out
+        };
+        self.rows.push(row.iter().zip(&self.fields).map(show).collect());
+        Ok(())
+    }
+
+    fn complete(&mut self, tag: &str) {
+        self.tags.push(tag.to_owned());
+    }
+
+    fn empty(&mut self) {}
+
+    fn notice(&mut self, severity: &'static str, notice: &SqlError) {
+        self.notices.push(format!("{severity}: {}", notice.message()));
+    }
+
+    fn parameter(&mut self, _: &str, _: &str) {}
+
+    fn restart(&mut self) -> bool {
+        self.rows.truncate(self.marks.0);
+        self.tags.truncate(self.marks.1);
+        true
+    }
+
+    fn begin_statement(&mut self) {
+        self.marks = (self.rows.len(), self.tags.len());
+    }
+
+    fn copy_out_start(&mut self, _: usize, _: bool) {
+        self.rows.clear();
+    }
+
+    fn copy_data(&mut self, data: &[u8]) -> Result<()> {
+        self.rows.push(vec![String::from_utf8_lossy(data).into_owned()]);
+        Ok(())
+    }
+
+    fn copy_done(&mut self) {}
+}

@@ -1,0 +1,42 @@
+//! Sessions: transactions, settings, prepared statements, cursors.
+
+mod common;
+
+use common::{Client, database};
+use seriatim_sql::session::Status;
+
+#[test]
+fn transactions_begin_end_and_fail_as_psql_knows_it() {
+    let database = database();
+    let mut client = Client::new(&database);
+    assert_eq!(client.run("begin; rollback").tags, ["BEGIN", "ROLLBACK"]);
+    assert_eq!(client.run("commit").notices, ["WARNING: there is no transaction in progress"]);
+    client.run("begin");
+    assert_eq!(client.session.status(), Status::InTransaction);
+    assert_eq!(client.run("begin").notices, ["WARNING: there is already a transaction in progress"]);
+    assert_eq!(client.fails("selec").code(), "42601");
+    assert_eq!(client.session.status(), Status::Failed);
+    assert_eq!(client.fails("show timezone").code(), "25P02");
+    assert_eq!(client.run("commit").tags, ["ROLLBACK"], "a block that failed cannot commit");
+    assert_eq!(client.session.status(), Status::Idle);
+}
+
+#[test]
+fn settings_follow_transactions() {
+    let database = database();
+    let mut client = Client::new(&database);
+    assert_eq!(client.show("show transaction isolation level"), "serializable");
+    client.run("begin isolation level read committed read only");
+    assert_eq!(client.show("show transaction_isolation"), "serializable", "what is done is told");
+    assert_eq!(client.show("show transaction_read_only"), "on");
+    client.run("set local timezone to 'Europe/Vienna'");
+    assert_eq!(client.show("show time zone"), "Europe/Vienna");
+    client.run("commit");
+    assert_eq!(client.show("show timezone; show transaction_read_only"), "off");
+    assert_eq!(client.show("show timezone"), "UTC");
+    client.run("begin; set application_name = 'x'; rollback");
+    assert_eq!(client.show("show application_name"), "");
+    client.run("set application_name = 'x'");
+    assert_eq!(client.show("show application_name"), "x");
+    assert_eq!(client.fails("set nonsense = 1").code(), "42704");
+}
