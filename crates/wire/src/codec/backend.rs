@@ -222,7 +222,7 @@ mod tests {
             (written(|out| copy_response(out, b'G', 2, false)), b"G\0\0\0\x0b\0\0\x02\0\0\0\0"),
             (
                 written(|out| error(out, "ERROR", &failed)),
-                b"E\0\0\0\x43SERROR\0VERROR\0C42703\0Mcolumn \"x\" does not exist\0HSay y.\0P8\0\0",
+                b"E\0\0\0\x40SERROR\0VERROR\0C42703\0Mcolumn \"x\" does not exist\0HSay y.\0P8\0\0",
             ),
             (
                 written(|out| {
