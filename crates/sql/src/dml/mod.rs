@@ -1,10 +1,28 @@
 //! Writes rows: constraints, indexes, foreign keys.
 //!
 //! A statement reads everything that it will change before it changes anything, so that it sees the state at its start.
+//!
+//! `insert.rs`, `conflict.rs`, `update.rs` and `delete.rs` are the statements; `rows.rs` keeps a row and its index entries
+//! together; `rules.rs` holds what one row must fulfil by itself; `foreign_key` what it must fulfil with others;
+//! `violation.rs` words the errors.
 
-use crate::context::Context;
-use crate::error::Result;
-use crate::plan::{Delete, Insert, Update};
+mod conflict;
+mod delete;
+mod foreign_key;
+mod insert;
+mod returning;
+pub(crate) mod rows;
+pub(crate) mod rules;
+mod source;
+mod update;
+mod violation;
+
+pub use delete::delete;
+pub(crate) use foreign_key::ForeignKeys;
+pub use foreign_key::{Deferred, check_deferred, set_constraints};
+pub use insert::insert;
+pub use update::update;
+
 use crate::types::Row;
 
 /// What a statement did: how many rows it changed, and RETURNING's rows.
@@ -15,43 +33,3 @@ pub struct Changed {
     /// RETURNING.
     pub returned: Vec<Row>,
 }
-
-/// Runs INSERT.
-///
-/// # Errors
-/// 23502, 23503, 23505, 23514, those of expressions, the engine's.
-#[allow(unused_variables)]
-pub fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Changed> {
-    todo!()
-}
-
-/// Runs UPDATE.
-///
-/// # Errors
-/// As [`insert`].
-#[allow(unused_variables)]
-pub fn update(context: &mut Context<'_>, statement: &Update) -> Result<Changed> {
-    todo!()
-}
-
-/// Runs DELETE.
-///
-/// # Errors
-/// 23503, those of expressions, the engine's.
-#[allow(unused_variables)]
-pub fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> {
-    todo!()
-}
-
-/// Checks what was deferred to the end of the transaction.
-///
-/// # Errors
-/// 23503.
-#[allow(unused_variables)]
-pub fn check_deferred(context: &mut Context<'_>) -> Result<()> {
-    todo!()
-}
-
-/// Checks that wait for the end of the transaction. A savepoint keeps a copy.
-#[derive(Clone, Debug, Default)]
-pub struct Deferred {}

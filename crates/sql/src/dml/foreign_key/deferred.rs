@@ -1,0 +1,136 @@
+//! Foreign keys that are checked at COMMIT.
+
+use super::{Constraint, ForeignKeys, too_much};
+use crate::catalog::{ForeignKey, Oid, Relation};
+use crate::context::{Context, row_bytes};
+use crate::error::{Result, SqlError, state};
+use crate::types::Row;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The checks that a transaction has put off, and what SET CONSTRAINTS said.
+///
+/// A check is kept as the values that it is about, and asks the tables anew when its time comes. So those of statements
+/// that were rolled back do no harm: they find everything in order. A savepoint keeps a copy, of pointers.
+#[derive(Clone, Debug, Default)]
+pub struct Deferred {
+    checks: Vec<Arc<Check>>,
+    bytes: usize,
+    /// SET CONSTRAINTS ALL.
+    all: Option<bool>,
+    /// SET CONSTRAINTS of one, after ALL.
+    named: HashMap<Oid, bool>,
+}
+
+/// A check that waits.
+#[derive(Debug)]
+struct Check {
+    child: Oid,
+    constraint: Oid,
+    side: Side,
+    values: Row,
+}
+
+/// From which side a foreign key was put in question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// A row refers to these values.
+    Reference,
+    /// A row with these values went.
+    Departure,
+}
+
+impl Deferred {
+    /// Whether this constraint is checked at COMMIT.
+    pub(super) fn holds(&self, key: &ForeignKey) -> bool {
+        let said = self.named.get(&key.oid).copied().or(self.all);
+        key.deferrable && said.unwrap_or(key.initially_deferred)
+    }
+}
+
+/// Puts a check off.
+pub(super) fn keep(context: &mut Context<'_>, constraint: &Constraint, values: Row, side: Side) -> Result<()> {
+    let deferred = &mut context.session.deferred;
+    deferred.bytes += size_of::<Check>() + row_bytes(&values);
+    if deferred.bytes > context.database.options.work_bytes {
+        return Err(too_much(context));
+    }
+    let check = Check { child: constraint.child.oid, constraint: constraint.key().oid, side, values };
+    context.session.deferred.checks.push(Arc::new(check));
+    Ok(())
+}
+
+/// Checks what was deferred to the end of the transaction, and forgets it.
+///
+/// # Errors
+/// 23503.
+pub fn check_deferred(context: &mut Context<'_>) -> Result<()> {
+    let deferred = std::mem::take(&mut context.session.deferred);
+    run(context, deferred.checks)
+}
+
+/// SET CONSTRAINTS: foreign keys of these names (none: all) are checked at COMMIT, or at once; then also what waits.
+///
+/// # Errors
+/// 42704 for an unknown name, 42809 for a constraint that is not deferrable, 23503.
+pub fn set_constraints(context: &mut Context<'_>, names: &[String], deferred: bool) -> Result<()> {
+    let oids = named(context, names)?;
+    let session = &mut context.session.deferred;
+    if names.is_empty() {
+        session.all = Some(deferred);
+        session.named.clear();
+    }
+    session.named.extend(oids.iter().map(|oid| (*oid, deferred)));
+    if deferred {
+        return Ok(());
+    }
+    let waiting = std::mem::take(&mut session.checks);
+    let (now, later) = waiting.into_iter().partition(|check| names.is_empty() || oids.contains(&check.constraint));
+    session.checks = later;
+    session.bytes = session.checks.iter().map(|check| size_of::<Check>() + row_bytes(&check.values)).sum();
+    run(context, now)
+}
+
+/// The deferrable foreign keys of these names.
+fn named(context: &mut Context<'_>, names: &[String]) -> Result<Vec<Oid>> {
+    if names.is_empty() {
+        return Ok(vec![]);
+    }
+    let relations = context.relations()?;
+    let keys = relations.iter().flat_map(|relation| match relation {
+        Relation::Table(table) => &table.foreign_keys[..],
+        _ => &[],
+    });
+    let keys: Vec<&ForeignKey> = keys.collect();
+    let mut oids = vec![];
+    for name in names {
+        let found = oids.len();
+        for key in keys.iter().filter(|key| key.name == *name) {
+            if !key.deferrable {
+                let message = format!("constraint \"{name}\" is not deferrable");
+                return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+            }
+            oids.push(key.oid);
+        }
+        if oids.len() == found {
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, format!("constraint \"{name}\" does not exist")));
+        }
+    }
+    Ok(oids)
+}
+
+fn run(context: &mut Context<'_>, checks: Vec<Arc<Check>>) -> Result<()> {
+    let mut foreign_keys = ForeignKeys { stale: true, ..ForeignKeys::default() };
+    for check in checks {
+        context.check_cancel()?;
+        // A table or constraint that was dropped in the meantime has nothing left to check.
+        let Some(Relation::Table(child)) = context.relation_by_oid(check.child)? else { continue };
+        let Some(at) = child.foreign_keys.iter().position(|key| key.oid == check.constraint) else { continue };
+        let constraint = Constraint { child, at };
+        match check.side {
+            Side::Reference => foreign_keys.check_reference(context, &constraint, &check.values)?,
+            Side::Departure => foreign_keys.check_departure(context, &constraint, &check.values)?,
+        }
+    }
+    Ok(())
+}

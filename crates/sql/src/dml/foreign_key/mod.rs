@@ -1,0 +1,277 @@
+//! Foreign keys: what rows must fulfil with others.
+//!
+//! A statement notes what its changes put in question ([`ForeignKeys`]) and answers all of it at its end, in the order in
+//! which it arose, as PostgreSQL's triggers do: rows of one statement may refer to each other. What an action (CASCADE and
+//! its kin) changes is noted in the same queue, so actions need no stack, however long their chain.
+//!
+//! `lookup.rs` finds referenced and referencing rows, `action.rs` changes the latter, `deferred.rs` keeps questions until
+//! COMMIT.
+
+mod action;
+mod deferred;
+mod lookup;
+
+pub use deferred::{Deferred, check_deferred, set_constraints};
+
+use super::rows;
+use super::rules::Rules;
+use super::violation;
+use crate::catalog::{Action, ForeignKey, Oid, Relation, Table};
+use crate::context::{Context, row_bytes};
+use crate::error::{Result, SqlError, state};
+use crate::types::{Datum, Row, storage};
+use model::Key;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// A foreign key with its (referencing) table.
+#[derive(Clone, Debug)]
+struct Constraint {
+    child: Arc<Table>,
+    at: usize,
+}
+
+impl Constraint {
+    fn key(&self) -> &ForeignKey {
+        &self.child.foreign_keys[self.at]
+    }
+}
+
+/// What a change put in question.
+#[derive(Debug)]
+enum Question {
+    /// A row refers to these values: are they there?
+    Reference { constraint: Constraint, values: Row },
+    /// A row with these (referenced) values went, or has `new` ones: does anybody refer to it?
+    Departure { constraint: Constraint, old: Row, new: Option<Row> },
+}
+
+/// The foreign keys that one statement puts in question.
+#[derive(Debug, Default)]
+pub(crate) struct ForeignKeys {
+    questions: VecDeque<Question>,
+    /// The references that are in the queue, each once.
+    references: HashSet<(Oid, Key)>,
+    /// Bytes of both.
+    bytes: usize,
+    tables: HashMap<Oid, Arc<Table>>,
+    /// The constraints that refer to a table, in the order in which they were made.
+    referring: HashMap<Oid, Arc<[Constraint]>>,
+    rules: HashMap<Oid, Arc<Rules>>,
+    /// Whether referencing rows may have changed since their question was noted.
+    stale: bool,
+}
+
+impl ForeignKeys {
+    /// Notes a new row.
+    ///
+    /// # Errors
+    /// 53200 for too much to remember.
+    pub(crate) fn inserted(&mut self, context: &mut Context<'_>, table: &Arc<Table>, row: &[Datum]) -> Result<()> {
+        for at in 0..table.foreign_keys.len() {
+            self.refers(context, Constraint { child: table.clone(), at }, row)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a row went.
+    ///
+    /// # Errors
+    /// As [`ForeignKeys::inserted`], the engine's.
+    pub(crate) fn deleted(&mut self, context: &mut Context<'_>, table: &Arc<Table>, old: &[Datum]) -> Result<()> {
+        for constraint in self.referring(context, table)?.iter() {
+            self.departs(context, constraint, old, None)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a row changed.
+    ///
+    /// # Errors
+    /// As [`ForeignKeys::deleted`].
+    pub(crate) fn updated(
+        &mut self,
+        context: &mut Context<'_>,
+        table: &Arc<Table>,
+        old: &[Datum],
+        new: &[Datum],
+    ) -> Result<()> {
+        for constraint in self.referring(context, table)?.iter() {
+            if !rows::same(table, &constraint.key().referenced_columns, old, new) {
+                self.departs(context, constraint, old, Some(new))?;
+            }
+        }
+        for (at, foreign_key) in table.foreign_keys.iter().enumerate() {
+            if !rows::same(table, &foreign_key.columns, old, new) {
+                self.refers(context, Constraint { child: table.clone(), at }, new)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers everything that was noted.
+    ///
+    /// # Errors
+    /// 23503, those of actions, the engine's.
+    pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<()> {
+        while let Some(question) = self.questions.pop_front() {
+            context.check_cancel()?;
+            self.answer(context, question)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, context: &mut Context<'_>, question: Question) -> Result<()> {
+        match question {
+            Question::Reference { constraint, values } => {
+                if context.session.deferred.holds(constraint.key()) {
+                    return deferred::keep(context, &constraint, values, deferred::Side::Reference);
+                }
+                self.check_reference(context, &constraint, &values)
+            }
+            Question::Departure { constraint, old, new } => {
+                let key = constraint.key();
+                let action = if new.is_some() { key.on_update } else { key.on_delete };
+                match action {
+                    Action::NoAction if context.session.deferred.holds(key) => {
+                        deferred::keep(context, &constraint, old, deferred::Side::Departure)
+                    }
+                    Action::NoAction => self.check_departure(context, &constraint, &old),
+                    Action::Restrict => self.check_unreferenced(context, &constraint, &old),
+                    Action::Cascade | Action::SetNull | Action::SetDefault => {
+                        self.act(context, &constraint, action, &old, new.as_deref())
+                    }
+                }
+            }
+        }
+    }
+
+    /// The referenced row must be there, unless nobody refers to it any more.
+    fn check_reference(&mut self, context: &mut Context<'_>, constraint: &Constraint, values: &[Datum]) -> Result<()> {
+        let key = constraint.key();
+        if values.iter().any(|value| matches!(value, Datum::Null)) {
+            return Err(violation::mixed_nulls(&constraint.child, key));
+        }
+        let parent = self.table(context, key.referenced)?;
+        if lookup::is_referenced_there(context, constraint, &parent, values)?
+            || (self.stale && !lookup::any_with(context, constraint, values)?)
+        {
+            return Ok(());
+        }
+        Err(violation::not_present(context, &constraint.child, key, &parent, values))
+    }
+
+    /// Nobody may refer to values that are not there any more.
+    fn check_departure(&mut self, context: &mut Context<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
+        let parent = self.table(context, constraint.key().referenced)?;
+        if lookup::is_there(context, constraint.key(), &parent, old)? {
+            return Ok(());
+        }
+        self.check_unreferenced(context, constraint, old)
+    }
+
+    /// Nobody may refer to these values.
+    fn check_unreferenced(&mut self, context: &mut Context<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
+        let parent = self.table(context, constraint.key().referenced)?;
+        match lookup::any_referring(context, constraint, &parent, old)? {
+            true => Err(violation::still_referenced(context, &constraint.child, constraint.key(), &parent, old)),
+            false => Ok(()),
+        }
+    }
+
+    fn refers(&mut self, context: &mut Context<'_>, constraint: Constraint, row: &[Datum]) -> Result<()> {
+        let key = constraint.key();
+        let nulls = key.columns.iter().filter(|&&column| matches!(row[column], Datum::Null)).count();
+        if nulls == key.columns.len() || (nulls > 0 && !key.match_full) {
+            return Ok(());
+        }
+        let values: Row = key.columns.iter().map(|&column| row[column].clone()).collect();
+        let mut encoded = Key::new();
+        for (value, &column) in values.iter().zip(&key.columns) {
+            storage::push_key(&mut encoded, value, constraint.child.columns[column].data_type)?;
+        }
+        if self.references.insert((key.oid, encoded)) {
+            self.note(context, Question::Reference { constraint, values })?;
+        }
+        Ok(())
+    }
+
+    fn departs(
+        &mut self,
+        context: &mut Context<'_>,
+        constraint: &Constraint,
+        old: &[Datum],
+        new: Option<&[Datum]>,
+    ) -> Result<()> {
+        let columns = &constraint.key().referenced_columns;
+        let pick = |row: &[Datum]| -> Row { columns.iter().map(|&column| row[column].clone()).collect() };
+        let old = pick(old);
+        if old.iter().any(|value| matches!(value, Datum::Null)) {
+            return Ok(());
+        }
+        self.note(context, Question::Departure { constraint: constraint.clone(), old, new: new.map(pick) })
+    }
+
+    fn note(&mut self, context: &Context<'_>, question: Question) -> Result<()> {
+        self.bytes += size_of::<Question>()
+            + match &question {
+                Question::Reference { values, .. } => 2 * row_bytes(values),
+                Question::Departure { old, new, .. } => row_bytes(old) + new.as_deref().map_or(0, row_bytes),
+            };
+        if self.bytes > context.database.options.work_bytes {
+            return Err(too_much(context));
+        }
+        self.questions.push_back(question);
+        Ok(())
+    }
+
+    /// A table by its identifier, looked up once.
+    fn table(&mut self, context: &mut Context<'_>, oid: Oid) -> Result<Arc<Table>> {
+        if let Some(table) = self.tables.get(&oid) {
+            return Ok(table.clone());
+        }
+        let Some(Relation::Table(table)) = context.relation_by_oid(oid)? else {
+            let message = format!("a foreign key names table {oid}, which is not there");
+            return Err(SqlError::new(state::DATA_CORRUPTED, message));
+        };
+        self.tables.insert(oid, table.clone());
+        Ok(table)
+    }
+
+    /// The constraints that refer to a table, in the order in which they were made.
+    fn referring(&mut self, context: &mut Context<'_>, table: &Arc<Table>) -> Result<Arc<[Constraint]>> {
+        if let Some(constraints) = self.referring.get(&table.oid) {
+            return Ok(constraints.clone());
+        }
+        let mut constraints = vec![];
+        for &oid in &table.referenced_by {
+            let child = self.table(context, oid)?;
+            let refers = |at: &usize| child.foreign_keys[*at].referenced == table.oid;
+            constraints
+                .extend((0..child.foreign_keys.len()).filter(refers).map(|at| Constraint { child: child.clone(), at }));
+        }
+        constraints.sort_by_key(|constraint| constraint.key().oid);
+        let constraints: Arc<[Constraint]> = constraints.into();
+        self.referring.insert(table.oid, constraints.clone());
+        Ok(constraints)
+    }
+
+    fn rules(&mut self, context: &mut Context<'_>, table: &Table) -> Result<Arc<Rules>> {
+        if let Some(rules) = self.rules.get(&table.oid) {
+            return Ok(rules.clone());
+        }
+        let rules = Arc::new(Rules::bind(context, table)?);
+        self.rules.insert(table.oid, rules.clone());
+        Ok(rules)
+    }
+}
+
+fn too_much(context: &Context<'_>) -> SqlError {
+    let limit = context.database.options.work_bytes;
+    let message = format!("out of memory: foreign keys that wait for their check take more than {limit} bytes");
+    SqlError::new(state::OUT_OF_MEMORY, message).hint("Change fewer rows at once.")
+}
+
+fn corrupted(key: &ForeignKey, what: &str) -> SqlError {
+    SqlError::new(state::DATA_CORRUPTED, format!("foreign key \"{}\" {what}", key.name))
+}

@@ -1,0 +1,241 @@
+//! A row and its index entries, written and removed together.
+//!
+//! These functions know nothing of CHECK, NOT NULL and foreign keys ([`super::rules`], [`super::ForeignKeys`]); unique
+//! indexes they do enforce, since the engine's keys are what makes them so.
+
+use super::violation;
+use crate::catalog::{Index, KeyForm, Storage, Table, explain};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::sequence;
+use crate::types::{Datum, Row, equal_typed, storage};
+use model::{Columns, Key, RowBuf, RowRef, TableId};
+
+/// The key for a new row: its primary key encoded, or a number never given before.
+///
+/// # Errors
+/// 23502 for NULL in a primary key, the engine's.
+pub(crate) fn row_key(context: &mut Context<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
+    match table.storage.key {
+        KeyForm::RowNumber => Ok(Key::from_u64(sequence::next_row_number(context, table)?)),
+        KeyForm::Eight | KeyForm::Columns => primary_key(context, table, row),
+    }
+}
+
+/// Writes a new row and all its index entries; its key is the result.
+///
+/// # Errors
+/// 23505, 23502 for NULL in a primary key, the engine's.
+pub(crate) fn write_new(context: &mut Context<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
+    let key = row_key(context, table, row)?;
+    insert_row(context, table, &key, row)?;
+    for index in &table.indexes {
+        add_entry(context, table, index, &key, row)?;
+    }
+    Ok(key)
+}
+
+/// Replaces the row `old` under `key` by `new`; the key it has now is the result. Index entries are touched only where
+/// their columns, or the row's key, change: another update writes one engine row.
+///
+/// # Errors
+/// As [`write_new`].
+pub(crate) fn replace(
+    context: &mut Context<'_>,
+    table: &Table,
+    key: &[u8],
+    old: &[Datum],
+    new: &[Datum],
+) -> Result<Key> {
+    let new_key = match table.storage.key {
+        KeyForm::RowNumber => Key::from_bytes(key),
+        KeyForm::Eight | KeyForm::Columns => primary_key(context, table, new)?,
+    };
+    let moved = *new_key != *key;
+    if moved {
+        delete_at(context, table.storage.id(), key)?;
+        insert_row(context, table, &new_key, new)?;
+    } else {
+        let mut buffer = RowBuf::new();
+        storage::encode_row(new, &table.columns, &mut buffer)?;
+        let written = context.transaction.put(table.storage.id(), key, buffer.row());
+        written.map_err(|error| explain(context, error.into()))?;
+    }
+    for index in &table.indexes {
+        if moved || !same(table, &index.columns, old, new) {
+            remove_entry(context, table, index, key, old)?;
+            add_entry(context, table, index, &new_key, new)?;
+        }
+    }
+    Ok(new_key)
+}
+
+/// Removes the row `old` under `key` and its index entries; `false` if it was gone already.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn remove(context: &mut Context<'_>, table: &Table, key: &[u8], old: &[Datum]) -> Result<bool> {
+    if !delete_at(context, table.storage.id(), key)? {
+        return Ok(false);
+    }
+    for index in &table.indexes {
+        remove_entry(context, table, index, key, old)?;
+    }
+    Ok(true)
+}
+
+/// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own.
+///
+/// # Errors
+/// 23505, the engine's.
+pub(crate) fn add_entry(
+    context: &mut Context<'_>,
+    table: &Table,
+    index: &Index,
+    key: &[u8],
+    row: &[Datum],
+) -> Result<()> {
+    let Some(storage) = &index.storage else { return Ok(()) };
+    let (entry, exclusive) = index_entry(table, index, key, row)?;
+    let value = RowRef::new(key);
+    let written = match exclusive {
+        true => context.transaction.insert(storage.id(), &entry, value),
+        false => context.transaction.put(storage.id(), &entry, value),
+    };
+    written.map_err(|error| taken(context, table, Some(index), row, error))
+}
+
+/// Reads the row under `key`, announcing that it will be written; `None` if there is none.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn read_for_update(context: &mut Context<'_>, table: &Table, key: &[u8]) -> Result<Option<Row>> {
+    let mut buffer = RowBuf::new();
+    let found = context.transaction.read_for_update(table.storage.id(), key, &mut buffer);
+    if !found.map_err(|error| explain(context, error.into()))? {
+        return Ok(None);
+    }
+    let mut row = Row::new();
+    storage::decode_row(buffer.row(), &table.columns, None, &mut row)?;
+    Ok(Some(row))
+}
+
+/// The key of the row that has these values in a unique index (one for each of its columns, of their types). Protects the
+/// answer: nobody can add or remove such a row unnoticed.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn find_unique(
+    context: &mut Context<'_>,
+    table: &Table,
+    index: &Index,
+    values: &[&Datum],
+) -> Result<Option<Key>> {
+    let Some((place, entry)) = unique_place(table, index, values)? else { return Ok(None) };
+    let own_entries = index.storage.is_some();
+    let columns = if own_entries { Columns::All } else { Columns::None };
+    let mut buffer = RowBuf::new();
+    let found = context.transaction.read(place, &entry, columns, &mut buffer);
+    match found.map_err(|error| explain(context, error.into()))? {
+        true if own_entries => Ok(Some(Key::from_bytes(buffer.bytes()))),
+        true => Ok(Some(entry)),
+        false => Ok(None),
+    }
+}
+
+/// Whether a row has these values in a unique index. Reads, and so protects, the existence of the entry only: changes of
+/// the row's other columns do not conflict with it where the index has entries of its own.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn exists(context: &mut Context<'_>, table: &Table, index: &Index, values: &[&Datum]) -> Result<bool> {
+    let Some((place, entry)) = unique_place(table, index, values)? else { return Ok(false) };
+    let found = context.transaction.read(place, &entry, Columns::None, &mut RowBuf::new());
+    found.map_err(|error| explain(context, error.into()))
+}
+
+/// Whether two rows of a table agree in these columns.
+pub(crate) fn same(table: &Table, columns: &[usize], left: &[Datum], right: &[Datum]) -> bool {
+    columns.iter().all(|&column| equal_typed(table.columns[column].data_type, &left[column], &right[column]))
+}
+
+/// The engine table and key where a unique index has these values; `None` if one is NULL: then nowhere.
+fn unique_place(table: &Table, index: &Index, values: &[&Datum]) -> Result<Option<(TableId, Key)>> {
+    if values.iter().any(|value| matches!(value, Datum::Null)) {
+        return Ok(None);
+    }
+    let Storage { key, .. } = index.storage.unwrap_or(table.storage);
+    let id = index.storage.unwrap_or(table.storage).id();
+    Ok(Some((id, encode_key(table, &index.columns, key, values)?)))
+}
+
+/// The primary key of a row, encoded as the table's key.
+fn primary_key(context: &Context<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
+    let Some(index) = table.primary_key() else {
+        return Err(corrupted(table, "has keys of columns, but no primary key"));
+    };
+    if let Some(&column) = index.columns.iter().find(|&&column| matches!(row[column], Datum::Null)) {
+        return Err(violation::not_null(context, table, column, row));
+    }
+    let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
+    encode_key(table, &index.columns, table.storage.key, &values)
+}
+
+fn encode_key(table: &Table, columns: &[usize], form: KeyForm, values: &[&Datum]) -> Result<Key> {
+    if form == KeyForm::Eight {
+        let eight = values.first().and_then(|value| storage::eight_byte_key(value));
+        return eight.map(|bytes| Key::from_bytes(&bytes)).ok_or_else(|| corrupted(table, "has a key of another type"));
+    }
+    let mut key = Key::new();
+    for (&column, value) in columns.iter().zip(values) {
+        storage::push_key(&mut key, value, table.columns[column].data_type)?;
+    }
+    Ok(key)
+}
+
+/// A row's entry in an index, and whether no other row may have it.
+fn index_entry(table: &Table, index: &Index, key: &[u8], row: &[Datum]) -> Result<(Key, bool)> {
+    let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
+    let mut entry = encode_key(table, &index.columns, KeyForm::Columns, &values)?;
+    let exclusive = index.unique && !values.iter().any(|value| matches!(value, Datum::Null));
+    if !exclusive {
+        entry.push_raw(key);
+    }
+    Ok((entry, exclusive))
+}
+
+fn insert_row(context: &mut Context<'_>, table: &Table, key: &[u8], row: &[Datum]) -> Result<()> {
+    let mut buffer = RowBuf::new();
+    storage::encode_row(row, &table.columns, &mut buffer)?;
+    let written = context.transaction.insert(table.storage.id(), key, buffer.row());
+    written.map_err(|error| taken(context, table, table.primary_key(), row, error))
+}
+
+fn remove_entry(context: &mut Context<'_>, table: &Table, index: &Index, key: &[u8], row: &[Datum]) -> Result<()> {
+    let Some(storage) = &index.storage else { return Ok(()) };
+    let (entry, _) = index_entry(table, index, key, row)?;
+    delete_at(context, storage.id(), &entry)?;
+    Ok(())
+}
+
+fn delete_at(context: &mut Context<'_>, table: TableId, key: &[u8]) -> Result<bool> {
+    let deleted = context.transaction.delete(table, key);
+    deleted.map_err(|error| explain(context, error.into()))
+}
+
+fn taken(
+    context: &mut Context<'_>,
+    table: &Table,
+    index: Option<&Index>,
+    row: &[Datum],
+    error: model::Error,
+) -> SqlError {
+    match (index, &error) {
+        (Some(index), model::Error::Duplicate(_)) => violation::duplicate(context, table, index, row),
+        _ => explain(context, error.into()),
+    }
+}
+
+fn corrupted(table: &Table, what: &str) -> SqlError {
+    SqlError::new(state::DATA_CORRUPTED, format!("table \"{}\" {what}", table.name))
+}

@@ -1,0 +1,137 @@
+//! What a row must fulfil by itself: generated columns, NOT NULL, CHECK.
+
+use super::violation;
+use crate::bind;
+use crate::catalog::Table;
+use crate::context::Context;
+use crate::error::Result;
+use crate::exec::evaluate;
+use crate::plan::Expr;
+use crate::sequence;
+use crate::types::{Datum, Modifier, Type, cast};
+
+/// A table's generated columns and CHECK constraints as expressions over its row.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    /// The generated columns.
+    pub(crate) generated: Vec<(usize, Expr)>,
+    /// The CHECK constraints, by their place in [`Table::checks`].
+    pub(crate) checks: Vec<Expr>,
+}
+
+impl Rules {
+    /// Binds the table's definitions.
+    ///
+    /// # Errors
+    /// The binder's.
+    pub(crate) fn bind(context: &mut Context<'_>, table: &Table) -> Result<Rules> {
+        let columns = row_columns(table);
+        let mut rules = Rules { generated: vec![], checks: vec![] };
+        for (at, column) in table.live_columns() {
+            if let Some(expression) = &column.generated {
+                let wanted = Some((column.data_type, column.modifier));
+                rules.generated.push((at, bind::expression(context, expression, &columns, wanted)?));
+            }
+        }
+        for check in &table.checks {
+            let wanted = Some((Type::BOOL, Modifier::NONE));
+            rules.checks.push(bind::expression(context, &check.expression, &columns, wanted)?);
+        }
+        Ok(rules)
+    }
+
+    /// Computes the generated columns, then checks NOT NULL and CHECK.
+    ///
+    /// # Errors
+    /// 23502, 23514, those of expressions.
+    pub(crate) fn apply(&self, context: &mut Context<'_>, table: &Table, row: &mut [Datum]) -> Result<()> {
+        generate(context, &self.generated, row)?;
+        check(context, table, &self.checks, row)
+    }
+}
+
+/// The columns of a table's row as the binder wants them; the names of dropped ones cannot be written in SQL.
+pub(crate) fn row_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
+    let name = |at: usize| match &table.columns[at] {
+        column if column.dropped => format!("........pg.dropped.{}........", at + 1),
+        column => column.name.clone(),
+    };
+    table.columns.iter().enumerate().map(|(at, column)| (name(at), column.data_type, column.modifier)).collect()
+}
+
+/// Computes the generated columns of a new row.
+///
+/// # Errors
+/// Those of the expressions.
+pub(crate) fn generate(context: &mut Context<'_>, generated: &[(usize, Expr)], row: &mut [Datum]) -> Result<()> {
+    for (column, expression) in generated {
+        row[*column] = evaluate(context, expression, row)?;
+    }
+    Ok(())
+}
+
+/// Checks NOT NULL and CHECK. Of several CHECK constraints that fail, the first by name is reported.
+///
+/// # Errors
+/// 23502, 23514, those of the expressions.
+pub(crate) fn check(context: &mut Context<'_>, table: &Table, checks: &[Expr], row: &[Datum]) -> Result<()> {
+    let empty = table.live_columns().find(|(at, column)| column.not_null && matches!(row[*at], Datum::Null));
+    if let Some((at, _)) = empty {
+        return Err(violation::not_null(context, table, at, row));
+    }
+    let mut failed: Option<&crate::catalog::Check> = None;
+    for (check, expression) in table.checks.iter().zip(checks) {
+        let holds = !matches!(evaluate(context, expression, row)?, Datum::Bool(false));
+        if !holds && failed.is_none_or(|earlier| check.name < earlier.name) {
+            failed = Some(check);
+        }
+    }
+    match failed {
+        Some(constraint) => Err(violation::check(context, table, constraint, row)),
+        None => Ok(()),
+    }
+}
+
+/// Where a column's value comes from when a statement gives none.
+#[derive(Debug)]
+pub(crate) enum Default {
+    /// NULL.
+    Null,
+    /// The next value of the identity's sequence.
+    Identity(crate::catalog::Oid, Type),
+    /// DEFAULT.
+    Expression(Expr),
+}
+
+impl Default {
+    /// The default of a column.
+    ///
+    /// # Errors
+    /// The binder's.
+    pub(crate) fn bind(context: &mut Context<'_>, table: &Table, column: usize) -> Result<Default> {
+        let column = &table.columns[column];
+        match (&column.default, column.identity, column.sequence) {
+            (Some(expression), ..) => {
+                let wanted = Some((column.data_type, column.modifier));
+                Ok(Default::Expression(bind::expression(context, expression, &[], wanted)?))
+            }
+            (None, Some(_), Some(sequence)) => Ok(Default::Identity(sequence, column.data_type)),
+            _ => Ok(Default::Null),
+        }
+    }
+
+    /// Its value for one row.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub(crate) fn value(&self, context: &mut Context<'_>) -> Result<Datum> {
+        match self {
+            Default::Null => Ok(Datum::Null),
+            Default::Expression(expression) => evaluate(context, expression, &[]),
+            Default::Identity(sequence, data_type) => {
+                let next = Datum::Int8(sequence::next_value(context, *sequence)?);
+                cast::cast(&next, Type::INT8, *data_type, Modifier::NONE, false, &context.session.styles())
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The rows that a statement is about, read before anything is written.
+
+use crate::catalog::Table;
+use crate::context::{Context, row_bytes};
+use crate::error::{Result, SqlError, state};
+use crate::exec::Cursor;
+use crate::plan::Plan;
+use crate::types::{Datum, Row};
+use model::Key;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// All rows of a plan, counted against the statement's memory.
+pub(super) fn rows(context: &mut Context<'_>, plan: &Arc<Plan>) -> Result<Vec<Row>> {
+    let mut cursor = Cursor::new(plan.clone());
+    let mut rows = vec![];
+    while let Some(row) = cursor.next(context)? {
+        context.memory.take(row_bytes(&row))?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// The rows of a table that UPDATE or DELETE found, each once: the first of those with its key.
+pub(super) fn targets(context: &mut Context<'_>, table: &Table, plan: &Arc<Plan>) -> Result<Vec<(Key, Row)>> {
+    let mut seen = HashSet::new();
+    let mut targets = vec![];
+    for row in rows(context, plan)? {
+        let Some(Datum::Bytea(key)) = row.get(table.columns.len()) else {
+            return Err(SqlError::new(state::INTERNAL_ERROR, "a row to be changed comes without its key"));
+        };
+        let key = Key::from_bytes(key);
+        context.memory.take(2 * size_of::<Key>())?;
+        if seen.insert(key.clone()) {
+            targets.push((key, row));
+        }
+    }
+    Ok(targets)
+}

@@ -1,0 +1,115 @@
+//! The words of violated constraints, as PostgreSQL chooses them.
+
+use crate::catalog::{Check, ForeignKey, Index, Table};
+use crate::context::Context;
+use crate::error::{SqlError, state};
+use crate::types::{Datum, Styles, text};
+
+/// Bytes of one value that a message shows.
+const SHOWN: usize = 64;
+
+/// NULL in a column that is NOT NULL.
+pub(crate) fn not_null(context: &Context<'_>, table: &Table, column: usize, row: &[Datum]) -> SqlError {
+    let name = &table.columns[column].name;
+    let message =
+        format!("null value in column \"{name}\" of relation \"{}\" violates not-null constraint", table.name);
+    SqlError::new(state::NOT_NULL_VIOLATION, message)
+        .detail(failing_row(table, row, &context.session.styles()))
+        .table(&table.schema, &table.name)
+        .column(name)
+}
+
+/// A row for which a CHECK constraint is false.
+pub(crate) fn check(context: &Context<'_>, table: &Table, check: &Check, row: &[Datum]) -> SqlError {
+    let message = format!("new row for relation \"{}\" violates check constraint \"{}\"", table.name, check.name);
+    SqlError::new(state::CHECK_VIOLATION, message)
+        .detail(failing_row(table, row, &context.session.styles()))
+        .table(&table.schema, &table.name)
+        .constraint(&check.name)
+}
+
+/// A row whose values in a unique index are taken.
+pub(crate) fn duplicate(context: &Context<'_>, table: &Table, index: &Index, row: &[Datum]) -> SqlError {
+    let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
+    let key = describe_key(table, &index.columns, &values, &context.session.styles());
+    let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
+    SqlError::new(state::UNIQUE_VIOLATION, message)
+        .detail(format!("{key} already exists."))
+        .table(&table.schema, &table.name)
+        .constraint(&index.name)
+}
+
+/// A row that refers to one that is not there.
+pub(super) fn not_present(
+    context: &Context<'_>,
+    child: &Table,
+    constraint: &ForeignKey,
+    parent: &Table,
+    values: &[Datum],
+) -> SqlError {
+    let values: Vec<&Datum> = values.iter().collect();
+    let key = describe_key(child, &constraint.columns, &values, &context.session.styles());
+    missing(child, constraint).detail(format!("{key} is not present in table \"{}\".", parent.name))
+}
+
+/// A row of which MATCH FULL finds some, but not all, referencing columns NULL.
+pub(super) fn mixed_nulls(child: &Table, constraint: &ForeignKey) -> SqlError {
+    missing(child, constraint).detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+}
+
+fn missing(child: &Table, constraint: &ForeignKey) -> SqlError {
+    let message =
+        format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", child.name, constraint.name);
+    SqlError::new(state::FOREIGN_KEY_VIOLATION, message).table(&child.schema, &child.name).constraint(&constraint.name)
+}
+
+/// A row that went, or changed its key, while others refer to it.
+pub(super) fn still_referenced(
+    context: &Context<'_>,
+    child: &Table,
+    constraint: &ForeignKey,
+    parent: &Table,
+    values: &[Datum],
+) -> SqlError {
+    let values: Vec<&Datum> = values.iter().collect();
+    let key = describe_key(parent, &constraint.referenced_columns, &values, &context.session.styles());
+    let message = format!(
+        "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
+        parent.name, constraint.name, child.name
+    );
+    SqlError::new(state::FOREIGN_KEY_VIOLATION, message)
+        .detail(format!("{key} is still referenced from table \"{}\".", child.name))
+        .table(&child.schema, &child.name)
+        .constraint(&constraint.name)
+}
+
+/// `Key (a, b)=(1, 2)`
+fn describe_key(table: &Table, columns: &[usize], values: &[&Datum], styles: &Styles) -> String {
+    let names: Vec<&str> = columns.iter().map(|&column| table.columns[column].name.as_str()).collect();
+    let shown: Vec<String> =
+        columns.iter().zip(values).map(|(&column, value)| show(table, column, value, styles)).collect();
+    format!("Key ({})=({})", names.join(", "), shown.join(", "))
+}
+
+/// `Failing row contains (1, null).`
+fn failing_row(table: &Table, row: &[Datum], styles: &Styles) -> String {
+    let shown: Vec<String> = table
+        .live_columns()
+        .map(|(column, _)| {
+            let mut text = show(table, column, &row[column], styles);
+            if text.len() > SHOWN {
+                text.truncate(text.floor_char_boundary(SHOWN));
+                text.push_str("...");
+            }
+            text
+        })
+        .collect();
+    format!("Failing row contains ({}).", shown.join(", "))
+}
+
+fn show(table: &Table, column: usize, value: &Datum, styles: &Styles) -> String {
+    match value {
+        Datum::Null => "null".into(),
+        value => text::to_string(value, table.columns[column].data_type, styles),
+    }
+}
