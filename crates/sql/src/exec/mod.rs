@@ -1,19 +1,48 @@
 //! Runs plans: rows are pulled one at a time through the operators.
+//!
+//! `evaluate` computes expressions, `operators` rows; `scope.rs` is what they share. `key_table.rs` finds rows by equal
+//! values, `order.rs` sorts, `counters.rs` is for EXPLAIN ANALYZE.
+
+mod counters;
+mod evaluate;
+mod key_table;
+mod operators;
+mod order;
+mod scope;
+
+pub use counters::{Counter, Counters};
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::{Expr, Plan};
 use crate::types::{Datum, Row};
+use operators::Node;
+use scope::{Run, Scope};
 use std::sync::Arc;
 
 /// A running query. It holds no borrow of the transaction between calls, so that a portal can keep it.
-pub struct Cursor {}
+pub struct Cursor {
+    plan: Arc<Plan>,
+    node: Node,
+    scope: Scope,
+}
 
-#[allow(unused_variables)]
 impl Cursor {
     /// Starts a plan.
     pub fn new(plan: Arc<Plan>) -> Cursor {
-        todo!()
+        Cursor { node: Node::new(&plan), plan, scope: Scope::default() }
+    }
+
+    /// Starts a plan whose operators count what they do.
+    pub fn counting(plan: Arc<Plan>) -> Cursor {
+        let mut cursor = Cursor::new(plan);
+        cursor.scope.counters = Some(Counters::default());
+        cursor
+    }
+
+    /// What the operators have done so far, if they count.
+    pub fn counters(&self) -> Option<&Counters> {
+        self.scope.counters.as_ref()
     }
 
     /// The next row. Memory that the operators hold is counted in `context.memory`.
@@ -21,7 +50,23 @@ impl Cursor {
     /// # Errors
     /// Of the expressions, the engine's, 53200, 57014.
     pub fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Row>> {
-        todo!()
+        self.node.next(&self.plan, &mut Run { context, scope: &mut self.scope })
+    }
+}
+
+/// Evaluates the expressions of one statement: what its subqueries answered once is kept.
+#[derive(Default)]
+pub struct Evaluator {
+    scope: Scope,
+}
+
+impl Evaluator {
+    /// The value of an expression over a row.
+    ///
+    /// # Errors
+    /// Of its functions, and of the plans of its subqueries.
+    pub fn evaluate(&mut self, context: &mut Context<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
+        Run { context, scope: &mut self.scope }.evaluate(expression, row)
     }
 }
 
@@ -29,7 +74,15 @@ impl Cursor {
 ///
 /// # Errors
 /// Of its functions.
-#[allow(unused_variables)]
 pub fn evaluate(context: &mut Context<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
-    todo!()
+    let before = context.memory.used;
+    let value = Evaluator::default().evaluate(context, expression, row);
+    context.memory.used = before;
+    value
 }
+
+/// Portals move between threads.
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    is_send::<Cursor>();
+};

@@ -1,6 +1,7 @@
 //! What a statement means once its names and types are known: the tree that `bind` makes, `improve` rewrites and `exec` runs.
 
 mod expression;
+mod output;
 mod statement;
 mod tree;
 mod visit;

@@ -4,6 +4,7 @@
 //! join add one.
 
 use super::{Expr, ExprKind, FrameBound, Path, Plan, SetColumn, SortKey, Subquery, SubqueryKind};
+use crate::stack::deeper;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -280,12 +281,12 @@ impl Expr {
     /// Calls `visit` with this expression and everything below it, the plans of subqueries excepted.
     pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         visit(self);
-        self.each_child(&mut |child| child.walk(visit));
+        self.each_child(&mut |child| deeper(|| child.walk(visit)));
     }
 
     /// As [`Expr::walk`], changing them, operands first.
     pub fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        self.each_child_mut(&mut |child| child.walk_mut(visit));
+        self.each_child_mut(&mut |child| deeper(|| child.walk_mut(visit)));
         visit(self);
     }
 
@@ -312,7 +313,7 @@ impl Expr {
         {
             visit(depth - level, self);
         }
-        self.each_child(&mut |child| child.each_outer(level, visit));
+        self.each_child(&mut |child| deeper(|| child.each_outer(level, visit)));
         if let Some(subquery) = self.subquery() {
             subquery.plan.each_outer(level + 1, visit);
         }
@@ -326,7 +327,7 @@ impl Expr {
             visit(depth - level, self);
             return;
         }
-        self.each_child_mut(&mut |child| child.each_outer_mut(level, visit));
+        self.each_child_mut(&mut |child| deeper(|| child.each_outer_mut(level, visit)));
         if let ExprKind::Subquery(subquery) = &mut self.kind {
             unshared(&mut subquery.plan).each_outer_mut(level + 1, visit);
         }
@@ -337,13 +338,13 @@ impl Plan {
     /// As [`Expr::each_outer`], for a plan.
     pub fn each_outer<'e>(&'e self, level: usize, visit: &mut dyn FnMut(usize, &'e Expr)) {
         self.each_expression(&mut |expression| expression.each_outer(level, visit));
-        self.each_input(&mut |input, deeper| input.each_outer(level + deeper, visit));
+        self.each_input(&mut |input, more| deeper(|| input.each_outer(level + more, visit)));
     }
 
     /// As [`Expr::each_outer_mut`], for a plan.
     pub fn each_outer_mut(&mut self, level: usize, visit: &mut dyn FnMut(usize, &mut Expr)) {
         self.each_expression_mut(&mut |expression| expression.each_outer_mut(level, visit));
-        self.each_input_mut(&mut |input, deeper| input.each_outer_mut(level + deeper, visit));
+        self.each_input_mut(&mut |input, more| deeper(|| input.each_outer_mut(level + more, visit)));
     }
 
     /// Calls `visit` with this operator and everything below it, the plans of subqueries in expressions included.
@@ -356,6 +357,6 @@ impl Plan {
                 }
             });
         });
-        self.each_input(&mut |input, _| input.walk(visit));
+        self.each_input(&mut |input, _| deeper(|| input.walk(visit)));
     }
 }

@@ -1,0 +1,224 @@
+//! Values of expressions.
+//!
+//! `operand` avoids copying what stands in the row already; `compare.rs` has comparisons and the other three-valued
+//! forms, `array.rs` arrays, `subquery.rs` queries inside expressions.
+
+mod array;
+mod compare;
+mod subquery;
+
+pub(super) use subquery::SubqueryState;
+
+use super::scope::Run;
+use crate::error::{Result, SqlError, state};
+use crate::functions::{Body, Resolved};
+use crate::plan::{Expr, ExprKind};
+use crate::types::cast::cast;
+use crate::types::{Datum, equal_typed};
+use std::borrow::Cow;
+
+impl<'s> Run<'_, 's> {
+    /// The value of an expression over a row.
+    pub fn evaluate(&mut self, expression: &Expr, row: &[Datum]) -> Result<Datum> {
+        match &expression.kind {
+            ExprKind::Constant(value) => Ok(value.clone()),
+            ExprKind::Column(column) => Ok(column_of(row, *column)?.clone()),
+            ExprKind::Parameter(number) => Ok(self.parameter(*number)?.clone()),
+            ExprKind::Outer { depth, column } => Ok(self.outer(*depth, *column)?.clone()),
+            _ => self.deeper(|run| run.compute(expression, row)),
+        }
+    }
+
+    /// As [`Run::evaluate`], by reference where the value exists already.
+    pub fn operand<'v>(&mut self, expression: &'v Expr, row: &'v [Datum]) -> Result<Cow<'v, Datum>>
+    where
+        's: 'v,
+    {
+        match &expression.kind {
+            ExprKind::Constant(value) => Ok(Cow::Borrowed(value)),
+            ExprKind::Column(column) => Ok(Cow::Borrowed(column_of(row, *column)?)),
+            ExprKind::Parameter(number) => Ok(Cow::Borrowed(self.parameter(*number)?)),
+            _ => Ok(Cow::Owned(self.evaluate(expression, row)?)),
+        }
+    }
+
+    /// Whether a condition is true: neither false nor unknown.
+    pub fn holds(&mut self, condition: &Expr, row: &[Datum]) -> Result<bool> {
+        Ok(self.truth(condition, row)? == Some(true))
+    }
+
+    /// As [`Run::holds`]; no condition is true.
+    pub fn passes(&mut self, condition: Option<&Expr>, row: &[Datum]) -> Result<bool> {
+        condition.map_or(Ok(true), |condition| self.holds(condition, row))
+    }
+
+    /// The value of a boolean expression.
+    pub fn truth(&mut self, condition: &Expr, row: &[Datum]) -> Result<Option<bool>> {
+        match &condition.kind {
+            ExprKind::And(all) => self.deeper(|run| run.connect(all, false, row)),
+            ExprKind::Or(any) => self.deeper(|run| run.connect(any, true, row)),
+            ExprKind::Compare(comparison, left, right) => {
+                self.deeper(|run| run.comparison(*comparison, left, right, row))
+            }
+            _ => match self.evaluate(condition, row)? {
+                Datum::Null => Ok(None),
+                Datum::Bool(truth) => Ok(Some(truth)),
+                _ => Err(SqlError::new(state::INTERNAL_ERROR, "a condition is not of type boolean")),
+            },
+        }
+    }
+
+    /// The values of several expressions.
+    pub fn evaluate_all(&mut self, expressions: &[Expr], row: &[Datum]) -> Result<Vec<Datum>> {
+        expressions.iter().map(|expression| self.evaluate(expression, row)).collect()
+    }
+
+    fn compute(&mut self, expression: &Expr, row: &[Datum]) -> Result<Datum> {
+        match &expression.kind {
+            ExprKind::Call(function, arguments) => self.call_over(function, arguments, row),
+            ExprKind::Cast { input, explicit } => self.cast(expression, input, *explicit, row),
+            ExprKind::And(_) | ExprKind::Or(_) | ExprKind::Compare(..) => Ok(truth_value(self.truth(expression, row)?)),
+            ExprKind::Not(input) => Ok(truth_value(self.truth(input, row)?.map(|truth| !truth))),
+            ExprKind::IsNull(input) => self.is_null(input, row),
+            ExprKind::IsSame(left, right) => {
+                let (left_value, right_value) = (self.operand(left, row)?, self.operand(right, row)?);
+                Ok(Datum::Bool(equal_typed(left.data_type, &left_value, &right_value)))
+            }
+            ExprKind::IsTruth(input, wanted) => Ok(Datum::Bool(self.truth(input, row)? == *wanted)),
+            ExprKind::Case { branches, otherwise } => self.case(branches, otherwise.as_deref(), row),
+            ExprKind::Coalesce(all) => self.coalesce(all, row),
+            ExprKind::NullIf(left, right) => self.null_if(left, right, row),
+            ExprKind::Extreme { greatest, of } => self.extreme(*greatest, of, row),
+            ExprKind::InList(value, list) => Ok(truth_value(self.in_list(value, list, row)?)),
+            ExprKind::Quantified { operator, left, array, all } => {
+                Ok(truth_value(self.quantified(operator, left, array, *all, row)?))
+            }
+            ExprKind::Array(elements) => self.array(expression, elements, row),
+            ExprKind::Subscript(array, subscript) => self.subscript(expression, array, subscript, row),
+            ExprKind::Slice(array, from, to) => self.slice(array, from.as_deref(), to.as_deref(), row),
+            ExprKind::Row(fields) => Ok(Datum::Record(self.evaluate_all(fields, row)?.into())),
+            ExprKind::Field(record, field) => self.field(record, *field, row),
+            ExprKind::Subquery(subquery) => self.subquery(expression, subquery, row),
+            ExprKind::Constant(_) | ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. } => {
+                self.evaluate(expression, row)
+            }
+        }
+    }
+
+    fn parameter(&self, number: usize) -> Result<&'s Datum> {
+        let parameters: &'s [Datum] = self.context.parameters;
+        parameters.get(number).ok_or_else(|| {
+            SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${}", number.saturating_add(1)))
+        })
+    }
+
+    fn outer(&self, depth: usize, column: usize) -> Result<&Datum> {
+        let rows = &self.scope.outer;
+        let row = rows.len().checked_sub(depth).and_then(|at| rows.get(at));
+        row.and_then(|row| row.get(column)).ok_or_else(|| no_column(column))
+    }
+
+    fn call_over(&mut self, function: &Resolved, arguments: &[Expr], row: &[Datum]) -> Result<Datum> {
+        match arguments {
+            [one] => {
+                let values = [self.evaluate(one, row)?];
+                self.call(function, &values)
+            }
+            [left, right] => {
+                let values = [self.evaluate(left, row)?, self.evaluate(right, row)?];
+                self.call(function, &values)
+            }
+            _ => {
+                let values = self.evaluate_all(arguments, row)?;
+                self.call(function, &values)
+            }
+        }
+    }
+
+    /// Calls a function with one value.
+    pub fn call(&mut self, resolved: &Resolved, arguments: &[Datum]) -> Result<Datum> {
+        if resolved.function.strict && arguments.iter().any(is_null) {
+            return Ok(Datum::Null);
+        }
+        match resolved.function.body {
+            Body::Pure(function) => function(arguments),
+            Body::Session(function) => function(self.context, arguments),
+            Body::Typed(function) => function(self.context, &resolved.arguments, arguments),
+            Body::Set(_) => Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "set-valued function called in context that cannot accept a set",
+            )),
+        }
+    }
+
+    /// Calls a function for its set of values; one with one value makes a set of it.
+    pub fn call_set(&mut self, resolved: &Resolved, arguments: &[Datum]) -> Result<Vec<Datum>> {
+        match resolved.function.body {
+            Body::Set(_) if resolved.function.strict && arguments.iter().any(is_null) => Ok(Vec::new()),
+            Body::Set(function) => function(self.context, arguments),
+            _ => Ok(vec![self.call(resolved, arguments)?]),
+        }
+    }
+
+    fn cast(&mut self, expression: &Expr, input: &Expr, explicit: bool, row: &[Datum]) -> Result<Datum> {
+        let value = self.operand(input, row)?;
+        if is_null(&value) {
+            return Ok(Datum::Null);
+        }
+        let styles = self.context.session.styles();
+        cast(&value, input.data_type, expression.data_type, expression.modifier, explicit, &styles)
+    }
+
+    fn is_null(&mut self, input: &Expr, row: &[Datum]) -> Result<Datum> {
+        let value = self.operand(input, row)?;
+        Ok(Datum::Bool(match &*value {
+            Datum::Null => true,
+            Datum::Record(fields) => fields.iter().all(is_null),
+            _ => false,
+        }))
+    }
+
+    fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, row: &[Datum]) -> Result<Datum> {
+        for (condition, result) in branches {
+            if self.holds(condition, row)? {
+                return self.evaluate(result, row);
+            }
+        }
+        otherwise.map_or(Ok(Datum::Null), |result| self.evaluate(result, row))
+    }
+
+    fn coalesce(&mut self, all: &[Expr], row: &[Datum]) -> Result<Datum> {
+        for expression in all {
+            let value = self.evaluate(expression, row)?;
+            if !is_null(&value) {
+                return Ok(value);
+            }
+        }
+        Ok(Datum::Null)
+    }
+
+    fn field(&mut self, record: &Expr, field: usize, row: &[Datum]) -> Result<Datum> {
+        match &*self.operand(record, row)? {
+            Datum::Record(fields) => fields.get(field).cloned().ok_or_else(|| no_column(field)),
+            _ => Ok(Datum::Null),
+        }
+    }
+}
+
+/// Whether it is NULL.
+pub(super) fn is_null(value: &Datum) -> bool {
+    matches!(value, Datum::Null)
+}
+
+/// A three-valued truth as a value.
+fn truth_value(truth: Option<bool>) -> Datum {
+    truth.map_or(Datum::Null, Datum::Bool)
+}
+
+fn column_of(row: &[Datum], column: usize) -> Result<&Datum> {
+    row.get(column).ok_or_else(|| no_column(column))
+}
+
+fn no_column(column: usize) -> SqlError {
+    SqlError::new(state::INTERNAL_ERROR, format!("a row has no column {column}"))
+}

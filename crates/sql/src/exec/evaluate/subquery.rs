@@ -1,0 +1,268 @@
+//! Subqueries in expressions.
+//!
+//! One that refers to no enclosing row runs once and its answer is kept; IN over it looks rows up by hash. One that does
+//! refer to them runs for each row, and sees of the nearest row the columns that it asks for.
+
+use super::super::key_table::KeyTable;
+use super::super::operators::Node;
+use super::super::scope::Run;
+use super::array::array_of;
+use super::compare::truth_of;
+use super::{is_null, truth_value};
+use crate::context::row_bytes;
+use crate::error::{Result, SqlError, state};
+use crate::functions::Resolved;
+use crate::plan::{Expr, ExprKind, Plan, Subquery, SubqueryKind};
+use crate::types::{Datum, Row};
+use std::sync::Arc;
+
+/// What is known of a subquery while its statement runs.
+pub(in crate::exec) struct SubqueryState {
+    /// The query; held so that its address, which names this state, is not used again.
+    _plan: Arc<Plan>,
+    /// The columns of the nearest enclosing row that it asks for.
+    columns: Arc<[usize]>,
+    /// Whether it refers to enclosing rows.
+    correlated: bool,
+    /// The queries of WITH around it that it reads.
+    ctes: Arc<[usize]>,
+    /// The answer of one that does not refer to enclosing rows.
+    answer: Option<Arc<Answer>>,
+    /// The runs of those queries of WITH that the answer belongs to.
+    generations: Vec<u64>,
+}
+
+/// What a subquery that does not refer to enclosing rows answers.
+enum Answer {
+    Value(Datum),
+    Rows(Rows),
+}
+
+/// The rows of `IN (query)` and its kin.
+struct Rows {
+    /// All rows, if they must be compared one by one; else those with a NULL.
+    rows: Vec<Row>,
+    /// The rows without a NULL, by hash.
+    hashed: Option<KeyTable>,
+}
+
+impl SubqueryState {
+    fn new(subquery: &Subquery) -> SubqueryState {
+        let (mut columns, mut correlated) = (Vec::new(), false);
+        subquery.plan.each_outer(0, &mut |depth, reference| {
+            correlated = true;
+            if let (1, ExprKind::Outer { column, .. }) = (depth, &reference.kind) {
+                columns.push(*column);
+            }
+        });
+        columns.sort_unstable();
+        columns.dedup();
+        SubqueryState {
+            _plan: subquery.plan.clone(),
+            columns: columns.into(),
+            correlated,
+            ctes: free_ctes(&subquery.plan).into(),
+            answer: None,
+            generations: Vec::new(),
+        }
+    }
+}
+
+/// The queries of WITH that a plan reads and does not define.
+fn free_ctes(plan: &Plan) -> Vec<usize> {
+    let (mut read, mut defined) = (Vec::new(), Vec::new());
+    plan.walk(&mut |plan| match plan {
+        Plan::CteScan { number } => read.push(*number),
+        Plan::With { queries, .. } => defined.extend(queries.iter().map(|(number, _)| *number)),
+        Plan::Recursive { number, .. } => defined.push(*number),
+        _ => {}
+    });
+    read.retain(|number| !defined.contains(number));
+    read
+}
+
+impl Run<'_, '_> {
+    pub(super) fn subquery(&mut self, expression: &Expr, subquery: &Subquery, row: &[Datum]) -> Result<Datum> {
+        let address = Arc::as_ptr(&subquery.plan).addr();
+        let state = self.scope.subqueries.entry(address).or_insert_with(|| SubqueryState::new(subquery));
+        if state.correlated {
+            let columns = state.columns.clone();
+            let answer = self.run_subquery(expression, subquery, seen(row, &columns), Some(row))?;
+            return self.conclude(subquery, &answer, row);
+        }
+        let (ctes, generations) = (state.ctes.clone(), state.generations.clone());
+        let answer = state.answer.clone();
+        let current: Vec<u64> =
+            ctes.iter().filter_map(|number| self.scope.ctes.get(number)).map(|cte| cte.generation()).collect();
+        let answer = match answer {
+            Some(answer) if generations == current => answer,
+            _ => {
+                let answer = Arc::new(self.run_subquery(expression, subquery, Row::new(), None)?);
+                if let Some(state) = self.scope.subqueries.get_mut(&address) {
+                    state.answer = Some(answer.clone());
+                    state.generations = current;
+                }
+                answer
+            }
+        };
+        self.conclude(subquery, &answer, row)
+    }
+
+    /// Runs a subquery; `outer` becomes its nearest enclosing row. With `row`, what IN and its kin ask is decided as the
+    /// rows come.
+    fn run_subquery(
+        &mut self,
+        expression: &Expr,
+        subquery: &Subquery,
+        outer: Row,
+        row: Option<&[Datum]>,
+    ) -> Result<Answer> {
+        let before = self.context.memory.used;
+        let left = match (&subquery.kind, row) {
+            (SubqueryKind::Quantified { left, .. }, Some(row)) => self.evaluate_all(left, row)?,
+            _ => Row::new(),
+        };
+        let node = Node::new(&subquery.plan);
+        let (answer, _) = self.inside(outer, |run| match &subquery.kind {
+            SubqueryKind::Scalar => run.scalar(node, &subquery.plan).map(Answer::Value),
+            SubqueryKind::Exists => run.exists(node, &subquery.plan).map(Answer::Value),
+            SubqueryKind::Array => run.array_of_rows(expression, node, &subquery.plan).map(Answer::Value),
+            SubqueryKind::Quantified { operators, all, .. } if row.is_some() => {
+                run.quantified_rows(node, &subquery.plan, operators, *all, &left).map(Answer::Value)
+            }
+            SubqueryKind::Quantified { left, equality, .. } => {
+                run.collect(node, &subquery.plan, equality.then_some(left)).map(Answer::Rows)
+            }
+        });
+        // What the operators held is gone with them; rows that stay were counted, and stay counted.
+        let kept = match &answer {
+            Ok(Answer::Rows(rows)) => rows.bytes(),
+            _ => 0,
+        };
+        self.context.memory.used = before + kept;
+        answer
+    }
+
+    /// The expression's value, from what the subquery answered.
+    fn conclude(&mut self, subquery: &Subquery, answer: &Answer, row: &[Datum]) -> Result<Datum> {
+        match (answer, &subquery.kind) {
+            (Answer::Rows(rows), SubqueryKind::Quantified { left, operators, all, .. }) => {
+                let left = self.evaluate_all(left, row)?;
+                Ok(truth_value(self.look_up(rows, operators, *all, &left)?))
+            }
+            (Answer::Value(value), _) => Ok(value.clone()),
+            (Answer::Rows(_), _) => Ok(Datum::Null),
+        }
+    }
+
+    fn scalar(&mut self, mut node: Node, plan: &Plan) -> Result<Datum> {
+        let Some(row) = node.next(plan, self)? else { return Ok(Datum::Null) };
+        if node.next(plan, self)?.is_some() {
+            return Err(SqlError::new(
+                state::CARDINALITY_VIOLATION,
+                "more than one row returned by a subquery used as an expression",
+            ));
+        }
+        Ok(row.into_iter().next().unwrap_or_default())
+    }
+
+    fn exists(&mut self, mut node: Node, plan: &Plan) -> Result<Datum> {
+        Ok(Datum::Bool(node.next(plan, self)?.is_some()))
+    }
+
+    fn array_of_rows(&mut self, expression: &Expr, mut node: Node, plan: &Plan) -> Result<Datum> {
+        let mut elements = Vec::new();
+        while let Some(row) = node.next(plan, self)? {
+            self.context.memory.take(row_bytes(&row))?;
+            elements.extend(row.into_iter().next());
+        }
+        Ok(array_of(expression, elements))
+    }
+
+    fn quantified_rows(
+        &mut self,
+        mut node: Node,
+        plan: &Plan,
+        operators: &[Resolved],
+        all: bool,
+        left: &[Datum],
+    ) -> Result<Datum> {
+        let mut known = true;
+        while let Some(row) = node.next(plan, self)? {
+            match self.compare_rows(operators, left, &row)? {
+                Some(truth) if truth != all => return Ok(Datum::Bool(truth)),
+                Some(_) => {}
+                None => known = false,
+            }
+        }
+        Ok(truth_value(known.then_some(all)))
+    }
+
+    fn collect(&mut self, mut node: Node, plan: &Plan, left: Option<&Vec<Expr>>) -> Result<Rows> {
+        let hashed = left.map(|left| KeyTable::new(left.iter().map(|expression| expression.data_type).collect()));
+        let mut rows = Rows { rows: Vec::new(), hashed };
+        while let Some(row) = node.next(plan, self)? {
+            self.context.memory.take(row_bytes(&row))?;
+            match &mut rows.hashed {
+                Some(hashed) if !row.iter().any(is_null) => {
+                    hashed.insert(row);
+                }
+                _ => rows.rows.push(row),
+            }
+        }
+        Ok(rows)
+    }
+
+    fn look_up(&mut self, rows: &Rows, operators: &[Resolved], all: bool, left: &[Datum]) -> Result<Option<bool>> {
+        let mut known = true;
+        let mut others: Box<dyn Iterator<Item = &[Datum]>> = Box::new(rows.rows.iter().map(Vec::as_slice));
+        if let Some(hashed) = &rows.hashed {
+            if left.iter().any(is_null) || all {
+                others = Box::new(others.chain((0..hashed.len()).map(|number| hashed.key(number))));
+            } else if hashed.find(left).is_some() {
+                return Ok(Some(true));
+            }
+        }
+        for row in others {
+            match self.compare_rows(operators, left, row)? {
+                Some(truth) if truth != all => return Ok(Some(truth)),
+                Some(_) => {}
+                None => known = false,
+            }
+        }
+        Ok(known.then_some(all))
+    }
+
+    /// Compares rows column by column: all columns agree, or for `<>` any differs.
+    fn compare_rows(&mut self, operators: &[Resolved], left: &[Datum], right: &[Datum]) -> Result<Option<bool>> {
+        let decisive = operators.iter().all(|operator| operator.function.name == "<>");
+        let mut known = true;
+        for (operator, (left, right)) in operators.iter().zip(left.iter().zip(right)) {
+            match truth_of(self.call(operator, &[left.clone(), right.clone()])?)? {
+                Some(truth) if truth == decisive => return Ok(Some(decisive)),
+                Some(_) => {}
+                None => known = false,
+            }
+        }
+        Ok(known.then_some(!decisive))
+    }
+}
+
+impl Rows {
+    fn bytes(&self) -> usize {
+        let hashed = self.hashed.as_ref();
+        let keys = hashed.map_or(0, |hashed| (0..hashed.len()).map(|number| row_bytes(hashed.key(number))).sum());
+        keys + self.rows.iter().map(|row| row_bytes(row)).sum::<usize>()
+    }
+}
+
+/// Of a row, the columns that a subquery asks for.
+fn seen(row: &[Datum], columns: &[usize]) -> Row {
+    let mut out = vec![Datum::Null; columns.last().map_or(0, |last| last + 1)];
+    for &column in columns {
+        if let (Some(out), Some(value)) = (out.get_mut(column), row.get(column)) {
+            *out = value.clone();
+        }
+    }
+    out
+}

@@ -1,0 +1,212 @@
+//! Groups and aggregates, by hash.
+
+use super::super::evaluate::is_null;
+use super::super::key_table::{KeyTable, same};
+use super::super::order::{compare_plainly, compare_values};
+use super::super::scope::Run;
+use super::Node;
+use crate::context::row_bytes;
+use crate::error::Result;
+use crate::functions::Accumulator;
+use crate::plan::{AggregateCall, Aggregation};
+use crate::types::{Datum, Row, Type};
+use std::cmp::Ordering;
+
+/// Bytes that an accumulator takes, about, beside what it says itself.
+const ACCUMULATOR_BYTES: usize = 64;
+
+/// The state of an aggregation.
+pub struct AggregateState {
+    input: Node,
+    groups: Option<std::vec::IntoIter<Row>>,
+}
+
+/// The groups of one grouping set.
+struct Groups {
+    /// The values of the set's keys; the others are NULL.
+    keys: KeyTable,
+    /// The states of the calls, for each group.
+    states: Vec<Vec<CallState>>,
+}
+
+/// One call over one group.
+enum CallState {
+    /// Takes arguments as they come.
+    Running(Box<dyn Accumulator>, usize),
+    /// Keeps arguments until the group is complete: DISTINCT, or ORDER BY in the call.
+    Kept(Vec<Kept>),
+    /// `GROUPING(...)`
+    Grouping(i32),
+}
+
+/// The arguments of one row, and the values that they are ordered by.
+struct Kept {
+    order: Row,
+    arguments: Row,
+}
+
+impl AggregateState {
+    pub fn new(input: Node) -> AggregateState {
+        AggregateState { input, groups: None }
+    }
+
+    pub fn next(&mut self, aggregation: &Aggregation, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        let groups = match &mut self.groups {
+            Some(groups) => groups,
+            None => {
+                let rows = self.collect(aggregation, run)?;
+                self.groups.insert(rows.into_iter())
+            }
+        };
+        Ok(groups.next())
+    }
+
+    fn collect(&mut self, aggregation: &Aggregation, run: &mut Run<'_, '_>) -> Result<Vec<Row>> {
+        let before = run.context.memory.used;
+        let types: Vec<Type> = aggregation.keys.iter().map(|key| key.data_type).collect();
+        let mut sets: Vec<Groups> = aggregation.sets.iter().map(|_| Groups::new(types.clone())).collect();
+        while let Some(row) = self.input.next(&aggregation.input, run)? {
+            let keys = run.evaluate_all(&aggregation.keys, &row)?;
+            for (groups, set) in sets.iter_mut().zip(&aggregation.sets) {
+                let group = groups.group(aggregation, set, masked(&keys, set), run)?;
+                for (call, state) in aggregation.calls.iter().zip(&mut groups.states[group]) {
+                    state.add(call, &row, run)?;
+                }
+            }
+        }
+        let mut rows = Vec::new();
+        for (mut groups, set) in sets.into_iter().zip(&aggregation.sets) {
+            if set.is_empty() && groups.states.is_empty() {
+                groups.group(aggregation, set, vec![Datum::Null; aggregation.keys.len()], run)?;
+            }
+            groups.finish(aggregation, &mut rows)?;
+        }
+        run.context.memory.used = before;
+        run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())?;
+        Ok(rows)
+    }
+}
+
+/// The values of the keys that count in a set.
+fn masked(keys: &[Datum], set: &[usize]) -> Row {
+    let mut masked = vec![Datum::Null; keys.len()];
+    for &key in set {
+        masked[key] = keys[key].clone();
+    }
+    masked
+}
+
+impl Groups {
+    fn new(types: Vec<Type>) -> Groups {
+        Groups { keys: KeyTable::new(types), states: Vec::new() }
+    }
+
+    /// The group with these keys, made if there is none.
+    fn group(&mut self, aggregation: &Aggregation, set: &[usize], keys: Row, run: &mut Run<'_, '_>) -> Result<usize> {
+        let bytes = row_bytes(&keys);
+        let (group, new) = self.keys.insert(keys);
+        if new {
+            run.context.memory.take(bytes + aggregation.calls.len() * ACCUMULATOR_BYTES)?;
+            self.states.push(aggregation.calls.iter().map(|call| CallState::new(call, set)).collect());
+        }
+        Ok(group)
+    }
+
+    /// Appends a row for each group.
+    fn finish(self, aggregation: &Aggregation, rows: &mut Vec<Row>) -> Result<()> {
+        for (mut row, states) in self.keys.into_keys().zip(self.states) {
+            for (call, state) in aggregation.calls.iter().zip(states) {
+                row.push(state.finish(call)?);
+            }
+            rows.push(row);
+        }
+        Ok(())
+    }
+}
+
+impl CallState {
+    fn new(call: &AggregateCall, set: &[usize]) -> CallState {
+        match &call.grouping {
+            Some(keys) => {
+                CallState::Grouping(keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key))))
+            }
+            None if call.distinct || !call.order.is_empty() => CallState::Kept(Vec::new()),
+            None => CallState::Running((call.aggregate.aggregate.start)(), 0),
+        }
+    }
+
+    fn add(&mut self, call: &AggregateCall, row: &[Datum], run: &mut Run<'_, '_>) -> Result<()> {
+        if matches!(self, CallState::Grouping(_)) || !run.passes(call.filter.as_ref(), row)? {
+            return Ok(());
+        }
+        match self {
+            CallState::Running(accumulator, counted) => {
+                run.accumulate(&mut **accumulator, call, row)?;
+                let bytes = accumulator.memory();
+                run.context.memory.take(bytes.saturating_sub(*counted))?;
+                *counted = bytes.max(*counted);
+            }
+            CallState::Kept(kept) => {
+                let arguments = run.evaluate_all(&call.arguments, row)?;
+                if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
+                    return Ok(());
+                }
+                let order = call.order.iter().map(|key| run.evaluate(&key.expression, row)).collect::<Result<Row>>()?;
+                run.context.memory.take(row_bytes(&arguments) + row_bytes(&order))?;
+                kept.push(Kept { order, arguments });
+            }
+            CallState::Grouping(_) => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self, call: &AggregateCall) -> Result<Datum> {
+        match self {
+            CallState::Running(accumulator, _) => accumulator.value(),
+            CallState::Grouping(bits) => Ok(Datum::Int4(bits)),
+            CallState::Kept(mut kept) => {
+                kept.sort_by(|left, right| compare_kept(call, left, right));
+                if call.distinct {
+                    let types: Vec<Type> = call.arguments.iter().map(|argument| argument.data_type).collect();
+                    kept.dedup_by(|left, right| same(&types, &left.arguments, &right.arguments));
+                }
+                let mut accumulator = (call.aggregate.aggregate.start)();
+                for row in &kept {
+                    accumulator.add(&row.arguments)?;
+                }
+                accumulator.value()
+            }
+        }
+    }
+}
+
+/// By ORDER BY; for DISTINCT then by the arguments, so that equal ones come together.
+fn compare_kept(call: &AggregateCall, left: &Kept, right: &Kept) -> Ordering {
+    let by_order = compare_values(&call.order, &left.order, &right.order);
+    if by_order.is_ne() || !call.distinct {
+        return by_order;
+    }
+    let arguments = call.arguments.iter().zip(left.arguments.iter().zip(&right.arguments));
+    arguments
+        .map(|(argument, (left, right))| compare_plainly(argument.data_type, left, right))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+impl Run<'_, '_> {
+    /// Hands a row's arguments to an aggregate, unless one is NULL and it passes over such rows.
+    fn accumulate(&mut self, accumulator: &mut dyn Accumulator, call: &AggregateCall, row: &[Datum]) -> Result<()> {
+        let strict = call.aggregate.aggregate.strict;
+        match &call.arguments[..] {
+            [] => accumulator.add(&[]),
+            [argument] => {
+                let value = self.operand(argument, row)?;
+                if strict && is_null(&value) { Ok(()) } else { accumulator.add(std::slice::from_ref(&*value)) }
+            }
+            arguments => {
+                let values = self.evaluate_all(arguments, row)?;
+                if strict && values.iter().any(is_null) { Ok(()) } else { accumulator.add(&values) }
+            }
+        }
+    }
+}

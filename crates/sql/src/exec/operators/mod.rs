@@ -1,0 +1,140 @@
+//! The operators: each pulls rows from its inputs when it is asked for one.
+//!
+//! A [`Node`] is the state of one operator; the plan stands beside it and is handed in at each call, so that nothing is
+//! copied out of it and nothing borrowed between calls.
+
+mod aggregate;
+mod distinct;
+mod join;
+mod limit;
+mod recursive;
+mod rows;
+mod scan;
+mod set;
+mod sort;
+mod window;
+mod with;
+
+pub(super) use with::Cte;
+
+use super::scope::{Run, out_of_step};
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::types::Row;
+use std::time::Instant;
+
+/// The state of an operator that runs.
+pub(super) enum Node {
+    Values(usize),
+    Scan(Box<scan::ScanState>),
+    Made(rows::Made),
+    Filter(Box<Node>),
+    Project(Box<Node>),
+    ProjectSet(Box<rows::Sets>),
+    Join(Box<join::JoinState>),
+    Aggregate(Box<aggregate::AggregateState>),
+    Window(Box<window::WindowState>),
+    Sort(Box<sort::SortState>),
+    Limit(Box<limit::LimitState>),
+    Distinct(Box<distinct::DistinctState>),
+    Set(Box<set::SetState>),
+    With(Box<with::WithState>),
+    CteScan(usize),
+    Recursive(Box<recursive::RecursiveState>),
+    Lock(Box<Node>),
+}
+
+impl Node {
+    /// A plan's state before its first row.
+    pub fn new(plan: &Plan) -> Node {
+        crate::stack::deeper(|| Node::start(plan))
+    }
+
+    fn start(plan: &Plan) -> Node {
+        match plan {
+            Plan::Values { .. } => Node::Values(0),
+            Plan::Scan(_) => Node::Scan(Box::default()),
+            Plan::Virtual { .. } | Plan::Functions { .. } => Node::Made(None),
+            Plan::Filter { input, .. } => Node::Filter(Box::new(Node::new(input))),
+            Plan::Project { input, .. } => Node::Project(Box::new(Node::new(input))),
+            Plan::ProjectSet { input, .. } => Node::ProjectSet(Box::new(rows::Sets::new(Node::new(input)))),
+            Plan::Join(join) => Node::Join(Box::new(join::JoinState::new(join))),
+            Plan::Aggregate(aggregation) => {
+                Node::Aggregate(Box::new(aggregate::AggregateState::new(Node::new(&aggregation.input))))
+            }
+            Plan::Window(window) => Node::Window(Box::new(window::WindowState::new(Node::new(&window.input)))),
+            Plan::Sort { input, .. } => Node::Sort(Box::new(sort::SortState::new(Node::new(input)))),
+            Plan::Limit { input, .. } => Node::Limit(Box::new(limit::LimitState::new(Node::new(input)))),
+            Plan::Distinct { input, .. } => Node::Distinct(Box::new(distinct::DistinctState::new(Node::new(input)))),
+            Plan::Set { left, right, .. } => Node::Set(Box::new(set::SetState::new(Node::new(left), Node::new(right)))),
+            Plan::With { body, .. } => Node::With(Box::new(with::WithState::new(Node::new(body)))),
+            Plan::CteScan { .. } => Node::CteScan(0),
+            Plan::Recursive { start, .. } => {
+                Node::Recursive(Box::new(recursive::RecursiveState::new(Node::new(start))))
+            }
+            Plan::Lock { input, .. } => Node::Lock(Box::new(Node::new(input))),
+        }
+    }
+
+    /// The next row.
+    pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        run.tick()?;
+        if run.scope.counters.is_some() {
+            return self.next_counted(plan, run);
+        }
+        run.deeper(|run| self.step(plan, run))
+    }
+
+    fn next_counted(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        let since = Instant::now();
+        let result = run.deeper(|run| self.step(plan, run));
+        if let (Some(counters), Ok(row)) = (&mut run.scope.counters, &result) {
+            counters.returned(plan, since, row.is_some());
+        }
+        result
+    }
+
+    fn step(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        match (self, plan) {
+            (Node::Values(at), Plan::Values { rows }) => rows::next_values(at, rows, run),
+            (Node::Scan(state), Plan::Scan(scan)) => state.next(scan, run),
+            (Node::Made(made), Plan::Virtual { table }) => rows::next_virtual(made, table, run),
+            (Node::Made(made), Plan::Functions { calls, ordinality }) => {
+                rows::next_of_functions(made, calls, *ordinality, run)
+            }
+            (Node::Filter(node), Plan::Filter { input, condition }) => rows::next_passing(node, input, condition, run),
+            (Node::Project(node), Plan::Project { input, columns }) => match node.next(input, run)? {
+                Some(row) => run.evaluate_all(columns, &row).map(Some),
+                None => Ok(None),
+            },
+            (Node::ProjectSet(state), Plan::ProjectSet { input, columns }) => state.next(input, columns, run),
+            (Node::Join(state), Plan::Join(join)) => state.next(join, run),
+            (Node::Aggregate(state), Plan::Aggregate(aggregation)) => state.next(aggregation, run),
+            (Node::Window(state), Plan::Window(window)) => state.next(window, run),
+            (Node::Sort(state), Plan::Sort { input, keys }) => state.next(input, keys, run),
+            (Node::Limit(state), Plan::Limit { input, limit, ties, offset }) => {
+                state.next(input, limit.as_ref(), ties.as_deref(), offset.as_ref(), run)
+            }
+            (Node::Distinct(state), Plan::Distinct { input, on }) => state.next(input, on.as_deref(), run),
+            (Node::Set(state), Plan::Set { operation, all, left, right }) => {
+                state.next(*operation, *all, left, right, run)
+            }
+            (Node::With(state), Plan::With { queries, body }) => state.next(queries, body, run),
+            (Node::CteScan(at), Plan::CteScan { number }) => with::next_of_cte(at, *number, run),
+            (Node::Recursive(state), Plan::Recursive { number, start, step, distinct }) => {
+                state.next(*number, start, step, *distinct, run)
+            }
+            (Node::Lock(node), Plan::Lock { input, tables }) => rows::next_locked(node, input, tables, run),
+            _ => Err(out_of_step()),
+        }
+    }
+
+    /// Tells a sort below that only its first `rows` will be asked for.
+    fn bound(&mut self, rows: usize) {
+        match self {
+            Node::Project(input) => input.bound(rows),
+            Node::Sort(state) => state.bound(rows),
+            _ => {}
+        }
+    }
+}

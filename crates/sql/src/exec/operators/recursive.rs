@@ -1,0 +1,94 @@
+//! WITH RECURSIVE: the step runs over the rows that came last, until none come.
+
+use super::super::key_table::KeyTable;
+use super::super::scope::Run;
+use super::Node;
+use super::with::Cte;
+use crate::context::row_bytes;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::types::Row;
+use std::sync::Arc;
+
+/// The state of a recursion.
+pub struct RecursiveState {
+    /// The start's, then the step's.
+    node: Node,
+    /// Whether the start is done.
+    stepping: bool,
+    /// What a step reads, while it does not run.
+    working: Option<Cte>,
+    /// The rows that the next step will read.
+    fresh: Vec<Row>,
+    /// Their bytes, and those that the running step reads.
+    bytes: (usize, usize),
+    /// All rows so far, for UNION.
+    seen: Option<KeyTable>,
+}
+
+impl RecursiveState {
+    pub fn new(start: Node) -> RecursiveState {
+        RecursiveState { node: start, stepping: false, working: None, fresh: Vec::new(), bytes: (0, 0), seen: None }
+    }
+
+    pub fn next(
+        &mut self,
+        number: usize,
+        start: &Arc<Plan>,
+        step: &Arc<Plan>,
+        distinct: bool,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Row>> {
+        if distinct && self.seen.is_none() {
+            self.seen = Some(KeyTable::new(run.output_types(start)));
+        }
+        loop {
+            run.tick()?;
+            let row = if self.stepping { self.next_of_step(number, step, run)? } else { self.node.next(start, run)? };
+            let Some(row) = row else {
+                if self.fresh.is_empty() {
+                    return Ok(None);
+                }
+                self.turn(number, start, step, run);
+                continue;
+            };
+            if let Some(seen) = &mut self.seen {
+                if !seen.insert(row.clone()).1 {
+                    continue;
+                }
+                run.context.memory.take(row_bytes(&row))?;
+            }
+            let bytes = row_bytes(&row);
+            run.context.memory.take(bytes)?;
+            self.bytes.0 += bytes;
+            self.fresh.push(row.clone());
+            return Ok(Some(row));
+        }
+    }
+
+    /// Starts the next step over the rows that the last one made.
+    fn turn(&mut self, number: usize, start: &Arc<Plan>, step: &Plan, run: &mut Run<'_, '_>) {
+        run.context.memory.give_back(self.bytes.1);
+        self.bytes = (0, self.bytes.0);
+        let outer = run.define_cte(number, start.clone(), None, std::mem::take(&mut self.fresh));
+        self.working = exchange(number, outer, run);
+        self.node = Node::new(step);
+        self.stepping = true;
+    }
+
+    /// The number means the last rows while the step runs, and what it meant before afterwards.
+    fn next_of_step(&mut self, number: usize, step: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        let outer = exchange(number, self.working.take(), run);
+        let row = self.node.next(step, run);
+        self.working = exchange(number, outer, run);
+        row
+    }
+}
+
+/// Gives a number another meaning; returns the one that it had.
+fn exchange(number: usize, cte: Option<Cte>, run: &mut Run<'_, '_>) -> Option<Cte> {
+    match cte {
+        Some(cte) => run.scope.ctes.insert(number, cte),
+        None => run.scope.ctes.remove(&number),
+    }
+}

@@ -1,0 +1,59 @@
+//! Sorting: all rows, or the first few when nobody will ask for more.
+
+use super::super::order::{Keyed, compare_keyed, keyed};
+use super::super::scope::Run;
+use super::Node;
+use crate::error::Result;
+use crate::plan::{Plan, SortKey};
+use crate::types::Row;
+
+/// The state of a sort.
+pub struct SortState {
+    input: Node,
+    sorted: Option<std::vec::IntoIter<Keyed>>,
+    /// How many rows will be asked for.
+    bound: Option<usize>,
+}
+
+impl SortState {
+    pub fn new(input: Node) -> SortState {
+        SortState { input, sorted: None, bound: None }
+    }
+
+    /// Only the first `rows` will be asked for.
+    pub fn bound(&mut self, rows: usize) {
+        self.bound = Some(rows);
+    }
+
+    pub fn next(&mut self, input: &Plan, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        let sorted = match &mut self.sorted {
+            Some(sorted) => sorted,
+            None => {
+                let rows = self.collect(input, keys, run)?;
+                self.sorted.insert(rows.into_iter())
+            }
+        };
+        let Some(next) = sorted.next() else { return Ok(None) };
+        run.context.memory.give_back(next.bytes());
+        Ok(Some(next.row))
+    }
+
+    fn collect(&mut self, input: &Plan, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<Vec<Keyed>> {
+        let mut rows: Vec<Keyed> = Vec::new();
+        while let Some(row) = self.input.next(input, run)? {
+            let row = keyed(row, keys, run)?;
+            run.context.memory.take(row.bytes())?;
+            rows.push(row);
+            // Twice as many as wanted are kept before the worse half goes: one sort for each half.
+            if let Some(bound) = self.bound
+                && rows.len() >= 2 * bound.max(64)
+            {
+                rows.sort_by(|left, right| compare_keyed(keys, left, right));
+                let dropped = rows.drain(bound..).map(|row| row.bytes()).sum();
+                run.context.memory.give_back(dropped);
+            }
+        }
+        rows.sort_by(|left, right| compare_keyed(keys, left, right));
+        Ok(rows)
+    }
+}

@@ -1,0 +1,187 @@
+//! Window functions: the input is sorted, then each partition is looked at as a whole.
+//!
+//! `frame.rs` finds the rows around the current one, `functions.rs` computes the functions that exist only over windows.
+
+mod frame;
+mod functions;
+
+use super::super::evaluate::is_null;
+use super::super::order::{compare_plainly, compare_values};
+use super::super::scope::Run;
+use super::Node;
+use crate::context::row_bytes;
+use crate::error::Result;
+use crate::functions::{Accumulator, ResolvedAggregate};
+use crate::plan::{Window, WindowCall, WindowKind};
+use crate::types::{Datum, Row};
+use frame::{Frames, Part};
+use std::cmp::Ordering;
+
+/// The state of a window operator.
+pub struct WindowState {
+    input: Node,
+    rows: Option<std::vec::IntoIter<Row>>,
+}
+
+/// A row with what it is sorted by.
+struct Sorted {
+    partition: Row,
+    order: Row,
+    row: Row,
+}
+
+/// The rows of one partition in order.
+pub(super) struct Partition<'w> {
+    window: &'w Window,
+    rows: &'w [Sorted],
+    /// For each row the first of its peers (rows that ORDER BY cannot tell from it), and the one behind the last.
+    peers: Vec<(usize, usize)>,
+}
+
+impl WindowState {
+    pub fn new(input: Node) -> WindowState {
+        WindowState { input, rows: None }
+    }
+
+    pub fn next(&mut self, window: &Window, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        let rows = match &mut self.rows {
+            Some(rows) => rows,
+            None => {
+                let rows = self.collect(window, run)?;
+                self.rows.insert(rows.into_iter())
+            }
+        };
+        let Some(row) = rows.next() else { return Ok(None) };
+        run.context.memory.give_back(row_bytes(&row));
+        Ok(Some(row))
+    }
+
+    fn collect(&mut self, window: &Window, run: &mut Run<'_, '_>) -> Result<Vec<Row>> {
+        let before = run.context.memory.used;
+        let mut sorted = Vec::new();
+        while let Some(row) = self.input.next(&window.input, run)? {
+            let partition = run.evaluate_all(&window.partition, &row)?;
+            let order = window.order.iter().map(|key| run.evaluate(&key.expression, &row)).collect::<Result<Row>>()?;
+            run.context.memory.take(row_bytes(&row) + row_bytes(&partition) + row_bytes(&order))?;
+            sorted.push(Sorted { partition, order, row });
+        }
+        sorted.sort_by(|left, right| {
+            compare_partitions(window, left, right)
+                .then_with(|| compare_values(&window.order, &left.order, &right.order))
+        });
+        let mut values = Vec::with_capacity(sorted.len());
+        for rows in sorted.chunk_by(|left, right| compare_partitions(window, left, right).is_eq()) {
+            let partition = Partition::new(window, rows);
+            let columns = window.calls.iter().map(|call| partition.call(call, run)).collect::<Result<Vec<_>>>()?;
+            append_transposed(columns, rows.len(), &mut values);
+        }
+        let rows: Vec<Row> = sorted.into_iter().zip(values).map(joined).collect();
+        run.context.memory.used = before;
+        run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())?;
+        Ok(rows)
+    }
+}
+
+fn joined((sorted, values): (Sorted, Row)) -> Row {
+    let mut row = sorted.row;
+    row.extend(values);
+    row
+}
+
+fn compare_partitions(window: &Window, left: &Sorted, right: &Sorted) -> Ordering {
+    let values = window.partition.iter().zip(left.partition.iter().zip(&right.partition));
+    values
+        .map(|(key, (left, right))| compare_plainly(key.data_type, left, right))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+/// Appends columns of equal length as rows.
+fn append_transposed(columns: Vec<Vec<Datum>>, length: usize, rows: &mut Vec<Row>) {
+    let start = rows.len();
+    rows.resize_with(start + length, || Row::with_capacity(columns.len()));
+    for column in columns {
+        for (row, value) in rows[start..].iter_mut().zip(column) {
+            row.push(value);
+        }
+    }
+}
+
+impl<'w> Partition<'w> {
+    fn new(window: &'w Window, rows: &'w [Sorted]) -> Partition<'w> {
+        let mut peers = Vec::with_capacity(rows.len());
+        for group in rows.chunk_by(|left, right| compare_values(&window.order, &left.order, &right.order).is_eq()) {
+            let start = peers.len();
+            peers.resize(start + group.len(), (start, start + group.len()));
+        }
+        Partition { window, rows, peers }
+    }
+
+    /// A call's value for each row.
+    fn call(&self, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
+        match &call.function {
+            WindowKind::Window(function) => self.function(*function, call, run),
+            WindowKind::Aggregate(aggregate) => self.aggregate(aggregate, call, run),
+        }
+    }
+
+    /// An aggregate over each row's frame. While frames only grow at their end, the state is kept from row to row.
+    fn aggregate(&self, aggregate: &ResolvedAggregate, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
+        let frames = Frames::new(self, &call.frame, run)?;
+        let inputs = self.aggregate_inputs(aggregate, call, run)?;
+        let mut values = Vec::with_capacity(self.rows.len());
+        let mut state: Option<(Box<dyn Accumulator>, Part)> = None;
+        for row in 0..self.rows.len() {
+            run.tick()?;
+            let parts = frames.parts(self, row, run)?;
+            let (mut accumulator, mut done) = match (state.take(), &parts[..]) {
+                (Some((accumulator, done)), [part]) if part.start == done.start && part.end >= done.end => {
+                    if part.end == done.end
+                        && let Some(last) = values.last()
+                    {
+                        let last: &Datum = last;
+                        values.push(last.clone());
+                        state = Some((accumulator, done));
+                        continue;
+                    }
+                    (accumulator, done)
+                }
+                (_, [part, ..]) => ((aggregate.aggregate.start)(), Part { start: part.start, end: part.start }),
+                (_, []) => ((aggregate.aggregate.start)(), Part { start: 0, end: 0 }),
+            };
+            for (number, part) in parts.iter().enumerate() {
+                let from = if number == 0 { done.end } else { part.start };
+                for arguments in inputs[from..part.end].iter().flatten() {
+                    run.tick()?;
+                    accumulator.add(arguments)?;
+                }
+            }
+            values.push(accumulator.value()?);
+            if let [part] = parts[..] {
+                done.end = part.end;
+                state = Some((accumulator, done));
+            }
+        }
+        Ok(values)
+    }
+
+    /// Each row's arguments; nothing for rows that do not count.
+    fn aggregate_inputs(
+        &self,
+        aggregate: &ResolvedAggregate,
+        call: &WindowCall,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Vec<Option<Row>>> {
+        let mut inputs = Vec::with_capacity(self.rows.len());
+        for sorted in self.rows {
+            let arguments = if run.passes(call.filter.as_ref(), &sorted.row)? {
+                let arguments = run.evaluate_all(&call.arguments, &sorted.row)?;
+                (!(aggregate.aggregate.strict && arguments.iter().any(is_null))).then_some(arguments)
+            } else {
+                None
+            };
+            inputs.push(arguments);
+        }
+        Ok(inputs)
+    }
+}

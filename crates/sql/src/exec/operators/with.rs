@@ -1,0 +1,91 @@
+//! WITH: queries that run at most once, as far as somebody reads them, and are shared by all who do.
+
+use super::super::scope::{Run, out_of_step};
+use super::Node;
+use crate::context::row_bytes;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::types::{Row, Type};
+use std::sync::Arc;
+
+/// A query of WITH in scope.
+pub(in crate::exec) struct Cte {
+    /// The query; of the rows of a recursion's last step, one with the same columns.
+    plan: Arc<Plan>,
+    /// The state of the query, unless it has ended.
+    node: Option<Node>,
+    /// How many enclosing rows it sees.
+    height: usize,
+    /// Its rows so far.
+    rows: Vec<Row>,
+    /// Tells two runs of the same query apart.
+    generation: u64,
+}
+
+impl Cte {
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+/// The state of WITH.
+pub struct WithState {
+    body: Node,
+    started: bool,
+}
+
+impl WithState {
+    pub fn new(body: Node) -> WithState {
+        WithState { body, started: false }
+    }
+
+    pub fn next(&mut self, queries: &[(usize, Arc<Plan>)], body: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        if !self.started {
+            self.started = true;
+            for (number, plan) in queries {
+                run.define_cte(*number, plan.clone(), Some(Node::new(plan)), Vec::new());
+            }
+        }
+        self.body.next(body, run)
+    }
+}
+
+/// The next row of a query of WITH for a reader that has seen `at` of them.
+pub fn next_of_cte(at: &mut usize, number: usize, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+    let cte = run.scope.ctes.get_mut(&number).ok_or_else(out_of_step)?;
+    if let Some(row) = cte.rows.get(*at) {
+        *at += 1;
+        return Ok(Some(row.clone()));
+    }
+    let Some(mut node) = cte.node.take() else { return Ok(None) };
+    let (plan, height) = (cte.plan.clone(), cte.height);
+    let row = run.outside(height, |run| node.next(&plan, run))?;
+    let Some(row) = row else { return Ok(None) };
+    run.context.memory.take(row_bytes(&row))?;
+    let cte = run.scope.ctes.get_mut(&number).ok_or_else(out_of_step)?;
+    cte.node = Some(node);
+    cte.rows.push(row.clone());
+    *at += 1;
+    Ok(Some(row))
+}
+
+impl Run<'_, '_> {
+    /// Brings a query of WITH into scope; returns what had its number.
+    pub(super) fn define_cte(
+        &mut self,
+        number: usize,
+        plan: Arc<Plan>,
+        node: Option<Node>,
+        rows: Vec<Row>,
+    ) -> Option<Cte> {
+        self.scope.generation += 1;
+        let generation = self.scope.generation;
+        let cte = Cte { plan, node, height: self.scope.outer.len(), rows, generation };
+        self.scope.ctes.insert(number, cte)
+    }
+
+    /// The types of a plan's columns.
+    pub(super) fn output_types(&self, plan: &Plan) -> Vec<Type> {
+        plan.output_types(&|number| self.scope.ctes.get(&number).map(|cte| cte.plan.clone()))
+    }
+}
