@@ -57,7 +57,7 @@ fn off_reactor<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
 }
 
 async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>, phases: Phases) {
-    let mut output = Output::new(stream.clone(), phases.clone());
+    let mut output = Output::new(stream.clone(), phases.clone(), shared.database.store.clone());
     let opened = off_reactor(|| {
         let opened = shared.database.connect(connect);
         if let Err(error) = &opened {
@@ -70,7 +70,7 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
     let Ok(Ok(session)) = opened else { return };
     let running = shared.enlist(session.cancel());
     let mut conversation = Conversation::begin(session, output, shared.database.options.statement_bytes);
-    let end = exchange(&stream, &mut conversation, shared, phases).await;
+    let end = exchange(&stream, &mut conversation, phases).await;
     // Rolling back, and telling the client, may both wait. A panic in a rollback has been logged, and concerns nobody else.
     let _ = off_reactor(move || {
         if let Some(error) = end {
@@ -82,12 +82,7 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
 }
 
 /// Messages and answers until the end; with the reason, if it is the server's.
-async fn exchange(
-    stream: &TcpStream,
-    conversation: &mut Conversation,
-    shared: &Shared,
-    mut phases: Phases,
-) -> Option<SqlError> {
+async fn exchange(stream: &TcpStream, conversation: &mut Conversation, mut phases: Phases) -> Option<SqlError> {
     let mut input = BytesMut::new();
     loop {
         match off_reactor(|| conversation.run(&mut input)) {
@@ -95,9 +90,7 @@ async fn exchange(
             Ok(Next::Close) => return None,
             Err(panicked) => return Some(panicked),
         }
-        let limit = shared.database.options.idle_in_transaction;
-        let patience = conversation.is_idle_in_transaction() && !limit.is_zero();
-        let deadline = patience.then(|| Instant::now() + limit);
+        let deadline = conversation.patience().and_then(|patience| Instant::now().checked_add(patience));
         loop {
             if input.is_empty() && input.capacity() > READ {
                 input = BytesMut::new();

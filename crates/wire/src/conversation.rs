@@ -8,6 +8,7 @@ use bytes::{Buf, BytesMut};
 use sql::error::{Result, SqlError, state};
 use sql::session::{Outcome, Session, Status};
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// A session, and where its client stands in the protocol.
 pub struct Conversation {
@@ -45,8 +46,8 @@ enum Protocol {
 enum Partial {
     /// COPY data, with so many bytes to come.
     Copy { left: usize },
-    /// A message beyond the limit, with so many bytes to pass over.
-    TooLong { kind: u8, left: usize },
+    /// A message of `body` bytes, beyond the limit, of which so many are still to be passed over.
+    TooLong { kind: u8, body: usize, left: usize },
 }
 
 /// Whether a connection goes on.
@@ -72,9 +73,10 @@ impl Conversation {
         Conversation { session, output, limit, mode: Mode::Ready, partial: None, formats: HashMap::new() }
     }
 
-    /// Whether a transaction is open and nothing happens in it until the client says something.
-    pub fn is_idle_in_transaction(&self) -> bool {
-        self.session.status() != Status::Idle && !matches!(self.mode, Mode::Copying(_))
+    /// How long it may wait for the next message: for ever outside of a transaction.
+    pub fn patience(&self) -> Option<Duration> {
+        let waits_inside = self.session.status() != Status::Idle && !matches!(self.mode, Mode::Copying(_));
+        waits_inside.then(|| self.session.idle_in_transaction()).filter(|patience| !patience.is_zero())
     }
 
     /// Whether there is anything in `input` for [`Conversation::run`]. Bytes of a message that is too long go at once.
@@ -126,7 +128,7 @@ impl Conversation {
             }
             Frame::TooLong { kind, body } => {
                 input.advance(Frame::BODY);
-                self.partial = Some(Partial::TooLong { kind, left: body });
+                self.partial = Some(Partial::TooLong { kind, body, left: body });
             }
             Frame::UnknownKind(kind) => return self.fatal(&violation(format!("invalid frontend message type {kind}"))),
             Frame::InvalidLength => return self.fatal(&violation("invalid message length")),
@@ -144,10 +146,11 @@ impl Conversation {
                 }
                 input.advance(bytes);
             }
-            Partial::TooLong { kind, .. } => {
-                let message = format!("statement is too long: a message may have {} bytes", self.limit);
+            Partial::TooLong { kind, body, .. } => {
+                let what = if kind == b'B' { "parameters" } else { "statement" };
+                let message = format!("{what} too long: {body} bytes of {} allowed", self.limit);
                 let error = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
-                    .hint("Send the data in several statements, or with COPY; or start the server with a larger --statement-size.");
+                    .hint("Split it, load rows with COPY, or raise --statement-size.");
                 self.unreadable(kind, &error);
             }
         }
@@ -185,7 +188,7 @@ impl Conversation {
             Message::Terminate => return Next::Close,
             extended => {
                 if let Err(error) = self.extended(&extended, sync_follows) {
-                    self.fail_extended(&error);
+                    self.fail(&error);
                 }
             }
         }
@@ -194,6 +197,7 @@ impl Conversation {
 
     fn simple(&mut self, sql: &str) {
         self.output.expect_described_rows();
+        self.output.await_durable(self.session.awaited());
         let outcome = self.session.simple(sql, &mut self.output);
         self.end_simple(outcome);
     }
@@ -202,12 +206,13 @@ impl Conversation {
         match outcome {
             Ok(Outcome::CopyIn { columns, binary }) => {
                 self.begin_copy(Protocol::Simple, columns, binary);
-                return;
             }
-            Ok(Outcome::Done | Outcome::Suspended) => {}
-            Err(error) => self.output.put(|out| backend::error(out, "ERROR", &error)),
+            Ok(Outcome::Done | Outcome::Suspended) => self.ready(),
+            Err(error) => {
+                self.fail(&error);
+                self.sync();
+            }
         }
-        self.ready();
     }
 
     fn extended(&mut self, message: &Message<'_>, sync_follows: bool) -> Result<()> {
@@ -284,6 +289,7 @@ impl Conversation {
             Some(formats) => self.output.expect_rows(formats),
             None => self.output.expect_rows(&Formats::new()),
         }
+        self.output.await_durable(self.session.awaited());
         match self.session.execute(portal, max_rows, sync_follows, &mut self.output)? {
             Outcome::Done => {}
             Outcome::Suspended => self.output.put(|out| backend::bare(out, b's')),
@@ -311,7 +317,8 @@ impl Conversation {
         self.output.put(|out| backend::ready(out, status));
     }
 
-    fn fail_extended(&mut self, error: &SqlError) {
+    /// An error: nothing counts until Sync, which comes from the client in the extended protocol only.
+    fn fail(&mut self, error: &SqlError) {
         self.output.put(|out| backend::error(out, "ERROR", error));
         self.mode = Mode::Skipping;
     }
@@ -322,10 +329,9 @@ impl Conversation {
         match (self.mode, kind) {
             (Mode::Skipping, _) => {}
             (Mode::Copying(protocol), _) => self.fail_copy(protocol, error),
-            (Mode::Ready, b'P' | b'B' | b'D' | b'C' | b'E' | b'H') => self.fail_extended(error),
+            (Mode::Ready, b'P' | b'B' | b'D' | b'C' | b'E' | b'H') => self.fail(error),
             (Mode::Ready, _) => {
-                self.output.put(|out| backend::error(out, "ERROR", error));
-                self.mode = Mode::Skipping;
+                self.fail(error);
                 self.sync();
             }
         }
@@ -366,7 +372,7 @@ impl Conversation {
         match (protocol, outcome) {
             (Protocol::Simple, outcome) => self.end_simple(outcome),
             (Protocol::Extended, Ok(_)) => {}
-            (Protocol::Extended, Err(error)) => self.fail_extended(&error),
+            (Protocol::Extended, Err(error)) => self.fail(&error),
         }
     }
 
@@ -378,9 +384,9 @@ impl Conversation {
     }
 
     fn copy_failed(&mut self, protocol: Protocol, error: &SqlError) {
-        match protocol {
-            Protocol::Simple => self.end_simple(Err(error.clone())),
-            Protocol::Extended => self.fail_extended(error),
+        self.fail(error);
+        if protocol == Protocol::Simple {
+            self.sync();
         }
     }
 

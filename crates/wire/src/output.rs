@@ -3,9 +3,11 @@
 use crate::codec::backend;
 use crate::codec::frontend::Formats;
 use crate::server::{Phase, Phases};
+use model::LogPosition;
 use sql::error::{Result, SqlError, state};
 use sql::plan::Field;
 use sql::session::{Format, Sink};
+use sql::store::Store;
 use sql::types::text::Styles;
 use sql::types::{Datum, Type, binary, text};
 use std::io;
@@ -24,7 +26,10 @@ const KEPT: usize = 1 << 20;
 pub struct Output {
     stream: Arc<TcpStream>,
     phases: Phases,
+    store: Arc<dyn Store>,
     buffer: Vec<u8>,
+    /// What must be durable before the answers of earlier statements leave along with early rows of this one.
+    awaited: LogPosition,
     /// Where the statement's answers begin; `None` once some of them have left.
     statement: Option<usize>,
     /// Where the message begins that is being written, until it is whole.
@@ -46,8 +51,22 @@ struct Rows {
 
 impl Output {
     /// Nothing to send yet.
-    pub fn new(stream: Arc<TcpStream>, phases: Phases) -> Output {
-        Output { stream, phases, buffer: Vec::new(), statement: None, unfinished: None, rows: Rows::default() }
+    pub fn new(stream: Arc<TcpStream>, phases: Phases, store: Arc<dyn Store>) -> Output {
+        Output {
+            stream,
+            phases,
+            store,
+            buffer: Vec::new(),
+            awaited: LogPosition::ZERO,
+            statement: None,
+            unfinished: None,
+            rows: Rows::default(),
+        }
+    }
+
+    /// What must be durable before the answers so far may leave.
+    pub fn await_durable(&mut self, position: LogPosition) {
+        self.awaited = position;
     }
 
     /// Appends what `write` appends: whole messages.
@@ -124,8 +143,12 @@ impl Output {
         if self.buffer.len() < FULL {
             return Ok(());
         }
-        self.send()
-            .map_err(|error| SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}")))
+        let awaited = std::mem::take(&mut self.awaited);
+        if awaited > LogPosition::ZERO {
+            self.store.wait_durable(awaited)?;
+        }
+        let lost = |error| SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"));
+        self.send().map_err(lost)
     }
 }
 

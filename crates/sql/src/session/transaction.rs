@@ -323,6 +323,12 @@ impl Session {
         Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message))
     }
 
+    /// What [`Session::wait_durable`] would wait for: rows of the next statement that leave before it is done take the
+    /// answers before them along.
+    pub fn awaited(&self) -> LogPosition {
+        self.awaited
+    }
+
     /// Blocks until everything that was answered since the last call is durable. Before answers leave.
     ///
     /// # Errors
