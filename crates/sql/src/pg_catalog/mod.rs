@@ -6,10 +6,13 @@
 
 mod absent;
 mod attributes;
+mod comments;
 mod constraints;
 mod derived;
 mod fixed;
+mod functions;
 mod layout;
+mod names;
 mod print;
 mod relations;
 mod seed;
@@ -18,16 +21,12 @@ mod tests;
 mod types;
 mod value;
 
+use crate::catalog::Oid;
 use crate::catalog::VirtualTable;
-use crate::functions::Function;
-use crate::types::Type;
 use layout::{Described, SystemView};
+use std::sync::LazyLock;
 
-/// The functions of the catalog.
-pub const FUNCTIONS: &[Function] = &[];
-
-/// The columns of those that return rows, by name.
-pub const FUNCTION_COLUMNS: &[(&str, &[(&str, Type)])] = &[];
+pub use functions::{FUNCTION_COLUMNS, FUNCTIONS};
 
 /// The table of this name; without a schema, of `pg_catalog`.
 pub fn table(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable> {
@@ -52,7 +51,14 @@ fn views() -> impl Iterator<Item = &'static SystemView> {
     [].into_iter()
 }
 
+/// The query of a system view.
+fn query_of_system_view(oid: Oid) -> Option<&'static str> {
+    views().find(|view| view.oid == oid).map(|view| view.query)
+}
+
 /// What there is to say of the system's tables and views.
-fn described() -> impl Iterator<Item = Described> {
-    tables().map(Described::from).chain(views().map(Described::from))
+fn described() -> &'static [Described] {
+    static DESCRIBED: LazyLock<Vec<Described>> =
+        LazyLock::new(|| tables().map(Described::from).chain(views().map(Described::from)).collect());
+    &DESCRIBED
 }

@@ -29,3 +29,13 @@ pub(super) fn columns_in(expression: &str, table: &Table) -> Vec<usize> {
 fn fold(name: &sqlparser::ast::Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
 }
+
+/// An expression over the columns of a table, as PostgreSQL prints it.
+pub(super) fn expression(_: &mut crate::context::Context<'_>, text: &str, _: Option<&Table>, _: bool) -> String {
+    text.to_owned()
+}
+
+/// The query of a view.
+pub(super) fn query(query: &str) -> String {
+    format!(" {query};")
+}

@@ -30,7 +30,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
         oid: Oid, rulename: Name, ev_class: Oid, ev_type: Char, ev_enabled: Char, is_instead: Bool,
         ev_qual: PgNodeTree, ev_action: PgNodeTree
     }
-    2609 pg_description = descriptions; {
+    2609 pg_description = super::comments::descriptions; {
         objoid: Oid, classoid: Oid, objsubid: Int4, description: Text
     }
     2608 pg_depend = dependencies; {
@@ -48,14 +48,14 @@ const PUBLIC: Oid = 2200;
 /// The oids of catalogs that name the class of an object.
 pub(super) mod class {
     use crate::catalog::Oid;
-    pub(in crate::pg_catalog) const PG_TYPE: Oid = 1247;
     pub(in crate::pg_catalog) const PG_CLASS: Oid = 1259;
     pub(in crate::pg_catalog) const PG_ATTRDEF: Oid = 2604;
     pub(in crate::pg_catalog) const PG_CONSTRAINT: Oid = 2606;
+    pub(in crate::pg_catalog) const PG_NAMESPACE: Oid = 2615;
     pub(in crate::pg_catalog) const PG_REWRITE: Oid = 2618;
 }
 /// `information_schema`, as initdb numbers it here.
-pub(super) const INFORMATION_SCHEMA: Oid = 13_224;
+pub(super) const INFORMATION_SCHEMA: Oid = 13_244;
 /// The access method of tables.
 const HEAP: Oid = 2;
 /// The access method of indexes.
@@ -133,7 +133,7 @@ fn classes(context: &mut Context<'_>) -> Result<Vec<Row>> {
         let schema = schemas.get(relation.schema()).copied().unwrap_or(PUBLIC);
         class_of(relation, schema, &tables).row()
     });
-    Ok(described().map(|described| class_of_system(&described).row()).chain(own).collect())
+    Ok(described().iter().map(|described| class_of_system(described).row()).chain(own).collect())
 }
 
 /// The tables among relations.
@@ -271,30 +271,6 @@ fn rules(context: &mut Context<'_>) -> Result<Vec<Row>> {
             vec![oid(rule), text("_RETURN"), oid(view.oid), text("1"), text("O"), YES, text("<>"), action]
         })
         .collect())
-}
-
-fn descriptions(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let mut rows = super::seed::rows("pg_description").to_vec();
-    for relation in context.relations()? {
-        let (comment, columns) = match &relation {
-            Relation::Table(table) => (&table.comment, &*table.columns),
-            Relation::View(view) => (&view.comment, &*view.columns),
-            Relation::Index(_) | Relation::Sequence(_) => continue,
-        };
-        rows.extend(description(relation.oid(), 0, comment.as_deref()));
-        for (at, column) in columns.iter().enumerate().filter(|(_, column)| !column.dropped) {
-            rows.extend(description(relation.oid(), at + 1, column.comment.as_deref()));
-        }
-        if let Relation::Table(table) = &relation {
-            rows.extend(table.indexes.iter().filter_map(|index| description(index.oid, 0, index.comment.as_deref())));
-        }
-    }
-    Ok(rows)
-}
-
-fn description(relation: Oid, column: usize, comment: Option<&str>) -> Option<Row> {
-    let column = Datum::Int4(i32::try_from(column).unwrap_or(i32::MAX));
-    Some(vec![oid(relation), oid(class::PG_CLASS), column, text(comment?)])
 }
 
 /// Who goes when whom goes: sequences with their columns, indexes with their constraints.

@@ -18,11 +18,6 @@ pub(super) fn text(text: impl AsRef<str>) -> Datum {
     Datum::Text(text.as_ref().into())
 }
 
-/// A text, if there is one.
-pub(super) fn optional_text(text: Option<impl AsRef<str>>) -> Datum {
-    text.map_or(Datum::Null, self::text)
-}
-
 /// An oid.
 pub(super) fn oid(oid: Oid) -> Datum {
     Datum::Oid(oid)

@@ -1,0 +1,78 @@
+//! Comments: `pg_description`.
+
+use super::relations::class::{PG_CLASS, PG_NAMESPACE};
+use super::seed;
+use super::value::{oid, text};
+use crate::Result;
+use crate::catalog::{Column, Oid, Relation};
+use crate::context::Context;
+use crate::types::{Datum, Row};
+
+/// The rows of `pg_description`.
+pub(super) fn descriptions(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let mut rows = seed::rows("pg_description").to_vec();
+    for relation in context.relations()? {
+        rows.extend(row(relation.oid(), PG_CLASS, 0, comment(&relation)));
+        let columns = (1..).zip(columns(&relation)).filter(|(_, column)| !column.dropped);
+        rows.extend(
+            columns.filter_map(|(number, column)| row(relation.oid(), PG_CLASS, number, column.comment.as_deref())),
+        );
+        if let Relation::Table(table) = &relation {
+            rows.extend(table.indexes.iter().filter_map(|index| row(index.oid, PG_CLASS, 0, index.comment.as_deref())));
+        }
+    }
+    let schemas = context.namespaces()?;
+    rows.extend(schemas.iter().filter_map(|schema| row(schema.oid, PG_NAMESPACE, 0, schema.comment.as_deref())));
+    Ok(rows)
+}
+
+fn row(object: Oid, class: Oid, column: i32, comment: Option<&str>) -> Option<Row> {
+    Some(vec![oid(object), oid(class), Datum::Int4(column), text(comment?)])
+}
+
+/// The comment on a relation that keeps its own; an index's stands in its table.
+fn comment(relation: &Relation) -> Option<&str> {
+    match relation {
+        Relation::Table(table) => table.comment.as_deref(),
+        Relation::View(view) => view.comment.as_deref(),
+        Relation::Sequence(sequence) => sequence.comment.as_deref(),
+        Relation::Index(_) => None,
+    }
+}
+
+fn columns(relation: &Relation) -> &[Column] {
+    match relation {
+        Relation::Table(table) => &table.columns,
+        Relation::View(view) => &view.columns,
+        Relation::Sequence(_) | Relation::Index(_) => &[],
+    }
+}
+
+/// The comment on an object of a class (of any, if none is given), or on a column of it.
+pub(super) fn find(context: &mut Context<'_>, object: Oid, class: Option<Oid>, column: i64) -> Result<Datum> {
+    if class.is_none_or(|class| class == PG_CLASS)
+        && let Some(relation) = context.relation_by_oid(object)?
+    {
+        return comment_in(context, &relation, column);
+    }
+    let row = descriptions(context)?.into_iter().find(|row| {
+        let is = |at: usize, wanted: Oid| row.get(at).and_then(Datum::as_oid) == Some(wanted);
+        is(0, object) && class.is_none_or(|class| is(1, class)) && row.get(2).and_then(Datum::as_i64) == Some(column)
+    });
+    Ok(row.and_then(|mut row| row.pop()).unwrap_or_default())
+}
+
+fn comment_in(context: &mut Context<'_>, relation: &Relation, column: i64) -> Result<Datum> {
+    let optional = |comment: Option<&str>| comment.map_or(Datum::Null, text);
+    if column != 0 {
+        let at = usize::try_from(column.saturating_sub(1)).ok();
+        let column = at.and_then(|at| columns(relation).get(at));
+        return Ok(optional(column.and_then(|column| column.comment.as_deref())));
+    }
+    if let Relation::Index(entry) = relation {
+        let Some(Relation::Table(table)) = context.relation_by_oid(entry.table)? else { return Ok(Datum::Null) };
+        let index = table.indexes.iter().find(|index| index.oid == entry.oid);
+        return Ok(optional(index.and_then(|index| index.comment.as_deref())));
+    }
+    Ok(optional(comment(relation)))
+}

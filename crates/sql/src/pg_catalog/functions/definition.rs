@@ -1,0 +1,247 @@
+//! Definitions as SQL, in PostgreSQL's printed form.
+
+use super::{argument_int, argument_is_true, argument_oid, argument_text, optional, reg};
+use crate::catalog::{Action, ForeignKey, Index, Oid, Relation, Table, View};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::pg_catalog::{derived, names, print};
+use crate::types::Datum;
+use std::sync::Arc;
+
+pub(super) fn format_type(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let Some(oid) = arguments.first().and_then(Datum::as_oid) else { return Ok(Datum::Null) };
+    let modifier = argument_int(arguments, 1).and_then(|modifier| i32::try_from(modifier).ok());
+    optional(Some(names::print_type(context, oid, modifier)?))
+}
+
+/// An expression over the columns of a relation. The catalog keeps its text; a pretty one has fewer parentheses.
+pub(super) fn expression(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let (text, pretty) = (argument_text(arguments, 0), argument_is_true(arguments, 2));
+    let relation = context.relation_by_oid(argument_oid(arguments, 1))?;
+    let table = match &relation {
+        Some(Relation::Table(table)) => Some(&**table),
+        _ => None,
+    };
+    optional(Some(print::expression(context, text, table, pretty)))
+}
+
+/// The table of an index, and the index.
+fn table_of_index(context: &mut Context<'_>, oid: Oid) -> Result<Option<(Arc<Table>, Index)>> {
+    let Some(Relation::Index(entry)) = context.relation_by_oid(oid)? else { return Ok(None) };
+    let Some(Relation::Table(table)) = context.relation_by_oid(entry.table)? else { return Ok(None) };
+    let index = table.indexes.iter().find(|index| index.oid == oid).cloned();
+    Ok(index.map(|index| (table, index)))
+}
+
+/// The names of columns at these positions.
+fn column_names(table: &Table, positions: &[usize]) -> String {
+    let columns = positions.iter().filter_map(|&at| table.columns.get(at));
+    columns.map(|column| names::quote(&column.name)).collect::<Vec<_>>().join(", ")
+}
+
+/// `CREATE INDEX`, or only one of the index's columns.
+pub(super) fn index(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let Some((table, index)) = table_of_index(context, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
+    if let Some(number) = argument_int(arguments, 1).filter(|&number| number != 0) {
+        let at = usize::try_from(number - 1).ok().and_then(|at| index.columns.get(at).copied());
+        return optional(Some(at.map_or_else(String::new, |at| column_names(&table, &[at]))));
+    }
+    let pretty = argument_is_true(arguments, 2);
+    let on = if pretty {
+        names::print_relation(context, table.oid)?.unwrap_or_default()
+    } else {
+        names::qualified(&table.schema, &table.name)
+    };
+    optional(Some(print_index(&table, &index, &on)))
+}
+
+/// `CREATE INDEX` with the table's name as it is to be printed.
+fn print_index(table: &Table, index: &Index, on: &str) -> String {
+    let column = |(at, &position): (usize, &usize)| {
+        let descending = index.descending.get(at).copied().unwrap_or(false);
+        column_names(table, &[position]) + if descending { " DESC" } else { "" }
+    };
+    let columns: Vec<String> = index.columns.iter().enumerate().map(column).collect();
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    format!("CREATE {unique}INDEX {} ON {on} USING btree ({})", names::quote(&index.name), columns.join(", "))
+}
+
+pub(super) fn constraint(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let (oid, pretty) = (argument_oid(arguments, 0), argument_is_true(arguments, 1));
+    if let Some(index) = derived::index_of_constraint(oid) {
+        let found = table_of_index(context, index)?.filter(|(_, index)| index.constraint);
+        return optional(found.map(|(table, index)| {
+            let kind = if index.primary { "PRIMARY KEY" } else { "UNIQUE" };
+            format!("{kind} ({})", column_names(&table, &index.columns))
+        }));
+    }
+    for table in crate::pg_catalog::relations::tables_of(&context.relations()?) {
+        if let Some(check) = table.checks.iter().find(|check| check.oid == oid) {
+            let condition = print::expression(context, &check.expression, Some(table), pretty);
+            return optional(Some(format!("CHECK ({condition})")));
+        }
+        if let Some(foreign) = table.foreign_keys.iter().find(|foreign| foreign.oid == oid) {
+            return print_reference(context, table, foreign);
+        }
+    }
+    Ok(Datum::Null)
+}
+
+fn print_reference(context: &mut Context<'_>, table: &Table, foreign: &ForeignKey) -> Result<Datum> {
+    let Some(Relation::Table(referenced)) = context.relation_by_oid(foreign.referenced)? else {
+        return Ok(Datum::Null);
+    };
+    let name = names::print_relation(context, referenced.oid)?.unwrap_or_default();
+    let columns = column_names(table, &foreign.columns);
+    let keys = column_names(&referenced, &foreign.referenced_columns);
+    let mut printed = format!("FOREIGN KEY ({columns}) REFERENCES {name}({keys})");
+    if foreign.match_full {
+        printed += " MATCH FULL";
+    }
+    for (event, action) in [("UPDATE", foreign.on_update), ("DELETE", foreign.on_delete)] {
+        if let Some(action) = action_name(action) {
+            printed += &format!(" ON {event} {action}");
+        }
+    }
+    if foreign.deferrable {
+        printed += " DEFERRABLE";
+    }
+    if foreign.initially_deferred {
+        printed += " INITIALLY DEFERRED";
+    }
+    optional(Some(printed))
+}
+
+/// The words of an action; the default has none.
+fn action_name(action: Action) -> Option<&'static str> {
+    match action {
+        Action::NoAction => None,
+        Action::Restrict => Some("RESTRICT"),
+        Action::Cascade => Some("CASCADE"),
+        Action::SetNull => Some("SET NULL"),
+        Action::SetDefault => Some("SET DEFAULT"),
+    }
+}
+
+fn find_view(context: &mut Context<'_>, oid: Oid) -> Result<Option<Arc<View>>> {
+    Ok(match context.relation_by_oid(oid)? {
+        Some(Relation::View(view)) => Some(view),
+        _ => None,
+    })
+}
+
+pub(super) fn view(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let oid = argument_oid(arguments, 0);
+    if let Some(query) = crate::pg_catalog::query_of_system_view(oid) {
+        return optional(Some(print::query(query)));
+    }
+    optional(find_view(context, oid)?.map(|view| print::query(&view.query)))
+}
+
+pub(super) fn view_named(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let class = reg::regclass_in(context, arguments)?;
+    view(context, &[class])
+}
+
+/// The one rule there is: what a view means.
+pub(super) fn rule(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let Some(view) = derived::index_of_constraint(argument_oid(arguments, 0)) else { return Ok(Datum::Null) };
+    optional(find_view(context, view)?.map(|view| {
+        let name = names::qualified(&view.schema, &view.name);
+        format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {}", print::query(&view.query))
+    }))
+}
+
+/// The sequence that a column owns.
+pub(super) fn serial_sequence(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let (table, column) = (argument_text(arguments, 0), argument_text(arguments, 1));
+    let Some(oid) = reg::find_class(context, table)? else {
+        let (_, name) = names::relation_name(table)?;
+        return Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")));
+    };
+    let relation = context.relation_by_oid(oid)?;
+    let no_column = || {
+        let name = relation.as_ref().map_or(table, Relation::name);
+        let message = format!("column \"{column}\" of relation \"{name}\" does not exist");
+        SqlError::new(state::UNDEFINED_COLUMN, message)
+    };
+    let Some(Relation::Table(table)) = &relation else { return Err(no_column()) };
+    let at = table.column(column).ok_or_else(no_column)?;
+    let number = u16::try_from(at + 1).unwrap_or(u16::MAX);
+    let relations = context.relations()?;
+    let mut sequences = relations.iter().filter_map(|relation| match relation {
+        Relation::Sequence(sequence) => Some(sequence),
+        _ => None,
+    });
+    let owned = sequences.find(|sequence| sequence.owned_by == Some((oid, number)));
+    optional(owned.map(|sequence| names::qualified(&sequence.schema, &sequence.name)))
+}
+
+fn find_table(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Option<Arc<Table>>> {
+    Ok(match context.relation_by_oid(argument_oid(arguments, 0))? {
+        Some(Relation::Table(table)) => Some(table),
+        _ => None,
+    })
+}
+
+pub(super) fn replica_identity(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let table = find_table(context, arguments)?;
+    let key = table.and_then(|table| table.primary_key().map(|key| key.oid));
+    Ok(key.map_or(Datum::Null, Datum::Oid))
+}
+
+pub(super) fn is_publishable(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Bool(find_table(context, arguments)?.is_some_and(|table| !table.temporary)))
+}
+
+/// The bits of UPDATE, INSERT and DELETE, by PostgreSQL's numbers of these commands.
+const ALL_EVENTS: i32 = (1 << 2) | (1 << 3) | (1 << 4);
+
+pub(super) fn is_updatable(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(find_table(context, arguments)?.map_or(0, |_| ALL_EVENTS)))
+}
+
+pub(super) fn is_column_updatable(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Bool(find_table(context, arguments)?.is_some()))
+}
+
+pub(super) fn filenode(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let relation = context.relation_by_oid(argument_oid(arguments, 0))?;
+    Ok(relation.filter(|relation| !matches!(relation, Relation::View(_))).map_or(Datum::Null, |r| Datum::Oid(r.oid())))
+}
+
+/// What B-trees can do.
+pub(super) fn access_method_property(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    if argument_oid(arguments, 0) != crate::pg_catalog::relations::BTREE {
+        return Ok(Datum::Null);
+    }
+    Ok(match argument_text(arguments, 1).to_ascii_lowercase().as_str() {
+        "can_order" | "can_unique" | "can_multi_col" => Datum::Bool(true),
+        "can_exclude" | "can_include" => Datum::Bool(false),
+        _ => Datum::Null,
+    })
+}
+
+pub(super) fn index_property(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    if table_of_index(context, argument_oid(arguments, 0))?.is_none() {
+        return Ok(Datum::Null);
+    }
+    Ok(match argument_text(arguments, 1).to_ascii_lowercase().as_str() {
+        "index_scan" | "backward_scan" => Datum::Bool(true),
+        "clusterable" | "bitmap_scan" => Datum::Bool(false),
+        _ => Datum::Null,
+    })
+}
+
+pub(super) fn index_column_property(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let Some((_, index)) = table_of_index(context, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
+    let at = argument_int(arguments, 1).and_then(|number| usize::try_from(number.checked_sub(1)?).ok());
+    let Some(&descending) = at.and_then(|at| index.descending.get(at)) else { return Ok(Datum::Null) };
+    Ok(match argument_text(arguments, 2).to_ascii_lowercase().as_str() {
+        "asc" | "nulls_last" => Datum::Bool(!descending),
+        "desc" | "nulls_first" => Datum::Bool(descending),
+        "orderable" | "returnable" | "search_array" | "search_nulls" => Datum::Bool(true),
+        "distance_orderable" => Datum::Bool(false),
+        _ => Datum::Null,
+    })
+}

@@ -1,0 +1,223 @@
+//! The functions of `pg_catalog` about the catalog itself: names, definitions, visibility, sizes.
+
+mod definition;
+mod procedure;
+mod reg;
+mod server;
+mod sets;
+mod size;
+mod visible;
+
+use super::seed;
+use crate::catalog::Oid;
+use crate::context::Context;
+use crate::error::Result;
+use crate::functions::{Body, Function, Volatility};
+use crate::types::{Datum, Scalar, Type};
+
+const REGPROC: Type = Type::of(Scalar::Regproc);
+const REGNAMESPACE: Type = Type::of(Scalar::Regnamespace);
+const REGROLE: Type = Type::of(Scalar::Regrole);
+const NODE_TREE: Type = Type::of(Scalar::PgNodeTree);
+const TEXTS: Type = Type::array_of(Scalar::Text);
+const INTEGERS: Type = Type::array_of(Scalar::Int4);
+const ACL: Type = Type::array_of(Scalar::AclItem);
+const BOOL: Type = Type::BOOL;
+const CHAR: Type = Type::CHAR;
+const INT2: Type = Type::INT2;
+const INT4: Type = Type::INT4;
+const INT8: Type = Type::INT8;
+const NAME: Type = Type::NAME;
+const NUMERIC: Type = Type::NUMERIC;
+const OID: Type = Type::OID;
+const RECORD: Type = Type::RECORD;
+const REGCLASS: Type = Type::REGCLASS;
+const REGTYPE: Type = Type::REGTYPE;
+const TEXT: Type = Type::TEXT;
+const TIMESTAMPTZ: Type = Type::TIMESTAMPTZ;
+
+type SessionBody = fn(&mut Context<'_>, &[Datum]) -> Result<Datum>;
+
+/// A strict, stable function that looks at the catalog.
+const fn stable(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
+    let volatility = Volatility::Stable;
+    Function { name, arguments, variadic: None, result, strict: true, volatility, body: Body::Session(body) }
+}
+
+/// As [`stable`], and called with NULL arguments too.
+const fn lenient(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
+    Function { strict: false, ..stable(name, arguments, result, body) }
+}
+
+/// As [`stable`], and each call may give something else.
+const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
+    Function { volatility: Volatility::Volatile, ..stable(name, arguments, result, body) }
+}
+
+/// A strict function of its arguments alone.
+const fn pure(
+    name: &'static str,
+    arguments: &'static [Type],
+    result: Type,
+    body: fn(&[Datum]) -> Result<Datum>,
+) -> Function {
+    let volatility = Volatility::Immutable;
+    Function { name, arguments, variadic: None, result, strict: true, volatility, body: Body::Pure(body) }
+}
+
+/// A strict, stable function that returns rows.
+const fn set(
+    name: &'static str,
+    arguments: &'static [Type],
+    result: Type,
+    body: fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>,
+) -> Function {
+    let volatility = Volatility::Stable;
+    Function { name, arguments, variadic: None, result, strict: true, volatility, body: Body::Set(body) }
+}
+
+/// The functions of the catalog.
+pub const FUNCTIONS: &[Function] = &[
+    stable("regclassin", &[TEXT], REGCLASS, reg::regclass_in),
+    stable("regtypein", &[TEXT], REGTYPE, reg::regtype_in),
+    stable("regprocin", &[TEXT], REGPROC, reg::regproc_in),
+    stable("regnamespacein", &[TEXT], REGNAMESPACE, reg::regnamespace_in),
+    stable("regrolein", &[TEXT], REGROLE, reg::regrole_in),
+    stable("regclassout", &[REGCLASS], TEXT, reg::regclass_out),
+    stable("regtypeout", &[REGTYPE], TEXT, reg::regtype_out),
+    stable("regprocout", &[REGPROC], TEXT, reg::regproc_out),
+    stable("regnamespaceout", &[REGNAMESPACE], TEXT, reg::regnamespace_out),
+    stable("regroleout", &[REGROLE], TEXT, reg::regrole_out),
+    stable("to_regclass", &[TEXT], REGCLASS, reg::to_regclass),
+    stable("to_regtype", &[TEXT], REGTYPE, reg::to_regtype),
+    stable("to_regproc", &[TEXT], REGPROC, reg::to_regproc),
+    stable("to_regnamespace", &[TEXT], REGNAMESPACE, reg::to_regnamespace),
+    stable("to_regrole", &[TEXT], REGROLE, reg::to_regrole),
+    lenient("format_type", &[OID, INT4], TEXT, definition::format_type),
+    stable("pg_table_is_visible", &[OID], BOOL, visible::table),
+    stable("pg_type_is_visible", &[OID], BOOL, visible::data_type),
+    stable("pg_function_is_visible", &[OID], BOOL, visible::function),
+    stable("pg_operator_is_visible", &[OID], BOOL, visible::operator),
+    stable("pg_opclass_is_visible", &[OID], BOOL, visible::operator_class),
+    stable("pg_opfamily_is_visible", &[OID], BOOL, visible::operator_family),
+    stable("pg_collation_is_visible", &[OID], BOOL, visible::collation),
+    stable("pg_conversion_is_visible", &[OID], BOOL, visible::absent),
+    stable("pg_statistics_obj_is_visible", &[OID], BOOL, visible::absent),
+    stable("pg_ts_config_is_visible", &[OID], BOOL, visible::absent),
+    stable("pg_ts_dict_is_visible", &[OID], BOOL, visible::absent),
+    stable("pg_ts_parser_is_visible", &[OID], BOOL, visible::absent),
+    stable("pg_ts_template_is_visible", &[OID], BOOL, visible::absent),
+    stable("pg_my_temp_schema", &[], OID, visible::my_temp_schema),
+    stable("pg_is_other_temp_schema", &[OID], BOOL, visible::is_other_temp_schema),
+    stable("pg_get_userbyid", &[OID], NAME, server::user_by_id),
+    stable("pg_get_expr", &[NODE_TREE, OID], TEXT, definition::expression),
+    stable("pg_get_expr", &[NODE_TREE, OID, BOOL], TEXT, definition::expression),
+    stable("pg_get_indexdef", &[OID], TEXT, definition::index),
+    stable("pg_get_indexdef", &[OID, INT4, BOOL], TEXT, definition::index),
+    stable("pg_get_constraintdef", &[OID], TEXT, definition::constraint),
+    stable("pg_get_constraintdef", &[OID, BOOL], TEXT, definition::constraint),
+    stable("pg_get_viewdef", &[OID], TEXT, definition::view),
+    stable("pg_get_viewdef", &[OID, BOOL], TEXT, definition::view),
+    stable("pg_get_viewdef", &[OID, INT4], TEXT, definition::view),
+    stable("pg_get_viewdef", &[TEXT], TEXT, definition::view_named),
+    stable("pg_get_viewdef", &[TEXT, BOOL], TEXT, definition::view_named),
+    stable("pg_get_ruledef", &[OID], TEXT, definition::rule),
+    stable("pg_get_ruledef", &[OID, BOOL], TEXT, definition::rule),
+    stable("pg_get_serial_sequence", &[TEXT, TEXT], TEXT, definition::serial_sequence),
+    stable("pg_get_functiondef", &[OID], TEXT, procedure::definition),
+    stable("pg_get_function_result", &[OID], TEXT, procedure::result),
+    stable("pg_get_function_arguments", &[OID], TEXT, procedure::arguments),
+    stable("pg_get_function_identity_arguments", &[OID], TEXT, procedure::identity_arguments),
+    stable("pg_get_function_arg_default", &[OID, INT4], TEXT, server::null),
+    stable("pg_get_function_sqlbody", &[OID], TEXT, server::null),
+    stable("pg_get_statisticsobjdef", &[OID], TEXT, server::null),
+    stable("pg_get_statisticsobjdef_columns", &[OID], TEXT, server::null),
+    stable("pg_get_statisticsobjdef_expressions", &[OID], TEXTS, server::null),
+    stable("pg_get_triggerdef", &[OID], TEXT, server::null),
+    stable("pg_get_triggerdef", &[OID, BOOL], TEXT, server::null),
+    stable("pg_get_partkeydef", &[OID], TEXT, server::null),
+    stable("pg_get_partition_constraintdef", &[OID], TEXT, server::null),
+    stable("pg_get_replica_identity_index", &[REGCLASS], REGCLASS, definition::replica_identity),
+    stable("pg_relation_is_publishable", &[REGCLASS], BOOL, definition::is_publishable),
+    stable("pg_relation_is_updatable", &[REGCLASS, BOOL], INT4, definition::is_updatable),
+    stable("pg_column_is_updatable", &[REGCLASS, INT2, BOOL], BOOL, definition::is_column_updatable),
+    stable("pg_relation_filenode", &[REGCLASS], OID, definition::filenode),
+    stable("pg_encoding_to_char", &[INT4], NAME, server::encoding_name),
+    stable("pg_char_to_encoding", &[NAME], INT4, server::encoding_number),
+    volatile("pg_relation_size", &[REGCLASS], INT8, size::relation),
+    volatile("pg_relation_size", &[REGCLASS, TEXT], INT8, size::relation),
+    volatile("pg_table_size", &[REGCLASS], INT8, size::relation),
+    volatile("pg_total_relation_size", &[REGCLASS], INT8, size::relation),
+    volatile("pg_indexes_size", &[REGCLASS], INT8, size::relation),
+    volatile("pg_database_size", &[NAME], INT8, size::database_named),
+    volatile("pg_database_size", &[OID], INT8, size::database),
+    volatile("pg_tablespace_size", &[OID], INT8, size::tablespace),
+    volatile("pg_tablespace_size", &[NAME], INT8, size::tablespace),
+    pure("pg_size_pretty", &[INT8], TEXT, size::pretty),
+    pure("pg_size_pretty", &[NUMERIC], TEXT, size::pretty_numeric),
+    stable("pg_tablespace_location", &[OID], TEXT, server::tablespace_location),
+    stable("pg_indexam_has_property", &[OID, TEXT], BOOL, definition::access_method_property),
+    stable("pg_index_has_property", &[REGCLASS, TEXT], BOOL, definition::index_property),
+    stable("pg_index_column_has_property", &[REGCLASS, INT4, TEXT], BOOL, definition::index_column_property),
+    stable("obj_description", &[OID], TEXT, server::object_description),
+    stable("obj_description", &[OID, NAME], TEXT, server::object_description),
+    stable("col_description", &[OID, INT4], TEXT, server::column_description),
+    stable("shobj_description", &[OID, NAME], TEXT, server::null),
+    stable("acldefault", &[CHAR, OID], ACL, server::default_privileges),
+    volatile("pg_blocking_pids", &[INT4], INTEGERS, server::blocking_processes),
+    stable("pg_stat_get_numscans", &[OID], INT8, server::zero),
+    stable("pg_stat_get_live_tuples", &[OID], INT8, server::zero),
+    stable("pg_stat_get_dead_tuples", &[OID], INT8, server::zero),
+    stable("pg_stat_get_last_vacuum_time", &[OID], TIMESTAMPTZ, server::null),
+    stable("pg_stat_get_last_analyze_time", &[OID], TIMESTAMPTZ, server::null),
+    stable("row_security_active", &[OID], BOOL, server::no),
+    stable("row_security_active", &[TEXT], BOOL, server::no),
+    set("aclexplode", &[ACL], RECORD, sets::explode_privileges),
+    set("pg_options_to_table", &[TEXTS], RECORD, sets::options),
+    set("pg_get_keywords", &[], RECORD, sets::keywords),
+    set("pg_listening_channels", &[], TEXT, sets::listening_channels),
+    set("_pg_expandarray", &[Type::of(Scalar::Int2Vector)], RECORD, sets::expand_array),
+    set("_pg_expandarray", &[Type::array_of(Scalar::Int2)], RECORD, sets::expand_array),
+];
+
+/// The columns of those that return rows, by name.
+pub const FUNCTION_COLUMNS: &[(&str, &[(&str, Type)])] = &[
+    ("aclexplode", &[("grantor", OID), ("grantee", OID), ("privilege_type", TEXT), ("is_grantable", BOOL)]),
+    ("pg_options_to_table", &[("option_name", TEXT), ("option_value", TEXT)]),
+    (
+        "pg_get_keywords",
+        &[("word", TEXT), ("catcode", CHAR), ("barelabel", BOOL), ("catdesc", TEXT), ("baredesc", TEXT)],
+    ),
+    ("_pg_expandarray", &[("x", INT2), ("n", INT4)]),
+];
+
+/// An argument that is an oid; the type of a strict function's arguments was made sure of.
+fn argument_oid(arguments: &[Datum], at: usize) -> Oid {
+    arguments.get(at).and_then(Datum::as_oid).unwrap_or_default()
+}
+
+/// An argument that is a text.
+fn argument_text(arguments: &[Datum], at: usize) -> &str {
+    arguments.get(at).and_then(Datum::as_text).unwrap_or_default()
+}
+
+/// An argument that is an integer.
+fn argument_int(arguments: &[Datum], at: usize) -> Option<i64> {
+    arguments.get(at).and_then(Datum::as_i64)
+}
+
+/// An argument that is true.
+fn argument_is_true(arguments: &[Datum], at: usize) -> bool {
+    arguments.get(at).and_then(Datum::as_bool) == Some(true)
+}
+
+/// A text, or NULL.
+fn optional(text: Option<String>) -> Result<Datum> {
+    Ok(text.map_or(Datum::Null, |text| Datum::Text(text.into())))
+}
+
+/// The name of a role.
+fn role_name(role: Oid) -> Option<&'static str> {
+    let row = seed::rows("pg_authid").iter().find(|row| row.first().and_then(Datum::as_oid) == Some(role));
+    row?.get(1)?.as_text()
+}

@@ -1,0 +1,163 @@
+//! The types that print an object's identifier as its name: `regclass` and its kin, in and out.
+
+use super::{argument_oid, argument_text};
+use crate::catalog::Oid;
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::pg_catalog::names::{self, PROCEDURES};
+use crate::pg_catalog::{derived, seed};
+use crate::types::{Datum, Type};
+
+/// What a text means that may be a number, `-`, or a name that `find` knows.
+fn read(
+    context: &mut Context<'_>,
+    text: &str,
+    find: fn(&mut Context<'_>, &str) -> Result<Option<Oid>>,
+    missing: fn(&str) -> SqlError,
+) -> Result<Datum> {
+    if text == "-" {
+        return Ok(Datum::Oid(0));
+    }
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let out_of_range = || {
+            let message = format!("value \"{text}\" is out of range for type oid");
+            SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
+        };
+        return text.parse().map(Datum::Oid).map_err(|_| out_of_range());
+    }
+    find(context, text)?.map(Datum::Oid).ok_or_else(|| missing(text))
+}
+
+/// As [`read`] for `to_regclass` and its kin: NULL for what is not there; numbers are no names.
+fn look_up(
+    context: &mut Context<'_>,
+    text: &str,
+    find: fn(&mut Context<'_>, &str) -> Result<Option<Oid>>,
+) -> Result<Datum> {
+    match find(context, text) {
+        Ok(found) => Ok(found.map_or(Datum::Null, Datum::Oid)),
+        Err(error)
+            if [state::INVALID_SCHEMA_NAME, state::UNDEFINED_FUNCTION, state::AMBIGUOUS_FUNCTION]
+                .contains(&error.code()) =>
+        {
+            Ok(Datum::Null)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+macro_rules! inputs {
+    ($($input:ident $look_up:ident $find:ident $missing:expr;)*) => {
+        $(
+            pub(super) fn $input(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+                read(context, argument_text(arguments, 0), $find, $missing)
+            }
+
+            pub(super) fn $look_up(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+                self::look_up(context, argument_text(arguments, 0), $find)
+            }
+        )*
+    };
+}
+inputs! {
+    regclass_in to_regclass find_class no_class;
+    regtype_in to_regtype find_type no_type;
+    regproc_in to_regproc find_procedure |name| SqlError::new(
+        state::UNDEFINED_FUNCTION, format!("function \"{name}\" does not exist"));
+    regnamespace_in to_regnamespace find_namespace names::no_schema;
+    regrole_in to_regrole find_role |name| SqlError::new(
+        state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"));
+}
+
+fn no_class(name: &str) -> SqlError {
+    let name = names::split(name).map_or_else(|_| name.to_owned(), |parts| parts.join("."));
+    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist"))
+}
+
+fn no_type(name: &str) -> SqlError {
+    SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+}
+
+pub(super) fn find_class(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+    let (schema, name) = names::relation_name(name)?;
+    names::find_relation(context, schema.as_deref(), &name)
+}
+
+/// A type of SQL, a pseudo-type, or the type of a table's rows.
+fn find_type(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+    let bare = name.trim().strip_prefix("pg_catalog.").unwrap_or(name.trim());
+    if let Some(data_type) = Type::parse_name(bare) {
+        return Ok(Some(data_type.oid()));
+    }
+    let (element, is_array) = bare.strip_suffix("[]").map_or((bare, false), |element| (element, true));
+    let Ok((schema, relation)) = names::relation_name(element) else { return Ok(None) };
+    let of_row = if is_array { derived::row_array } else { derived::row_type };
+    Ok(names::find_relation(context, schema.as_deref(), &relation)?.map(of_row))
+}
+
+/// A function of this name, if it is the only one.
+fn find_procedure(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+    let (schema, bare) = names::relation_name(name)?;
+    if let Some(schema) = schema.filter(|schema| schema != "pg_catalog") {
+        return match context.namespace(&schema)? {
+            Some(_) => Ok(None),
+            None => Err(names::no_schema(&schema)),
+        };
+    }
+    match PROCEDURES.oids.get(bare.as_str()).map(Vec::as_slice) {
+        None | Some([]) => Ok(None),
+        Some([one]) => Ok(Some(*one)),
+        Some(_) => Err(SqlError::new(state::AMBIGUOUS_FUNCTION, format!("more than one function named \"{name}\""))),
+    }
+}
+
+fn find_namespace(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+    let name = names::split(name)?.join(".");
+    Ok(context.namespace(&name)?.map(|namespace| namespace.oid))
+}
+
+fn find_role(_: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+    let name = names::split(name)?.join(".");
+    let role = seed::rows("pg_authid").iter().find(|row| row.get(1).and_then(Datum::as_text) == Some(&name));
+    Ok(role.and_then(|row| row.first()?.as_oid()))
+}
+
+/// What prints for an identifier: `-` for none, and the number for one that means nothing.
+fn print(oid: Oid, name: Option<String>) -> Datum {
+    match name {
+        _ if oid == 0 => Datum::Text("-".into()),
+        Some(name) => Datum::Text(name.into()),
+        None => Datum::Text(oid.to_string().into()),
+    }
+}
+
+pub(super) fn regclass_out(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let oid = argument_oid(arguments, 0);
+    Ok(print(oid, names::print_relation(context, oid)?))
+}
+
+pub(super) fn regtype_out(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let oid = argument_oid(arguments, 0);
+    let name = names::print_type(context, oid, None)?;
+    Ok(print(oid, Some(name).filter(|name| name != "???")))
+}
+
+pub(super) fn regproc_out(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let oid = argument_oid(arguments, 0);
+    let name = PROCEDURES.names.get(&oid).map(|name| {
+        let alone = PROCEDURES.oids.get(name).is_some_and(|oids| oids.len() == 1);
+        if alone { names::quote(name) } else { names::qualified("pg_catalog", name) }
+    });
+    Ok(print(oid, name))
+}
+
+pub(super) fn regnamespace_out(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let oid = argument_oid(arguments, 0);
+    let name = context.namespaces()?.into_iter().find(|namespace| namespace.oid == oid);
+    Ok(print(oid, name.map(|namespace| names::quote(&namespace.name))))
+}
+
+pub(super) fn regrole_out(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let oid = argument_oid(arguments, 0);
+    Ok(print(oid, super::role_name(oid).map(names::quote)))
+}

@@ -1,0 +1,98 @@
+//! Roles, encodings, comments, other sessions.
+
+use super::{argument_int, argument_oid, argument_text, optional, role_name};
+use crate::context::Context;
+use crate::error::Result;
+use crate::pg_catalog::names;
+use crate::types::{Array, Datum, Scalar};
+use std::sync::Arc;
+
+/// Of kinds of objects of which there are none, and of what is not recorded.
+pub(super) fn null(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Null)
+}
+
+/// Of events that are not counted.
+pub(super) fn zero(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int8(0))
+}
+
+/// Of properties that nothing has.
+pub(super) fn no(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Bool(false))
+}
+
+pub(super) fn user_by_id(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let oid = argument_oid(arguments, 0);
+    optional(Some(role_name(oid).map_or_else(|| format!("unknown (OID={oid})"), str::to_owned)))
+}
+
+/// PostgreSQL's number of UTF-8, the one encoding here.
+const UTF8: i32 = 6;
+
+pub(super) fn encoding_name(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let known = argument_int(arguments, 0) == Some(i64::from(UTF8));
+    Ok(Datum::Text(if known { "UTF8" } else { "" }.into()))
+}
+
+pub(super) fn encoding_number(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let letters: String = argument_text(arguments, 0).chars().filter(char::is_ascii_alphanumeric).collect();
+    let known = ["utf8", "unicode"].iter().any(|name| letters.eq_ignore_ascii_case(name));
+    Ok(Datum::Int4(if known { UTF8 } else { -1 }))
+}
+
+/// Everything is in the database's own directory, which prints as nothing.
+pub(super) fn tablespace_location(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Text("".into()))
+}
+
+/// The comment on an object; the catalog's name narrows it down.
+pub(super) fn object_description(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let class = match arguments.get(1).and_then(Datum::as_text) {
+        Some(class) => match names::find_relation(context, Some("pg_catalog"), class)? {
+            Some(class) => Some(class),
+            None => return Ok(Datum::Null),
+        },
+        None => None,
+    };
+    description(context, argument_oid(arguments, 0), class, 0)
+}
+
+pub(super) fn column_description(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let column = argument_int(arguments, 1).unwrap_or_default();
+    let class = crate::pg_catalog::relations::class::PG_CLASS;
+    description(context, argument_oid(arguments, 0), Some(class), column)
+}
+
+fn description(context: &mut Context<'_>, object: u32, class: Option<u32>, column: i64) -> Result<Datum> {
+    crate::pg_catalog::comments::find(context, object, class, column)
+}
+
+/// What an owner may do with an object of a kind without anybody having been granted anything.
+pub(super) fn default_privileges(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let owner = role_name(argument_oid(arguments, 1)).unwrap_or_default();
+    let (everybody, own) = match argument_text(arguments, 0) {
+        "c" => ("", ""),
+        "r" => ("", "arwdDxt"),
+        "s" => ("", "rwU"),
+        "d" => ("Tc", "CTc"),
+        "f" => ("X", "X"),
+        "l" | "T" => ("U", "U"),
+        "n" => ("", "UC"),
+        "t" => ("", "C"),
+        "F" | "S" => ("", "U"),
+        "L" => ("", "rw"),
+        "p" => ("", "sA"),
+        _ => return Ok(Datum::Null),
+    };
+    let item = |grantee: &str, letters: &str| {
+        (!letters.is_empty()).then(|| Datum::Text(format!("{grantee}={letters}/{owner}").into()))
+    };
+    let elements = [item("", everybody), item(owner, own)].into_iter().flatten().collect();
+    Ok(Datum::Array(Arc::new(Array { element: Scalar::AclItem, lower_bound: 1, elements })))
+}
+
+/// Nobody waits for a lock that somebody else shows.
+pub(super) fn blocking_processes(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Array(Arc::new(Array { element: Scalar::Int4, lower_bound: 1, elements: Vec::new() })))
+}

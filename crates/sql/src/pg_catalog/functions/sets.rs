@@ -1,0 +1,99 @@
+//! Functions that return rows.
+
+use super::role_name;
+use crate::context::Context;
+use crate::error::Result;
+use crate::pg_catalog::names::KEYWORDS;
+use crate::pg_catalog::seed;
+use crate::types::Datum;
+
+fn elements(argument: Option<&Datum>) -> impl Iterator<Item = &Datum> {
+    argument.and_then(Datum::as_array).into_iter().flat_map(|array| &array.elements)
+}
+
+fn text(text: &str) -> Datum {
+    Datum::Text(text.into())
+}
+
+/// `name=value` each.
+pub(super) fn options(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+    let options = elements(arguments.first()).filter_map(Datum::as_text);
+    Ok(options
+        .map(|option| {
+            let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+            Datum::Record([text(name), value.map_or(Datum::Null, text)].into())
+        })
+        .collect())
+}
+
+pub(super) fn keywords(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+    let row = |keyword: &crate::pg_catalog::names::Keyword| {
+        let category = match keyword.category {
+            "U" => "unreserved",
+            "C" => "unreserved (cannot be function or type name)",
+            "T" => "reserved (can be function or type name)",
+            _ => "reserved",
+        };
+        let label = if keyword.bare_label { "can be bare label" } else { "requires AS" };
+        let columns =
+            [text(keyword.word), text(keyword.category), Datum::Bool(keyword.bare_label), text(category), text(label)];
+        Datum::Record(columns.into())
+    };
+    Ok(KEYWORDS.iter().map(row).collect())
+}
+
+/// Nobody listens: there is no LISTEN.
+pub(super) fn listening_channels(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+    Ok(Vec::new())
+}
+
+/// Each element with its number from 1.
+pub(super) fn expand_array(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+    let numbered = elements(arguments.first()).zip(1..);
+    Ok(numbered.map(|(element, number)| Datum::Record([element.clone(), Datum::Int4(number)].into())).collect())
+}
+
+/// The letters of privileges, and their names.
+pub(super) const PRIVILEGES: &[(char, &str)] = &[
+    ('r', "SELECT"),
+    ('a', "INSERT"),
+    ('w', "UPDATE"),
+    ('d', "DELETE"),
+    ('D', "TRUNCATE"),
+    ('x', "REFERENCES"),
+    ('t', "TRIGGER"),
+    ('X', "EXECUTE"),
+    ('U', "USAGE"),
+    ('C', "CREATE"),
+    ('c', "CONNECT"),
+    ('T', "TEMPORARY"),
+    ('s', "SET"),
+    ('A', "ALTER SYSTEM"),
+];
+
+/// The privileges of items such as `postgres=arwd*/postgres`: `*` is the right to grant the one before.
+pub(super) fn explode_privileges(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+    let mut rows = Vec::new();
+    for item in elements(arguments.first()).filter_map(Datum::as_text) {
+        let Some((grantee, (privileges, grantor))) =
+            item.split_once('=').and_then(|(grantee, rest)| Some((grantee, rest.split_once('/')?)))
+        else {
+            continue;
+        };
+        let mut letters = privileges.chars().peekable();
+        while let Some(letter) = letters.next() {
+            let grantable = letters.next_if_eq(&'*').is_some();
+            if let Some((_, name)) = PRIVILEGES.iter().find(|(known, _)| *known == letter) {
+                let row = [role_oid(grantor), role_oid(grantee), text(name), Datum::Bool(grantable)];
+                rows.push(Datum::Record(row.into()));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The role of a name; 0 is everybody.
+fn role_oid(name: &str) -> Datum {
+    let mut roles = seed::rows("pg_authid").iter().filter_map(|row| row.first()?.as_oid());
+    Datum::Oid(roles.find(|&role| role_name(role) == Some(name)).unwrap_or_default())
+}

@@ -1,0 +1,222 @@
+//! Names as text: how they are written, what they mean, and whether one needs its schema.
+
+use super::relations::{PG_CATALOG, system_schema};
+use super::{derived, described, seed};
+use crate::catalog::Oid;
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::types::{Datum, Modifier, Scalar, Type};
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+/// A word of SQL.
+pub(super) struct Keyword {
+    pub(super) word: &'static str,
+    /// Unreserved, Column name, Type or function name, Reserved: PostgreSQL's letter.
+    pub(super) category: &'static str,
+    /// Whether it can be a label without AS.
+    pub(super) bare_label: bool,
+}
+
+/// The words of SQL, sorted.
+pub(super) static KEYWORDS: LazyLock<Vec<Keyword>> = LazyLock::new(|| {
+    let keyword = |line: &'static str| {
+        let mut fields = line.split('\t');
+        let (word, category) = (fields.next()?, fields.next()?);
+        Some(Keyword { word, category, bare_label: fields.next()? == "t" })
+    };
+    include_str!("seed/keywords.tsv").lines().filter_map(keyword).collect()
+});
+
+static RESERVED: LazyLock<HashSet<&'static str>> =
+    LazyLock::new(|| KEYWORDS.iter().filter(|keyword| keyword.category != "U").map(|keyword| keyword.word).collect());
+
+/// A name as it is written in SQL: in quotes if it must be.
+pub(super) fn quote(name: &str) -> String {
+    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain && !RESERVED.contains(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// A name with its schema.
+pub(super) fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", quote(schema), quote(name))
+}
+
+/// The parts of a name as users write it: folded to lower case outside quotes.
+///
+/// # Errors
+/// 42602.
+pub(super) fn split(name: &str) -> Result<Vec<String>> {
+    let invalid = || SqlError::new(state::INVALID_NAME, "invalid name syntax");
+    let mut parts = Vec::new();
+    let mut rest = name.trim();
+    loop {
+        let (part, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted_part(quoted).ok_or_else(invalid)?,
+            None => {
+                let end = rest.find(|c: char| c == '.' || c.is_whitespace()).unwrap_or(rest.len());
+                let (part, after) = rest.split_at(end);
+                (part.to_lowercase(), after)
+            }
+        };
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        match after.trim_start().strip_prefix('.') {
+            Some(after) => rest = after.trim_start(),
+            None if after.trim().is_empty() => return Ok(parts),
+            None => return Err(invalid()),
+        }
+    }
+}
+
+/// The part up to the closing quote, and what follows.
+fn quoted_part(text: &str) -> Option<(String, &str)> {
+    let mut part = String::new();
+    let mut rest = text;
+    loop {
+        let (before, after) = rest.split_once('"')?;
+        part.push_str(before);
+        match after.strip_prefix('"') {
+            Some(after) => {
+                part.push('"');
+                rest = after;
+            }
+            None => return Some((part, after)),
+        }
+    }
+}
+
+/// The schema and the name of a relation as users write it.
+///
+/// # Errors
+/// 42602, 0A000, 42601.
+pub(super) fn relation_name(name: &str) -> Result<(Option<String>, String)> {
+    let mut parts = split(name)?;
+    match (parts.pop(), parts.pop(), parts.pop(), parts.pop()) {
+        (Some(relation), schema, None, None) => Ok((schema, relation)),
+        (Some(relation), Some(schema), Some(database), None) if database == "postgres" => Ok((Some(schema), relation)),
+        (Some(relation), Some(schema), Some(database), None) => {
+            let message = format!("cross-database references are not implemented: \"{database}.{schema}.{relation}\"");
+            Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        _ => {
+            let message = format!("improper relation name (too many dotted names): {}", name.trim());
+            Err(SqlError::new(state::SYNTAX_ERROR, message))
+        }
+    }
+}
+
+/// The relation of a name, the system's own among them.
+///
+/// # Errors
+/// 3F000 for a schema that is not there, the engine's.
+pub(super) fn find_relation(context: &mut Context<'_>, schema: Option<&str>, name: &str) -> Result<Option<Oid>> {
+    let system = described().iter().find(|known| known.name == name && known.schema == schema.unwrap_or("pg_catalog"));
+    if let Some(system) = system {
+        return Ok(Some(system.oid));
+    }
+    if let Some(schema) = schema
+        && schema != "pg_temp"
+        && context.namespace(schema)?.is_none()
+    {
+        return Err(no_schema(schema));
+    }
+    Ok(context.relation(schema, name)?.map(|relation| relation.oid()))
+}
+
+/// 3F000
+pub(super) fn no_schema(name: &str) -> SqlError {
+    SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{name}\" does not exist"))
+}
+
+/// The schema and name of a relation, the system's own among them.
+///
+/// # Errors
+/// The engine's.
+pub(super) fn name_of_relation(context: &mut Context<'_>, oid: Oid) -> Result<Option<(String, String)>> {
+    if let Some(system) = system_relation(oid) {
+        return Ok(Some((system.schema.to_owned(), system.name.to_owned())));
+    }
+    let relation = context.relation_by_oid(oid)?;
+    Ok(relation.map(|relation| (relation.schema().to_owned(), relation.name().to_owned())))
+}
+
+/// A table or view of the system.
+pub(super) fn system_relation(oid: Oid) -> Option<&'static super::Described> {
+    described().iter().find(|known| known.oid == oid)
+}
+
+/// Whether a relation is what its bare name means; `None` if there is no such relation.
+///
+/// # Errors
+/// The engine's.
+pub(super) fn is_visible(context: &mut Context<'_>, oid: Oid) -> Result<Option<bool>> {
+    if let Some(system) = system_relation(oid) {
+        let on_path = || context.session.search_path().iter().any(|schema| schema == system.schema);
+        return Ok(Some(system_schema(system.schema) == PG_CATALOG || on_path()));
+    }
+    let Some(relation) = context.relation_by_oid(oid)? else { return Ok(None) };
+    let meant = find_relation(context, None, relation.name())?;
+    Ok(Some(meant == Some(oid)))
+}
+
+/// A relation's name as `regclass` prints it: with its schema unless it is visible.
+///
+/// # Errors
+/// The engine's.
+pub(super) fn print_relation(context: &mut Context<'_>, oid: Oid) -> Result<Option<String>> {
+    let Some((schema, name)) = name_of_relation(context, oid)? else { return Ok(None) };
+    let visible = is_visible(context, oid)?.unwrap_or(false);
+    Ok(Some(if visible { quote(&name) } else { qualified(&schema, &name) }))
+}
+
+/// A type's name as SQL prints it. `modifier`: -1 is none; `None` is a type that was asked for without one.
+///
+/// # Errors
+/// The engine's.
+pub(super) fn print_type(context: &mut Context<'_>, oid: Oid, modifier: Option<i32>) -> Result<String> {
+    if let Some(data_type) = Type::from_oid(oid) {
+        return Ok(match (data_type.scalar, modifier) {
+            (Scalar::Bpchar, None) if data_type.is_array => "character[]".into(),
+            (Scalar::Bpchar, None) => "character".into(),
+            _ => data_type.format(Modifier(modifier.unwrap_or(-1))),
+        });
+    }
+    if let Some(relation) = derived::relation_of_row_type(oid) {
+        return Ok(print_relation(context, relation)?.unwrap_or_else(|| "???".into()));
+    }
+    if let Some(relation) = derived::relation_of_row_array(oid) {
+        return Ok(print_relation(context, relation)?.map_or_else(|| "???".into(), |name| name + "[]"));
+    }
+    Ok(PSEUDO_TYPES.get(&oid).map_or_else(|| if oid == 0 { "-".into() } else { "???".into() }, |name| quote(name)))
+}
+
+/// The names of the types that only signatures have.
+static PSEUDO_TYPES: LazyLock<HashMap<Oid, &'static str>> = LazyLock::new(|| {
+    let named = seed::rows("pg_type").iter().filter_map(|row| match (row.first(), row.get(1)) {
+        (Some(&Datum::Oid(oid)), Some(Datum::Text(name))) => Some((oid, name.as_str())),
+        _ => None,
+    });
+    named.collect()
+});
+
+/// The functions by oid, and their oids by name.
+pub(super) struct Procedures {
+    pub(super) names: HashMap<Oid, &'static str>,
+    pub(super) oids: HashMap<&'static str, Vec<Oid>>,
+}
+
+/// The functions of [`seed`].
+pub(super) static PROCEDURES: LazyLock<Procedures> = LazyLock::new(|| {
+    let mut procedures = Procedures { names: HashMap::new(), oids: HashMap::new() };
+    for row in seed::rows("pg_proc") {
+        if let (Some(&Datum::Oid(oid)), Some(Datum::Text(name))) = (row.first(), row.get(1)) {
+            procedures.names.insert(oid, name);
+            procedures.oids.entry(name).or_default().push(oid);
+        }
+    }
+    procedures
+});
