@@ -152,6 +152,7 @@ impl From<model::Error> for SqlError {
 /// The SQLSTATEs that this crate raises, by PostgreSQL's condition names.
 pub mod state {
     #![allow(missing_docs)]
+    pub const SUCCESSFUL_COMPLETION: &str = "00000";
     pub const WARNING: &str = "01000";
     pub const CONNECTION_FAILURE: &str = "08006";
     pub const PROTOCOL_VIOLATION: &str = "08P01";
@@ -227,6 +228,7 @@ pub mod state {
     pub const DUPLICATE_TABLE: &str = "42P07";
     pub const INVALID_COLUMN_REFERENCE: &str = "42P10";
     pub const INVALID_TABLE_DEFINITION: &str = "42P16";
+    pub const INVALID_OBJECT_DEFINITION: &str = "42P17";
     pub const INDETERMINATE_DATATYPE: &str = "42P18";
     pub const INVALID_RECURSION: &str = "42P19";
     pub const WITH_CHECK_OPTION_VIOLATION: &str = "44000";

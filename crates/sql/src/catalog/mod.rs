@@ -2,12 +2,15 @@
 //! so that definitions are as serializable, durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md).
 //!
 //! `definition.rs` says what is kept; `cache.rs` how, and what is remembered of it; `lookup.rs` reads it; `change.rs`
-//! writes it; `storage.rs` makes the engine tables that definitions name and drops those that none names any more;
+//! writes it; `dependency.rs` which definition names which;
+//! `entry.rs` keys of rows and entries of indexes; `storage.rs` makes the engine tables that definitions name and drops those that none names any more;
 //! `explain.rs` puts an engine's errors into the user's words.
 
 mod cache;
 mod change;
 mod definition;
+mod dependency;
+mod entry;
 mod explain;
 mod lookup;
 mod storage;
@@ -20,6 +23,7 @@ pub use storage::{TouchedStorage, after_commit, drop_temporary, forget_created};
 pub(crate) use change::{
     insert_namespace, insert_relation, name_taken, remove_namespace, remove_relation, rename_relation, replace_relation,
 };
+pub(crate) use dependency::{depend, dependents, forget_dependencies};
 pub(crate) use storage::{TEMPORARY, create_index_storage, create_row_storage, independently, leave_storage};
 
 use crate::context::Context;

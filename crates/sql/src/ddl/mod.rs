@@ -1,19 +1,50 @@
-//! Definitions: CREATE, ALTER, DROP, TRUNCATE. Each is part of the transaction that says it.
+//! Definitions: CREATE, ALTER, DROP, TRUNCATE. Each is part of the transaction that says it: it writes the catalog's rows
+//! and those of the tables as every statement does, so whatever rolls those back rolls it back.
+
+mod column;
+mod constraint;
+mod create_table;
+mod drop;
+mod expression;
+mod foreign_key;
+mod name;
+mod rows;
+mod sequence;
+mod table_as;
 
 use crate::context::Context;
 use crate::error::{Result, SqlError};
-use sqlparser::ast;
+use sqlparser::ast::{self, Statement};
 
 /// Runs a definition, if the statement is one, and says its tag (`CREATE TABLE`). Notices (`table "x" does not exist,
 /// skipping`) are pushed.
 ///
 /// # Errors
 /// 42P07, 42P01, 42701, 2BP01 and the like, the engine's.
-#[allow(unused_variables)]
 pub fn run(
     context: &mut Context<'_>,
     statement: &ast::Statement,
     notices: &mut Vec<SqlError>,
 ) -> Result<Option<String>> {
-    todo!()
+    let tag = match statement {
+        Statement::CreateTable(create) => return create_table::run(context, create, notices).map(Some),
+        Statement::Query(query) => return table_as::select_into(context, query),
+        Statement::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
+            let create = sequence::Create {
+                name,
+                temporary: *temporary,
+                if_not_exists: *if_not_exists,
+                data_type: data_type.as_ref(),
+                options: sequence_options,
+                owned_by: owned_by.as_ref(),
+            };
+            sequence::create(context, &create, notices)?;
+            "CREATE SEQUENCE"
+        }
+        Statement::Drop { object_type, if_exists, names, cascade, .. } => {
+            return drop::run(context, *object_type, *if_exists, names, *cascade, notices).map(Some);
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(tag.to_owned()))
 }

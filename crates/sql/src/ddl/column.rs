@@ -1,0 +1,298 @@
+//! A column as CREATE TABLE and ADD COLUMN write it.
+
+use super::constraint::Wish;
+use super::name::{fold, quote};
+use super::sequence;
+use crate::catalog::{Column, Identity, Sequence, Table};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::types::{Modifier, Type};
+use sqlparser::ast::{self, ColumnDef, ColumnOption, DataType, Expr, GeneratedAs, Value};
+
+/// The most columns that a table can have.
+const MOST_COLUMNS: usize = 1600;
+/// The columns that every table of PostgreSQL has.
+const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
+
+/// A column with what was written beside it.
+pub(super) struct NewColumn<'s> {
+    pub(super) column: Column,
+    /// The sequence that it owns.
+    pub(super) sequence: Option<Sequence>,
+    /// The constraints that were written beside it.
+    pub(super) wishes: Vec<Wish<'s>>,
+}
+
+/// What the options of a column say, before it is known how they fit together.
+#[derive(Default)]
+struct Options<'s> {
+    nullable: Option<bool>,
+    default: Option<&'s Expr>,
+    generated: Option<&'s Expr>,
+    identity: Option<(Identity, &'s [ast::SequenceOptions])>,
+    wishes: Vec<Wish<'s>>,
+}
+
+/// Understands a column. `table` is what it goes into, so far. Defaults and generated columns are bound when the whole
+/// table is known ([`check_expressions`]).
+///
+/// # Errors
+/// 42701, 42704, 42601 and the like.
+pub(super) fn define<'s>(context: &mut Context<'_>, table: &Table, written: &'s ColumnDef) -> Result<NewColumn<'s>> {
+    let name = fold(&written.name);
+    check_name(table, &name)?;
+    let serial = serial_type(&written.data_type);
+    let (data_type, modifier) = match serial {
+        Some(data_type) => (data_type, Modifier::NONE),
+        None => Type::from_ast(&written.data_type)?,
+    };
+    check_type(&name, data_type)?;
+    let mut options = Options::default();
+    for written in &written.options {
+        read_option(&mut options, table, &name, written)?;
+    }
+    if serial.is_some() && options.default.is_some() {
+        return Err(twice("multiple default values specified", &name, table));
+    }
+    let identity = options.identity.map(|(identity, _)| identity);
+    if (serial.is_some() || identity.is_some()) && options.nullable == Some(true) {
+        return Err(twice("conflicting NULL/NOT NULL declarations", &name, table));
+    }
+    check_combination(&options, &name, table)?;
+    let mut column = Column {
+        name,
+        data_type,
+        modifier,
+        not_null: options.nullable == Some(false) || serial.is_some() || identity.is_some(),
+        default: None,
+        identity,
+        generated: options.generated.map(ToString::to_string),
+        sequence: None,
+        dropped: false,
+        comment: None,
+    };
+    column.default = options.default.and_then(|default| print_default(default, &column));
+    let sequence = match (serial, options.identity) {
+        (None, None) => None,
+        (_, identity) => {
+            let options = identity.map_or(&[][..], |(_, options)| options);
+            Some(owned_sequence(context, table, &column, options)?)
+        }
+    };
+    if let Some(sequence) = &sequence {
+        column.sequence = Some(sequence.oid);
+        if serial.is_some() {
+            column.default = Some(next_value_of(sequence));
+        }
+    }
+    Ok(NewColumn { column, sequence, wishes: options.wishes })
+}
+
+/// The sequence of a serial or identity column. Its table and name are known when the column is placed.
+fn owned_sequence(
+    context: &mut Context<'_>,
+    table: &Table,
+    column: &Column,
+    options: &[ast::SequenceOptions],
+) -> Result<Sequence> {
+    if !matches!(column.data_type, Type::INT2 | Type::INT4 | Type::INT8) {
+        let message = "identity column type must be smallint, integer, or bigint";
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    let name = super::name::Given::default().relation(context, &table.schema, &table.name, &column.name, "seq")?;
+    sequence::define(context, table.schema.clone(), name, column.data_type, options)
+}
+
+/// The default of a serial column.
+pub(super) fn next_value_of(sequence: &Sequence) -> String {
+    let name = format!("{}.{}", quote(&sequence.schema), quote(&sequence.name));
+    format!("nextval('{}'::regclass)", name.replace('\'', "''"))
+}
+
+fn check_name(table: &Table, name: &str) -> Result<()> {
+    if table.columns.len() >= MOST_COLUMNS {
+        let message = format!("tables can have at most {MOST_COLUMNS} columns");
+        return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));
+    }
+    if SYSTEM_COLUMNS.contains(&name) {
+        let message = format!("column name \"{name}\" conflicts with a system column name");
+        return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+    }
+    Ok(())
+}
+
+/// Refuses types that no column can have.
+pub(super) fn check_type(name: &str, data_type: Type) -> Result<()> {
+    match data_type {
+        Type::UNKNOWN | Type::RECORD | Type::VOID => {
+            let message = format!("column \"{name}\" has pseudo-type {}", data_type.name());
+            Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn twice(what: &str, column: &str, table: &Table) -> SqlError {
+    SqlError::new(state::SYNTAX_ERROR, format!("{what} for column \"{column}\" of table \"{}\"", table.name))
+}
+
+fn check_combination(options: &Options<'_>, name: &str, table: &Table) -> Result<()> {
+    let both = |what: &str| Err(twice(&format!("both {what} specified"), name, table));
+    match (options.default, options.generated, options.identity) {
+        (Some(_), Some(_), _) => both("default and generation expression"),
+        (Some(_), _, Some(_)) => both("default and identity"),
+        (_, Some(_), Some(_)) => both("identity and generation expression"),
+        _ => Ok(()),
+    }
+}
+
+fn read_option<'s>(
+    options: &mut Options<'s>,
+    table: &Table,
+    name: &str,
+    written: &'s ast::ColumnOptionDef,
+) -> Result<()> {
+    let constraint = written.name.as_ref().map(fold);
+    let nullable = |options: &mut Options<'s>, nullable| {
+        if options.nullable.is_some_and(|said| said != nullable) {
+            return Err(twice("conflicting NULL/NOT NULL declarations", name, table));
+        }
+        options.nullable = Some(nullable);
+        Ok(())
+    };
+    match &written.option {
+        ColumnOption::Null => nullable(options, true),
+        ColumnOption::NotNull => nullable(options, false),
+        ColumnOption::Default(_) if options.default.is_some() => {
+            Err(twice("multiple default values specified", name, table))
+        }
+        ColumnOption::Default(value) => {
+            options.default = Some(value);
+            Ok(())
+        }
+        ColumnOption::PrimaryKey(key) => {
+            if options.nullable == Some(true) {
+                return Err(twice("conflicting NULL/NOT NULL declarations", name, table));
+            }
+            let columns = vec![name.to_owned()];
+            options.wishes.push(Wish::key(constraint, columns, true, key.characteristics.as_ref())?);
+            Ok(())
+        }
+        ColumnOption::Unique(key) => {
+            let columns = vec![name.to_owned()];
+            options.wishes.push(Wish::key(constraint, columns, false, key.characteristics.as_ref())?);
+            Ok(())
+        }
+        ColumnOption::Check(check) => {
+            options.wishes.push(Wish::Check { name: constraint, condition: &check.expr });
+            Ok(())
+        }
+        ColumnOption::ForeignKey(key) => {
+            options.wishes.push(Wish::Foreign { name: constraint, columns: vec![name.to_owned()], key });
+            Ok(())
+        }
+        ColumnOption::Generated { generated_as, sequence_options, generation_expr, generation_expr_mode, .. } => {
+            let sequence = sequence_options.as_deref().unwrap_or_default();
+            match (generated_as, generation_expr) {
+                (_, Some(_)) if *generation_expr_mode == Some(ast::GeneratedExpressionMode::Virtual) => {
+                    Err(SqlError::unsupported("a virtual generated column"))
+                }
+                (_, Some(expression)) => {
+                    options.generated = Some(expression);
+                    Ok(())
+                }
+                _ if options.identity.is_some() => Err(twice("multiple identity specifications", name, table)),
+                (GeneratedAs::Always, None) => {
+                    options.identity = Some((Identity::Always, sequence));
+                    Ok(())
+                }
+                (_, None) => {
+                    options.identity = Some((Identity::ByDefault, sequence));
+                    Ok(())
+                }
+            }
+        }
+        ColumnOption::Collation(collation) => check_collation(collation),
+        ColumnOption::Comment(_) => Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"COMMENT\"")),
+        other => Err(SqlError::unsupported(format_args!("the column option {other}"))),
+    }
+}
+
+/// Texts are ordered by their bytes.
+fn check_collation(collation: &ast::ObjectName) -> Result<()> {
+    let (_, name) = super::name::split(collation)?;
+    match name.as_str() {
+        "default" | "C" | "POSIX" | "ucs_basic" | "C.UTF-8" | "C.utf8" => Ok(()),
+        other => {
+            let message = format!("collation \"{other}\" for encoding \"UTF8\" does not exist");
+            Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+        }
+    }
+}
+
+/// The integer behind `serial` and its kin.
+pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
+    let DataType::Custom(name, modifiers) = data_type else { return None };
+    let [ast::ObjectNamePart::Identifier(ident)] = &name.0[..] else { return None };
+    if !modifiers.is_empty() {
+        return None;
+    }
+    Some(match fold(ident).as_str() {
+        "smallserial" | "serial2" => Type::INT2,
+        "serial" | "serial4" => Type::INT4,
+        "bigserial" | "serial8" => Type::INT8,
+        _ => return None,
+    })
+}
+
+/// A default as SQL; `None` for NULL, which is no default. A literal string is shown with the column's type.
+pub(super) fn print_default(default: &Expr, column: &Column) -> Option<String> {
+    if let Expr::Value(value) = default {
+        match &value.value {
+            Value::Null => return None,
+            Value::SingleQuotedString(_) => {
+                return Some(format!("{default}::{}", column.data_type.format(column.modifier)));
+            }
+            _ => {}
+        }
+    }
+    Some(default.to_string())
+}
+
+/// The columns as expressions over a row see them.
+pub(super) fn visible(table: &Table) -> Vec<(String, Type, Modifier)> {
+    table.columns.iter().map(|column| (column.name.clone(), column.data_type, column.modifier)).collect()
+}
+
+/// Binds the defaults and generated columns of a table from column `first` on, so that mistakes are found now.
+///
+/// # Errors
+/// Of the expressions.
+pub(super) fn check_expressions(context: &mut Context<'_>, table: &Table, first: usize) -> Result<()> {
+    for (_, column) in table.live_columns().filter(|(at, _)| *at >= first) {
+        let wanted = Some((column.data_type, column.modifier));
+        if let Some(default) = &column.default
+            && column.sequence.is_none()
+        {
+            crate::bind::expression(context, default, &[], wanted)?;
+        }
+        if let Some(generated) = &column.generated {
+            check_generated(table, generated)?;
+            crate::bind::expression(context, generated, &visible(table), wanted)?;
+        }
+    }
+    Ok(())
+}
+
+/// A generated column depends on no other generated one.
+fn check_generated(table: &Table, expression: &str) -> Result<()> {
+    for name in super::expression::columns(expression)? {
+        let other = table.column(&name).and_then(|at| table.columns.get(at));
+        if other.is_some_and(|column| column.generated.is_some()) {
+            let message = format!("cannot use generated column \"{name}\" in column generation expression");
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message)
+                .detail("A generated column cannot reference another generated column."));
+        }
+    }
+    Ok(())
+}

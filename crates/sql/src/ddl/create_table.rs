@@ -1,0 +1,186 @@
+//! CREATE TABLE.
+
+use super::column::{self, check_expressions};
+use super::constraint::{self, Wish};
+use super::name::{Given, creation_schema, split};
+use crate::catalog::{
+    IndexEntry, KeyForm, Relation, Sequence, Storage, Table, create_index_storage, create_row_storage, insert_relation,
+};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{self, ColumnDef, CreateTable, TableConstraint};
+use std::sync::Arc;
+
+/// Runs CREATE TABLE.
+pub(super) fn run(context: &mut Context<'_>, statement: &CreateTable, notices: &mut Vec<SqlError>) -> Result<String> {
+    refuse(statement)?;
+    let (schema, name) = split(&statement.name)?;
+    let schema = creation_schema(context, schema.as_deref(), &name, statement.temporary)?;
+    if exists(context, &schema, &name, statement.if_not_exists, notices)? {
+        return Ok(if statement.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" }.to_owned());
+    }
+    if let Some(query) = &statement.query {
+        return super::table_as::run(context, schema, name, &statement.columns, query);
+    }
+    create(context, schema, name, &statement.columns, &statement.constraints)?;
+    Ok("CREATE TABLE".to_owned())
+}
+
+/// Whether the name is taken, and that is fine.
+///
+/// # Errors
+/// 42P07 if it is not.
+pub(super) fn exists(
+    context: &mut Context<'_>,
+    schema: &str,
+    name: &str,
+    if_not_exists: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<bool> {
+    if context.relation_in(schema, name)?.is_none() {
+        return Ok(false);
+    }
+    if !if_not_exists {
+        return Err(crate::catalog::name_taken(name));
+    }
+    let message = format!("relation \"{name}\" already exists, skipping");
+    notices.push(SqlError::new(state::DUPLICATE_TABLE, message));
+    Ok(true)
+}
+
+fn refuse(statement: &CreateTable) -> Result<()> {
+    let refused = [
+        (statement.inherits.is_some(), "INHERITS"),
+        (statement.partition_by.is_some() || statement.partition_of.is_some(), "partitioning"),
+        (statement.like.is_some(), "LIKE in CREATE TABLE"),
+        (statement.or_replace, "CREATE OR REPLACE TABLE"),
+        (matches!(statement.on_commit, Some(ast::OnCommit::DeleteRows | ast::OnCommit::Drop)), "ON COMMIT"),
+    ];
+    match refused.iter().find(|(is_there, _)| *is_there) {
+        Some((_, what)) => Err(SqlError::unsupported(what)),
+        None => Ok(()),
+    }
+}
+
+/// A table without anything, before its storage is known.
+pub(super) fn empty(context: &mut Context<'_>, schema: String, name: String) -> Result<Table> {
+    let is_temporary = Some(&schema) == context.session.temporary_schema.as_ref();
+    Ok(Table {
+        oid: context.database.sequences.fresh_oid()?,
+        schema,
+        name,
+        version: 0,
+        columns: Vec::new(),
+        storage: Storage { table: u32::MAX, key: KeyForm::RowNumber },
+        indexes: Vec::new(),
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        comment: None,
+        temporary: is_temporary,
+    })
+}
+
+fn create(
+    context: &mut Context<'_>,
+    schema: String,
+    name: String,
+    columns: &[ColumnDef],
+    constraints: &[TableConstraint],
+) -> Result<()> {
+    let mut table = empty(context, schema, name)?;
+    let mut given = Given::default();
+    given.take(&table.name)?;
+    let (mut wishes, mut sequences) = (Vec::new(), Vec::new());
+    for written in columns {
+        let new = column::define(context, &table, written)?;
+        if table.column(&new.column.name).is_some() {
+            let message = format!("column \"{}\" specified more than once", new.column.name);
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        }
+        if let Some(sequence) = new.sequence {
+            given.take(&sequence.name)?;
+            sequences.push((sequence, table.columns.len()));
+        }
+        table.columns.push(new.column);
+        wishes.extend(new.wishes);
+    }
+    for constraint in constraints {
+        wishes.push(Wish::of(constraint)?);
+    }
+    check_expressions(context, &table, 0)?;
+    add_keys_and_checks(context, &mut table, &mut given, &wishes)?;
+    make_storage(context, &mut table)?;
+    for (sequence, at) in sequences {
+        insert_owned(context, &table, at, sequence)?;
+    }
+    for wish in wishes {
+        if let Wish::Foreign { name, columns, key } = wish {
+            constraint::add_foreign_key(context, &mut table, name, &columns, key)?;
+        }
+    }
+    insert(context, table)
+}
+
+/// Keys before checks before foreign keys, which may refer to the keys.
+fn add_keys_and_checks(
+    context: &mut Context<'_>,
+    table: &mut Table,
+    given: &mut Given,
+    wishes: &[Wish<'_>],
+) -> Result<()> {
+    // The primary key first: its name is not to be taken by another's automatic one.
+    for wants_primary in [true, false] {
+        for wish in wishes {
+            if let Wish::Key { name, columns, primary } = wish
+                && *primary == wants_primary
+                && !is_repeated(table, name.as_deref(), columns)
+            {
+                constraint::add_key(context, table, given, name.as_deref(), columns, *primary)?;
+            }
+        }
+    }
+    for wish in wishes {
+        if let Wish::Check { name, condition } = wish {
+            constraint::add_check(context, table, name.as_deref(), condition)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a nameless UNIQUE says only what another key of the statement says.
+fn is_repeated(table: &Table, name: Option<&str>, columns: &[String]) -> bool {
+    let positions: Option<Vec<usize>> = columns.iter().map(|column| table.column(column)).collect();
+    name.is_none() && positions.is_some_and(|positions| table.indexes.iter().any(|index| index.columns == positions))
+}
+
+/// Makes the engine tables of a table that has none.
+pub(super) fn make_storage(context: &mut Context<'_>, table: &mut Table) -> Result<()> {
+    let key = constraint::key_form(table);
+    table.storage = create_row_storage(context, table.oid, &table.columns, key)?;
+    for index in table.indexes.iter_mut().filter(|index| !index.primary) {
+        index.storage = Some(create_index_storage(context, table.oid)?);
+    }
+    Ok(())
+}
+
+/// Enters the sequence that a column of the table owns.
+pub(super) fn insert_owned(context: &mut Context<'_>, table: &Table, at: usize, sequence: Sequence) -> Result<()> {
+    let number = u16::try_from(at + 1).unwrap_or(u16::MAX);
+    let sequence = Sequence { owned_by: Some((table.oid, number)), ..sequence };
+    insert_relation(context, Relation::Sequence(Arc::new(sequence)))
+}
+
+/// Enters a table and its indexes.
+pub(super) fn insert(context: &mut Context<'_>, table: Table) -> Result<()> {
+    for index in &table.indexes {
+        insert_index_entry(context, &table, index.oid, &index.name)?;
+    }
+    insert_relation(context, Relation::Table(Arc::new(table)))
+}
+
+/// Enters the name of an index.
+pub(super) fn insert_index_entry(context: &mut Context<'_>, table: &Table, oid: u32, name: &str) -> Result<()> {
+    let entry = IndexEntry { oid, schema: table.schema.clone(), name: name.to_owned(), table: table.oid };
+    insert_relation(context, Relation::Index(entry))
+}

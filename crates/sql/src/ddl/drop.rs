@@ -1,0 +1,470 @@
+//! DROP, and what goes with it.
+
+use super::foreign_key;
+use super::name::{kind, no_schema, parts, split};
+use crate::catalog::{
+    Oid, Relation, Table, View, dependents, forget_dependencies, leave_storage, remove_namespace, remove_relation,
+    replace_relation,
+};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{ObjectName, ObjectType};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Lines that an error or a notice shows at most.
+const MOST_LINES: usize = 100;
+
+/// Something that goes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Object {
+    Relation(Oid),
+    /// A foreign key of a table, by its identifier.
+    ForeignKey(Oid, Oid),
+    /// The default of a table's column, by its position.
+    Default(Oid, usize),
+}
+
+/// What goes, in the order in which it was found, and why.
+#[derive(Default)]
+struct Going {
+    found: HashSet<Object>,
+    order: Vec<Object>,
+    /// For each that nobody named: what it is, and what it depends on.
+    unnamed: Vec<(String, String)>,
+}
+
+/// Runs DROP; says the tag.
+pub(super) fn run(
+    context: &mut Context<'_>,
+    what: ObjectType,
+    if_exists: bool,
+    names: &[ObjectName],
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<String> {
+    match what {
+        ObjectType::Table | ObjectType::View | ObjectType::Index | ObjectType::Sequence => {
+            drop_relations(context, what, if_exists, names, cascade, notices)?;
+        }
+        ObjectType::Schema => drop_schemas(context, if_exists, names, cascade, notices)?,
+        other => {
+            for name in names {
+                skip_absent(&other.to_string().to_lowercase(), &parts(name)?.join("."), if_exists, notices)?;
+            }
+        }
+    }
+    Ok(format!("DROP {what}"))
+}
+
+/// There is none of this kind.
+pub(super) fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut Vec<SqlError>) -> Result<()> {
+    let message = format!("{kind} \"{name}\" does not exist");
+    if if_exists {
+        notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping")));
+        return Ok(());
+    }
+    let code = match kind {
+        "table" | "view" | "sequence" => state::UNDEFINED_TABLE,
+        "schema" => state::INVALID_SCHEMA_NAME,
+        "database" => state::INVALID_CATALOG_NAME,
+        _ => state::UNDEFINED_OBJECT,
+    };
+    Err(SqlError::new(code, message))
+}
+
+fn drop_relations(
+    context: &mut Context<'_>,
+    what: ObjectType,
+    if_exists: bool,
+    names: &[ObjectName],
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let mut going = Going::default();
+    let mut named = Vec::new();
+    for name in names {
+        if let Some(relation) = find(context, what, name, if_exists, notices)? {
+            going.name(relation.oid());
+            named.push(relation);
+        }
+    }
+    for relation in &named {
+        going.follow(context, relation)?;
+    }
+    let only = match &named[..] {
+        [only] => Some(describe(context, only)?),
+        _ => None,
+    };
+    going.settle(cascade, only.as_deref(), notices)?;
+    going.remove(context)
+}
+
+/// The relation of this name and kind; `None` if there is none and that is fine.
+fn find(
+    context: &mut Context<'_>,
+    what: ObjectType,
+    name: &ObjectName,
+    if_exists: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<Option<Relation>> {
+    let (schema, name) = split(name)?;
+    let wanted = what.to_string().to_lowercase();
+    if is_system(schema.as_deref(), &name) {
+        let message = format!("permission denied: \"{name}\" is a system catalog");
+        return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
+    }
+    let found = context.relation(schema.as_deref(), &name)?;
+    let Some(relation) = found else {
+        if let Some(schema) = &schema
+            && context.namespace(schema)?.is_none()
+        {
+            skip_absent("schema", schema, if_exists, notices)?;
+        } else {
+            skip_absent(&wanted, &name, if_exists, notices)?;
+        }
+        return Ok(None);
+    };
+    let kind = kind(&relation);
+    if kind != wanted {
+        let article = if wanted == "index" { "an" } else { "a" };
+        let hint_article = if kind == "index" { "an" } else { "a" };
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {article} {wanted}"))
+            .hint(format!("Use DROP {} to remove {hint_article} {kind}.", kind.to_uppercase())));
+    }
+    Ok(Some(relation))
+}
+
+fn is_system(schema: Option<&str>, name: &str) -> bool {
+    match schema {
+        None | Some("pg_catalog") => crate::pg_catalog::table(Some("pg_catalog"), name).is_some(),
+        Some("information_schema") => crate::pg_catalog::table(schema, name).is_some(),
+        Some(_) => false,
+    }
+}
+
+fn drop_schemas(
+    context: &mut Context<'_>,
+    if_exists: bool,
+    names: &[ObjectName],
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    for name in names {
+        let name = parts(name)?.join(".");
+        if matches!(name.as_str(), "pg_catalog" | "information_schema" | "pg_toast") {
+            let message = format!("cannot drop schema {name} because it is required by the database system");
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
+        }
+        if context.namespace(&name)?.is_none() {
+            if !if_exists {
+                return Err(no_schema(&name));
+            }
+            skip_absent("schema", &name, true, notices)?;
+            continue;
+        }
+        let mut going = Going::default();
+        let schema = format!("schema {name}");
+        let mut inside = context.relations_in(&name)?;
+        inside.retain(|relation| !matches!(relation, Relation::Index(_)));
+        inside.sort_by_key(Relation::oid);
+        for relation in &inside {
+            let described = describe(context, relation)?;
+            if going.add(Object::Relation(relation.oid()), Some((described, schema.clone()))) {
+                going.follow(context, relation)?;
+            }
+        }
+        going.settle(cascade, Some(&schema), notices)?;
+        going.remove(context)?;
+        remove_namespace(context, &name)?;
+    }
+    Ok(())
+}
+
+/// `table t`, with its schema if the search path does not lead to it.
+pub(super) fn describe(context: &mut Context<'_>, relation: &Relation) -> Result<String> {
+    let visible = context.relation(None, relation.name())?;
+    let is_visible = visible.is_some_and(|visible| visible.oid() == relation.oid());
+    let schema = if is_visible { String::new() } else { format!("{}.", relation.schema()) };
+    Ok(format!("{} {schema}{}", kind(relation), relation.name()))
+}
+
+impl Going {
+    fn name(&mut self, oid: Oid) {
+        self.add(Object::Relation(oid), None);
+    }
+
+    /// Adds an object; says whether it is new.
+    fn add(&mut self, object: Object, unnamed: Option<(String, String)>) -> bool {
+        if !self.found.insert(object.clone()) {
+            return false;
+        }
+        self.order.push(object);
+        self.unnamed.extend(unnamed);
+        true
+    }
+
+    /// Adds what cannot be without the relation.
+    fn follow(&mut self, context: &mut Context<'_>, relation: &Relation) -> Result<()> {
+        crate::stack::deeper(|| {
+            let described = describe(context, relation)?;
+            match relation {
+                Relation::Table(table) => self.follow_table(context, table, &described),
+                Relation::Index(index) => self.follow_index(context, index.table, index.oid, &described),
+                Relation::View(view) => self.follow_dependents(context, view.oid, &described),
+                Relation::Sequence(sequence) => self.follow_dependents(context, sequence.oid, &described),
+            }
+        })
+    }
+
+    fn follow_table(&mut self, context: &mut Context<'_>, table: &Table, described: &str) -> Result<()> {
+        for column in &table.columns {
+            // An owned sequence goes with its column, unsaid.
+            if let Some(oid) = column.sequence
+                && let Some(sequence) = context.relation_by_oid(oid)?
+                && self.add(Object::Relation(oid), None)
+            {
+                self.follow(context, &sequence)?;
+            }
+        }
+        for from in &table.referenced_by {
+            if *from == table.oid || self.found.contains(&Object::Relation(*from)) {
+                continue;
+            }
+            let Some(referencing) = context.relation_by_oid(*from)? else { continue };
+            let on = describe(context, &referencing)?;
+            let Relation::Table(referencing) = referencing else { continue };
+            for key in referencing.foreign_keys.iter().filter(|key| key.referenced == table.oid) {
+                let what = format!("constraint {} on {on}", key.name);
+                self.add(Object::ForeignKey(*from, key.oid), Some((what, described.to_owned())));
+            }
+        }
+        self.follow_dependents(context, table.oid, described)
+    }
+
+    /// A constraint's index goes only with the constraint; foreign keys need the index that they refer to.
+    fn follow_index(&mut self, context: &mut Context<'_>, table: Oid, index: Oid, described: &str) -> Result<()> {
+        let Some(relation) = context.relation_by_oid(table)? else { return Ok(()) };
+        let on = describe(context, &relation)?;
+        let Relation::Table(table) = relation else { return Ok(()) };
+        if let Some(index) = table.indexes.iter().find(|other| other.oid == index && other.constraint) {
+            let message = format!("cannot drop {described} because constraint {} on {on} requires it", index.name);
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .hint(format!("You can drop constraint {} on {on} instead.", index.name)));
+        }
+        self.follow_references(context, &table, index, described)
+    }
+
+    fn follow_references(
+        &mut self,
+        context: &mut Context<'_>,
+        table: &Table,
+        index: Oid,
+        described: &str,
+    ) -> Result<()> {
+        for from in &table.referenced_by {
+            let Some(referencing) = context.relation_by_oid(*from)? else { continue };
+            let on = describe(context, &referencing)?;
+            let Relation::Table(referencing) = referencing else { continue };
+            for key in referencing.foreign_keys.iter().filter(|key| key.referenced_index == index) {
+                let what = format!("constraint {} on {on}", key.name);
+                self.add(Object::ForeignKey(*from, key.oid), Some((what, described.to_owned())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Views over the relation, defaults that call the sequence.
+    fn follow_dependents(&mut self, context: &mut Context<'_>, oid: Oid, described: &str) -> Result<()> {
+        for dependent in dependents(context, oid)? {
+            let Some(relation) = context.relation_by_oid(dependent)? else { continue };
+            let what = describe(context, &relation)?;
+            let because = |what: String| Some((what, described.to_owned()));
+            match &relation {
+                Relation::View(_) => {
+                    if self.add(Object::Relation(dependent), because(what)) {
+                        self.follow(context, &relation)?;
+                    }
+                }
+                Relation::Table(table) if !self.found.contains(&Object::Relation(dependent)) => {
+                    for (at, column) in defaults_from(context, table, oid)? {
+                        let what = format!("default value for column {column} of {what}");
+                        self.add(Object::Default(dependent, at), because(what));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what goes with what was named, or refuses.
+    ///
+    /// # Errors
+    /// 2BP01
+    fn settle(&self, cascade: bool, only: Option<&str>, notices: &mut Vec<SqlError>) -> Result<()> {
+        if self.unnamed.is_empty() {
+            return Ok(());
+        }
+        if !cascade {
+            let target = only.unwrap_or("desired object(s)");
+            let message = format!("cannot drop {target} because other objects depend on it");
+            let message = if only.is_none() { message.replace("depend on it", "depend on them") } else { message };
+            let lines = self.unnamed.iter().map(|(what, on)| format!("{what} depends on {on}"));
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .detail(shortened(lines))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        let mut lines = self.unnamed.iter().map(|(what, _)| format!("drop cascades to {what}"));
+        notices.push(match self.unnamed.len() {
+            1 => SqlError::new(state::SUCCESSFUL_COMPLETION, lines.next().unwrap_or_default()),
+            count => SqlError::new(state::SUCCESSFUL_COMPLETION, format!("drop cascades to {count} other objects"))
+                .detail(shortened(lines)),
+        });
+        Ok(())
+    }
+
+    fn remove(&self, context: &mut Context<'_>) -> Result<()> {
+        // Constraints first, while both tables are there.
+        let (constraints, others): (Vec<_>, Vec<_>) =
+            self.order.iter().partition(|object| matches!(object, Object::ForeignKey(..)));
+        for object in constraints.into_iter().chain(others) {
+            match object {
+                Object::Relation(oid) => remove_one(context, *oid)?,
+                Object::ForeignKey(table, key) => remove_foreign_key(context, *table, *key)?,
+                Object::Default(table, at) => remove_default(context, *table, *at)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shortened(lines: impl ExactSizeIterator<Item = String>) -> String {
+    let more = lines.len().saturating_sub(MOST_LINES);
+    let mut shown: Vec<String> = lines.take(MOST_LINES).collect();
+    if more > 0 {
+        let noun = if more == 1 { "object" } else { "objects" };
+        shown.push(format!("and {more} other {noun} (see server log for list)"));
+    }
+    shown.join("\n")
+}
+
+/// The columns whose defaults call a sequence.
+fn defaults_from(context: &mut Context<'_>, table: &Table, sequence: Oid) -> Result<Vec<(usize, String)>> {
+    let mut found = Vec::new();
+    for (at, column) in table.live_columns() {
+        let Some(default) = &column.default else { continue };
+        if column.sequence == Some(sequence) || super::expression::sequences(context, default)?.contains(&sequence) {
+            found.push((at, column.name.clone()));
+        }
+    }
+    Ok(found)
+}
+
+/// Removes a relation from the catalog; what depends on it is gone already, or is going too.
+fn remove_one(context: &mut Context<'_>, oid: Oid) -> Result<()> {
+    // A table may have taken its sequences along already.
+    let Some(relation) = context.relation_by_oid(oid)? else { return Ok(()) };
+    forget_dependencies(context, oid)?;
+    match &relation {
+        Relation::Table(table) => remove_table(context, table)?,
+        Relation::Index(index) => remove_index(context, index.table, oid)?,
+        Relation::Sequence(sequence) => {
+            if let Some((table, _)) = sequence.owned_by {
+                disown(context, table, oid)?;
+            }
+        }
+        Relation::View(_) => {}
+    }
+    remove_relation(context, &relation)
+}
+
+fn remove_table(context: &mut Context<'_>, table: &Arc<Table>) -> Result<()> {
+    let mut table = Table::clone(table);
+    leave_storage(context, table.oid, table.storage);
+    for index in std::mem::take(&mut table.indexes) {
+        if let Some(storage) = index.storage {
+            leave_storage(context, table.oid, storage);
+        }
+        if let Some(entry) = context.relation_by_oid(index.oid)? {
+            remove_relation(context, &entry)?;
+        }
+    }
+    while let Some(key) = table.foreign_keys.pop() {
+        let remaining = std::mem::take(&mut table.foreign_keys);
+        if key.referenced != table.oid {
+            foreign_key::detach(context, &mut table, &key, &remaining)?;
+        }
+        table.foreign_keys = remaining;
+    }
+    Ok(())
+}
+
+/// Removes an index from its table's definition.
+pub(super) fn remove_index(context: &mut Context<'_>, table: Oid, index: Oid) -> Result<()> {
+    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+    let mut table = Arc::unwrap_or_clone(table);
+    if let Some(at) = table.indexes.iter().position(|other| other.oid == index)
+        && let Some(storage) = table.indexes.remove(at).storage
+    {
+        leave_storage(context, table.oid, storage);
+    }
+    replace_relation(context, Relation::Table(Arc::new(table)))
+}
+
+fn remove_foreign_key(context: &mut Context<'_>, table: Oid, key: Oid) -> Result<()> {
+    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+    let mut table = Arc::unwrap_or_clone(table);
+    if let Some(at) = table.foreign_keys.iter().position(|other| other.oid == key) {
+        let key = table.foreign_keys.remove(at);
+        let remaining = table.foreign_keys.clone();
+        foreign_key::detach(context, &mut table, &key, &remaining)?;
+    }
+    replace_relation(context, Relation::Table(Arc::new(table)))
+}
+
+fn remove_default(context: &mut Context<'_>, table: Oid, at: usize) -> Result<()> {
+    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+    let mut table = Arc::unwrap_or_clone(table);
+    if let Some(column) = table.columns.get_mut(at) {
+        column.default = None;
+    }
+    replace_relation(context, Relation::Table(Arc::new(table)))
+}
+
+/// The owner of a sequence, if it stays, owns it no longer.
+fn disown(context: &mut Context<'_>, table: Oid, sequence: Oid) -> Result<()> {
+    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+    let mut table = Arc::unwrap_or_clone(table);
+    for column in table.columns.iter_mut().filter(|column| column.sequence == Some(sequence)) {
+        column.sequence = None;
+    }
+    replace_relation(context, Relation::Table(Arc::new(table)))
+}
+
+/// The views over a relation.
+pub(super) fn views_over(context: &mut Context<'_>, oid: Oid) -> Result<Vec<Arc<View>>> {
+    let mut views = Vec::new();
+    for dependent in dependents(context, oid)? {
+        if let Some(Relation::View(view)) = context.relation_by_oid(dependent)? {
+            views.push(view);
+        }
+    }
+    Ok(views)
+}
+
+/// Drops a sequence that nobody named: its column goes.
+pub(super) fn drop_owned(
+    context: &mut Context<'_>,
+    sequence: Oid,
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let Some(relation) = context.relation_by_oid(sequence)? else { return Ok(()) };
+    let mut going = Going::default();
+    going.name(sequence);
+    going.follow(context, &relation)?;
+    let described = describe(context, &relation)?;
+    going.settle(cascade, Some(&described), notices)?;
+    going.remove(context)
+}

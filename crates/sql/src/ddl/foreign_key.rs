@@ -1,0 +1,311 @@
+//! FOREIGN KEY: what it refers to, how the referenced table comes to know it, whether the rows that are there keep it.
+
+use super::constraint::check_ordered;
+use super::name::{fold, no_relation, split};
+use super::rows::{each_row, fill_index, shown};
+use crate::catalog::{
+    Action, ForeignKey, Index, Relation, Table, create_index_storage, leave_storage, replace_relation,
+};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::types::storage::push_key;
+use crate::types::{Datum, Modifier, Scalar, Styles, Type, cast};
+use model::{Columns, Key, RowBuf};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// Finds what a foreign key refers to. `table` has its columns and keys, and may itself be what it refers to.
+///
+/// # Errors
+/// 42P01, 42809, 42703, 42704, 42830, 42804.
+pub(super) fn resolve(
+    context: &mut Context<'_>,
+    table: &Table,
+    name: String,
+    columns: &[String],
+    key: &ast::ForeignKeyConstraint,
+) -> Result<ForeignKey> {
+    let columns = referencing_columns(table, columns)?;
+    let found = referenced_table(context, table, &key.foreign_table)?;
+    let referenced = found.as_deref().unwrap_or(table);
+    if referenced.temporary && !table.temporary {
+        let message = "constraints on permanent tables may reference only permanent tables";
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+    }
+    if table.temporary && !referenced.temporary {
+        let message = "constraints on temporary tables may reference only temporary tables";
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+    }
+    let (index, referenced_columns) = referenced_key(referenced, &key.referred_columns, columns.len())?;
+    check_types(table, &columns, referenced, &referenced_columns, &name)?;
+    let characteristics = key.characteristics.as_ref();
+    let deferred = characteristics.is_some_and(|said| said.initially == Some(ast::DeferrableInitial::Deferred));
+    let deferrable = characteristics.and_then(|said| said.deferrable);
+    if deferred && deferrable == Some(false) {
+        let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
+    if key.match_kind == Some(ast::ConstraintReferenceMatchKind::Partial) {
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented"));
+    }
+    Ok(ForeignKey {
+        oid: context.database.sequences.fresh_oid()?,
+        name,
+        columns,
+        referenced: referenced.oid,
+        referenced_index: index.oid,
+        referenced_columns,
+        on_delete: action(key.on_delete.as_ref()),
+        on_update: action(key.on_update.as_ref()),
+        match_full: key.match_kind == Some(ast::ConstraintReferenceMatchKind::Full),
+        deferrable: deferrable == Some(true) || deferred,
+        initially_deferred: deferred,
+    })
+}
+
+fn action(written: Option<&ast::ReferentialAction>) -> Action {
+    match written {
+        None | Some(ast::ReferentialAction::NoAction) => Action::NoAction,
+        Some(ast::ReferentialAction::Restrict) => Action::Restrict,
+        Some(ast::ReferentialAction::Cascade) => Action::Cascade,
+        Some(ast::ReferentialAction::SetNull) => Action::SetNull,
+        Some(ast::ReferentialAction::SetDefault) => Action::SetDefault,
+    }
+}
+
+fn referencing_columns(table: &Table, columns: &[String]) -> Result<Vec<usize>> {
+    let mut positions = Vec::with_capacity(columns.len());
+    for name in columns {
+        let Some(at) = table.column(name) else {
+            let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            return Err(SqlError::new(state::UNDEFINED_COLUMN, message));
+        };
+        check_ordered(table.columns[at].data_type)?;
+        positions.push(at);
+    }
+    Ok(positions)
+}
+
+/// The referenced table; `None` if it is the table itself.
+fn referenced_table(context: &mut Context<'_>, table: &Table, name: &ast::ObjectName) -> Result<Option<Arc<Table>>> {
+    let (schema, name) = split(name)?;
+    if name == table.name && schema.as_ref().is_none_or(|schema| *schema == table.schema) {
+        return Ok(None);
+    }
+    match context.relation(schema.as_deref(), &name)? {
+        Some(Relation::Table(found)) if found.oid == table.oid => Ok(None),
+        Some(Relation::Table(found)) => Ok(Some(found)),
+        Some(_) => {
+            let message = format!("referenced relation \"{name}\" is not a table");
+            Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
+        }
+        None => Err(no_relation(schema.as_deref(), &name)),
+    }
+}
+
+/// The unique index that is referred to, and its columns in the order of the foreign key's.
+fn referenced_key<'t>(table: &'t Table, columns: &[ast::Ident], count: usize) -> Result<(&'t Index, Vec<usize>)> {
+    let disagree = || {
+        let message = "number of referencing and referenced columns for foreign key disagree";
+        SqlError::new(state::INVALID_FOREIGN_KEY, message)
+    };
+    if columns.is_empty() {
+        let primary = table.primary_key().ok_or_else(|| {
+            let message = format!("there is no primary key for referenced table \"{}\"", table.name);
+            SqlError::new(state::UNDEFINED_OBJECT, message)
+        })?;
+        return if primary.columns.len() == count { Ok((primary, primary.columns.clone())) } else { Err(disagree()) };
+    }
+    let mut positions = Vec::with_capacity(columns.len());
+    for ident in columns {
+        let name = fold(ident);
+        positions.push(table.column(&name).ok_or_else(|| {
+            let message = format!("column \"{name}\" referenced in foreign key constraint does not exist");
+            SqlError::new(state::UNDEFINED_COLUMN, message)
+        })?);
+    }
+    if positions.len() != count {
+        return Err(disagree());
+    }
+    let mut wanted = positions.clone();
+    wanted.sort_unstable();
+    let fits = |index: &&Index| {
+        let mut columns = index.columns.clone();
+        columns.sort_unstable();
+        index.unique && columns == wanted
+    };
+    let index = table.indexes.iter().find(fits).ok_or_else(|| {
+        let message =
+            format!("there is no unique constraint matching given keys for referenced table \"{}\"", table.name);
+        SqlError::new(state::INVALID_FOREIGN_KEY, message)
+    })?;
+    Ok((index, positions))
+}
+
+fn check_types(
+    table: &Table,
+    columns: &[usize],
+    referenced: &Table,
+    referenced_columns: &[usize],
+    name: &str,
+) -> Result<()> {
+    for (at, other) in columns.iter().zip(referenced_columns) {
+        let (own, other) = (&table.columns[*at], &referenced.columns[*other]);
+        if !are_comparable(own.data_type, other.data_type) {
+            let message = format!("foreign key constraint \"{name}\" cannot be implemented");
+            let detail = format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                own.name,
+                other.name,
+                own.data_type.format(own.modifier),
+                other.data_type.format(other.modifier)
+            );
+            return Err(SqlError::new(state::DATATYPE_MISMATCH, message).detail(detail));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the equality of two types has a meaning that an index can find.
+fn are_comparable(own: Type, other: Type) -> bool {
+    let family = |data_type: Type| match data_type.scalar {
+        Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Numeric | Scalar::Float4 | Scalar::Float8 => 1,
+        Scalar::Text | Scalar::Varchar | Scalar::Bpchar | Scalar::Name => 2,
+        Scalar::Date | Scalar::Timestamp | Scalar::Timestamptz => 3,
+        _ => 0,
+    };
+    own == other || own.is_array == other.is_array && !own.is_array && family(own) != 0 && family(own) == family(other)
+}
+
+/// Makes the referenced table know that it is referred to: its primary key gets entries of its own.
+pub(super) fn attach(context: &mut Context<'_>, table: &mut Table, key: &ForeignKey) -> Result<()> {
+    if key.referenced == table.oid {
+        return note_reference(context, table, key);
+    }
+    let Some(Relation::Table(referenced)) = context.relation_by_oid(key.referenced)? else {
+        return Err(no_relation(None, &key.referenced.to_string()));
+    };
+    let mut referenced = Arc::unwrap_or_clone(referenced);
+    let referencing = table.oid;
+    note_reference_from(context, &mut referenced, key, referencing)?;
+    replace_relation(context, Relation::Table(Arc::new(referenced)))
+}
+
+fn note_reference(context: &mut Context<'_>, table: &mut Table, key: &ForeignKey) -> Result<()> {
+    let oid = table.oid;
+    note_reference_from(context, table, key, oid)
+}
+
+fn note_reference_from(context: &mut Context<'_>, table: &mut Table, key: &ForeignKey, from: u32) -> Result<()> {
+    if !table.referenced_by.contains(&from) {
+        table.referenced_by.push(from);
+    }
+    let missing = |index: &Index| index.oid == key.referenced_index && index.storage.is_none();
+    let Some(at) = table.indexes.iter().position(missing) else { return Ok(()) };
+    table.indexes[at].storage = Some(create_index_storage(context, table.oid)?);
+    let index = table.indexes[at].clone();
+    fill_index(context, table, &index)
+}
+
+/// Makes the referenced table forget a foreign key that is no longer in `remaining`, the table's other ones.
+pub(super) fn detach(
+    context: &mut Context<'_>,
+    table: &mut Table,
+    key: &ForeignKey,
+    remaining: &[ForeignKey],
+) -> Result<()> {
+    if remaining.iter().any(|other| other.referenced == key.referenced) {
+        return Ok(());
+    }
+    if key.referenced == table.oid {
+        forget_reference(context, table, table.oid);
+        return Ok(());
+    }
+    let Some(Relation::Table(referenced)) = context.relation_by_oid(key.referenced)? else { return Ok(()) };
+    let mut referenced = Arc::unwrap_or_clone(referenced);
+    forget_reference(context, &mut referenced, table.oid);
+    replace_relation(context, Relation::Table(Arc::new(referenced)))
+}
+
+/// A primary key to which nobody refers any more needs no entries of its own.
+fn forget_reference(context: &mut Context<'_>, table: &mut Table, from: u32) {
+    table.referenced_by.retain(|oid| *oid != from);
+    if !table.referenced_by.is_empty() {
+        return;
+    }
+    let oid = table.oid;
+    if let Some(primary) = table.indexes.iter_mut().find(|index| index.primary)
+        && let Some(storage) = primary.storage.take()
+    {
+        leave_storage(context, oid, storage);
+    }
+}
+
+/// Whether every row of the table has its counterpart.
+///
+/// # Errors
+/// 23503
+pub(super) fn verify(context: &mut Context<'_>, table: &Table, key: &ForeignKey) -> Result<()> {
+    let found = if key.referenced == table.oid { None } else { context.relation_by_oid(key.referenced)? };
+    let referenced = match &found {
+        Some(Relation::Table(referenced)) => referenced,
+        _ => table,
+    };
+    let Some(index) = referenced.indexes.iter().find(|index| index.oid == key.referenced_index) else {
+        return Err(SqlError::new(state::INTERNAL_ERROR, "the referenced index is gone"));
+    };
+    let Some(storage) = index.storage else {
+        return Err(SqlError::new(state::INTERNAL_ERROR, "the referenced index has no entries"));
+    };
+    let mut found = RowBuf::new();
+    each_row(context, table, |context, _, row| {
+        let values: Vec<&Datum> = key.columns.iter().map(|at| row.get(*at).unwrap_or(&Datum::Null)).collect();
+        let nulls = values.iter().filter(|value| value.is_null()).count();
+        if nulls == values.len() || nulls > 0 && !key.match_full {
+            return Ok(());
+        }
+        if nulls > 0 {
+            return Err(
+                violation(table, key).detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+            );
+        }
+        let there = match entry(table, key, referenced, index, &values)? {
+            Some(entry) => context.transaction.read(storage.id(), &entry, Columns::None, &mut found)?,
+            None => false,
+        };
+        if there { Ok(()) } else { Err(missing(table, key, referenced, &values)) }
+    })
+}
+
+/// The entry that the referenced row has; `None` if the value cannot even be one of the referenced column.
+fn entry(table: &Table, key: &ForeignKey, referenced: &Table, index: &Index, values: &[&Datum]) -> Result<Option<Key>> {
+    let mut entry = Key::new();
+    for at in &index.columns {
+        let place = key.referenced_columns.iter().position(|column| column == at);
+        let parts = place.and_then(|place| Some((values.get(place)?, key.columns.get(place)?)));
+        let Some((value, own)) = parts else { return Ok(None) };
+        let (from, to) = (table.columns[*own].data_type, referenced.columns[*at].data_type);
+        let value = match cast::cast(value, from, to, Modifier::NONE, false, &Styles::default()) {
+            Ok(value) => value,
+            Err(error) if error.code() == state::NUMERIC_VALUE_OUT_OF_RANGE => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        push_key(&mut entry, &value, to)?;
+    }
+    Ok(Some(entry))
+}
+
+fn violation(table: &Table, key: &ForeignKey) -> SqlError {
+    let message =
+        format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", table.name, key.name);
+    SqlError::new(state::FOREIGN_KEY_VIOLATION, message).table(&table.schema, &table.name).constraint(&key.name)
+}
+
+fn missing(table: &Table, key: &ForeignKey, referenced: &Table, values: &[&Datum]) -> SqlError {
+    let names: Vec<&str> = key.columns.iter().map(|at| table.columns[*at].name.as_str()).collect();
+    let shown: Vec<String> =
+        key.columns.iter().zip(values).map(|(at, value)| shown(value, table.columns[*at].data_type)).collect();
+    let detail =
+        format!("Key ({})=({}) is not present in table \"{}\".", names.join(", "), shown.join(", "), referenced.name);
+    violation(table, key).detail(detail)
+}

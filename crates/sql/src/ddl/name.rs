@@ -1,0 +1,203 @@
+//! Names: what identifiers mean, where new relations go, what constraints are called that nobody named.
+
+use crate::catalog::{Relation, TEMPORARY, Table};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+use sqlparser::keywords::{ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
+use std::collections::HashSet;
+
+/// The longest name in bytes.
+const LONGEST: usize = 63;
+
+/// The name that an identifier means: folded to lower case unless quoted, cut to 63 bytes.
+pub(super) fn fold(ident: &Ident) -> String {
+    let name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
+    cut(&name, LONGEST).to_owned()
+}
+
+fn cut(name: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+    &name[..end.unwrap_or(0)]
+}
+
+/// Schema and name.
+pub(super) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
+    let mut parts = parts(name)?;
+    let too_many = || {
+        let message = format!("improper qualified name (too many dotted names): {name}");
+        SqlError::new(state::SYNTAX_ERROR, message)
+    };
+    let last = parts.pop().ok_or_else(too_many)?;
+    match parts.len() {
+        0 => Ok((None, last)),
+        // The database's name may stand before the schema's.
+        1 | 2 => Ok((parts.pop(), last)),
+        _ => Err(too_many()),
+    }
+}
+
+/// The parts of a name.
+pub(super) fn parts(name: &ObjectName) -> Result<Vec<String>> {
+    let part = |part: &ObjectNamePart| match part {
+        ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
+        ObjectNamePart::Function(_) => {
+            Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{name}\"")))
+        }
+    };
+    name.0.iter().map(part).collect()
+}
+
+/// The schema that a new relation goes to.
+///
+/// # Errors
+/// 3F000 if there is none, 42501 for those of the system.
+pub(super) fn creation_schema(
+    context: &mut Context<'_>,
+    schema: Option<&str>,
+    name: &str,
+    temporary: bool,
+) -> Result<String> {
+    match schema {
+        Some("pg_temp") => temporary_schema(context),
+        Some(schema) if temporary && Some(schema) != context.session.temporary_schema.as_deref() => {
+            let message = "cannot create temporary relation in non-temporary schema";
+            Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
+        }
+        None if temporary => temporary_schema(context),
+        Some(schema @ ("pg_catalog" | "information_schema" | "pg_toast")) => {
+            let message = format!("permission denied to create \"{schema}.{name}\"");
+            Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message)
+                .detail("System catalog modifications are currently disallowed."))
+        }
+        Some(schema) if Some(schema) == context.session.temporary_schema.as_deref() => Ok(schema.to_owned()),
+        Some(schema) => match context.namespace(schema)? {
+            Some(namespace) => Ok(namespace.name),
+            None => Err(no_schema(schema)),
+        },
+        None => {
+            for schema in context.session.search_path() {
+                if schema != "pg_catalog" && context.namespace(&schema)?.is_some() {
+                    return Ok(schema);
+                }
+            }
+            Err(SqlError::new(state::INVALID_SCHEMA_NAME, "no schema has been selected to create in"))
+        }
+    }
+}
+
+/// 3F000
+pub(super) fn no_schema(schema: &str) -> SqlError {
+    SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
+}
+
+fn temporary_schema(context: &mut Context<'_>) -> Result<String> {
+    if let Some(schema) = &context.session.temporary_schema {
+        return Ok(schema.clone());
+    }
+    let schema = format!("{TEMPORARY}{}", context.database.sequences.fresh_version()?);
+    Ok(context.session.temporary_schema.insert(schema).clone())
+}
+
+/// Names that one statement gives, so that it gives none twice.
+#[derive(Default)]
+pub(super) struct Given(HashSet<String>);
+
+impl Given {
+    /// A free name for a relation, PostgreSQL's way: `table_columns_label`, numbered if it is taken.
+    pub(super) fn relation(
+        &mut self,
+        context: &mut Context<'_>,
+        schema: &str,
+        first: &str,
+        second: &str,
+        label: &str,
+    ) -> Result<String> {
+        for number in 0_u64.. {
+            let name = compose(first, second, &numbered(label, number));
+            if !self.0.contains(&name) && context.relation_in(schema, &name)?.is_none() {
+                self.0.insert(name.clone());
+                return Ok(name);
+            }
+        }
+        Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "no free name was found"))
+    }
+
+    /// Notes a name that the user gave.
+    ///
+    /// # Errors
+    /// 42P07 if the statement has given it already.
+    pub(super) fn take(&mut self, name: &str) -> Result<()> {
+        if self.0.insert(name.to_owned()) { Ok(()) } else { Err(crate::catalog::name_taken(name)) }
+    }
+}
+
+/// A free name for a constraint of a table.
+pub(super) fn constraint(table: &Table, second: &str, label: &str) -> String {
+    (0_u64..)
+        .map(|number| compose(&table.name, second, &numbered(label, number)))
+        .find(|name| !has_constraint(table, name))
+        .unwrap_or_default()
+}
+
+/// Whether a table has a constraint of this name.
+pub(super) fn has_constraint(table: &Table, name: &str) -> bool {
+    table.checks.iter().any(|check| check.name == name)
+        || table.foreign_keys.iter().any(|key| key.name == name)
+        || table.indexes.iter().any(|index| index.constraint && index.name == name)
+}
+
+fn numbered(label: &str, number: u64) -> String {
+    if number == 0 { label.to_owned() } else { format!("{label}{number}") }
+}
+
+/// `first_second_label`, the longer of the first two cut until it fits.
+fn compose(first: &str, second: &str, label: &str) -> String {
+    let second_overhead = usize::from(!second.is_empty());
+    let available = LONGEST.saturating_sub(label.len() + 1 + second_overhead);
+    let (mut first_bytes, mut second_bytes) = (first.len(), second.len());
+    while first_bytes + second_bytes > available {
+        if first_bytes > second_bytes { first_bytes -= 1 } else { second_bytes -= 1 }
+    }
+    let (first, second) = (cut(first, first_bytes), cut(second, second_bytes));
+    if second.is_empty() { format!("{first}_{label}") } else { format!("{first}_{second}_{label}") }
+}
+
+/// Columns in the name of a constraint: joined, cut.
+pub(super) fn joined<'n>(columns: impl Iterator<Item = &'n str>) -> String {
+    let joined = columns.collect::<Vec<_>>().join("_");
+    cut(&joined, LONGEST).to_owned()
+}
+
+/// The name as it is written in SQL: quoted if it has to be.
+pub(super) fn quote(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$')
+        && !is_reserved(name);
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+fn is_reserved(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let all = sqlparser::keywords::ALL_KEYWORDS;
+    let Some(keyword) = all.binary_search(&upper.as_str()).ok().and_then(|at| ALL_KEYWORDS_INDEX.get(at)) else {
+        return false;
+    };
+    RESERVED_FOR_COLUMN_ALIAS.contains(keyword) || RESERVED_FOR_TABLE_ALIAS.contains(keyword)
+}
+
+/// What kind of relation it is, in messages.
+pub(super) fn kind(relation: &Relation) -> &'static str {
+    match relation {
+        Relation::Table(_) => "table",
+        Relation::Index(_) => "index",
+        Relation::Sequence(_) => "sequence",
+        Relation::View(_) => "view",
+    }
+}
+
+/// 42P01
+pub(super) fn no_relation(schema: Option<&str>, name: &str) -> SqlError {
+    let full = schema.map_or_else(|| name.to_owned(), |schema| format!("{schema}.{name}"));
+    SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"))
+}

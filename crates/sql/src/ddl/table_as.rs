@@ -1,0 +1,103 @@
+//! CREATE TABLE AS and SELECT INTO.
+
+use super::create_table::{empty, insert, make_storage};
+use super::name::{fold, split};
+use super::rows::write_row;
+use crate::bind;
+use crate::catalog::Column;
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::exec::Cursor;
+use crate::improve::improve;
+use crate::plan::{Query, Statement};
+use crate::types::Type;
+use model::RowBuf;
+use sqlparser::ast::{self, ColumnDef};
+use std::sync::Arc;
+
+/// Runs CREATE TABLE AS; `names` are the columns' names, if they were given.
+pub(super) fn run(
+    context: &mut Context<'_>,
+    schema: String,
+    name: String,
+    names: &[ColumnDef],
+    query: &ast::Query,
+) -> Result<String> {
+    let names: Vec<String> = names.iter().map(|column| fold(&column.name)).collect();
+    let query = bound(context, &ast::Statement::Query(Box::new(query.clone())))?;
+    fill(context, schema, name, &names, &query)
+}
+
+/// Runs SELECT INTO; `None` if the query is none.
+pub(super) fn select_into(context: &mut Context<'_>, query: &ast::Query) -> Result<Option<String>> {
+    let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
+    let Some(into) = &select.into else { return Ok(None) };
+    let (schema, name) = split(&into.name)?;
+    let schema = super::name::creation_schema(context, schema.as_deref(), &name, into.temporary)?;
+    if context.relation_in(&schema, &name)?.is_some() {
+        return Err(crate::catalog::name_taken(&name));
+    }
+    let mut plain = query.clone();
+    let mut selected = (**select).clone();
+    selected.into = None;
+    plain.body = Box::new(ast::SetExpr::Select(Box::new(selected)));
+    let query = bound(context, &ast::Statement::Query(Box::new(plain)))?;
+    fill(context, schema, name, &[], &query).map(Some)
+}
+
+/// The meaning of a query without parameters.
+pub(super) fn bound(context: &mut Context<'_>, query: &ast::Statement) -> Result<Query> {
+    let mut parameters = Vec::new();
+    match bind::statement(context, query, &mut parameters)? {
+        Statement::Query(_) if !parameters.is_empty() => {
+            Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"))
+        }
+        Statement::Query(query) => Ok(query),
+        _ => Err(SqlError::unsupported("a data-modifying statement here")),
+    }
+}
+
+/// The columns of a query as columns of a relation.
+pub(super) fn columns_of(query: &Query, names: &[String]) -> Result<Vec<Column>> {
+    if names.len() > query.fields.len() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "too many column names were specified"));
+    }
+    let mut columns: Vec<Column> = Vec::with_capacity(query.fields.len());
+    for (at, field) in query.fields.iter().enumerate() {
+        let name = names.get(at).unwrap_or(&field.name).clone();
+        if columns.iter().any(|column| column.name == name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        }
+        let data_type = if field.data_type == Type::UNKNOWN { Type::TEXT } else { field.data_type };
+        super::column::check_type(&name, data_type)?;
+        columns.push(Column {
+            name,
+            data_type,
+            modifier: field.modifier,
+            not_null: false,
+            default: None,
+            identity: None,
+            generated: None,
+            sequence: None,
+            dropped: false,
+            comment: None,
+        });
+    }
+    Ok(columns)
+}
+
+fn fill(context: &mut Context<'_>, schema: String, name: String, names: &[String], query: &Query) -> Result<String> {
+    let mut table = empty(context, schema, name)?;
+    table.columns = columns_of(query, names)?;
+    make_storage(context, &mut table)?;
+    let plan = improve(Arc::unwrap_or_clone(query.plan.clone()));
+    let mut cursor = Cursor::new(Arc::new(plan));
+    let (mut rows, mut buffer) = (0_u64, RowBuf::new());
+    while let Some(row) = cursor.next(context)? {
+        write_row(context, &table, None, &row, &mut buffer)?;
+        rows += 1;
+    }
+    insert(context, table)?;
+    Ok(format!("SELECT {rows}"))
+}
