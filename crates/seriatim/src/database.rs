@@ -36,6 +36,10 @@ pub(crate) struct Shared {
     place: Option<PathBuf>,
     checkpointer: Option<Checkpointer>,
     retries: Mutex<Vec<(&'static str, u64)>>,
+    #[cfg(feature = "sql")]
+    pub durability: model::Durability,
+    #[cfg(feature = "sql")]
+    sql: Mutex<Option<Arc<::sql::database::Database>>>,
 }
 
 impl Database {
@@ -84,6 +88,8 @@ impl Database {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let disk = place.map(RealDisk::new);
         let backlog = disk.as_ref().map_or(0, log_bytes);
+        #[cfg(feature = "sql")]
+        let durability = settings.engine.durability;
         let engine = Arc::new(match disk {
             Some(disk) => Mvto::open(Arc::new(disk), settings.engine)?,
             None => Mvto::in_memory(settings.engine)?,
@@ -101,6 +107,10 @@ impl Database {
                 place: place.map(Path::to_owned),
                 checkpointer,
                 retries: Mutex::default(),
+                #[cfg(feature = "sql")]
+                durability,
+                #[cfg(feature = "sql")]
+                sql: Mutex::default(),
             }),
         })
     }
@@ -244,8 +254,8 @@ impl Database {
 
     /// The engine as SQL sees it: for `sql::database::Database::open`.
     #[cfg(feature = "sql")]
-    pub fn store(&self) -> Arc<dyn sql::store::Store> {
-        Arc::new(sql::store::Engine(self.shared.engine.clone()))
+    pub fn store(&self) -> Arc<dyn ::sql::store::Store> {
+        Arc::new(::sql::store::Engine(self.shared.engine.clone()))
     }
 
     /// Closes the database now, whoever else has a handle: what they ask from then on is refused. Dropping the last handle
@@ -273,6 +283,19 @@ impl fmt::Debug for Shared {
 impl Shared {
     pub fn begin(&self, options: &TransactionOptions) -> Begin {
         Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit }
+    }
+
+    /// The SQL database, made by the first that asks.
+    #[cfg(feature = "sql")]
+    pub fn sql(
+        &self,
+        open: impl FnOnce() -> Result<Arc<::sql::database::Database>>,
+    ) -> Result<Arc<::sql::database::Database>> {
+        let mut made = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*made {
+            Some(database) => Ok(database.clone()),
+            None => Ok(made.insert(open()?).clone()),
+        }
     }
 
     pub fn count_retry(&self, conflict: &Conflict) {

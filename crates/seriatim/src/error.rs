@@ -48,6 +48,9 @@ pub enum Error {
     Fault(Fault),
     /// A table handle of one database was used in a transaction of another.
     OtherDatabase,
+    /// What a statement of SQL failed with.
+    #[cfg(feature = "sql")]
+    Sql(::sql::SqlError),
     /// Whatever the body of a transaction wanted to say ([`Error::body`]).
     Body(Arc<dyn std::error::Error + Send + Sync>),
 }
@@ -73,6 +76,8 @@ impl Error {
         match self {
             Error::Aborted(conflict) => conflict.class().is_retryable(),
             Error::GaveUp(_) => true,
+            #[cfg(feature = "sql")]
+            Error::Sql(error) => error.is_retryable(),
             _ => false,
         }
     }
@@ -109,12 +114,21 @@ impl Error {
             Error::Duplicate(_) => "23505",
             Error::Fault(fault) => model::Error::Fault(fault.clone()).sqlstate(),
             Error::OtherDatabase => "42P01",
+            #[cfg(feature = "sql")]
+            Error::Sql(error) => error.code(),
             Error::Body(_) => "P0001",
         }
     }
 
     pub(crate) fn gave_up(last: Conflict, attempts: u32, elapsed: Duration) -> Error {
         Error::GaveUp(Box::new(GaveUp { last, attempts, elapsed }))
+    }
+}
+
+#[cfg(feature = "sql")]
+impl From<::sql::SqlError> for Error {
+    fn from(error: ::sql::SqlError) -> Error {
+        Error::Sql(error)
     }
 }
 
@@ -128,6 +142,8 @@ impl fmt::Display for Error {
             Error::Duplicate(duplicate) => duplicate.fmt(f),
             Error::Fault(fault) => fault.fmt(f),
             Error::OtherDatabase => f.write_str("the table belongs to another database than the transaction"),
+            #[cfg(feature = "sql")]
+            Error::Sql(error) => error.fmt(f),
             Error::Body(error) => error.fmt(f),
         }
     }

@@ -50,6 +50,7 @@
 //! - transactions: [`Database::run`] and [`Database::read`] for closures, [`Database::begin`] and [`Database::snapshot`]
 //!   to hold one open ([`Transaction`], [`Snapshot`]), [`TransactionOptions`] and [`RetryPolicy`];
 //! - what can go wrong: [`Error`], and the [`Conflict`] that names rule, table, key and the other transaction;
+//! - SQL, behind the feature `sql`: `Database::sql`, and the module `sql`;
 //! - looking after it: [`Database::checkpoint`], [`Database::backup_to`], [`Database::verify`], [`Database::stats`].
 //!
 //! # What is promised
@@ -84,6 +85,8 @@ mod record;
 mod rows;
 mod run;
 mod snapshot;
+#[cfg(feature = "sql")]
+pub mod sql;
 mod table;
 mod transaction;
 
