@@ -14,6 +14,10 @@ mod orders;
 mod output;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "server")]
+mod shell;
+#[cfg(feature = "server")]
+mod sql_limits;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +33,7 @@ use std::process::ExitCode;
         seriatim tables --data ./data\n  \
         seriatim dump --data ./data cities --format json\n  \
         seriatim serve --data ./data --pg 127.0.0.1:5432\n  \
+        seriatim sql --data ./data -c \"SELECT 1\"\n  \
         seriatim orders --data ./data/orders --threads 4 --seconds 10\n\n\
         Exit codes: 0 fine; 1 it ran and what it found is not fine; 2 it could not run."
 )]
@@ -41,6 +46,8 @@ struct Arguments {
 enum Command {
     #[cfg(feature = "server")]
     Serve(serve::Serve),
+    #[cfg(feature = "server")]
+    Sql(shell::Sql),
     Orders(orders::Orders),
     Load(load::Load),
     Dump(dump::Dump),
@@ -56,6 +63,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         #[cfg(feature = "server")]
         Command::Serve(serve) => serve.run(),
+        #[cfg(feature = "server")]
+        Command::Sql(sql) => sql.run(),
         Command::Orders(orders) => orders.run(),
         Command::Load(load) => load.run(),
         Command::Dump(dump) => dump.run(),

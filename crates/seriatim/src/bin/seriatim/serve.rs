@@ -1,6 +1,7 @@
 //! The server.
 
 use crate::failure::{Failure, Outcome};
+use crate::sql_limits;
 use baselines::twopl::TwoPhaseLocking;
 use clap::{Args, ValueEnum};
 use seriatim::{Builder, Database, Durability};
@@ -11,15 +12,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::Server;
-
-/// Tables of the engine: one for each table and each index of SQL.
-const TABLES: usize = 100_000;
-/// The longest row that the engine can hold.
-const ROW_BYTES: usize = 4_000_000;
-/// The longest key: PostgreSQL's indexes end at a third of this.
-const KEY_BYTES: usize = 8_192;
-/// Rows that a transaction may write; a large COPY is one transaction. Their bytes have a limit of their own.
-const WRITTEN_ROWS: usize = 10_000_000;
 
 /// Serve a database to psql and every other PostgreSQL client.
 #[derive(Args)]
@@ -110,11 +102,11 @@ impl Serve {
         let age = self.limits.max_transaction_age;
         let builder = Builder::default()
             .durability(self.durability.into())
-            .max_row_bytes(ROW_BYTES)
-            .max_key_bytes(KEY_BYTES)
-            .max_write_rows(WRITTEN_ROWS)
+            .max_row_bytes(sql_limits::ROW_BYTES)
+            .max_key_bytes(sql_limits::KEY_BYTES)
+            .max_write_rows(sql_limits::WRITTEN_ROWS)
             .max_transaction_age((!age.is_zero()).then_some(age))
-            .engine(|options| options.tables = TABLES);
+            .engine(|options| options.tables = sql_limits::TABLES);
         builder.open(&self.data).map_err(|error| Failure::Trouble(format!("{}: {error}", self.data.display())))
     }
 

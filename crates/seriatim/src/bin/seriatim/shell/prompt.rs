@@ -1,0 +1,71 @@
+//! The prompt: lines with history, statements over several lines.
+
+use super::splitter::{Piece, Splitter};
+use super::{Outcome, Shell, backslash};
+use crate::failure::Failure;
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use seriatim::Database;
+use seriatim::sql::Session;
+use sql::session::Status;
+
+/// Reads and runs until the user has enough. Errors are shown, and the prompt comes back.
+pub fn run(shell: &mut Shell, database: &Database) -> Outcome {
+    let place = database.path().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string());
+    println!("seriatim {} ({place}). \\? for help, \\q to quit.", env!("CARGO_PKG_VERSION"));
+    let mut editor = DefaultEditor::new().map_err(Failure::trouble)?;
+    let history = std::env::var_os("HOME").map(|home| std::path::Path::new(&home).join(".seriatim_history"));
+    if let Some(history) = &history {
+        // There is none the first time.
+        let _ = editor.load_history(history);
+    }
+    let mut splitter = Splitter::default();
+    shell.keep_going = true;
+    loop {
+        match editor.readline(prompt(&mut shell.session, &splitter)) {
+            Ok(line) => {
+                if !line.trim().is_empty() {
+                    let _ = editor.add_history_entry(line.as_str());
+                }
+                splitter.feed(&line);
+                splitter.feed("\n");
+                if run_pieces(shell, &mut splitter)? == backslash::Then::Quit {
+                    break;
+                }
+            }
+            Err(ReadlineError::Interrupted) => splitter = Splitter::default(),
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(Failure::trouble(error)),
+        }
+    }
+    if let Some(history) = &history {
+        // A history that cannot be kept is no reason to fail.
+        let _ = editor.save_history(history);
+    }
+    shell.has_failed = false;
+    Ok(())
+}
+
+fn run_pieces(shell: &mut Shell, splitter: &mut Splitter) -> Outcome<backslash::Then> {
+    while let Some(piece) = splitter.next() {
+        match piece {
+            Piece::Statement(text) => shell.statement(&text, None)?,
+            Piece::Backslash(command) => {
+                if backslash::run(shell, &command)? == backslash::Then::Quit {
+                    return Ok(backslash::Then::Quit);
+                }
+            }
+        }
+    }
+    Ok(backslash::Then::GoOn)
+}
+
+/// As psql's: `*` inside a transaction, `!` in one that has failed, `-` while a statement goes on.
+fn prompt(session: &mut Session, splitter: &Splitter) -> &'static str {
+    match (session.inner().status(), splitter.is_empty()) {
+        (Status::Idle, true) => "seriatim=> ",
+        (Status::InTransaction, true) => "seriatim=*> ",
+        (Status::Failed, true) => "seriatim=!> ",
+        (_, false) => "seriatim-> ",
+    }
+}
