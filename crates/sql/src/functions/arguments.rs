@@ -131,3 +131,8 @@ pub(super) fn division_by_zero() -> SqlError {
 pub(super) fn out_of_range(type_name: &str) -> SqlError {
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{type_name} out of range"))
 }
+
+/// A count as integer.
+pub(super) fn count(count: usize) -> Result<Datum> {
+    i32::try_from(count).map(Datum::Int4).map_err(|_| out_of_range("integer"))
+}

@@ -10,6 +10,7 @@ mod array;
 mod candidate;
 mod compare;
 mod index;
+mod json;
 mod math;
 mod polymorphic;
 mod resolve;
@@ -30,6 +31,7 @@ fn tables() -> Vec<&'static [Function]> {
     tables.extend(math::tables());
     tables.extend(text::tables());
     tables.push(array::FUNCTIONS);
+    tables.extend(json::tables());
     tables
 }
 

@@ -1,6 +1,6 @@
 //! Lengths, case, trimming, replacing.
 
-use super::super::arguments::{Arguments, check_length, invalid};
+use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
 use std::collections::HashMap;
 
@@ -37,11 +37,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("starts_with", &[TEXT, TEXT], BOOL, |a| Ok(a.text(0)?.starts_with(a.text(1)?).into())),
     pure("^@", &[TEXT, TEXT], BOOL, |a| Ok(a.text(0)?.starts_with(a.text(1)?).into())),
 ];
-
-/// A count as integer.
-pub(super) fn count(count: usize) -> Result<Datum> {
-    i32::try_from(count).map(Datum::Int4).map_err(|_| super::super::arguments::out_of_range("integer"))
-}
 
 /// One character becomes one: what Unicode writes with more stays as it is, as under the operating system's rules.
 fn one_to_one(text: &str, ascii: fn(&str) -> String, map: impl Fn(char) -> char) -> String {

@@ -1,8 +1,7 @@
 //! Bytes: lengths, encodings, digests.
 
-use super::super::arguments::{Arguments, check_length, invalid};
+use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
-use super::basic::count;
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use md5::{Digest, Md5};

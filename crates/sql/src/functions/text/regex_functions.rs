@@ -1,8 +1,7 @@
 //! Functions and operators of regular expressions.
 
-use super::super::arguments::{Arguments, check_length, invalid};
+use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
-use super::basic::count;
 use super::regex::{Options, compiled};
 use super::slice::offset;
 use ::regex::{Captures, Regex};

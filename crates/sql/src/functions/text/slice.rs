@@ -1,8 +1,7 @@
 //! Parts of texts and bytes, by place.
 
-use super::super::arguments::{Arguments, check_length, invalid};
+use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
-use super::basic::count;
 use std::ops::Range;
 
 /// The functions.
