@@ -32,6 +32,8 @@ pub struct Fields {
     pub data_type: Option<String>,
     /// The constraint that was violated.
     pub constraint: Option<String>,
+    /// What was going on: the line of COPY's data.
+    pub context: Option<String>,
     /// Whether the same transaction may succeed when it is run again.
     pub retryable: bool,
     /// The engine's own error, when it was one.
@@ -108,6 +110,12 @@ impl SqlError {
     /// Adds the constraint.
     pub fn constraint(mut self, constraint: impl Into<String>) -> SqlError {
         self.0.constraint = Some(constraint.into());
+        self
+    }
+
+    /// Adds what was going on, unless something nearer is there.
+    pub fn context(mut self, context: impl Into<String>) -> SqlError {
+        self.0.context.get_or_insert_with(|| context.into());
         self
     }
 

@@ -186,6 +186,7 @@ fn report(out: &mut Vec<u8>, kind: u8, severity: &str, error: &SqlError) {
             (b'D', fields.detail.as_deref()),
             (b'H', fields.hint.as_deref()),
             (b'P', position.as_deref()),
+            (b'W', fields.context.as_deref()),
             (b's', fields.schema.as_deref()),
             (b't', fields.table.as_deref()),
             (b'c', fields.column.as_deref()),
