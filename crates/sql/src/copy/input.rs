@@ -1,0 +1,274 @@
+//! COPY FROM STDIN.
+
+use super::binary::{self, Places};
+use super::fields::{Fields, valid};
+use super::lines::{Lines, Quoting};
+use super::options::{Format, Options};
+use super::{bad_format, target};
+use crate::catalog::Table;
+use crate::context::Context;
+use crate::dml::rules::{Default, Rules};
+use crate::dml::{ForeignKeys, rows};
+use crate::error::{Result, SqlError, state};
+use crate::types::{Datum, Row, Styles, binary as wire, text};
+use sqlparser::ast::{CopySource, Statement};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Characters of a line or a value that an error shows.
+const SHOWN: usize = 100;
+
+/// A running COPY FROM STDIN. It holds no borrow between calls; its rows are written as they come.
+pub struct CopyIn {
+    target: Target,
+    input: Input,
+    foreign_keys: ForeignKeys,
+    rows: u64,
+}
+
+/// Where rows go and what becomes of them before.
+struct Target {
+    table: Arc<Table>,
+    /// The copied columns, in the data's order.
+    columns: Vec<usize>,
+    /// What the other columns get.
+    defaults: Vec<(usize, Default)>,
+    rules: Rules,
+}
+
+/// The data.
+enum Input {
+    Lines { lines: Lines, fields: Fields, form: Form },
+    Binary(binary::Rows),
+}
+
+/// What lines look like.
+struct Form {
+    options: Options,
+    force_not_null: Vec<bool>,
+    force_null: Vec<bool>,
+    /// Whether the first line is still to be passed over.
+    header: bool,
+}
+
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<CopyIn>()
+};
+
+impl CopyIn {
+    /// Starts a COPY FROM STDIN.
+    ///
+    /// # Errors
+    /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program.
+    pub fn start(context: &mut Context<'_>, statement: &Statement) -> Result<CopyIn> {
+        let Statement::Copy { source, to: false, target: stream, options, legacy_options, .. } = statement else {
+            return Err(SqlError::unsupported("this form of COPY"));
+        };
+        let CopySource::Table { table_name, columns } = source else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, "COPY FROM needs a table"));
+        };
+        target::check_stream(stream, false)?;
+        let options = Options::read(options, legacy_options, true)?;
+        let table = target::table(context, table_name, false)?;
+        let columns = target::columns(&table, columns)?;
+        let input = Input::new(&table, &columns, options)?;
+        let target = Target::new(context, table, columns)?;
+        Ok(CopyIn { target, input, foreign_keys: ForeignKeys::default(), rows: 0 })
+    }
+
+    /// How many columns a line has.
+    pub fn columns(&self) -> usize {
+        self.target.columns.len()
+    }
+
+    /// Whether the data is binary.
+    pub fn is_binary(&self) -> bool {
+        matches!(self.input, Input::Binary(_))
+    }
+
+    /// Takes a piece of the data, and writes the rows that it completes.
+    ///
+    /// # Errors
+    /// 22P04 for malformed data, those of values, constraints and the engine, with the line as their context.
+    pub fn data(&mut self, context: &mut Context<'_>, piece: &[u8]) -> Result<()> {
+        match &mut self.input {
+            Input::Lines { lines, .. } => lines.push(piece),
+            Input::Binary(rows) => rows.push(piece),
+        }
+        self.write_rows(context)
+    }
+
+    /// The data is complete. The result is the number of rows.
+    ///
+    /// # Errors
+    /// As [`CopyIn::data`], and 23503.
+    pub fn finish(mut self, context: &mut Context<'_>) -> Result<u64> {
+        match &mut self.input {
+            Input::Lines { lines, .. } => lines.close(),
+            Input::Binary(rows) => rows.close(),
+        }
+        self.write_rows(context)?;
+        self.foreign_keys.finish(context)?;
+        Ok(self.rows)
+    }
+
+    /// Writes the rows that are complete.
+    fn write_rows(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let styles = context.session.styles();
+        let CopyIn { target, input, foreign_keys, rows } = self;
+        loop {
+            let (row, shown) = match input {
+                Input::Lines { lines, fields, form } => {
+                    let Some(line) = lines.next().map_err(|error| target.at(error, lines.number()))? else { break };
+                    if std::mem::take(&mut form.header) {
+                        continue;
+                    }
+                    let row = target.read_line(lines, line.clone(), fields, form, &styles)?;
+                    (row, format!(": \"{}\"", shorten(&String::from_utf8_lossy(lines.bytes(line)))))
+                }
+                Input::Binary(binary) => {
+                    let Some(places) = binary.next().map_err(|error| target.at(error, binary.number()))? else { break };
+                    (target.read_binary(binary, places)?, String::new())
+                }
+            };
+            target.write(context, row, foreign_keys, input.number(), &shown)?;
+            *rows += 1;
+            if rows.is_multiple_of(256) {
+                context.check_cancel()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Input {
+    fn new(table: &Table, columns: &[usize], options: Options) -> Result<Input> {
+        let quoting = match options.format {
+            Format::Binary => return Ok(Input::Binary(binary::Rows::new(columns.len()))),
+            Format::Csv => Some(Quoting { quote: options.quote, escape: options.escape }),
+            Format::Text => None,
+        };
+        let form = Form {
+            force_not_null: target::forced(table, columns, &options.force_not_null, "FORCE_NOT_NULL")?,
+            force_null: target::forced(table, columns, &options.force_null, "FORCE_NULL")?,
+            header: options.header,
+            options,
+        };
+        Ok(Input::Lines { lines: Lines::new(quoting), fields: Fields::default(), form })
+    }
+
+    fn number(&self) -> u64 {
+        match self {
+            Input::Lines { lines, .. } => lines.number(),
+            Input::Binary(rows) => rows.number(),
+        }
+    }
+}
+
+impl Target {
+    fn new(context: &mut Context<'_>, table: Arc<Table>, columns: Vec<usize>) -> Result<Target> {
+        let mut defaults = vec![];
+        for (at, column) in table.live_columns() {
+            if !columns.contains(&at) && column.generated.is_none() {
+                defaults.push((at, Default::bind(context, &table, at)?));
+            }
+        }
+        let rules = Rules::bind(context, &table)?;
+        Ok(Target { table, columns, defaults, rules })
+    }
+
+    /// The values of a line's columns.
+    fn read_line(
+        &self,
+        lines: &Lines,
+        line: Range<usize>,
+        fields: &mut Fields,
+        form: &Form,
+        styles: &Styles,
+    ) -> Result<Row> {
+        let (number, line) = (lines.number(), lines.bytes(line));
+        let whole = |error: SqlError| self.in_line(error, number, line);
+        valid(line).map_err(|error| self.at(error, number))?;
+        match form.options.format {
+            Format::Csv => fields.split_csv(line, &form.options).map_err(whole)?,
+            _ => fields.split_text(line, &form.options),
+        }
+        if fields.len() > self.columns.len() && !(self.columns.is_empty() && line.is_empty()) {
+            return Err(whole(bad_format("extra data after last expected column")));
+        }
+        let mut row = vec![Datum::Null; self.table.columns.len()];
+        for (place, &at) in self.columns.iter().enumerate() {
+            let column = &self.table.columns[at];
+            if place >= fields.len() {
+                return Err(whole(bad_format(format!("missing data for column \"{}\"", column.name))));
+            }
+            let null = form.options.null.as_str();
+            let value = match fields.get(place).map_err(whole)? {
+                None if form.force_not_null[place] => Some(null),
+                Some(value) if form.force_null[place] && value == null => None,
+                value => value,
+            };
+            if let Some(value) = value {
+                row[at] = text::parse(value, column.data_type, column.modifier, styles)
+                    .map_err(|error| self.in_column(error, number, at, Some(value)))?;
+            }
+        }
+        Ok(row)
+    }
+
+    /// The values of a binary row's columns.
+    fn read_binary(&self, rows: &binary::Rows, places: Places) -> Result<Row> {
+        let mut row = vec![Datum::Null; self.table.columns.len()];
+        for (place, &at) in places.into_iter().zip(&self.columns) {
+            let Some(place) = place else { continue };
+            let column = &self.table.columns[at];
+            let value = wire::receive(rows.bytes(place), column.data_type)
+                .and_then(|value| text::apply_modifier(value, column.data_type, column.modifier, false));
+            row[at] = value.map_err(|error| self.in_column(error, rows.number(), at, None))?;
+        }
+        Ok(row)
+    }
+
+    /// Completes, checks and writes a row.
+    fn write(
+        &self,
+        context: &mut Context<'_>,
+        mut row: Row,
+        foreign_keys: &mut ForeignKeys,
+        number: u64,
+        shown: &str,
+    ) -> Result<()> {
+        let place = format!("COPY {}, line {number}", self.table.name);
+        for (at, default) in &self.defaults {
+            row[*at] = default.value(context).map_err(|error| error.context(format!("{place}{shown}")))?;
+        }
+        let checked = self.rules.apply(context, &self.table, &mut row);
+        checked.map_err(|error| error.context(format!("{place}{shown}")))?;
+        let written = rows::write_new(context, &self.table, &row);
+        written.map_err(|error| error.context(place))?;
+        foreign_keys.inserted(context, &self.table, &row)
+    }
+
+    fn at(&self, error: SqlError, number: u64) -> SqlError {
+        error.context(format!("COPY {}, line {number}", self.table.name))
+    }
+
+    fn in_line(&self, error: SqlError, number: u64, line: &[u8]) -> SqlError {
+        let line = String::from_utf8_lossy(line);
+        error.context(format!("COPY {}, line {number}: \"{}\"", self.table.name, shorten(&line)))
+    }
+
+    fn in_column(&self, error: SqlError, number: u64, column: usize, value: Option<&str>) -> SqlError {
+        let name = &self.table.columns[column].name;
+        let shown = value.map(|value| format!(": \"{}\"", shorten(value))).unwrap_or_default();
+        error.context(format!("COPY {}, line {number}, column {name}{shown}", self.table.name))
+    }
+}
+
+fn shorten(text: &str) -> String {
+    if text.len() <= SHOWN {
+        return text.to_owned();
+    }
+    format!("{}...", &text[..text.floor_char_boundary(SHOWN)])
+}

@@ -1,0 +1,206 @@
+//! The options of COPY.
+
+use super::target::name_of;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{CopyLegacyCsvOption, CopyLegacyOption, CopyOption, Ident};
+
+/// The form of the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Format {
+    /// A line per row, escaped by backslashes.
+    #[default]
+    Text,
+    /// A line per row, quoted.
+    Csv,
+    /// Lengths and bytes.
+    Binary,
+}
+
+/// How the data looks.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) format: Format,
+    pub(super) delimiter: u8,
+    pub(super) null: String,
+    pub(super) header: bool,
+    pub(super) quote: u8,
+    pub(super) escape: u8,
+    pub(super) force_quote: Vec<String>,
+    pub(super) force_not_null: Vec<String>,
+    pub(super) force_null: Vec<String>,
+}
+
+/// What was said, before defaults.
+#[derive(Default)]
+struct Said {
+    format: Option<Format>,
+    delimiter: Option<char>,
+    null: Option<String>,
+    header: Option<bool>,
+    quote: Option<char>,
+    escape: Option<char>,
+    force_quote: Option<Vec<String>>,
+    force_not_null: Option<Vec<String>>,
+    force_null: Option<Vec<String>>,
+    freeze: Option<bool>,
+    encoding: Option<String>,
+}
+
+impl Options {
+    /// Reads and checks the options of a statement, of both syntaxes.
+    ///
+    /// # Errors
+    /// 42601, 22023, 0A000 as PostgreSQL raises them.
+    pub(super) fn read(new: &[CopyOption], old: &[CopyLegacyOption], from: bool) -> Result<Options> {
+        let mut said = Said::default();
+        new.iter().try_for_each(|option| said.take(option))?;
+        old.iter().try_for_each(|option| said.take_old(option))?;
+        said.check(from)
+    }
+}
+
+impl Said {
+    fn take(&mut self, option: &CopyOption) -> Result<()> {
+        match option {
+            CopyOption::Format(name) => once(&mut self.format, format_of(name)?),
+            CopyOption::Freeze(freeze) => once(&mut self.freeze, *freeze),
+            CopyOption::Delimiter(delimiter) => once(&mut self.delimiter, *delimiter),
+            CopyOption::Null(null) => once(&mut self.null, null.clone()),
+            CopyOption::Header(header) => once(&mut self.header, *header),
+            CopyOption::Quote(quote) => once(&mut self.quote, *quote),
+            CopyOption::Escape(escape) => once(&mut self.escape, *escape),
+            CopyOption::ForceQuote(columns) => once(&mut self.force_quote, names(columns)),
+            CopyOption::ForceNotNull(columns) => once(&mut self.force_not_null, names(columns)),
+            CopyOption::ForceNull(columns) => once(&mut self.force_null, names(columns)),
+            CopyOption::Encoding(encoding) => once(&mut self.encoding, encoding.clone()),
+        }
+    }
+
+    /// The syntax before PostgreSQL 9.0.
+    fn take_old(&mut self, option: &CopyLegacyOption) -> Result<()> {
+        match option {
+            CopyLegacyOption::Binary => once(&mut self.format, Format::Binary),
+            CopyLegacyOption::Delimiter(delimiter) => once(&mut self.delimiter, *delimiter),
+            CopyLegacyOption::Null(null) => once(&mut self.null, null.clone()),
+            CopyLegacyOption::Header => once(&mut self.header, true),
+            CopyLegacyOption::Csv(options) => {
+                once(&mut self.format, Format::Csv)?;
+                options.iter().try_for_each(|option| self.take_old_csv(option))
+            }
+            other => Err(SqlError::unsupported(format_args!("the COPY option {other}"))),
+        }
+    }
+
+    fn take_old_csv(&mut self, option: &CopyLegacyCsvOption) -> Result<()> {
+        match option {
+            CopyLegacyCsvOption::Header => once(&mut self.header, true),
+            CopyLegacyCsvOption::Quote(quote) => once(&mut self.quote, *quote),
+            CopyLegacyCsvOption::Escape(escape) => once(&mut self.escape, *escape),
+            CopyLegacyCsvOption::ForceQuote(columns) => once(&mut self.force_quote, names(columns)),
+            CopyLegacyCsvOption::ForceNotNull(columns) => once(&mut self.force_not_null, names(columns)),
+        }
+    }
+
+    /// Checks in PostgreSQL's order, so that of several mistakes the same one is told.
+    fn check(self, from: bool) -> Result<Options> {
+        let format = self.format.unwrap_or_default();
+        let (csv, binary) = (format == Format::Csv, format == Format::Binary);
+        refuse(binary && self.delimiter.is_some(), state::SYNTAX_ERROR, "cannot specify DELIMITER in BINARY mode")?;
+        refuse(binary && self.null.is_some(), state::SYNTAX_ERROR, "cannot specify NULL in BINARY mode")?;
+        check_encoding(self.encoding.as_deref())?;
+        let delimiter = one_byte(self.delimiter, if csv { b',' } else { b'\t' }, "delimiter")?;
+        let null = self.null.unwrap_or_else(|| if csv { "".into() } else { "\\N".into() });
+        check_delimiter(delimiter, &null, csv)?;
+        let unsupported = state::FEATURE_NOT_SUPPORTED;
+        refuse(binary && self.header == Some(true), unsupported, "cannot specify HEADER in BINARY mode")?;
+        refuse(!csv && self.quote.is_some(), unsupported, "COPY quote available only in CSV mode")?;
+        let quote = one_byte(self.quote, b'"', "quote")?;
+        let same = csv && delimiter == quote;
+        refuse(same, state::INVALID_PARAMETER_VALUE, "COPY delimiter and quote must be different")?;
+        refuse(!csv && self.escape.is_some(), unsupported, "COPY escape available only in CSV mode")?;
+        let escape = one_byte(self.escape, quote, "escape")?;
+        for (columns, what, allowed, only) in [
+            (&self.force_quote, "force quote", !from, "TO"),
+            (&self.force_not_null, "force not null", from, "FROM"),
+            (&self.force_null, "force null", from, "FROM"),
+        ] {
+            let said = columns.is_some();
+            refuse(said && !csv, unsupported, format!("COPY {what} available only in CSV mode"))?;
+            refuse(said && !allowed, unsupported, format!("COPY {what} only available using COPY {only}"))?;
+        }
+        let delimited = !binary && null.as_bytes().contains(&delimiter);
+        refuse(delimited, unsupported, "COPY delimiter must not appear in the NULL specification")?;
+        let quoted = csv && null.as_bytes().contains(&quote);
+        refuse(quoted, unsupported, "CSV quote character must not appear in the NULL specification")?;
+        Ok(Options {
+            format,
+            delimiter,
+            null,
+            header: self.header.unwrap_or(false),
+            quote,
+            escape,
+            force_quote: self.force_quote.unwrap_or_default(),
+            force_not_null: self.force_not_null.unwrap_or_default(),
+            force_null: self.force_null.unwrap_or_default(),
+        })
+    }
+}
+
+fn once<T>(place: &mut Option<T>, value: T) -> Result<()> {
+    match place.replace(value) {
+        Some(_) => Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options")),
+        None => Ok(()),
+    }
+}
+
+fn refuse(wrong: bool, code: &'static str, message: impl Into<String>) -> Result<()> {
+    if wrong { Err(SqlError::new(code, message)) } else { Ok(()) }
+}
+
+fn format_of(name: &Ident) -> Result<Format> {
+    match name_of(name).as_str() {
+        "text" => Ok(Format::Text),
+        "csv" => Ok(Format::Csv),
+        "binary" => Ok(Format::Binary),
+        other => {
+            let message = format!("COPY format \"{other}\" not recognized");
+            Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
+        }
+    }
+}
+
+/// Data is UTF-8, as everything else is.
+fn check_encoding(encoding: Option<&str>) -> Result<()> {
+    let Some(encoding) = encoding else { return Ok(()) };
+    let plain: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
+    match plain.to_ascii_lowercase().as_str() {
+        "utf8" | "unicode" => Ok(()),
+        _ => Err(SqlError::unsupported(format_args!("COPY in the encoding \"{encoding}\""))
+            .hint("Convert the data to UTF-8.")),
+    }
+}
+
+fn one_byte(said: Option<char>, default: u8, what: &str) -> Result<u8> {
+    match said {
+        None => Ok(default),
+        Some(character) if character.is_ascii() => Ok(character as u8),
+        Some(_) => {
+            let message = format!("COPY {what} must be a single one-byte character");
+            Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+    }
+}
+
+fn check_delimiter(delimiter: u8, null: &str, csv: bool) -> Result<()> {
+    let invalid = state::INVALID_PARAMETER_VALUE;
+    refuse(matches!(delimiter, b'\n' | b'\r'), invalid, "COPY delimiter cannot be newline or carriage return")?;
+    let broken = null.contains(['\n', '\r']);
+    refuse(broken, invalid, "COPY null representation cannot use newline or carriage return")?;
+    // What could be an escape or its continuation.
+    let special = matches!(delimiter, b'\\' | b'.' | b'a'..=b'z' | b'0'..=b'9');
+    refuse(!csv && special, invalid, format!("COPY delimiter cannot be \"{}\"", char::from(delimiter)))
+}
+
+fn names(columns: &[Ident]) -> Vec<String> {
+    columns.iter().map(name_of).collect()
+}

@@ -1,0 +1,229 @@
+//! COPY TO STDOUT.
+
+use super::fields::{write_csv, write_text};
+use super::options::{Format, Options};
+use super::{binary, target};
+use crate::bind;
+use crate::context::Context;
+use crate::dml;
+use crate::error::{Result, SqlError, state};
+use crate::exec::Cursor;
+use crate::improve::improve;
+use crate::plan::{self, Field, Plan};
+use crate::types::{Datum, Row, binary as wire, text};
+use sqlparser::ast::{CopySource, Ident, ObjectName, Statement};
+use std::sync::Arc;
+
+/// A running COPY TO STDOUT. It holds no borrow between calls.
+pub struct CopyOut {
+    source: Source,
+    fields: Vec<Field>,
+    options: Options,
+    force_quote: Vec<bool>,
+    part: Part,
+    rows: u64,
+}
+
+/// Where the rows come from.
+enum Source {
+    Query(Cursor),
+    /// RETURNING.
+    Done(std::vec::IntoIter<Row>),
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Header,
+    Rows,
+    End,
+}
+
+impl CopyOut {
+    /// Starts a COPY TO STDOUT.
+    ///
+    /// # Errors
+    /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program, those of the query.
+    pub fn start(context: &mut Context<'_>, statement: &Statement) -> Result<CopyOut> {
+        let Statement::Copy { source, to: true, target: stream, options, legacy_options, .. } = statement else {
+            return Err(SqlError::unsupported("this form of COPY"));
+        };
+        target::check_stream(stream, true)?;
+        let options = Options::read(options, legacy_options, false)?;
+        let query = match source {
+            CopySource::Query(query) => Statement::Query(query.clone()),
+            CopySource::Table { table_name, columns } => select(context, table_name, columns)?,
+        };
+        let (source, fields) = Source::start(context, &query)?;
+        let force_quote = forced(&fields, &options.force_quote)?;
+        Ok(CopyOut { source, fields, options, force_quote, part: Part::Header, rows: 0 })
+    }
+
+    /// How many columns a line has.
+    pub fn columns(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether the data is binary.
+    pub fn is_binary(&self) -> bool {
+        self.options.format == Format::Binary
+    }
+
+    /// How many rows it has given.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Appends the next line, or piece of binary data; `false` if everything has been given.
+    ///
+    /// # Errors
+    /// Of the query.
+    pub fn next(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
+        if self.part == Part::Header {
+            self.part = Part::Rows;
+            match self.is_binary() {
+                true => out.extend_from_slice(binary::HEADER),
+                false if self.options.header => {
+                    self.write_header(out);
+                    return Ok(true);
+                }
+                false => {}
+            }
+        }
+        if self.part == Part::End {
+            return Ok(false);
+        }
+        match self.source.next(context)? {
+            Some(row) => {
+                self.rows += 1;
+                self.write_row(context, &row, out)?;
+                Ok(true)
+            }
+            None => {
+                self.part = Part::End;
+                if self.is_binary() {
+                    out.extend_from_slice(binary::TRAILER);
+                }
+                Ok(self.is_binary())
+            }
+        }
+    }
+
+    fn write_header(&self, out: &mut Vec<u8>) {
+        for (at, field) in self.fields.iter().enumerate() {
+            if at > 0 {
+                out.push(self.options.delimiter);
+            }
+            self.write_field(&field.name, false, out);
+        }
+        out.push(b'\n');
+    }
+
+    fn write_row(&self, context: &Context<'_>, row: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+        if self.is_binary() {
+            return self.write_binary(row, out);
+        }
+        let styles = context.session.styles();
+        for (at, (value, field)) in row.iter().zip(&self.fields).enumerate() {
+            if at > 0 {
+                out.push(self.options.delimiter);
+            }
+            match value {
+                Datum::Null => out.extend_from_slice(self.options.null.as_bytes()),
+                value => {
+                    let value = text::to_string(value, field.data_type, &styles);
+                    self.write_field(&value, self.force_quote[at], out);
+                }
+            }
+        }
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn write_field(&self, field: &str, force_quote: bool, out: &mut Vec<u8>) {
+        match self.options.format {
+            Format::Csv => write_csv(field, &self.options, force_quote, self.fields.len() == 1, out),
+            _ => write_text(field, self.options.delimiter, out),
+        }
+    }
+
+    fn write_binary(&self, row: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+        let too_big = |_| SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "a row is too large for COPY");
+        out.extend(i16::try_from(row.len()).map_err(too_big)?.to_be_bytes());
+        for (value, field) in row.iter().zip(&self.fields) {
+            let length_at = out.len();
+            out.extend((-1i32).to_be_bytes());
+            if matches!(value, Datum::Null) {
+                continue;
+            }
+            wire::send(value, field.data_type, out)?;
+            let length = i32::try_from(out.len() - length_at - size_of::<i32>()).map_err(too_big)?;
+            out[length_at..length_at + size_of::<i32>()].copy_from_slice(&length.to_be_bytes());
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    fn start(context: &mut Context<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
+        let improved = |plan: &Arc<Plan>| Arc::new(improve((**plan).clone()));
+        let (returning, changed) = match bind::statement(context, query, &mut vec![])? {
+            plan::Statement::Query(query) => {
+                return Ok((Source::Query(Cursor::new(improved(&query.plan))), query.fields));
+            }
+            plan::Statement::Insert(mut insert) => {
+                insert.source = improved(&insert.source);
+                (returning(&insert.returning)?, dml::insert(context, &insert)?)
+            }
+            plan::Statement::Update(mut update) => {
+                update.source = improved(&update.source);
+                (returning(&update.returning)?, dml::update(context, &update)?)
+            }
+            plan::Statement::Delete(mut delete) => {
+                delete.source = improved(&delete.source);
+                (returning(&delete.returning)?, dml::delete(context, &delete)?)
+            }
+        };
+        Ok((Source::Done(changed.returned.into_iter()), returning))
+    }
+
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Row>> {
+        match self {
+            Source::Query(cursor) => cursor.next(context),
+            Source::Done(rows) => Ok(rows.next()),
+        }
+    }
+}
+
+fn returning(returning: &Option<plan::Returning>) -> Result<Vec<Field>> {
+    match returning {
+        Some(returning) => Ok(returning.fields.clone()),
+        None => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY query must have a RETURNING clause")),
+    }
+}
+
+/// The query that reads a table's columns.
+fn select(context: &mut Context<'_>, name: &ObjectName, columns: &[Ident]) -> Result<Statement> {
+    let table = target::table(context, name, true)?;
+    let names: Vec<String> = target::columns(&table, columns)?
+        .into_iter()
+        .map(|at| Ident::with_quote('"', &table.columns[at].name).to_string())
+        .collect();
+    let (schema, table) = (Ident::with_quote('"', &table.schema), Ident::with_quote('"', &table.name));
+    let text = format!("SELECT {} FROM {schema}.{table}", names.join(", "));
+    match crate::parse::statement(&text)?.map(|parsed| parsed.command) {
+        Some(crate::parse::Command::Rows(statement)) => Ok((*statement).clone()),
+        _ => Err(SqlError::new(state::INTERNAL_ERROR, "a table cannot be read by a query")),
+    }
+}
+
+fn forced(fields: &[Field], named: &[String]) -> Result<Vec<bool>> {
+    let mut forced = vec![false; fields.len()];
+    for name in named {
+        match fields.iter().position(|field| field.name == *name) {
+            Some(at) => forced[at] = true,
+            None => return Err(target::not_copied(name, "FORCE_QUOTE")),
+        }
+    }
+    Ok(forced)
+}

@@ -1,0 +1,1 @@
+//! Formats, in pieces of any size.
