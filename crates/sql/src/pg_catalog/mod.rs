@@ -11,15 +11,18 @@ mod constraints;
 mod derived;
 mod fixed;
 mod functions;
+mod information_schema;
 mod layout;
 mod names;
 mod print;
 mod relations;
 mod seed;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod types;
 mod value;
+mod views;
 
 use crate::catalog::Oid;
 use crate::catalog::VirtualTable;
@@ -36,9 +39,17 @@ pub fn table(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable> 
 
 /// All tables that are computed.
 pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
-    [relations::TABLES, attributes::TABLES, constraints::TABLES, types::TABLES, fixed::TABLES, absent::TABLES]
-        .into_iter()
-        .flatten()
+    [
+        relations::TABLES,
+        attributes::TABLES,
+        constraints::TABLES,
+        types::TABLES,
+        sessions::TABLES,
+        fixed::TABLES,
+        absent::TABLES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The query of a system view of this name; without a schema, of `pg_catalog`.
@@ -48,7 +59,7 @@ pub fn view(schema: Option<&str>, name: &str) -> Option<&'static str> {
 }
 
 fn views() -> impl Iterator<Item = &'static SystemView> {
-    [].into_iter()
+    views::VIEWS.iter().chain(information_schema::VIEWS)
 }
 
 /// The query of a system view.

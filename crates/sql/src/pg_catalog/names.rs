@@ -6,7 +6,7 @@ use crate::catalog::Oid;
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Datum, Modifier, Scalar, Type};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// A word of SQL.
@@ -28,14 +28,9 @@ pub(super) static KEYWORDS: LazyLock<Vec<Keyword>> = LazyLock::new(|| {
     include_str!("seed/keywords.tsv").lines().filter_map(keyword).collect()
 });
 
-static RESERVED: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| KEYWORDS.iter().filter(|keyword| keyword.category != "U").map(|keyword| keyword.word).collect());
-
 /// A name as it is written in SQL: in quotes if it must be.
 pub(super) fn quote(name: &str) -> String {
-    let plain = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain && !RESERVED.contains(name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    crate::functions::quote_identifier(name).into_owned()
 }
 
 /// A name with its schema.

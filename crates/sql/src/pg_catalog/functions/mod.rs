@@ -164,6 +164,8 @@ pub const FUNCTIONS: &[Function] = &[
     stable("col_description", &[OID, INT4], TEXT, server::column_description),
     stable("shobj_description", &[OID, NAME], TEXT, server::null),
     stable("acldefault", &[CHAR, OID], ACL, server::default_privileges),
+    volatile("pg_cancel_backend", &[INT4], BOOL, server::cancel_backend),
+    stable("pg_sequence_last_value", &[REGCLASS], INT8, definition::sequence_last_value),
     volatile("pg_blocking_pids", &[INT4], INTEGERS, server::blocking_processes),
     stable("pg_stat_get_numscans", &[OID], INT8, server::zero),
     stable("pg_stat_get_live_tuples", &[OID], INT8, server::zero),
@@ -176,8 +178,6 @@ pub const FUNCTIONS: &[Function] = &[
     set("pg_options_to_table", &[TEXTS], RECORD, sets::options),
     set("pg_get_keywords", &[], RECORD, sets::keywords),
     set("pg_listening_channels", &[], TEXT, sets::listening_channels),
-    set("_pg_expandarray", &[Type::of(Scalar::Int2Vector)], RECORD, sets::expand_array),
-    set("_pg_expandarray", &[Type::array_of(Scalar::Int2)], RECORD, sets::expand_array),
 ];
 
 /// The columns of those that return rows, by name.
@@ -188,7 +188,6 @@ pub const FUNCTION_COLUMNS: &[(&str, &[(&str, Type)])] = &[
         "pg_get_keywords",
         &[("word", TEXT), ("catcode", CHAR), ("barelabel", BOOL), ("catdesc", TEXT), ("baredesc", TEXT)],
     ),
-    ("_pg_expandarray", &[("x", INT2), ("n", INT4)]),
 ];
 
 /// An argument that is an oid; the type of a strict function's arguments was made sure of.

@@ -2,7 +2,7 @@
 
 use super::{argument_int, argument_oid, argument_text, optional, role_name};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::names;
 use crate::types::{Array, Datum, Scalar};
 use std::sync::Arc;
@@ -95,4 +95,15 @@ pub(super) fn default_privileges(_: &mut Context<'_>, arguments: &[Datum]) -> Re
 /// Nobody waits for a lock that somebody else shows.
 pub(super) fn blocking_processes(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
     Ok(Datum::Array(Arc::new(Array { element: Scalar::Int4, lower_bound: 1, elements: Vec::new() })))
+}
+
+/// Stops what another session runs.
+pub(super) fn cancel_backend(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let process = argument_int(arguments, 0).and_then(|process| i32::try_from(process).ok()).unwrap_or_default();
+    let found = context.database.sessions.cancel_backend(process);
+    if !found {
+        let message = format!("PID {process} is not a PostgreSQL server process");
+        context.session.notices.push(SqlError::new(state::WARNING, message));
+    }
+    Ok(Datum::Bool(found))
 }

@@ -47,12 +47,6 @@ pub(super) fn listening_channels(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec
     Ok(Vec::new())
 }
 
-/// Each element with its number from 1.
-pub(super) fn expand_array(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
-    let numbered = elements(arguments.first()).zip(1..);
-    Ok(numbered.map(|(element, number)| Datum::Record([element.clone(), Datum::Int4(number)].into())).collect())
-}
-
 /// The letters of privileges, and their names.
 pub(super) const PRIVILEGES: &[(char, &str)] = &[
     ('r', "SELECT"),

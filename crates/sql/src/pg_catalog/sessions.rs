@@ -1,0 +1,184 @@
+//! What sessions show of themselves and of each other: settings, activity, locks, prepared statements.
+
+use super::layout::{columns, nothing, tables};
+use super::relations;
+use super::value::{NULL, array, oid, text};
+use crate::Result;
+use crate::catalog::VirtualTable;
+use crate::context::Context;
+use crate::session::Entry;
+use crate::session::settings::{self, Change, Kind, Known};
+use crate::types::{Datum, Interval, Row, Scalar};
+use jiff::Timestamp;
+use std::sync::Arc;
+
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+    12104 pg_settings = settings; {
+        name: Text, setting: Text, unit: Text, category: Text, short_desc: Text, extra_desc: Text,
+        context: Text, vartype: Text, source: Text, min_val: Text, max_val: Text, enumvals: [Text],
+        boot_val: Text, reset_val: Text, sourcefile: Text, sourceline: Int4, pending_restart: Bool
+    }
+    12222 pg_stat_activity = activity; {
+        datid: Oid, datname: Name, pid: Int4, leader_pid: Int4, usesysid: Oid, usename: Name,
+        application_name: Text, client_addr: Text, client_hostname: Text, client_port: Int4,
+        backend_start: Timestamptz, xact_start: Timestamptz, query_start: Timestamptz,
+        state_change: Timestamptz, wait_event_type: Text, wait_event: Text, state: Text, backend_xid: Xid,
+        backend_xmin: Xid, query_id: Int8, query: Text, backend_type: Text
+    }
+    12266 pg_stat_database = database_statistics; {
+        datid: Oid, datname: Name, numbackends: Int4, xact_commit: Int8, xact_rollback: Int8, blks_read: Int8,
+        blks_hit: Int8, tup_returned: Int8, tup_fetched: Int8, tup_inserted: Int8, tup_updated: Int8,
+        tup_deleted: Int8, conflicts: Int8, temp_files: Int8, temp_bytes: Int8, deadlocks: Int8,
+        checksum_failures: Int8, checksum_last_failure: Timestamptz, blk_read_time: Float8,
+        blk_write_time: Float8, session_time: Float8, active_time: Float8, idle_in_transaction_time: Float8,
+        sessions: Int8, sessions_abandoned: Int8, sessions_fatal: Int8, sessions_killed: Int8,
+        stats_reset: Timestamptz
+    }
+    12126 pg_timezone_names = time_zones; {
+        name: Text, abbrev: Text, utc_offset: Interval, is_dst: Bool
+    }
+    12122 pg_timezone_abbrevs = nothing; {
+        abbrev: Text, utc_offset: Interval, is_dst: Bool
+    }
+    12073 pg_locks = nothing; {
+        locktype: Text, database: Oid, relation: Oid, page: Int4, tuple: Int2, virtualxid: Text,
+        transactionid: Xid, classid: Oid, objid: Oid, objsubid: Int2, virtualtransaction: Text, pid: Int4,
+        mode: Text, granted: Bool, fastpath: Bool, waitstart: Timestamptz
+    }
+    12095 pg_prepared_statements = nothing; {
+        name: Text, statement: Text, prepare_time: Timestamptz, parameter_types: [Regtype], from_sql: Bool,
+        generic_plans: Int8, custom_plans: Int8
+    }
+    12077 pg_cursors = nothing; {
+        name: Text, statement: Text, is_holdable: Bool, is_binary: Bool, is_scrollable: Bool,
+        creation_time: Timestamptz
+    }
+};
+
+fn settings(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let settings = context.session.settings();
+    Ok(settings.into_iter().map(|(name, value, description)| setting(&name, &value, description)).collect())
+}
+
+fn setting(name: &str, value: &str, description: &str) -> Row {
+    let known = settings::find(name);
+    let default = known.map_or(value, |known| known.default);
+    let bounds = known.map_or((None, None), bounds);
+    let changeable = known.is_none_or(|known| known.change == Change::Session);
+    vec![
+        text(name),
+        text(value),
+        NULL,
+        text(if known.is_some() { "Preset Options" } else { "Customized Options" }),
+        text(description),
+        NULL,
+        text(if changeable { "user" } else { "internal" }),
+        text(known.map_or("string", kind)),
+        text(if value == default { "default" } else { "session" }),
+        bounds.0.map_or(NULL, text),
+        bounds.1.map_or(NULL, text),
+        known.map_or(NULL, choices),
+        text(default),
+        text(default),
+        NULL,
+        NULL,
+        Datum::Bool(false),
+    ]
+}
+
+fn kind(known: &Known) -> &'static str {
+    match known.kind {
+        Kind::Bool => "bool",
+        Kind::Int(..) | Kind::Milliseconds | Kind::Kilobytes => "integer",
+        Kind::Real => "real",
+        Kind::Enum(_) => "enum",
+        Kind::Text => "string",
+    }
+}
+
+fn bounds(known: &Known) -> (Option<String>, Option<String>) {
+    match known.kind {
+        Kind::Int(least, greatest) => (Some(least.to_string()), Some(greatest.to_string())),
+        _ => (None, None),
+    }
+}
+
+fn choices(known: &Known) -> Datum {
+    match known.kind {
+        Kind::Enum(choices) => array(Scalar::Text, choices.iter().map(text).collect()),
+        _ => NULL,
+    }
+}
+
+/// PostgreSQL's oid of the database `postgres`.
+const DATABASE: u32 = 5;
+
+fn activity(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    Ok(context.database.sessions.all().iter().map(|entry| active(entry)).collect())
+}
+
+fn active(entry: &Arc<Entry>) -> Row {
+    let activity = entry.activity();
+    let state = match (activity.is_active, activity.transaction) {
+        (true, _) => "active",
+        (false, None) => "idle",
+        (false, Some(false)) => "idle in transaction",
+        (false, Some(true)) => "idle in transaction (aborted)",
+    };
+    let time = |at: i64| if at == 0 { NULL } else { Datum::Timestamptz(at) };
+    vec![
+        oid(DATABASE),
+        text(&entry.database),
+        Datum::Int4(entry.process),
+        NULL,
+        oid(relations::OWNER),
+        text(&entry.user),
+        text(&activity.application),
+        entry.client.map_or(NULL, |client| text(client.ip().to_string())),
+        NULL,
+        entry.client.map_or(NULL, |client| Datum::Int4(client.port().into())),
+        time(entry.since),
+        activity.transaction_since.map_or(NULL, Datum::Timestamptz),
+        time(activity.query_since),
+        time(activity.query_since),
+        NULL,
+        NULL,
+        text(state),
+        NULL,
+        NULL,
+        NULL,
+        text(&activity.query),
+        text("client backend"),
+    ]
+}
+
+/// One row: of what PostgreSQL counts here only the sessions are known.
+fn database_statistics(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let sessions = i32::try_from(context.database.sessions.all().len()).unwrap_or(i32::MAX);
+    let Some(table) = super::table(None, "pg_stat_database") else { return Ok(Vec::new()) };
+    let row = table.columns.iter().map(|&(name, data_type)| match (name, data_type.scalar) {
+        ("datid", _) => oid(DATABASE),
+        ("datname", _) => text("postgres"),
+        ("numbackends", _) => Datum::Int4(sessions),
+        ("checksum_failures", _) => NULL,
+        (_, Scalar::Int8) => Datum::Int8(0),
+        (_, Scalar::Float8) => Datum::Float8(0.0),
+        _ => NULL,
+    });
+    Ok(vec![row.collect()])
+}
+
+/// The time zones, each with what is true of it at the start of the transaction.
+fn time_zones(context: &mut Context<'_>) -> Result<Vec<Row>> {
+    let Ok(now) = Timestamp::from_microsecond(context.session.transaction_time) else { return Ok(Vec::new()) };
+    let database = jiff::tz::db();
+    let zones = database.available().filter_map(|name| Some((database.get(name.as_str()).ok()?, name)));
+    Ok(zones
+        .map(|(zone, name)| {
+            let info = zone.to_offset_info(now);
+            let micros = i64::from(info.offset().seconds()) * 1_000_000;
+            let offset = Datum::Interval(Arc::new(Interval { months: 0, days: 0, micros }));
+            vec![text(name.as_str()), text(info.abbreviation()), offset, Datum::Bool(info.dst().is_dst())]
+        })
+        .collect())
+}
