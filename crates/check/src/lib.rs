@@ -37,11 +37,13 @@ mod command;
 pub mod cycles;
 pub mod generate;
 pub mod history;
+mod observed;
 pub mod replay;
 pub mod report;
 
 pub use command::{Format, command};
 pub use history::{History, HistoryError, HistoryErrorKind, Operation, Record, Scalar, Status, Writer};
+pub use observed::KeyForm;
 pub use report::{Report, Verdict};
 
 use report::Judgement;

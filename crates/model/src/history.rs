@@ -44,6 +44,18 @@ pub enum Operation {
     Scan(TableId, Bound<Key>, Bound<Key>, Vec<(Key, Vec<u8>)>),
 }
 
+impl Operation {
+    /// The table that it was on.
+    pub fn table(&self) -> TableId {
+        match self {
+            Operation::Read(table, ..)
+            | Operation::Write(table, ..)
+            | Operation::Delete(table, ..)
+            | Operation::Scan(table, ..) => *table,
+        }
+    }
+}
+
 /// Passes everything on and writes down what happened. Rows are read whole; scans of secondary indexes and filtered
 /// scans are written down as reads of the rows that they saw.
 #[derive(Debug)]
@@ -61,6 +73,27 @@ impl<A: Access> Recorder<A> {
     /// The access inside, and what was written down.
     pub fn into_parts(self) -> (A, Vec<Operation>) {
         (self.inner, self.operations)
+    }
+
+    /// The access inside, to look at.
+    pub fn get(&self) -> &A {
+        &self.inner
+    }
+
+    /// The access inside. What is done through it is not written down.
+    pub fn inner(&mut self) -> &mut A {
+        &mut self.inner
+    }
+
+    /// How many operations are written down.
+    pub fn recorded(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Forgets all but the first `count` operations: what was rolled back did not happen, and reads since then may have seen
+    /// it.
+    pub fn forget_after(&mut self, count: usize) {
+        self.operations.truncate(count);
     }
 
     fn note_read(&mut self, table: TableId, key: &[u8], found: bool, row: &RowBuf) {

@@ -71,6 +71,47 @@ pub trait Transaction: Access + Send {
     fn abort(self: Box<Self>);
 }
 
+/// Everything by the transaction inside.
+macro_rules! access_through {
+    ($inner:ident) => {
+        fn read(
+            &mut self,
+            table: TableId,
+            key: &[u8],
+            columns: model::Columns<'_>,
+            row: &mut model::RowBuf,
+        ) -> Result<bool> {
+            self.$inner().read(table, key, columns, row)
+        }
+        fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut model::RowBuf) -> Result<bool> {
+            self.$inner().read_for_update(table, key, row)
+        }
+        fn put(&mut self, table: TableId, key: &[u8], row: model::RowRef<'_>) -> Result<()> {
+            self.$inner().put(table, key, row)
+        }
+        fn insert(&mut self, table: TableId, key: &[u8], row: model::RowRef<'_>) -> Result<()> {
+            self.$inner().insert(table, key, row)
+        }
+        fn update(&mut self, table: TableId, key: &[u8], delta: &model::Delta) -> Result<bool> {
+            self.$inner().update(table, key, delta)
+        }
+        fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+            self.$inner().delete(table, key)
+        }
+        fn scan(
+            &mut self,
+            scan: &model::Scan<'_>,
+            visit: &mut dyn FnMut(model::Item<'_>) -> std::ops::ControlFlow<()>,
+        ) -> Result<model::ScanEnd> {
+            self.$inner().scan(scan, visit)
+        }
+    };
+}
+
+impl Access for Box<dyn Transaction> {
+    access_through!(as_mut);
+}
+
 /// An engine behind [`Store`].
 pub struct Engine<E>(pub Arc<E>);
 
@@ -141,35 +182,11 @@ impl<T: Savepoints + Access + model::Finish + Send + 'static> Transaction for Op
 }
 
 impl<T: Access> Access for Open<T> {
-    fn read(
-        &mut self,
-        table: TableId,
-        key: &[u8],
-        columns: model::Columns<'_>,
-        row: &mut model::RowBuf,
-    ) -> Result<bool> {
-        self.0.read(table, key, columns, row)
-    }
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut model::RowBuf) -> Result<bool> {
-        self.0.read_for_update(table, key, row)
-    }
-    fn put(&mut self, table: TableId, key: &[u8], row: model::RowRef<'_>) -> Result<()> {
-        self.0.put(table, key, row)
-    }
-    fn insert(&mut self, table: TableId, key: &[u8], row: model::RowRef<'_>) -> Result<()> {
-        self.0.insert(table, key, row)
-    }
-    fn update(&mut self, table: TableId, key: &[u8], delta: &model::Delta) -> Result<bool> {
-        self.0.update(table, key, delta)
-    }
-    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        self.0.delete(table, key)
-    }
-    fn scan(
-        &mut self,
-        scan: &model::Scan<'_>,
-        visit: &mut dyn FnMut(model::Item<'_>) -> std::ops::ControlFlow<()>,
-    ) -> Result<model::ScanEnd> {
-        self.0.scan(scan, visit)
+    access_through!(inner);
+}
+
+impl<T> Open<T> {
+    fn inner(&mut self) -> &mut T {
+        &mut self.0
     }
 }

@@ -29,6 +29,14 @@ impl<W: Write> Writer<W> {
         self.output.write_all(&self.line)
     }
 
+    /// Passes on what the output has buffered.
+    ///
+    /// # Errors
+    /// Those of the output's flush.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
     /// Flushes, and hands the output back.
     ///
     /// # Errors

@@ -84,11 +84,11 @@ impl Workload for Mixed {
     fn forms(&self) -> Vec<Form> {
         let stamped = |row: RowRef<'_>| stamp_value(StampedBytes::stamp_of(row.bytes()), row);
         vec![
-            Form { keys: KeyForm::Text("items"), value: show_item },
+            Form { keys: KeyForm::Text("items".into()), value: show_item },
             Form { keys: KeyForm::Integers, value: stamped },
-            Form { keys: KeyForm::Text("slots"), value: stamped },
-            Form { keys: KeyForm::Text("items.by_group"), value: show_item },
-            Form { keys: KeyForm::Text("items.by_code"), value: show_item },
+            Form { keys: KeyForm::Text("slots".into()), value: stamped },
+            Form { keys: KeyForm::Text("items.by_group".into()), value: show_item },
+            Form { keys: KeyForm::Text("items.by_code".into()), value: show_item },
         ]
     }
 

@@ -7,6 +7,8 @@
 mod csv_table;
 mod dump;
 mod failure;
+#[cfg(feature = "server")]
+mod history;
 mod judge;
 mod load;
 mod look;

@@ -1,6 +1,7 @@
 //! The server.
 
 use crate::failure::{Failure, Outcome};
+use crate::history::Recorded;
 use crate::sql_limits;
 use baselines::twopl::TwoPhaseLocking;
 use clap::{Args, ValueEnum};
@@ -35,6 +36,10 @@ pub struct Serve {
     /// How transactions are kept apart.
     #[arg(long, value_enum, default_value_t = Kind::Mvto)]
     engine: Kind,
+    /// Write down what every transaction does, for `seriatim check FILE`. For tests: the database must be new, and no row may
+    /// be written twice with the same values.
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
     #[command(flatten)]
     limits: Limits,
 }
@@ -110,7 +115,10 @@ impl Serve {
         builder.open(&self.data).map_err(|error| Failure::Trouble(format!("{}: {error}", self.data.display())))
     }
 
-    fn serve(&self, store: Arc<dyn Store>) -> Outcome {
+    fn serve(&self, mut store: Arc<dyn Store>) -> Outcome {
+        if let Some(file) = &self.history {
+            store = Arc::new(Recorded::new(store, file).map_err(Failure::file(file))?);
+        }
         let options = sql::database::Options {
             statement_bytes: self.limits.statement_size,
             work_bytes: self.limits.work_mem,

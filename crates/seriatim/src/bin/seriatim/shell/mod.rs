@@ -193,7 +193,7 @@ fn complain(error: &SqlError, text: &str) {
     if let Some(position) = fields.position {
         let _ = point_at(&mut out, text, position);
     }
-    for (name, field) in [("DETAIL", &fields.detail), ("HINT", &fields.hint)] {
+    for (name, field) in [("DETAIL", &fields.detail), ("HINT", &fields.hint), ("CONTEXT", &fields.context)] {
         if let Some(said) = field {
             let _ = writeln!(out, "{name}:  {said}");
         }
