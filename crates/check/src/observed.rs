@@ -21,11 +21,7 @@ pub enum KeyForm {
 impl KeyForm {
     /// The operation as the judges read it; `None` for a range that cannot hold a key. `value` shows a row: two alike exactly
     /// if the same write made them.
-    pub fn translate(
-        &self,
-        operation: history::Operation,
-        value: impl Fn(RowRef<'_>) -> Scalar,
-    ) -> Option<Operation> {
+    pub fn translate(&self, operation: history::Operation, value: impl Fn(RowRef<'_>) -> Scalar) -> Option<Operation> {
         let value = |row: &[u8]| value(RowRef::new(row));
         Some(match operation {
             history::Operation::Read(_, key, row) => {

@@ -3,8 +3,8 @@
 use check::{KeyForm, Record, Scalar, Status, Writer};
 use model::history::Recorder;
 use model::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Fault, Item, LogPosition, Result, RowBuf, RowRef, Scan,
-    ScanEnd, Schema, TableId, Timestamp,
+    Access, Begin, Columns, Committed, Delta, Durability, Error, Fault, Item, LogPosition, Result, RowBuf, RowRef,
+    Scan, ScanEnd, Schema, TableId, Timestamp,
 };
 use sql::store::{Store, Transaction};
 use std::any::Any;
