@@ -1,0 +1,198 @@
+//! Renumbering columns when an expression moves, and what an expression depends on.
+
+use crate::functions::Volatility;
+use crate::plan::{Expr, ExprKind, Plan};
+use std::collections::BTreeSet;
+
+/// The columns of the row at hand that an expression looks at, from within its subqueries too.
+pub fn columns_of(expression: &Expr) -> BTreeSet<usize> {
+    let mut columns = BTreeSet::new();
+    collect(expression, &mut columns);
+    columns
+}
+
+/// As [`columns_of`], into a set.
+pub fn collect(expression: &Expr, columns: &mut BTreeSet<usize>) {
+    expression.walk(&mut |expression| match &expression.kind {
+        ExprKind::Column(column) => {
+            columns.insert(*column);
+        }
+        ExprKind::Subquery(subquery) => nearest(&subquery.plan, columns),
+        _ => {}
+    });
+}
+
+/// The columns of its nearest enclosing row that a plan looks at.
+pub fn nearest(plan: &Plan, columns: &mut BTreeSet<usize>) {
+    plan.each_outer(0, &mut |depth, reference| {
+        if let (1, ExprKind::Outer { column, .. }) = (depth, &reference.kind) {
+            columns.insert(*column);
+        }
+    });
+}
+
+/// The expression over a row in which columns have other places.
+pub fn renumber(expression: &mut Expr, place: &dyn Fn(usize) -> usize) {
+    expression.walk_mut(&mut |expression| match &mut expression.kind {
+        ExprKind::Column(column) => *column = place(*column),
+        ExprKind::Subquery(subquery) => renumber_nearest(std::sync::Arc::make_mut(&mut subquery.plan), place),
+        _ => {}
+    });
+}
+
+/// The plan inside a row in which columns have other places.
+pub fn renumber_nearest(plan: &mut Plan, place: &dyn Fn(usize) -> usize) {
+    plan.each_outer_mut(0, &mut |depth, reference| {
+        if let (1, ExprKind::Outer { column, .. }) = (depth, &mut reference.kind) {
+            *column = place(*column);
+        }
+    });
+}
+
+/// The expression over the input of a projection, if it can be had: subqueries inside it may refer to columns that are
+/// passed on as they are, and nothing volatile is computed twice.
+pub fn substitute(expression: &Expr, projected: &[Expr]) -> Option<Expr> {
+    let mut movable = true;
+    let mut plain = BTreeSet::new();
+    expression.walk(&mut |expression| {
+        if let Some(subquery) = expression.subquery() {
+            nearest(&subquery.plan, &mut plain);
+        }
+    });
+    for column in columns_of(expression) {
+        movable &= match projected.get(column) {
+            Some(source) if plain.contains(&column) => matches!(source.kind, ExprKind::Column(_)),
+            Some(source) => !is_volatile(source) && !source.any(|part| part.subquery().is_some()),
+            None => false,
+        };
+    }
+    if !movable {
+        return None;
+    }
+    let mut moved = expression.clone();
+    replace(&mut moved, projected);
+    Some(moved)
+}
+
+fn replace(expression: &mut Expr, projected: &[Expr]) {
+    if let ExprKind::Column(column) = expression.kind {
+        *expression = projected[column].clone();
+        return;
+    }
+    if let ExprKind::Subquery(subquery) = &mut expression.kind {
+        renumber_nearest(std::sync::Arc::make_mut(&mut subquery.plan), &|column| match projected[column].kind {
+            ExprKind::Column(source) => source,
+            _ => column,
+        });
+    }
+    expression.each_child_mut(&mut |child| replace(child, projected));
+}
+
+/// The expression seen from inside a query over the row at hand: its columns become those of the nearest enclosing row.
+/// `None` with subqueries.
+pub fn inward(expression: &Expr) -> Option<Expr> {
+    if expression.any(|part| part.subquery().is_some()) {
+        return None;
+    }
+    let mut moved = expression.clone();
+    moved.walk_mut(&mut |part| match &mut part.kind {
+        ExprKind::Column(column) => part.kind = ExprKind::Outer { depth: 1, column: *column },
+        ExprKind::Outer { depth, .. } => *depth += 1,
+        _ => {}
+    });
+    Some(moved)
+}
+
+/// Makes an expression's references reach one enclosing row further.
+pub fn sink(expression: &mut Expr) {
+    expression.each_outer_mut(0, &mut |_, reference| {
+        if let ExprKind::Outer { depth, .. } = &mut reference.kind {
+            *depth += 1;
+        }
+    });
+}
+
+/// Whether it may give another value each time, or does something besides.
+pub fn is_volatile(expression: &Expr) -> bool {
+    expression.any(|part| match &part.kind {
+        ExprKind::Call(function, _) | ExprKind::Quantified { operator: function, .. } => {
+            function.function.volatility == Volatility::Volatile
+        }
+        ExprKind::Subquery(subquery) => plan_is_volatile(&subquery.plan),
+        _ => false,
+    })
+}
+
+/// Whether a plan calls something volatile, or owns rows.
+pub fn plan_is_volatile(plan: &Plan) -> bool {
+    let mut volatile = false;
+    plan.walk(&mut |plan| {
+        volatile |= match plan {
+            Plan::Lock { .. } => true,
+            Plan::Scan(scan) => scan.for_update,
+            Plan::Functions { calls, .. } => {
+                calls.iter().any(|(function, _)| function.function.volatility == Volatility::Volatile)
+            }
+            Plan::ProjectSet { columns, .. } => columns.iter().any(|column| match column {
+                crate::plan::SetColumn::Set(function, _) => function.function.volatility == Volatility::Volatile,
+                crate::plan::SetColumn::Value(_) => false,
+            }),
+            _ => false,
+        };
+        plan.each_expression(&mut |expression| {
+            volatile |= expression.any(|part| match &part.kind {
+                ExprKind::Call(function, _) => function.function.volatility == Volatility::Volatile,
+                _ => false,
+            });
+        });
+    });
+    volatile
+}
+
+/// Appends the parts of a condition that must all be true.
+pub fn split(condition: Expr, conjuncts: &mut Vec<Expr>) {
+    match condition.kind {
+        ExprKind::And(all) => all.into_iter().for_each(|part| split(part, conjuncts)),
+        _ if is_true(&condition) => {}
+        _ => conjuncts.push(condition),
+    }
+}
+
+fn is_true(condition: &Expr) -> bool {
+    matches!(condition.kind, ExprKind::Constant(crate::types::Datum::Bool(true)))
+}
+
+/// One condition of several that must all be true.
+pub fn join(mut conjuncts: Vec<Expr>) -> Option<Expr> {
+    match conjuncts.len() {
+        0 | 1 => conjuncts.pop(),
+        _ => Some(Expr::new(ExprKind::And(conjuncts), crate::types::Type::BOOL)),
+    }
+}
+
+/// The plan with a filter above it, if there is something to filter by.
+pub fn filtered(plan: Plan, conjuncts: Vec<Expr>) -> Plan {
+    match join(conjuncts) {
+        Some(condition) => Plan::Filter { input: Box::new(plan), condition },
+        None => plan,
+    }
+}
+
+/// The columns whose NULL makes the expression NULL.
+pub fn strict_columns(expression: &Expr, columns: &mut BTreeSet<usize>) {
+    match &expression.kind {
+        ExprKind::Column(column) => {
+            columns.insert(*column);
+        }
+        ExprKind::Compare(_, left, right) if !matches!(left.kind, ExprKind::Row(_)) => {
+            strict_columns(left, columns);
+            strict_columns(right, columns);
+        }
+        ExprKind::Cast { input, .. } | ExprKind::Not(input) => strict_columns(input, columns),
+        ExprKind::InList(value, _) => strict_columns(value, columns),
+        ExprKind::Call(function, arguments) if function.function.strict => {
+            arguments.iter().for_each(|argument| strict_columns(argument, columns));
+        }
+        _ => {}
+    }
+}

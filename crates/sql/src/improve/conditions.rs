@@ -1,0 +1,154 @@
+//! What a condition says of a column of a scan, in words that an index understands.
+
+use super::columns::{columns_of, is_volatile};
+use crate::catalog::Table;
+use crate::plan::{Comparison, Expr, ExprKind};
+use crate::types::{Datum, Scalar, Type};
+use std::ops::Bound;
+
+/// What a condition says of a column.
+pub enum Fact {
+    /// It equals this.
+    Equal(usize, Expr),
+    /// It equals one of these.
+    OneOf(usize, Vec<Expr>),
+    /// It lies above this.
+    Lower(usize, Bound<Expr>),
+    /// It lies below this.
+    Upper(usize, Bound<Expr>),
+    /// It lies between these; the condition says more than that.
+    Between(usize, Bound<Expr>, Bound<Expr>),
+}
+
+/// What a condition over a table's row says of one column, if it compares it with something that does not depend on the row.
+pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
+    match &condition.kind {
+        ExprKind::Compare(comparison, left, right) => compared(table, *comparison, left, right)
+            .or_else(|| compared(table, mirrored(*comparison), right, left)),
+        ExprKind::InList(value, list) => {
+            let column = column_of(table, value)?;
+            list.iter().all(is_constant).then(|| Fact::OneOf(column, list.clone()))
+        }
+        ExprKind::Quantified { operator, left, array, all: false } if operator.function.name == "=" => {
+            let column = column_of(table, left)?;
+            let element = Type::of(array.data_type.scalar);
+            if element != left.data_type {
+                return None;
+            }
+            elements(array, element).map(|list| Fact::OneOf(column, list))
+        }
+        ExprKind::Or(any) => {
+            let mut of = None;
+            let mut list = Vec::new();
+            for part in any {
+                let Some(Fact::Equal(column, value)) = fact(table, part) else { return None };
+                if *of.get_or_insert(column) != column {
+                    return None;
+                }
+                list.push(value);
+            }
+            Some(Fact::OneOf(of?, list))
+        }
+        ExprKind::Call(function, arguments) if function.function.name == "~~" => {
+            let [value, pattern] = &arguments[..] else { return None };
+            let column = column_of(table, value)?;
+            if !matches!(table.columns[column].data_type.scalar, Scalar::Text | Scalar::Varchar) {
+                return None;
+            }
+            let ExprKind::Constant(Datum::Text(pattern)) = &pattern.kind else { return None };
+            let prefix = literal_prefix(pattern)?;
+            let text = |text: &str| Expr::constant(Datum::Text(text.into()), Type::TEXT);
+            let upper = next_text(&prefix).map_or(Bound::Unbounded, |next| Bound::Excluded(text(&next)));
+            Some(Fact::Between(column, Bound::Included(text(&prefix)), upper))
+        }
+        _ => None,
+    }
+}
+
+fn compared(table: &Table, comparison: Comparison, left: &Expr, right: &Expr) -> Option<Fact> {
+    let column = column_of(table, left)?;
+    if !is_constant(right) {
+        return None;
+    }
+    let value = right.clone();
+    Some(match comparison {
+        Comparison::Equal => Fact::Equal(column, value),
+        Comparison::Less => Fact::Upper(column, Bound::Excluded(value)),
+        Comparison::LessOrEqual => Fact::Upper(column, Bound::Included(value)),
+        Comparison::Greater => Fact::Lower(column, Bound::Excluded(value)),
+        Comparison::GreaterOrEqual => Fact::Lower(column, Bound::Included(value)),
+        Comparison::NotEqual => return None,
+    })
+}
+
+fn mirrored(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+        same => same,
+    }
+}
+
+/// The column that an expression is, or widens without changing the order: an integer to a wider one, varchar to text.
+fn column_of(table: &Table, expression: &Expr) -> Option<usize> {
+    let (inner, widened) = match &expression.kind {
+        ExprKind::Cast { input, .. } => (&**input, Some(expression.data_type)),
+        _ => (expression, None),
+    };
+    let ExprKind::Column(column) = inner.kind else { return None };
+    let own = table.columns.get(column)?.data_type;
+    let keeps_order = match widened {
+        None => true,
+        Some(Type::INT4) => own == Type::INT2,
+        Some(Type::INT8) => own == Type::INT2 || own == Type::INT4,
+        Some(Type::TEXT) => own == Type::VARCHAR,
+        Some(_) => false,
+    };
+    keeps_order.then_some(column)
+}
+
+/// Whether an expression has one value for a whole scan.
+fn is_constant(expression: &Expr) -> bool {
+    columns_of(expression).is_empty() && !is_volatile(expression)
+}
+
+/// The elements of an array that are known one by one.
+fn elements(array: &Expr, element: Type) -> Option<Vec<Expr>> {
+    match &array.kind {
+        ExprKind::Array(list) if list.iter().all(is_constant) => Some(list.clone()),
+        ExprKind::Constant(Datum::Array(array)) => {
+            let flat = array.elements.iter().all(|value| !matches!(value, Datum::Array(_)));
+            flat.then(|| array.elements.iter().map(|value| Expr::constant(value.clone(), element)).collect())
+        }
+        _ => None,
+    }
+}
+
+/// What every text that is LIKE the pattern starts with, if anything.
+fn literal_prefix(pattern: &str) -> Option<String> {
+    let mut prefix = String::new();
+    let mut rest = pattern.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            '%' | '_' => break,
+            '\\' => prefix.push(rest.next()?),
+            literal => prefix.push(literal),
+        }
+    }
+    (!prefix.is_empty()).then_some(prefix)
+}
+
+/// The least text above all that start with this one.
+fn next_text(prefix: &str) -> Option<String> {
+    let mut kept: Vec<char> = prefix.chars().collect();
+    while let Some(last) = kept.pop() {
+        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(next) = next {
+            kept.push(next);
+            return Some(kept.into_iter().collect());
+        }
+    }
+    None
+}

@@ -1,0 +1,158 @@
+//! EXISTS and NOT EXISTS over the row at hand become joins, so that their query runs once.
+//!
+//! IN over the row at hand too, where it stands for EXISTS: as a condition of its own, an unknown answer drops the row as a
+//! false one does. NOT IN stays what it is: there an unknown answer and a true one differ.
+
+use super::Ctes;
+use super::columns::{filtered, is_volatile, join, plan_is_volatile, split};
+use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan, Subquery, SubqueryKind};
+use crate::stack::deeper;
+use crate::types::Type;
+
+/// The plan with joins instead of subqueries that can be joins.
+pub fn tree(mut plan: Plan, ctes: &Ctes) -> Plan {
+    plan.each_input_mut(&mut |input, _| {
+        let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
+        *input = deeper(|| tree(inner, ctes));
+    });
+    let Plan::Filter { input, condition } = plan else { return plan };
+    let mut conjuncts = Vec::new();
+    split(condition, &mut conjuncts);
+    let mut rest = Vec::new();
+    let mut joins = Vec::new();
+    for conjunct in conjuncts {
+        match asked(&conjunct) {
+            Some((subquery, kind)) => match Pulled::new(subquery) {
+                Some(pulled) => joins.push((pulled, kind)),
+                None => rest.push(conjunct),
+            },
+            None => rest.push(conjunct),
+        }
+    }
+    let mut plan = filtered(*input, rest);
+    for (pulled, kind) in joins {
+        plan = pulled.joined(plan, kind, ctes);
+    }
+    plan
+}
+
+/// The subquery whose rows a condition asks for, and the join that gives the answer.
+fn asked(conjunct: &Expr) -> Option<(&Subquery, JoinKind)> {
+    match &conjunct.kind {
+        ExprKind::Subquery(subquery) => match &subquery.kind {
+            SubqueryKind::Exists | SubqueryKind::Quantified { equality: true, all: false, .. } => {
+                Some((subquery, JoinKind::Semi))
+            }
+            _ => None,
+        },
+        ExprKind::Not(inner) => match &inner.kind {
+            ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Exists) => {
+                Some((subquery, JoinKind::Anti))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A subquery's plan without the conditions that refer to the row at hand.
+struct Pulled {
+    plan: Plan,
+    /// Over the subquery's row; the row at hand is the nearest enclosing one.
+    conditions: Vec<Expr>,
+}
+
+impl Pulled {
+    /// `None` if the subquery cannot be a join.
+    fn new(subquery: &Subquery) -> Option<Pulled> {
+        let mut refers = false;
+        subquery.plan.each_outer(0, &mut |depth, _| refers |= depth == 1);
+        if !refers || plan_is_volatile(&subquery.plan) {
+            return None;
+        }
+        let mut pulled = match &subquery.kind {
+            SubqueryKind::Exists => pull((*subquery.plan).clone(), None)?,
+            SubqueryKind::Quantified { left, .. } => {
+                if left.iter().any(|value| is_volatile(value) || has_subquery(value)) {
+                    return None;
+                }
+                pull((*subquery.plan).clone(), Some(left))?
+            }
+            _ => return None,
+        };
+        let mut stays = false;
+        pulled.plan.each_outer(0, &mut |depth, _| stays |= depth == 1);
+        if stays || pulled.conditions.iter().any(has_subquery) {
+            return None;
+        }
+        // What lay inside the subquery now lies beside the row at hand.
+        pulled.plan.each_outer_mut(0, &mut |_, reference| {
+            if let ExprKind::Outer { depth, .. } = &mut reference.kind {
+                *depth -= 1;
+            }
+        });
+        Some(pulled)
+    }
+
+    fn joined(self, left: Plan, kind: JoinKind, ctes: &Ctes) -> Plan {
+        let (left_width, right_width) = (left.width(ctes), self.plan.width(ctes));
+        let conditions = self.conditions.into_iter().map(|condition| beside(condition, left_width)).collect();
+        Plan::Join(Box::new(Join {
+            kind,
+            left,
+            right: self.plan,
+            condition: join(conditions),
+            lateral: false,
+            left_width,
+            right_width,
+            equalities: Vec::new(),
+        }))
+    }
+}
+
+fn has_subquery(expression: &Expr) -> bool {
+    expression.any(|part| part.subquery().is_some())
+}
+
+/// Takes the conditions that refer to the row at hand off the top of a plan. `wanted` are values of the row at hand that the
+/// plan's columns must equal.
+fn pull(plan: Plan, wanted: Option<&[Expr]>) -> Option<Pulled> {
+    match plan {
+        Plan::Project { input, columns } => {
+            let mut pulled = pull(*input, None)?;
+            for (value, column) in wanted.unwrap_or_default().iter().zip(columns) {
+                let value = super::columns::inward(value)?;
+                let equal = ExprKind::Compare(Comparison::Equal, Box::new(value), Box::new(column));
+                pulled.conditions.push(Expr::new(equal, Type::BOOL));
+            }
+            Some(pulled)
+        }
+        Plan::Sort { input, .. } | Plan::Distinct { input, on: None } if wanted.is_none() => pull(*input, None),
+        Plan::Filter { input, condition } if wanted.is_none() => {
+            let mut pulled = pull(*input, None)?;
+            let mut conjuncts = Vec::new();
+            split(condition, &mut conjuncts);
+            let (outward, own): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(|conjunct| {
+                let mut refers = false;
+                conjunct.each_outer(0, &mut |depth, _| refers |= depth == 1);
+                refers
+            });
+            pulled.plan = filtered(pulled.plan, own);
+            pulled.conditions.extend(outward);
+            Some(pulled)
+        }
+        plan if wanted.is_none() => Some(Pulled { plan, conditions: Vec::new() }),
+        _ => None,
+    }
+}
+
+/// A pulled condition over the row at hand and the subquery's row behind it.
+fn beside(mut condition: Expr, width: usize) -> Expr {
+    condition.walk_mut(&mut |part| match &mut part.kind {
+        ExprKind::Column(column) => *column += width,
+        ExprKind::Outer { depth: 1, column } => part.kind = ExprKind::Column(*column),
+        ExprKind::Outer { depth, .. } => *depth -= 1,
+        _ => {}
+    });
+    condition
+}

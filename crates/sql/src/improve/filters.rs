@@ -1,0 +1,243 @@
+//! Moves conditions down to where their columns come from, and takes equalities out of join conditions.
+
+use super::Ctes;
+use super::columns::{collect, columns_of, filtered, is_volatile, join, renumber, sink, split, strict_columns, substitute};
+use crate::plan::{Aggregation, Comparison, Expr, ExprKind, Join, JoinKind, Plan, Scan, SetOperation, Window};
+use crate::stack::deeper;
+use std::collections::BTreeSet;
+
+/// The plan with these conditions on its rows as far down as they may stand.
+pub fn push(plan: Plan, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+    deeper(|| step(plan, conjuncts, ctes))
+}
+
+fn step(plan: Plan, mut conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+    let descend = |plan: Box<Plan>, conjuncts| Box::new(push(*plan, conjuncts, ctes));
+    match plan {
+        Plan::Filter { input, condition } => {
+            let mut all = Vec::new();
+            split(condition, &mut all);
+            all.append(&mut conjuncts);
+            push(*input, all, ctes)
+        }
+        Plan::Scan(scan) => into_scan(scan, conjuncts),
+        Plan::Project { input, columns } => {
+            let (below, above) = divide(conjuncts, |conjunct| substitute(conjunct, &columns));
+            filtered(Plan::Project { input: descend(input, below), columns }, above)
+        }
+        Plan::Join(join) => into_join(*join, conjuncts, ctes),
+        Plan::Aggregate(aggregation) => into_groups(*aggregation, conjuncts, ctes),
+        Plan::Window(window) => into_partitions(*window, conjuncts, ctes),
+        Plan::Sort { input, keys } => {
+            let (below, above) = divide(conjuncts, settled);
+            filtered(Plan::Sort { input: descend(input, below), keys }, above)
+        }
+        Plan::Distinct { input, on: None } => {
+            let (below, above) = divide(conjuncts, settled);
+            filtered(Plan::Distinct { input: descend(input, below), on: None }, above)
+        }
+        Plan::Set { operation, all, left, right } => {
+            let (below, above) = divide(conjuncts, settled);
+            // What INTERSECT and EXCEPT take from the left decides.
+            let on_right = if operation == SetOperation::Union { below.clone() } else { Vec::new() };
+            let (left, right) = (descend(left, below), descend(right, on_right));
+            filtered(Plan::Set { operation, all, left, right }, above)
+        }
+        Plan::With { queries, body } => {
+            let queries = queries.into_iter().map(|(number, query)| (number, descend_shared(query, ctes))).collect();
+            Plan::With { queries, body: descend(body, conjuncts) }
+        }
+        Plan::Recursive { number, start, step, distinct } => {
+            let (start, step) = (descend_shared(start, ctes), descend_shared(step, ctes));
+            filtered(Plan::Recursive { number, start, step, distinct }, conjuncts)
+        }
+        mut other => {
+            other.each_input_mut(&mut |input, _| {
+                let plan = std::mem::replace(input, Plan::Values { rows: Vec::new() });
+                *input = push(plan, Vec::new(), ctes);
+            });
+            filtered(other, conjuncts)
+        }
+    }
+}
+
+fn descend_shared(plan: std::sync::Arc<Plan>, ctes: &Ctes) -> std::sync::Arc<Plan> {
+    std::sync::Arc::new(push(std::sync::Arc::unwrap_or_clone(plan), Vec::new(), ctes))
+}
+
+/// Those that `change` accepts, changed, and the others.
+fn divide(conjuncts: Vec<Expr>, change: impl Fn(&Expr) -> Option<Expr>) -> (Vec<Expr>, Vec<Expr>) {
+    let (mut below, mut above) = (Vec::new(), Vec::new());
+    for conjunct in conjuncts {
+        match (!is_volatile(&conjunct)).then(|| change(&conjunct)).flatten() {
+            Some(moved) => below.push(moved),
+            None => above.push(conjunct),
+        }
+    }
+    (below, above)
+}
+
+/// A condition that may move below an operator which changes no column.
+fn settled(conjunct: &Expr) -> Option<Expr> {
+    Some(conjunct.clone())
+}
+
+fn into_scan(mut scan: Scan, conjuncts: Vec<Expr>) -> Plan {
+    let mut all = Vec::new();
+    if let Some(filter) = scan.filter.take() {
+        split(filter, &mut all);
+    }
+    let width = scan.table.columns.len();
+    let (own, above): (Vec<_>, Vec<_>) =
+        conjuncts.into_iter().partition(|conjunct| columns_of(conjunct).iter().all(|&column| column < width));
+    all.extend(own);
+    scan.filter = join(all);
+    filtered(Plan::Scan(scan), above)
+}
+
+fn into_groups(mut aggregation: Aggregation, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+    // A key that some grouping set leaves out is NULL there; and one group stands even without rows.
+    let everywhere = |key: &usize| aggregation.sets.iter().all(|set| set.contains(key));
+    let (below, above) = divide(conjuncts, |conjunct| {
+        let columns = columns_of(conjunct);
+        let on_keys = !columns.is_empty()
+            && columns.iter().all(|column| *column < aggregation.keys.len() && everywhere(column));
+        on_keys.then(|| substitute(conjunct, &aggregation.keys)).flatten()
+    });
+    aggregation.input = push(aggregation.input, below, ctes);
+    filtered(Plan::Aggregate(Box::new(aggregation)), above)
+}
+
+fn into_partitions(mut window: Window, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+    let keys: BTreeSet<usize> = window
+        .partition
+        .iter()
+        .filter_map(|key| if let ExprKind::Column(column) = key.kind { Some(column) } else { None })
+        .collect();
+    let (below, above) = divide(conjuncts, |conjunct| {
+        let columns = columns_of(conjunct);
+        (!columns.is_empty() && columns.is_subset(&keys)).then(|| conjunct.clone())
+    });
+    window.input = push(window.input, below, ctes);
+    filtered(Plan::Window(Box::new(window)), above)
+}
+
+/// Where a join lets conditions go.
+struct Sides {
+    left: Vec<Expr>,
+    right: Vec<Expr>,
+    /// The join's own condition.
+    both: Vec<Expr>,
+    above: Vec<Expr>,
+}
+
+fn into_join(mut operator: Join, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+    operator.kind = reduced(&operator, &conjuncts);
+    let width = operator.left_width;
+    let mut sides = Sides { left: Vec::new(), right: Vec::new(), both: Vec::new(), above: Vec::new() };
+    let mut own = Vec::new();
+    if let Some(condition) = operator.condition.take() {
+        split(condition, &mut own);
+    }
+    for conjunct in own {
+        place(&operator, conjunct, true, width, &mut sides);
+    }
+    for conjunct in conjuncts {
+        place(&operator, conjunct, false, width, &mut sides);
+    }
+    operator.left = push(operator.left, sides.left, ctes);
+    operator.right = push(operator.right, sides.right, ctes);
+    if operator.lateral {
+        operator.condition = join(sides.both);
+        return filtered(Plan::Join(Box::new(operator)), sides.above);
+    }
+    let mut rest = Vec::new();
+    for conjunct in sides.both {
+        match equality(&conjunct, width) {
+            Some(equality) => operator.equalities.push(equality),
+            None => rest.push(conjunct),
+        }
+    }
+    operator.condition = join(rest);
+    filtered(Plan::Join(Box::new(operator)), sides.above)
+}
+
+/// The join's kind, once conditions above it drop the rows that an outer join adds: a condition that is never true when the
+/// added columns are NULL.
+fn reduced(operator: &Join, conjuncts: &[Expr]) -> JoinKind {
+    let mut strict = BTreeSet::new();
+    for conjunct in conjuncts {
+        strict_columns(conjunct, &mut strict);
+    }
+    let width = operator.left_width;
+    let drops_left = strict.iter().any(|&column| column < width);
+    let drops_right = strict.iter().any(|&column| column >= width);
+    match operator.kind {
+        JoinKind::Left if drops_right => JoinKind::Inner,
+        JoinKind::Right if drops_left => JoinKind::Inner,
+        JoinKind::Full => match (drops_left, drops_right) {
+            (true, true) => JoinKind::Inner,
+            (true, false) => JoinKind::Left,
+            (false, true) => JoinKind::Right,
+            (false, false) => JoinKind::Full,
+        },
+        kind => kind,
+    }
+}
+
+/// Finds the place of a condition: the join's own (`own`), or one on its rows.
+fn place(operator: &Join, conjunct: Expr, own: bool, width: usize, sides: &mut Sides) {
+    use JoinKind::{Anti, Full, Inner, Left, Right, Semi};
+    let mut columns = BTreeSet::new();
+    collect(&conjunct, &mut columns);
+    let on_left = columns.iter().all(|&column| column < width);
+    let on_right = columns.iter().all(|&column| column >= width);
+    if is_volatile(&conjunct) {
+        let place = if own { &mut sides.both } else { &mut sides.above };
+        return place.push(conjunct);
+    }
+    let may_go_left = if own {
+        matches!(operator.kind, Inner | Right | Semi)
+    } else {
+        matches!(operator.kind, Inner | Left | Semi | Anti)
+    };
+    let may_go_right =
+        if own { matches!(operator.kind, Inner | Left | Semi | Anti) } else { matches!(operator.kind, Inner | Right) };
+    if on_left && may_go_left {
+        sides.left.push(conjunct);
+    } else if on_right && may_go_right {
+        sides.right.push(to_right(conjunct, width, operator.lateral));
+    } else if own || operator.kind == Inner {
+        sides.both.push(conjunct);
+    } else {
+        sides.above.push(conjunct);
+    }
+    debug_assert!(operator.kind != Full || (sides.left.is_empty() && sides.right.is_empty()));
+}
+
+/// The condition over the right row.
+fn to_right(mut conjunct: Expr, width: usize, lateral: bool) -> Expr {
+    if lateral {
+        sink(&mut conjunct);
+    }
+    renumber(&mut conjunct, &|column| column - width);
+    conjunct
+}
+
+/// An equality between something of the left row and something of the right one.
+pub fn equality(conjunct: &Expr, width: usize) -> Option<(Expr, Expr)> {
+    let ExprKind::Compare(Comparison::Equal, left, right) = &conjunct.kind else { return None };
+    if matches!(left.kind, ExprKind::Row(_)) || left.data_type != right.data_type {
+        return None;
+    }
+    let (lefts, rights) = (columns_of(left), columns_of(right));
+    let is_left = |columns: &BTreeSet<usize>| !columns.is_empty() && columns.iter().all(|&column| column < width);
+    let is_right = |columns: &BTreeSet<usize>| !columns.is_empty() && columns.iter().all(|&column| column >= width);
+    if is_left(&lefts) && is_right(&rights) {
+        Some(((**left).clone(), to_right((**right).clone(), width, false)))
+    } else if is_right(&lefts) && is_left(&rights) {
+        Some(((**right).clone(), to_right((**left).clone(), width, false)))
+    } else {
+        None
+    }
+}

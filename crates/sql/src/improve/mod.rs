@@ -1,0 +1,137 @@
+//! Makes plans faster without changing what they mean.
+//!
+//! The passes, in order: `with.rs` puts queries of WITH that are read once in their reader's place; `decorrelate.rs` turns
+//! EXISTS and IN into joins; `filters.rs` moves conditions down to where their columns come from; `joins.rs` orders inner
+//! joins so that equalities connect them; `access.rs` chooses indexes, with `conditions.rs` telling what a condition says of
+//! a column; `order.rs` drops sorts that an index makes needless; `wanted.rs` finds the columns that nobody looks at.
+//! `columns.rs` renumbers columns when an expression moves.
+
+mod access;
+mod columns;
+mod conditions;
+mod decorrelate;
+mod estimate;
+mod filters;
+mod joins;
+mod order;
+mod wanted;
+mod with;
+
+#[cfg(test)]
+mod tests;
+
+use crate::plan::{ExprKind, Plan, Scan, Statement};
+use crate::stack::deeper;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The queries of WITH in a statement, by number.
+type Ctes = HashMap<usize, Arc<Plan>>;
+
+/// The improved plan.
+pub fn improve(plan: Plan) -> Plan {
+    let plan = with::inline(plan);
+    let mut ctes = Ctes::new();
+    plan.walk(&mut |plan| match plan {
+        Plan::With { queries, .. } => ctes.extend(queries.iter().cloned()),
+        Plan::Recursive { number, start, .. } => {
+            ctes.entry(*number).or_insert_with(|| start.clone());
+        }
+        _ => {}
+    });
+    let mut plan = tree(plan, &ctes);
+    wanted::mark(&mut plan, None, &ctes);
+    plan
+}
+
+/// The improved statement.
+pub fn statement(statement: Statement) -> Statement {
+    match statement {
+        Statement::Query(mut query) => {
+            query.plan = shared(query.plan);
+            Statement::Query(query)
+        }
+        Statement::Insert(mut insert) => {
+            insert.source = shared(insert.source);
+            Statement::Insert(insert)
+        }
+        Statement::Update(mut update) => {
+            update.source = Arc::new(owning(improve(Arc::unwrap_or_clone(update.source)), update.table.columns.len()));
+            Statement::Update(update)
+        }
+        Statement::Delete(mut delete) => {
+            delete.source = Arc::new(owning(improve(Arc::unwrap_or_clone(delete.source)), delete.table.columns.len()));
+            Statement::Delete(delete)
+        }
+    }
+}
+
+fn shared(plan: Arc<Plan>) -> Arc<Plan> {
+    Arc::new(improve(Arc::unwrap_or_clone(plan)))
+}
+
+/// A plan and the plans of the subqueries in its expressions.
+fn tree(plan: Plan, ctes: &Ctes) -> Plan {
+    let plan = decorrelate::tree(plan, ctes);
+    let plan = filters::push(plan, Vec::new(), ctes);
+    let plan = joins::arrange(plan, ctes);
+    let mut plan = access::choose(plan, None, ctes);
+    subqueries(&mut plan, ctes);
+    plan
+}
+
+/// Improves the plans of subqueries in expressions, and the queries of WITH.
+fn subqueries(plan: &mut Plan, ctes: &Ctes) {
+    plan.each_expression_mut(&mut |expression| {
+        expression.walk_mut(&mut |expression| {
+            if let ExprKind::Subquery(subquery) = &mut expression.kind {
+                let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
+                subquery.plan = Arc::new(tree(Arc::unwrap_or_clone(inner), ctes));
+            }
+        });
+    });
+    plan.each_input_mut(&mut |input, _| deeper(|| subqueries(input, ctes)));
+}
+
+/// A source of UPDATE or DELETE that owns the rows which it returns, and no others: a scan owns what it returns, but a join
+/// above it may drop some of that. The row's key stands at `key`.
+fn owning(mut plan: Plan, key: usize) -> Plan {
+    if is_scan(&plan) {
+        return plan;
+    }
+    let mut target = None;
+    plan.each_scan_mut(&mut |scan| {
+        if scan.for_update {
+            scan.for_update = false;
+            target = Some(scan.table.clone());
+        }
+    });
+    match target {
+        Some(table) => Plan::Lock { input: Box::new(plan), tables: vec![(table, key)] },
+        None => plan,
+    }
+}
+
+/// Whether every row of a scan below becomes a row of the plan.
+fn is_scan(plan: &Plan) -> bool {
+    match plan {
+        Plan::Scan(_) => true,
+        Plan::Project { input, .. } => is_scan(input),
+        _ => false,
+    }
+}
+
+impl Plan {
+    /// Calls `visit` with each scan, those in subqueries of expressions excepted.
+    fn each_scan_mut(&mut self, visit: &mut dyn FnMut(&mut Scan)) {
+        if let Plan::Scan(scan) = self {
+            visit(scan);
+        }
+        self.each_input_mut(&mut |input, _| deeper(|| input.each_scan_mut(visit)));
+    }
+
+    /// How many columns it has.
+    fn width(&self, ctes: &Ctes) -> usize {
+        self.output_types(&|number| ctes.get(&number).cloned()).len()
+    }
+}

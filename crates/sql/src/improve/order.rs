@@ -1,0 +1,96 @@
+//! Drops sorts whose order an index gives.
+
+use super::access::refuses_null;
+use crate::plan::{Expr, ExprKind, JoinKind, Path, Plan, Scan, SortKey};
+use std::ops::Bound;
+
+/// The plan in the order of these keys without a sort, if it can be had. `few`: only its first rows will be asked for, so
+/// that it pays to read rows through an index.
+pub fn satisfy(mut plan: Plan, keys: &[SortKey], few: bool) -> Option<Plan> {
+    let columns = keys.iter().map(Wanted::new).collect::<Option<Vec<_>>>()?;
+    order(&mut plan, &columns, few).then_some(plan)
+}
+
+/// A column to be sorted by.
+#[derive(Clone, Copy)]
+struct Wanted {
+    column: usize,
+    descending: bool,
+    nulls_first: bool,
+}
+
+impl Wanted {
+    fn new(key: &SortKey) -> Option<Wanted> {
+        let column = column(&key.expression)?;
+        Some(Wanted { column, descending: key.descending, nulls_first: key.nulls_first })
+    }
+}
+
+fn column(expression: &Expr) -> Option<usize> {
+    if let ExprKind::Column(column) = expression.kind { Some(column) } else { None }
+}
+
+/// Puts a plan into order, if it can be had.
+fn order(plan: &mut Plan, wanted: &[Wanted], few: bool) -> bool {
+    match plan {
+        Plan::Scan(scan) => order_scan(scan, wanted, few),
+        Plan::Filter { input, .. } | Plan::Lock { input, .. } => order(input, wanted, few),
+        Plan::Project { input, columns } => {
+            let below = wanted.iter().map(|key| {
+                let column = column(columns.get(key.column)?)?;
+                Some(Wanted { column, ..*key })
+            });
+            below.collect::<Option<Vec<_>>>().is_some_and(|below| order(input, &below, few))
+        }
+        // Joins keep the order of their left side.
+        Plan::Join(join) if matches!(join.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) => {
+            wanted.iter().all(|key| key.column < join.left_width) && order(&mut join.left, wanted, few)
+        }
+        _ => false,
+    }
+}
+
+fn order_scan(scan: &mut Scan, wanted: &[Wanted], few: bool) -> bool {
+    match scan.path.clone() {
+        Path::Index { index, equal, lower, upper, backward: false } => {
+            let Some(backward) = direction(scan, index, equal.len(), wanted) else { return false };
+            scan.path = Path::Index { index, equal, lower, upper, backward };
+            true
+        }
+        Path::All => {
+            let indexes = scan.table.indexes.iter().enumerate();
+            let usable = indexes.filter(|(_, index)| index.primary || few && index.storage.is_some());
+            let found = usable.filter_map(|(at, _)| Some((at, direction(scan, at, 0, wanted)?))).next();
+            let Some((index, backward)) = found else { return false };
+            let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
+            scan.path = Path::Index { index, equal: Vec::new(), lower, upper, backward };
+            true
+        }
+        Path::Index { .. } | Path::Alternatives { .. } => false,
+    }
+}
+
+/// Whether to read an index backwards for the order that is wanted; `None` if it gives that in neither direction. Its first
+/// `equal` columns have one value each.
+fn direction(scan: &Scan, index: usize, equal: usize, wanted: &[Wanted]) -> Option<bool> {
+    let index = scan.table.indexes.get(index)?;
+    let fixed = index.columns.get(..equal)?;
+    let mut rest = index.columns[equal..].iter();
+    let mut backward = None;
+    for key in wanted.iter().filter(|key| !fixed.contains(&key.column)) {
+        match rest.next() {
+            Some(column) if *column == key.column => {}
+            // Beyond all columns of a unique index there is nothing left to sort.
+            None if index.unique && index.columns.iter().all(|&column| refuses_null(&scan.table, column)) => break,
+            _ => return None,
+        }
+        if *backward.get_or_insert(key.descending) != key.descending {
+            return None;
+        }
+        // Indexes have NULLs behind all values.
+        if key.nulls_first != key.descending && !refuses_null(&scan.table, key.column) {
+            return None;
+        }
+    }
+    Some(backward.unwrap_or(false))
+}
