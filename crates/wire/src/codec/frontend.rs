@@ -66,10 +66,13 @@ pub struct Bind<'a> {
     /// Of which statement.
     pub statement: &'a str,
     /// The values.
-    pub parameters: SmallVec<[(Format, Option<&'a [u8]>); 8]>,
+    pub parameters: SmallVec<[Parameter<'a>; 8]>,
     /// The forms of the result's columns: none (all text), one for all, or one for each.
     pub results: Formats,
 }
+
+/// A value and its form.
+pub type Parameter<'a> = (Format, Option<&'a [u8]>);
 
 /// The forms of the columns of a result: none (all text), one for all, or one for each.
 pub type Formats = SmallVec<[Format; 8]>;
