@@ -235,6 +235,7 @@ pub mod state {
     pub const DUPLICATE_SCHEMA: &str = "42P06";
     pub const DUPLICATE_TABLE: &str = "42P07";
     pub const INVALID_COLUMN_REFERENCE: &str = "42P10";
+    pub const RESERVED_NAME: &str = "42939";
     pub const INVALID_TABLE_DEFINITION: &str = "42P16";
     pub const INVALID_OBJECT_DEFINITION: &str = "42P17";
     pub const INDETERMINATE_DATATYPE: &str = "42P18";

@@ -1,6 +1,6 @@
 //! What the catalog keeps about a relation.
 
-use crate::types::{Modifier, Type};
+use crate::types::{Modifier, Scalar, Type};
 use model::TableId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -265,6 +265,18 @@ pub struct Namespace {
     pub name: String,
     /// The comment on it.
     pub comment: Option<String>,
+}
+
+impl KeyForm {
+    /// The form of the keys of a table whose primary key has columns of these types.
+    pub fn of_primary_key(types: &[Type]) -> KeyForm {
+        match types {
+            [Type { scalar: Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Date, is_array: false }] => {
+                KeyForm::Eight
+            }
+            _ => KeyForm::Columns,
+        }
+    }
 }
 
 impl Table {

@@ -3,14 +3,13 @@
 //!
 //! `definition.rs` says what is kept; `cache.rs` how, and what is remembered of it; `lookup.rs` reads it; `change.rs`
 //! writes it; `dependency.rs` which definition names which;
-//! `entry.rs` keys of rows and entries of indexes; `storage.rs` makes the engine tables that definitions name and drops those that none names any more;
+//! `storage.rs` makes the engine tables that definitions name and drops those that none names any more;
 //! `explain.rs` puts an engine's errors into the user's words.
 
 mod cache;
 mod change;
 mod definition;
 mod dependency;
-mod entry;
 mod explain;
 mod lookup;
 mod storage;

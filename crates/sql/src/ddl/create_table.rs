@@ -158,7 +158,7 @@ fn is_repeated(table: &Table, name: Option<&str>, columns: &[String]) -> bool {
 pub(super) fn make_storage(context: &mut Context<'_>, table: &mut Table) -> Result<()> {
     let key = constraint::key_form(table);
     table.storage = create_row_storage(context, table.oid, &table.columns, key)?;
-    for index in table.indexes.iter_mut().filter(|index| !index.primary) {
+    for index in table.indexes.iter_mut().filter(|index| !index.primary || index.storage.is_some()) {
         index.storage = Some(create_index_storage(context, table.oid)?);
     }
     Ok(())

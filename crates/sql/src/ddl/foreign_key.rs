@@ -2,15 +2,14 @@
 
 use super::constraint::check_ordered;
 use super::name::{fold, no_relation, split};
-use super::rows::{each_row, fill_index, shown};
+use super::rows::{each_row, fill_index};
 use crate::catalog::{
     Action, ForeignKey, Index, Relation, Table, create_index_storage, leave_storage, replace_relation,
 };
 use crate::context::Context;
+use crate::dml::ForeignKeys;
 use crate::error::{Result, SqlError, state};
-use crate::types::storage::push_key;
-use crate::types::{Datum, Modifier, Scalar, Styles, Type, cast};
-use model::{Columns, Key, RowBuf};
+use crate::types::{Scalar, Type};
 use sqlparser::ast;
 use std::sync::Arc;
 
@@ -241,71 +240,15 @@ fn forget_reference(context: &mut Context<'_>, table: &mut Table, from: u32) {
     }
 }
 
-/// Whether every row of the table has its counterpart.
+/// Whether every row of the table has its counterpart. The definitions with the new key are in the catalog already.
 ///
 /// # Errors
 /// 23503
 pub(super) fn verify(context: &mut Context<'_>, table: &Table, key: &ForeignKey) -> Result<()> {
-    let found = if key.referenced == table.oid { None } else { context.relation_by_oid(key.referenced)? };
-    let referenced = match &found {
-        Some(Relation::Table(referenced)) => referenced,
-        _ => table,
-    };
-    let Some(index) = referenced.indexes.iter().find(|index| index.oid == key.referenced_index) else {
-        return Err(SqlError::new(state::INTERNAL_ERROR, "the referenced index is gone"));
-    };
-    let Some(storage) = index.storage else {
-        return Err(SqlError::new(state::INTERNAL_ERROR, "the referenced index has no entries"));
-    };
-    let mut found = RowBuf::new();
-    each_row(context, table, |context, _, row| {
-        let values: Vec<&Datum> = key.columns.iter().map(|at| row.get(*at).unwrap_or(&Datum::Null)).collect();
-        let nulls = values.iter().filter(|value| value.is_null()).count();
-        if nulls == values.len() || nulls > 0 && !key.match_full {
-            return Ok(());
-        }
-        if nulls > 0 {
-            return Err(
-                violation(table, key).detail("MATCH FULL does not allow mixing of null and nonnull key values.")
-            );
-        }
-        let there = match entry(table, key, referenced, index, &values)? {
-            Some(entry) => context.transaction.read(storage.id(), &entry, Columns::None, &mut found)?,
-            None => false,
-        };
-        if there { Ok(()) } else { Err(missing(table, key, referenced, &values)) }
-    })
-}
-
-/// The entry that the referenced row has; `None` if the value cannot even be one of the referenced column.
-fn entry(table: &Table, key: &ForeignKey, referenced: &Table, index: &Index, values: &[&Datum]) -> Result<Option<Key>> {
-    let mut entry = Key::new();
-    for at in &index.columns {
-        let place = key.referenced_columns.iter().position(|column| column == at);
-        let parts = place.and_then(|place| Some((values.get(place)?, key.columns.get(place)?)));
-        let Some((value, own)) = parts else { return Ok(None) };
-        let (from, to) = (table.columns[*own].data_type, referenced.columns[*at].data_type);
-        let value = match cast::cast(value, from, to, Modifier::NONE, false, &Styles::default()) {
-            Ok(value) => value,
-            Err(error) if error.code() == state::NUMERIC_VALUE_OUT_OF_RANGE => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        push_key(&mut entry, &value, to)?;
-    }
-    Ok(Some(entry))
-}
-
-fn violation(table: &Table, key: &ForeignKey) -> SqlError {
-    let message =
-        format!("insert or update on table \"{}\" violates foreign key constraint \"{}\"", table.name, key.name);
-    SqlError::new(state::FOREIGN_KEY_VIOLATION, message).table(&table.schema, &table.name).constraint(&key.name)
-}
-
-fn missing(table: &Table, key: &ForeignKey, referenced: &Table, values: &[&Datum]) -> SqlError {
-    let names: Vec<&str> = key.columns.iter().map(|at| table.columns[*at].name.as_str()).collect();
-    let shown: Vec<String> =
-        key.columns.iter().zip(values).map(|(at, value)| shown(value, table.columns[*at].data_type)).collect();
-    let detail =
-        format!("Key ({})=({}) is not present in table \"{}\".", names.join(", "), shown.join(", "), referenced.name);
-    violation(table, key).detail(detail)
+    // This key alone, and now: a deferred one is verified at once, too.
+    let key = ForeignKey { deferrable: false, initially_deferred: false, ..key.clone() };
+    let alone = Arc::new(Table { foreign_keys: vec![key], ..table.clone() });
+    let mut questions = ForeignKeys::default();
+    each_row(context, table, |context, _, row| questions.inserted(context, &alone, &row))?;
+    questions.finish(context)
 }

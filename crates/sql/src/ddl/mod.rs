@@ -1,16 +1,22 @@
 //! Definitions: CREATE, ALTER, DROP, TRUNCATE. Each is part of the transaction that says it: it writes the catalog's rows
 //! and those of the tables as every statement does, so whatever rolls those back rolls it back.
 
+mod accepted;
 mod column;
+mod comment;
 mod constraint;
 mod create_table;
 mod drop;
 mod expression;
 mod foreign_key;
+mod index;
 mod name;
 mod rows;
+mod schema;
 mod sequence;
 mod table_as;
+mod truncate;
+mod view;
 
 use crate::context::Context;
 use crate::error::{Result, SqlError};
@@ -43,6 +49,62 @@ pub fn run(
         }
         Statement::Drop { object_type, if_exists, names, cascade, .. } => {
             return drop::run(context, *object_type, *if_exists, names, *cascade, notices).map(Some);
+        }
+        Statement::CreateIndex(create) => {
+            index::create(context, create, notices)?;
+            "CREATE INDEX"
+        }
+        Statement::CreateView(create) => {
+            view::create(context, create)?;
+            "CREATE VIEW"
+        }
+        Statement::CreateSchema { schema_name, if_not_exists, .. } => {
+            schema::create(context, schema_name, *if_not_exists, notices)?;
+            "CREATE SCHEMA"
+        }
+        Statement::Truncate(truncate) => {
+            truncate::run(context, truncate, notices)?;
+            "TRUNCATE TABLE"
+        }
+        Statement::Comment { object_type, object_name, comment, .. } => {
+            comment::run(context, *object_type, object_name, comment.as_deref())?;
+            "COMMENT"
+        }
+        other => return other_statement(context, other, notices),
+    };
+    Ok(Some(tag.to_owned()))
+}
+
+/// Statements with little to do.
+fn other_statement(
+    context: &mut Context<'_>,
+    statement: &Statement,
+    notices: &mut Vec<SqlError>,
+) -> Result<Option<String>> {
+    let tag = match statement {
+        Statement::Grant(grant) => {
+            accepted::privileges(context, grant.objects.as_ref(), &grant.grantees)?;
+            "GRANT"
+        }
+        Statement::Revoke(revoke) => {
+            accepted::privileges(context, revoke.objects.as_ref(), &revoke.grantees)?;
+            "REVOKE"
+        }
+        Statement::Analyze(analyze) => {
+            analyze.table_name.iter().try_for_each(|name| accepted::must_exist(context, name))?;
+            "ANALYZE"
+        }
+        Statement::Vacuum(vacuum) => {
+            vacuum.table_name.iter().try_for_each(|name| accepted::must_exist(context, name))?;
+            "VACUUM"
+        }
+        Statement::Lock(lock) => {
+            accepted::lock(context, lock)?;
+            "LOCK TABLE"
+        }
+        Statement::CreateExtension(create) => {
+            accepted::create_extension(create, notices)?;
+            "CREATE EXTENSION"
         }
         _ => return Ok(None),
     };

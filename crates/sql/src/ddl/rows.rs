@@ -1,12 +1,12 @@
-//! Goes through the rows of a table, and writes rows of a new one.
+//! Goes through the rows of a table, and writes them anew.
 
-use crate::catalog::{Index, Storage, Table};
+use crate::catalog::{Index, Table, leave_storage};
 use crate::context::Context;
+use crate::dml::rows::{add_entry, write_new};
 use crate::error::{Result, SqlError, state};
-use crate::sequence;
-use crate::types::storage::{decode_row, encode_row};
-use crate::types::{Datum, Row, Styles, text};
-use model::{Key, RowBuf, RowRef, Scan, ScanEnd};
+use crate::types::Row;
+use crate::types::storage::decode_row;
+use model::{Key, Scan, ScanEnd};
 use std::ops::ControlFlow;
 
 /// Rows that are read at once.
@@ -40,78 +40,50 @@ pub(super) fn each_row(
     }
 }
 
-/// Whether a table has no row.
-pub(super) fn is_empty(context: &mut Context<'_>, table: &Table) -> Result<bool> {
-    let end = context.transaction.scan(&Scan::table(table.storage.id()), &mut |_| ControlFlow::Break(()))?;
-    Ok(end == ScanEnd::Finished)
-}
-
-/// Writes a new row with its entries. `key`: that of a row which has one already, if it keeps it.
-pub(super) fn write_row(
-    context: &mut Context<'_>,
-    table: &Table,
-    key: Option<&[u8]>,
-    row: &[Datum],
-    buffer: &mut RowBuf,
-) -> Result<()> {
-    let key = match (table.row_key(row)?, key) {
-        (Some(key), _) => key,
-        (None, Some(key)) => Key::from_bytes(key),
-        (None, None) => Key::from_u64(sequence::next_row_number(context, table)?),
-    };
-    encode_row(row, &table.columns, buffer)?;
-    match context.transaction.insert(table.storage.id(), &key, buffer.row()) {
-        Err(model::Error::Duplicate(_)) => {
-            return Err(table.primary_key().map_or_else(lost, |primary| duplicated(table, primary, row)));
-        }
-        done => done?,
-    }
-    for index in &table.indexes {
-        if let Some(storage) = index.storage {
-            write_entry(context, table, index, storage, &key, row)?;
-        }
-    }
-    Ok(())
-}
-
-fn lost() -> SqlError {
-    SqlError::new(state::INTERNAL_ERROR, "two rows have the same number")
-}
-
-/// Writes the entry of a row.
-pub(super) fn write_entry(
-    context: &mut Context<'_>,
-    table: &Table,
-    index: &Index,
-    storage: Storage,
-    key: &[u8],
-    row: &[Datum],
-) -> Result<()> {
-    let (entry, _) = index.entry(table, row, key)?;
-    match context.transaction.insert(storage.id(), &entry, RowRef::new(key)) {
-        Err(model::Error::Duplicate(_)) => Err(duplicated(table, index, row)),
-        done => Ok(done?),
-    }
-}
-
 /// Fills the storage of a new index from the rows that are there.
+///
+/// # Errors
+/// 23505
 pub(super) fn fill_index(context: &mut Context<'_>, table: &Table, index: &Index) -> Result<()> {
-    let Some(storage) = index.storage else { return Ok(()) };
-    each_row(context, table, |context, key, row| write_entry(context, table, index, storage, key, &row))
+    each_row(context, table, |context, key, row| {
+        add_entry(context, table, index, key, &row).map_err(|error| of_new_index(error))
+    })
 }
 
-/// 23505 of an index that is being made.
-fn duplicated(table: &Table, index: &Index, row: &[Datum]) -> SqlError {
-    let columns = || index.columns.iter().filter_map(|at| table.columns.get(*at).zip(row.get(*at)));
-    let names: Vec<&str> = columns().map(|(column, _)| column.name.as_str()).collect();
-    let values: Vec<String> = columns().map(|(column, value)| shown(value, column.data_type)).collect();
-    SqlError::new(state::UNIQUE_VIOLATION, format!("could not create unique index \"{}\"", index.name))
-        .detail(format!("Key ({})=({}) is duplicated.", names.join(", "), values.join(", ")))
-        .table(&table.schema, &table.name)
-        .constraint(&index.name)
+/// Moves the rows of a table into new storage: `transform` makes rows of `new` from rows of `old`.
+///
+/// # Errors
+/// 23505, those of `transform`.
+pub(super) fn rewrite(
+    context: &mut Context<'_>,
+    old: &Table,
+    new: &mut Table,
+    mut transform: impl FnMut(&mut Context<'_>, Row) -> Result<Row>,
+) -> Result<()> {
+    leave_all(context, old);
+    super::create_table::make_storage(context, new)?;
+    each_row(context, old, |context, _, row| {
+        let row = transform(context, row)?;
+        write_new(context, new, &row).map_err(|error| of_new_index(error))?;
+        Ok(())
+    })
 }
 
-/// A value in a message.
-pub(super) fn shown(value: &Datum, data_type: crate::types::Type) -> String {
-    if value.is_null() { "null".to_owned() } else { text::to_string(value, data_type, &Styles::default()) }
+/// Notes that a table's rows and entries are somewhere else from now on.
+pub(super) fn leave_all(context: &mut Context<'_>, table: &Table) {
+    leave_storage(context, table.oid, table.storage);
+    for storage in table.indexes.iter().filter_map(|index| index.storage) {
+        leave_storage(context, table.oid, storage);
+    }
+}
+
+/// Two rows agree where an index that is being made allows only one.
+fn of_new_index(mut error: SqlError) -> SqlError {
+    if error.code() == state::UNIQUE_VIOLATION {
+        let fields = error.fields_mut();
+        let name = fields.constraint.clone().unwrap_or_default();
+        fields.message = format!("could not create unique index \"{name}\"");
+        fields.detail = fields.detail.as_ref().map(|detail| detail.replace(" already exists.", " is duplicated."));
+    }
+    error
 }

@@ -255,3 +255,19 @@ pub(super) fn check_bounds(sequence: &Sequence) -> Result<()> {
     }
     Ok(())
 }
+
+/// Lets a sequence begin again with `value`, if the transaction commits.
+///
+/// # Errors
+/// 22023
+pub(super) fn restart(context: &mut Context<'_>, mut sequence: Sequence, value: i64) -> Result<()> {
+    if value < sequence.min {
+        return Err(invalid(&format!("RESTART value ({value}) cannot be less than MINVALUE ({})", sequence.min)));
+    }
+    if value > sequence.max {
+        return Err(invalid(&format!("RESTART value ({value}) cannot be greater than MAXVALUE ({})", sequence.max)));
+    }
+    sequence.state = context.database.sequences.fresh_version()?;
+    sequence.restart = value;
+    replace_relation(context, Relation::Sequence(Arc::new(sequence)))
+}

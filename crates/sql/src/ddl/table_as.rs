@@ -2,16 +2,15 @@
 
 use super::create_table::{empty, insert, make_storage};
 use super::name::{fold, split};
-use super::rows::write_row;
 use crate::bind;
 use crate::catalog::Column;
 use crate::context::Context;
+use crate::dml::rows::write_new;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
 use crate::improve::improve;
 use crate::plan::{Query, Statement};
 use crate::types::Type;
-use model::RowBuf;
 use sqlparser::ast::{self, ColumnDef};
 use std::sync::Arc;
 
@@ -93,9 +92,9 @@ fn fill(context: &mut Context<'_>, schema: String, name: String, names: &[String
     make_storage(context, &mut table)?;
     let plan = improve(Arc::unwrap_or_clone(query.plan.clone()));
     let mut cursor = Cursor::new(Arc::new(plan));
-    let (mut rows, mut buffer) = (0_u64, RowBuf::new());
+    let mut rows = 0_u64;
     while let Some(row) = cursor.next(context)? {
-        write_row(context, &table, None, &row, &mut buffer)?;
+        write_new(context, &table, &row)?;
         rows += 1;
     }
     insert(context, table)?;

@@ -1,0 +1,100 @@
+//! COMMENT ON.
+
+use super::name::{kind, no_relation, no_schema, parts, split};
+use crate::catalog::{Column, Relation, insert_namespace, replace_relation};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{CommentObject, ObjectName};
+use std::sync::Arc;
+
+/// Runs COMMENT ON.
+pub(super) fn run(
+    context: &mut Context<'_>,
+    what: CommentObject,
+    name: &ObjectName,
+    comment: Option<&str>,
+) -> Result<()> {
+    // An empty comment is none.
+    let comment = comment.filter(|comment| !comment.is_empty()).map(str::to_owned);
+    match what {
+        CommentObject::Column => on_column(context, name, comment),
+        CommentObject::Schema => {
+            let name = parts(name)?.join(".");
+            let mut namespace = context.namespace(&name)?.ok_or_else(|| no_schema(&name))?;
+            namespace.comment = comment;
+            insert_namespace(context, &namespace)
+        }
+        CommentObject::Table | CommentObject::View | CommentObject::Index | CommentObject::Sequence => {
+            on_relation(context, &what.to_string().to_lowercase(), name, comment)
+        }
+        // Kept nowhere: there is one database, one role, and no extension that could be commented on.
+        CommentObject::Database | CommentObject::Extension | CommentObject::Role => Ok(()),
+        other => Err(SqlError::unsupported(format_args!("COMMENT ON {other}"))),
+    }
+}
+
+fn on_relation(context: &mut Context<'_>, wanted: &str, name: &ObjectName, comment: Option<String>) -> Result<()> {
+    let (schema, name) = split(name)?;
+    let found = context.relation(schema.as_deref(), &name)?.ok_or_else(|| no_relation(schema.as_deref(), &name))?;
+    if kind(&found) != wanted {
+        let article = if wanted == "index" { "an" } else { "a" };
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {article} {wanted}")));
+    }
+    let changed = match found {
+        Relation::Table(mut table) => {
+            Arc::make_mut(&mut table).comment = comment;
+            Relation::Table(table)
+        }
+        Relation::View(mut view) => {
+            Arc::make_mut(&mut view).comment = comment;
+            Relation::View(view)
+        }
+        Relation::Sequence(mut sequence) => {
+            Arc::make_mut(&mut sequence).comment = comment;
+            Relation::Sequence(sequence)
+        }
+        Relation::Index(entry) => {
+            let Some(Relation::Table(mut table)) = context.relation_by_oid(entry.table)? else { return Ok(()) };
+            let indexes = &mut Arc::make_mut(&mut table).indexes;
+            if let Some(index) = indexes.iter_mut().find(|index| index.oid == entry.oid) {
+                index.comment = comment;
+            }
+            Relation::Table(table)
+        }
+    };
+    replace_relation(context, changed)
+}
+
+fn on_column(context: &mut Context<'_>, name: &ObjectName, comment: Option<String>) -> Result<()> {
+    let mut parts = parts(name)?;
+    let (column, Some(relation)) = (parts.pop().unwrap_or_default(), parts.pop()) else {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "column name must be qualified"));
+    };
+    let schema = parts.pop();
+    let set = |columns: &mut [Column]| {
+        let found = columns.iter_mut().find(|known| !known.dropped && known.name == column);
+        let found = found.ok_or_else(|| {
+            let message = format!("column \"{column}\" of relation \"{relation}\" does not exist");
+            SqlError::new(state::UNDEFINED_COLUMN, message)
+        })?;
+        found.comment = comment.clone();
+        Ok::<_, SqlError>(())
+    };
+    let changed = match context.relation(schema.as_deref(), &relation)? {
+        Some(Relation::Table(mut table)) => {
+            set(&mut Arc::make_mut(&mut table).columns)?;
+            Relation::Table(table)
+        }
+        Some(Relation::View(mut view)) => {
+            set(&mut Arc::make_mut(&mut view).columns)?;
+            Relation::View(view)
+        }
+        Some(_) => {
+            let message =
+                format!("\"{relation}\" is not a table, view, materialized view, composite type, or foreign table");
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+        }
+        None => return Err(no_relation(schema.as_deref(), &relation)),
+    };
+    replace_relation(context, changed)
+}

@@ -1,0 +1,112 @@
+//! CREATE INDEX.
+
+use super::constraint::check_ordered;
+use super::create_table::insert_index_entry;
+use super::name::{Given, fold, joined, no_relation, split};
+use super::rows::fill_index;
+use crate::catalog::{Index, Relation, Table, create_index_storage, name_taken, replace_relation};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType};
+use std::sync::Arc;
+
+/// The most columns that an index can have.
+const MOST_COLUMNS: usize = 32;
+
+/// Runs CREATE INDEX.
+pub(super) fn create(context: &mut Context<'_>, create: &CreateIndex, notices: &mut Vec<SqlError>) -> Result<()> {
+    refuse(create)?;
+    let (schema, name) = split(&create.table_name)?;
+    let mut table = match context.relation(schema.as_deref(), &name)? {
+        Some(Relation::Table(table)) => Arc::unwrap_or_clone(table),
+        Some(_) => {
+            let message = format!("cannot create index on relation \"{name}\"");
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+        }
+        None => return Err(no_relation(schema.as_deref(), &name)),
+    };
+    let named = create.name.as_ref().map(split).transpose()?.map(|(_, name)| name);
+    if let Some(name) = &named
+        && context.relation_in(&table.schema, name)?.is_some()
+    {
+        if !create.if_not_exists {
+            return Err(name_taken(name));
+        }
+        let message = format!("relation \"{name}\" already exists, skipping");
+        notices.push(SqlError::new(state::DUPLICATE_TABLE, message));
+        return Ok(());
+    }
+    let (columns, descending) = columns(&table, &create.columns)?;
+    let name = match named {
+        Some(name) => name,
+        None => {
+            let names = joined(columns.iter().filter_map(|at| table.columns.get(*at)).map(|column| &*column.name));
+            Given::default().relation(context, &table.schema, &table.name, &names, "idx")?
+        }
+    };
+    let index = Index {
+        oid: context.database.sequences.fresh_oid()?,
+        name,
+        columns,
+        descending,
+        unique: create.unique,
+        primary: false,
+        constraint: false,
+        storage: Some(create_index_storage(context, table.oid)?),
+        comment: None,
+    };
+    add(context, &mut table, index)?;
+    replace_relation(context, Relation::Table(Arc::new(table)))
+}
+
+/// Adds an index with its storage to a table's definition, and fills it.
+///
+/// # Errors
+/// 23505
+pub(super) fn add(context: &mut Context<'_>, table: &mut Table, index: Index) -> Result<()> {
+    insert_index_entry(context, table, index.oid, &index.name)?;
+    fill_index(context, table, &index)?;
+    table.indexes.push(index);
+    Ok(())
+}
+
+fn refuse(create: &CreateIndex) -> Result<()> {
+    if create.predicate.is_some() {
+        return Err(SqlError::unsupported("a partial index"));
+    }
+    if !create.include.is_empty() {
+        return Err(SqlError::unsupported("INCLUDE in an index"));
+    }
+    if create.nulls_distinct == Some(false) {
+        return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
+    }
+    match &create.using {
+        None | Some(IndexType::BTree | IndexType::Hash) => Ok(()),
+        Some(IndexType::Custom(name)) => {
+            let message = format!("access method \"{}\" does not exist", fold(name));
+            Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+        }
+        Some(other) => Err(SqlError::unsupported(format_args!("the access method {other}"))),
+    }
+}
+
+/// The positions of the columns, and whether each descends.
+fn columns(table: &Table, written: &[IndexColumn]) -> Result<(Vec<usize>, Vec<bool>)> {
+    if written.len() > MOST_COLUMNS {
+        let message = format!("cannot use more than {MOST_COLUMNS} columns in an index");
+        return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));
+    }
+    let mut columns = Vec::with_capacity(written.len());
+    for column in written {
+        let Expr::Identifier(ident) = &column.column.expr else {
+            return Err(SqlError::unsupported("an index on an expression"));
+        };
+        let name = fold(ident);
+        let Some(at) = table.column(&name) else {
+            return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")));
+        };
+        check_ordered(table.columns[at].data_type)?;
+        columns.push((at, column.column.options.asc == Some(false)));
+    }
+    Ok(columns.into_iter().unzip())
+}

@@ -1,0 +1,86 @@
+//! TRUNCATE: new, empty storage for the same definitions.
+
+use super::create_table::make_storage;
+use super::drop::describe;
+use super::name::{no_relation, split};
+use super::rows::leave_all;
+use super::sequence::restart;
+use crate::catalog::{Oid, Relation, Table, replace_relation};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{CascadeOption, Truncate, TruncateIdentityOption};
+use std::sync::Arc;
+
+/// Runs TRUNCATE.
+pub(super) fn run(context: &mut Context<'_>, statement: &Truncate, notices: &mut Vec<SqlError>) -> Result<()> {
+    let mut tables: Vec<Arc<Table>> = Vec::new();
+    for target in &statement.table_names {
+        let (schema, name) = split(&target.name)?;
+        match context.relation(schema.as_deref(), &name)? {
+            Some(Relation::Table(table)) if tables.iter().any(|other| other.oid == table.oid) => {}
+            Some(Relation::Table(table)) => tables.push(table),
+            Some(_) => {
+                return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a table")));
+            }
+            None => return Err(no_relation(schema.as_deref(), &name)),
+        }
+    }
+    let cascade = statement.cascade == Some(CascadeOption::Cascade);
+    let mut at = 0;
+    while let Some(table) = tables.get(at).cloned() {
+        for from in &table.referenced_by {
+            include(context, &mut tables, &table, *from, cascade, notices)?;
+        }
+        at += 1;
+    }
+    let restarts = statement.identity == Some(TruncateIdentityOption::Restart);
+    for table in tables {
+        empty(context, Arc::unwrap_or_clone(table), restarts)?;
+    }
+    Ok(())
+}
+
+/// A table that refers to one that becomes empty becomes empty too.
+///
+/// # Errors
+/// 0A000 if nobody said so.
+fn include(
+    context: &mut Context<'_>,
+    tables: &mut Vec<Arc<Table>>,
+    referenced: &Table,
+    from: Oid,
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    if tables.iter().any(|table| table.oid == from) {
+        return Ok(());
+    }
+    let Some(relation) = context.relation_by_oid(from)? else { return Ok(()) };
+    let described = describe(context, &relation)?;
+    let Relation::Table(referencing) = relation else { return Ok(()) };
+    if !cascade {
+        let message = "cannot truncate a table referenced in a foreign key constraint";
+        let (from, to) = (&referencing.name, &referenced.name);
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+            .detail(format!("Table \"{from}\" references \"{to}\"."))
+            .hint(format!("Truncate table \"{from}\" at the same time, or use TRUNCATE ... CASCADE.")));
+    }
+    let name = described.strip_prefix("table ").unwrap_or(&described);
+    notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{name}\"")));
+    tables.push(referencing);
+    Ok(())
+}
+
+fn empty(context: &mut Context<'_>, mut table: Table, restarts: bool) -> Result<()> {
+    leave_all(context, &table);
+    make_storage(context, &mut table)?;
+    if restarts {
+        for oid in table.columns.iter().filter_map(|column| column.sequence) {
+            if let Some(Relation::Sequence(sequence)) = context.relation_by_oid(oid)? {
+                let start = sequence.start;
+                restart(context, Arc::unwrap_or_clone(sequence), start)?;
+            }
+        }
+    }
+    replace_relation(context, Relation::Table(Arc::new(table)))
+}

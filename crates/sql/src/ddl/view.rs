@@ -1,0 +1,143 @@
+//! CREATE VIEW.
+
+use super::drop::describe;
+use super::name::{creation_schema, fold, split};
+use super::table_as::{bound, columns_of};
+use crate::catalog::{
+    Column, Oid, Relation, View, depend, forget_dependencies, insert_relation, name_taken, replace_relation,
+};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use sqlparser::ast::{self, CreateView, Query, Statement, visit_relations};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Runs CREATE VIEW.
+pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<()> {
+    if create.materialized {
+        return Err(SqlError::unsupported("a materialized view"));
+    }
+    let (schema, name) = split(&create.name)?;
+    let reads = relations(context, &create.query)?;
+    // A view over something temporary is temporary.
+    let temporary = create.temporary || reads_temporary(context, &reads)?;
+    let schema = creation_schema(context, schema.as_deref(), &name, temporary)?;
+    let query = bound(context, &Statement::Query(create.query.clone()))?;
+    let names: Vec<String> = create.columns.iter().map(|column| fold(&column.name)).collect();
+    let columns = columns_of(&query, &names)?;
+    let existing = context.relation_in(&schema, &name)?;
+    let old = match existing {
+        None => None,
+        Some(Relation::View(old)) if create.or_replace => Some(old),
+        Some(_) if !create.or_replace => return Err(name_taken(&name)),
+        Some(_) => return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a view"))),
+    };
+    let oid = match &old {
+        Some(old) => {
+            check_replacement(old, &columns)?;
+            old.oid
+        }
+        None => context.database.sequences.fresh_oid()?,
+    };
+    if reads.contains(&oid) {
+        let message = format!("infinite recursion detected in rules for relation \"{name}\"");
+        return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
+    }
+    let comment = old.as_ref().and_then(|old| old.comment.clone());
+    let view = View { oid, schema, name, version: 0, columns, query: create.query.to_string(), comment };
+    forget_dependencies(context, oid)?;
+    depend(context, oid, reads)?;
+    let relation = Relation::View(Arc::new(view));
+    if old.is_some() { replace_relation(context, relation) } else { insert_relation(context, relation) }
+}
+
+/// A view that replaces another has its columns, and perhaps more.
+fn check_replacement(old: &View, columns: &[Column]) -> Result<()> {
+    let wrong = |message: String| Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+    if columns.len() < old.columns.len() {
+        return wrong("cannot drop columns from view".to_owned());
+    }
+    for (old, new) in old.columns.iter().zip(columns) {
+        if old.name != new.name {
+            let message = format!("cannot change name of view column \"{}\" to \"{}\"", old.name, new.name);
+            let hint = "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.";
+            return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message).hint(hint));
+        }
+        if (old.data_type, old.modifier) != (new.data_type, new.modifier) {
+            let (from, to) = (old.data_type.format(old.modifier), new.data_type.format(new.modifier));
+            return wrong(format!("cannot change data type of view column \"{}\" from {from} to {to}", old.name));
+        }
+    }
+    Ok(())
+}
+
+/// The relations that a query reads: by the names in it that are not those of its own WITH queries.
+fn relations(context: &mut Context<'_>, query: &Query) -> Result<BTreeSet<Oid>> {
+    let mut names = Vec::new();
+    let _: ControlFlow<()> = visit_relations(query, |name| {
+        names.push(name.clone());
+        ControlFlow::Continue(())
+    });
+    let mut found = BTreeSet::new();
+    for name in names {
+        let (schema, name) = split(&name)?;
+        if let Some(relation) = context.relation(schema.as_deref(), &name)? {
+            found.insert(relation.oid());
+        }
+    }
+    Ok(found)
+}
+
+fn reads_temporary(context: &mut Context<'_>, reads: &BTreeSet<Oid>) -> Result<bool> {
+    let Some(schema) = context.session.temporary_schema.clone() else { return Ok(false) };
+    for oid in reads {
+        if context.relation_by_oid(*oid)?.is_some_and(|relation| relation.schema() == schema) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a view may look at a column: it names it, or has a `*`.
+pub(super) fn may_use(view: &View, column: &str) -> bool {
+    let Ok(Some(parsed)) = crate::parse::statement(&view.query) else { return true };
+    let crate::parse::Command::Rows(statement) = &parsed.command else { return true };
+    has_wildcard(statement) || super::expression::columns_of(&**statement).contains(column)
+}
+
+fn has_wildcard(statement: &ast::Statement) -> bool {
+    let mut finder = Wildcards(false);
+    let _ = ast::Visit::visit(statement, &mut finder);
+    finder.0
+}
+
+/// Looks for `*` in select lists.
+struct Wildcards(bool);
+
+impl ast::Visitor for Wildcards {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.0 |= in_body(&query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn in_body(body: &ast::SetExpr) -> bool {
+    match body {
+        ast::SetExpr::Select(select) => select
+            .projection
+            .iter()
+            .any(|item| matches!(item, ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..))),
+        ast::SetExpr::SetOperation { left, right, .. } => in_body(left) || in_body(right),
+        _ => false,
+    }
+}
+
+/// The error when a view stands in the way of a change that it cannot follow.
+pub(super) fn in_the_way(context: &mut Context<'_>, what: &str, view: &Arc<View>, column: &str) -> Result<SqlError> {
+    let described = describe(context, &Relation::View(view.clone()))?;
+    Ok(SqlError::new(state::FEATURE_NOT_SUPPORTED, what)
+        .detail(format!("rule _RETURN on {described} depends on column \"{column}\"")))
+}
