@@ -1,22 +1,72 @@
-//! COPY in a session. (The rows are `crate::copy`'s business.)
+//! COPY in a session: where the data comes from and goes to. (The rows are `crate::copy`'s business.)
 
+use super::portal::read_only;
 use super::{Outcome, Session, Sink};
+use crate::copy::{CopyIn, CopyOut};
 use crate::error::{Result, SqlError, state};
+use sqlparser::ast;
 
 /// A COPY FROM STDIN that waits for data.
-pub(super) struct Running {}
+pub(super) struct Running {
+    copy: CopyIn,
+    /// Whether it stands in a simple query, whose other statements come after it.
+    in_text: bool,
+}
 
 impl Session {
-    pub(super) fn start_copy(&mut self, _: &sqlparser::ast::Statement, _: &mut dyn Sink) -> Result<Outcome> {
-        Err(SqlError::unsupported("COPY"))
+    /// Starts a COPY: from the client, which gets to hear that it may send, or to the client, which gets everything.
+    pub(super) fn start_copy(&mut self, statement: &ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
+        let ast::Statement::Copy { to, .. } = statement else {
+            return Err(SqlError::new(state::INTERNAL_ERROR, "only COPY starts a COPY"));
+        };
+        self.open_implicit(*to);
+        if *to {
+            return self.copy_out(statement, sink);
+        }
+        if self.is_read_only() {
+            return Err(read_only("COPY FROM"));
+        }
+        self.freeze_cursors()?;
+        let copy = CopyIn::start(&mut self.context(&[])?, statement)?;
+        let outcome = Outcome::CopyIn { columns: copy.columns(), binary: copy.is_binary() };
+        self.copy = Some(Running { copy, in_text: self.in_text });
+        Ok(outcome)
+    }
+
+    fn copy_out(&mut self, statement: &ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
+        let mut context = self.context(&[])?;
+        let mut copy = CopyOut::start(&mut context, statement)?;
+        sink.copy_out_start(copy.columns(), copy.is_binary());
+        let mut line = Vec::new();
+        while copy.next(&mut context, &mut line)? {
+            sink.copy_data(&line)?;
+            line.clear();
+        }
+        if !line.is_empty() {
+            sink.copy_data(&line)?;
+        }
+        sink.copy_done();
+        sink.complete(&format!("COPY {}", copy.rows()));
+        Ok(Outcome::Done)
     }
 
     /// COPY data, in pieces of any size.
     ///
     /// # Errors
     /// Of the data; the COPY is over then.
-    pub fn copy_data(&mut self, _: &[u8]) -> Result<()> {
-        Err(no_copy())
+    pub fn copy_data(&mut self, data: &[u8]) -> Result<()> {
+        let mut running = self.copy.take().ok_or_else(no_copy)?;
+        let taken = match self.context(&[]) {
+            Ok(mut context) => running.copy.data(&mut context, data),
+            Err(error) => Err(error),
+        };
+        match taken {
+            Ok(()) => {
+                self.copy = Some(running);
+                Ok(())
+            }
+            Err(error) => Err(self.end_copy(error)),
+        }
     }
 
     /// The end of COPY data. Goes on with what followed in a simple query.
@@ -24,13 +74,35 @@ impl Session {
     /// # Errors
     /// As [`Session::simple`].
     pub fn copy_done(&mut self, sink: &mut dyn Sink) -> Result<Outcome> {
-        self.resume_text(sink)
+        let running = self.copy.take().ok_or_else(no_copy)?;
+        let finished = match self.context(&[]) {
+            Ok(mut context) => running.copy.finish(&mut context),
+            Err(error) => Err(error),
+        };
+        match finished {
+            Ok(rows) => {
+                sink.complete(&format!("COPY {rows}"));
+                if running.in_text {
+                    return self.resume_text(sink);
+                }
+                self.end_statement(sink);
+                Ok(Outcome::Done)
+            }
+            Err(error) => Err(self.end_copy(error)),
+        }
     }
 
     /// The client gave the COPY up.
     pub fn copy_fail(&mut self, why: &str) -> SqlError {
         self.copy = None;
-        SqlError::new(state::QUERY_CANCELED, format!("COPY from stdin failed: {why}"))
+        self.end_copy(SqlError::new(state::QUERY_CANCELED, format!("COPY from stdin failed: {why}")))
+    }
+
+    fn end_copy(&mut self, error: SqlError) -> SqlError {
+        let error = self.explain(error);
+        self.rest.clear();
+        self.fail_open();
+        error
     }
 }
 

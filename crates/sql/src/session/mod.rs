@@ -141,6 +141,8 @@ pub struct Session {
     copy: Option<copy::Running>,
     /// What is left of a simple query while its COPY waits for data.
     rest: VecDeque<crate::parse::Parsed>,
+    /// Whether a simple query is being run.
+    in_text: bool,
     /// What must be durable before the answers so far may leave.
     awaited: LogPosition,
     /// What clients were last told of their settings.
@@ -172,6 +174,7 @@ impl Session {
             portals: HashMap::new(),
             copy: None,
             rest: VecDeque::new(),
+            in_text: false,
             awaited: LogPosition::ZERO,
             told: Vec::new(),
         };

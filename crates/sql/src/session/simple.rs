@@ -24,6 +24,7 @@ impl Session {
     pub fn simple(&mut self, sql: &str, sink: &mut dyn Sink) -> Result<Outcome> {
         self.begin_statement(sql);
         self.portals.remove("");
+        self.in_text = true;
         let outcome = self.run_text(sql, sink);
         self.finish_text(outcome, sink)
     }
@@ -79,11 +80,13 @@ impl Session {
 
     /// After COPY: goes on with the statements behind it.
     pub(super) fn resume_text(&mut self, sink: &mut dyn Sink) -> Result<Outcome> {
+        self.in_text = true;
         let outcome = self.run_rest(Place::Among, sink);
         self.finish_text(outcome, sink)
     }
 
     pub(super) fn finish_text(&mut self, outcome: Result<Outcome>, sink: &mut dyn Sink) -> Result<Outcome> {
+        self.in_text = false;
         let outcome = outcome.map_err(|error| {
             let error = self.explain(error);
             self.rest.clear();
