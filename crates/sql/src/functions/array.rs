@@ -102,11 +102,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     set("generate_subscripts", &[ANYARRAY, INT4, BOOL], INT4, |_, a| {
         subscripts(a.array(0)?, a.int4(1)?, a.boolean(2)?)
     }),
-    // (x, n): the elements of a vector with their numbers from 1, as the views of the information schema need them.
-    set("_pg_expandarray", &[ANYARRAY], RECORD, |_, a| {
-        let numbered = a.array(0)?.elements.iter().zip(1..);
-        Ok(numbered.map(|(element, at)| vec![element.clone(), Datum::Int4(at)].into()).collect())
-    }),
 ];
 
 /// Calls a function with each element, those of nested arrays too.

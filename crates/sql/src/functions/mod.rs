@@ -9,12 +9,15 @@ mod arguments;
 mod array;
 mod candidate;
 mod compare;
+mod datetime;
 mod index;
 mod json;
 mod math;
 mod polymorphic;
 mod resolve;
+mod series;
 mod signature;
+mod system;
 mod table;
 mod text;
 
@@ -32,6 +35,8 @@ fn tables() -> Vec<&'static [Function]> {
     tables.extend(text::tables());
     tables.push(array::FUNCTIONS);
     tables.extend(json::tables());
+    tables.extend([datetime::OPERATORS, datetime::FUNCTIONS, datetime::CLOCKS, series::FUNCTIONS]);
+    tables.extend([system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES, system::CASTS]);
     tables
 }
 

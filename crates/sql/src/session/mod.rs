@@ -16,6 +16,7 @@ mod transaction;
 mod utility;
 
 pub use registry::{Activity, Entry, Registry};
+pub(crate) use state::now;
 pub use state::{Noted, State};
 
 use crate::context::Cancel;

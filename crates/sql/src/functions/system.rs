@@ -1,0 +1,186 @@
+//! The session, the server, privileges, sequences.
+
+use super::arguments::Arguments;
+use super::table::*;
+use crate::catalog::Relation;
+use crate::sequence;
+use crate::types::{Modifier, cast};
+use std::time::{Duration, Instant};
+
+/// What there is to know about the session and the server.
+pub(super) static FUNCTIONS: &[Function] = &[
+    session("current_user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
+    session("session_user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
+    session("current_role", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
+    session("user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
+    session("current_database", &[], NAME, |context, _| Ok(context.session.database.as_str().into())),
+    session("current_catalog", &[], NAME, |context, _| Ok(context.session.database.as_str().into())),
+    session("current_schema", &[], NAME, |context, _| {
+        Ok(schemas(context, false)?.into_iter().next().unwrap_or_default())
+    }),
+    session("current_schemas", &[BOOL], NAME_ARRAY, |context, a| {
+        Ok(Array::new(Scalar::Name, schemas(context, a.boolean(0)?)?).into())
+    }),
+    session("version", &[], TEXT, |context, _| {
+        let version = context.session.setting("server_version").unwrap_or_default();
+        let (own, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+        Ok(format!("PostgreSQL {version} (Seriatim {own}) on {machine}-{}", std::env::consts::OS).into())
+    }),
+    session("pg_backend_pid", &[], INT4, |context, _| Ok(Datum::Int4(context.session.process))),
+    session("current_setting", &[TEXT], TEXT, |context, a| current_setting(context, a.text(0)?, false)),
+    session("current_setting", &[TEXT, BOOL], TEXT, |context, a| current_setting(context, a.text(0)?, a.boolean(1)?)),
+    session("set_config", &[TEXT, TEXT, BOOL], TEXT, |context, a| {
+        let name = a
+            .optional_text(0)?
+            .ok_or_else(|| SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"))?;
+        let local = a[2].as_bool().unwrap_or(false);
+        context.session.set(name, a.optional_text(1)?.unwrap_or(""), local)?;
+        Ok(context.session.setting(name).into())
+    })
+    .called_on_null()
+    .volatile(),
+    session("inet_server_addr", &[], TEXT, |_, _| Ok(Datum::Null)),
+    session("inet_client_addr", &[], TEXT, |_, _| Ok(Datum::Null)),
+    session("inet_server_port", &[], INT4, |_, _| Ok(Datum::Null)),
+    session("inet_client_port", &[], INT4, |_, _| Ok(Datum::Null)),
+    session("pg_is_in_recovery", &[], BOOL, |_, _| Ok(false.into())),
+    session("pg_client_encoding", &[], NAME, |_, _| Ok("UTF8".into())),
+    session("getdatabaseencoding", &[], NAME, |_, _| Ok("UTF8".into())),
+    session("txid_current", &[], INT8, |context, _| Ok(Datum::Int8(transaction_number(context)))),
+    session("pg_current_xact_id", &[], INT8, |context, _| Ok(Datum::Int8(transaction_number(context)))),
+    session("pg_sleep", &[FLOAT8], VOID, |context, a| sleep(context, a.float8(0)?)).volatile(),
+    session("pg_sleep_for", &[INTERVAL], VOID, |context, a| {
+        let interval = a.interval(0)?;
+        let days = f64::from(interval.months) * 30.0 + f64::from(interval.days);
+        sleep(context, days * 86_400.0 + interval.micros as f64 / 1e6)
+    })
+    .volatile(),
+    session("pg_cancel_backend", &[INT4], BOOL, |context, a| {
+        Ok(context.database.sessions.cancel_backend(a.int4(0)?).into())
+    })
+    .volatile(),
+    typed("pg_typeof", &[ANY], REGTYPE, |_, types, _| Ok(Datum::Oid(types[0].oid()))).called_on_null(),
+    pure("num_nulls", &[], INT4, |a| super::arguments::count(a.iter().filter(|value| value.is_null()).count()))
+        .variadic(ANY)
+        .called_on_null(),
+    pure("num_nonnulls", &[], INT4, |a| super::arguments::count(a.iter().filter(|value| !value.is_null()).count()))
+        .variadic(ANY)
+        .called_on_null(),
+];
+
+/// The sequences' functions.
+pub(super) static SEQUENCES: &[Function] = &[
+    session("nextval", &[REGCLASS], INT8, |context, a| sequence::next_value(context, a.oid(0)?).map(Datum::Int8))
+        .volatile(),
+    session("currval", &[REGCLASS], INT8, |context, a| {
+        let sequence = a.oid(0)?;
+        if let Some(value) = context.session.last_values.get(&sequence) {
+            return Ok(Datum::Int8(*value));
+        }
+        let relation = context.relation_by_oid(sequence)?;
+        let name = relation.as_ref().map_or("", Relation::name);
+        Err(not_prerequisite(format!("currval of sequence \"{name}\" is not yet defined in this session")))
+    })
+    .volatile(),
+    session("lastval", &[], INT8, |context, _| {
+        let last = context.session.last_sequence.and_then(|last| context.session.last_values.get(&last).copied());
+        last.map(Datum::Int8).ok_or_else(|| not_prerequisite("lastval is not yet defined in this session".into()))
+    })
+    .volatile(),
+    session("setval", &[REGCLASS, INT8], INT8, |context, a| {
+        sequence::set_value(context, a.oid(0)?, a.int8(1)?, true)?;
+        Ok(a[1].clone())
+    })
+    .volatile(),
+    session("setval", &[REGCLASS, INT8, BOOL], INT8, |context, a| {
+        sequence::set_value(context, a.oid(0)?, a.int8(1)?, a.boolean(2)?)?;
+        Ok(a[1].clone())
+    })
+    .volatile(),
+];
+
+macro_rules! privileges {
+    ($($name:literal: $($arguments:expr),+;)*) => {
+        /// The one role may do everything.
+        pub(super) static PRIVILEGES: &[Function] = &[
+            $($(session($name, $arguments, BOOL, |_, _| Ok(true.into())),)+)*
+        ];
+    };
+}
+privileges! {
+    "has_table_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_sequence_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_schema_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_database_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_function_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_type_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_language_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_tablespace_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_any_column_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "has_column_privilege": &[ANY, ANY, TEXT], &[ANY, ANY, ANY, TEXT];
+    "pg_has_role": &[ANY, TEXT], &[ANY, ANY, TEXT];
+}
+
+macro_rules! cast_functions {
+    ($($name:literal => $target:expr),* $(,)?) => {
+        /// Types written as functions: `date(now())`.
+        pub(super) static CASTS: &[Function] = &[
+            $(typed($name, &[ANY], $target, |context, types, a| {
+                cast::cast(&a[0], types[0], $target, Modifier::NONE, true, &context.session.styles())
+            }),)*
+        ];
+    };
+}
+cast_functions!(
+    "bool" => BOOL, "int2" => INT2, "int4" => INT4, "int8" => INT8, "float4" => FLOAT4, "float8" => FLOAT8,
+    "numeric" => NUMERIC, "text" => TEXT, "varchar" => VARCHAR, "bpchar" => BPCHAR, "name" => NAME, "date" => DATE,
+    "time" => TIME, "timestamp" => TIMESTAMP, "timestamptz" => TIMESTAMPTZ, "interval" => INTERVAL, "oid" => OID,
+);
+
+fn not_prerequisite(message: String) -> SqlError {
+    SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+}
+
+/// The schemas of the search path that exist; with the implicit ones in front if wanted.
+fn schemas(context: &mut Context<'_>, implicit: bool) -> Result<Vec<Datum>> {
+    let path = context.session.search_path();
+    let existing = context.namespaces()?;
+    let mut found: Vec<Datum> = Vec::new();
+    if implicit && !path.iter().any(|name| name == "pg_catalog") {
+        found.push("pg_catalog".into());
+    }
+    let exists = |name: &&String| existing.iter().any(|namespace| namespace.name == **name);
+    found.extend(path.iter().filter(exists).map(|name| Datum::from(name.as_str())));
+    Ok(found)
+}
+
+fn current_setting(context: &Context<'_>, name: &str, missing_ok: bool) -> Result<Datum> {
+    match context.session.setting(name) {
+        None if !missing_ok => {
+            let message = format!("unrecognized configuration parameter \"{name}\"");
+            Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+        }
+        value => Ok(value.into()),
+    }
+}
+
+/// The transaction's serial point; where the engine has not chosen one yet, the time at which it began.
+fn transaction_number(context: &Context<'_>) -> i64 {
+    let point = context.transaction.serial_point().and_then(|point| i64::try_from(point.0).ok());
+    point.unwrap_or(context.session.transaction_time)
+}
+
+/// Sleeps, and wakes up now and then to see whether it should stop.
+fn sleep(context: &Context<'_>, seconds: f64) -> Result<Datum> {
+    const LOOK: Duration = Duration::from_millis(20);
+    let duration = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+    let begun = Instant::now();
+    loop {
+        context.check_cancel()?;
+        let left = duration.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return Ok("".into());
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}
