@@ -1,5 +1,6 @@
 //! Values.
 
+use super::Type;
 use bigdecimal::BigDecimal;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -90,6 +91,30 @@ impl Datum {
     /// Whether it is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Datum::Null)
+    }
+
+    /// The type that a value shows by itself, where nobody kept it: of the fields of an anonymous row.
+    pub fn natural_type(&self) -> Type {
+        match self {
+            Datum::Null | Datum::Text(_) => Type::TEXT,
+            Datum::Bool(_) => Type::BOOL,
+            Datum::Int2(_) => Type::INT2,
+            Datum::Int4(_) => Type::INT4,
+            Datum::Int8(_) => Type::INT8,
+            Datum::Float4(_) => Type::FLOAT4,
+            Datum::Float8(_) => Type::FLOAT8,
+            Datum::Numeric(_) => Type::NUMERIC,
+            Datum::Bytea(_) => Type::BYTEA,
+            Datum::Date(_) => Type::DATE,
+            Datum::Time(_) => Type::TIME,
+            Datum::Timestamp(_) => Type::TIMESTAMP,
+            Datum::Timestamptz(_) => Type::TIMESTAMPTZ,
+            Datum::Interval(_) => Type::INTERVAL,
+            Datum::Uuid(_) => Type::UUID,
+            Datum::Oid(_) => Type::OID,
+            Datum::Array(array) => Type::array_of(array.element),
+            Datum::Record(_) => Type::RECORD,
+        }
     }
 
     /// The text inside.

@@ -9,6 +9,8 @@ mod functions;
 mod tests;
 mod text;
 
+pub(crate) use text::is_space;
+
 use super::Numeric;
 use crate::error::{Result, SqlError, state};
 use bigdecimal::BigDecimal;
@@ -116,6 +118,20 @@ impl Numeric {
         Ok(Numeric::new(digits, scale))
     }
 
+    /// The number `digits / 10^places`, cut to `scale` digits after the point. `places` may be negative.
+    pub(super) fn from_places(digits: BigInt, places: i64, scale: u32) -> Result<Numeric> {
+        if digit_count(&digits) - places > MAX_WHOLE_DIGITS {
+            return Err(overflow());
+        }
+        let missing = i64::from(scale) - places;
+        let digits = match missing {
+            0.. => digits * ten_to(missing as u32),
+            _ if -missing > digit_count(&digits) => BigInt::ZERO,
+            _ => digits / ten_to(-missing as u32),
+        };
+        Numeric::checked(digits, scale)
+    }
+
     /// Zero.
     pub fn zero() -> Numeric {
         Numeric::new(BigInt::ZERO, 0)
@@ -185,6 +201,11 @@ impl Numeric {
     /// The smallest scale that keeps the value; `None` if not finite.
     pub fn min_scale(&self) -> Option<u32> {
         self.trim_scale().scale()
+    }
+
+    /// Digits before the point; below zero for a small fraction, 0 of what is not finite.
+    pub(super) fn whole_digits(&self) -> i64 {
+        self.digits_and_scale().map_or(0, |(digits, scale)| digit_count(&digits) - i64::from(scale))
     }
 
     /// Without zeros at the end.
