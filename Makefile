@@ -27,7 +27,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run orders test unit loom shuttle sim mutants bench fmt lint tidy doc ci clean
+.PHONY: help tools run orders clients test unit loom shuttle sim mutants bench fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -37,7 +37,16 @@ run: orders ## Load real data and let threads place orders under an auditor (the
 orders: tools ## The embedded main job; knobs: DATA, CSV, THREADS, SECONDS
 	$(ORDERS)
 
-test: tools unit loom shuttle mutants ## Every test: crates, models of concurrency, and three mutants a protocol
+clients: target/clients/bin/python ## Python clients for the tests of the server
+
+# A virtual environment of its own, so that nothing of the machine's Python changes.
+target/clients/bin/python: crates/seriatim/tests/clients/requirements.txt
+	@command -v python3 >/dev/null || { echo "python3 is missing. On Debian or Ubuntu: apt-get install python3 python3-venv" >&2; exit 1; }
+	python3 -m venv target/clients
+	target/clients/bin/pip install --quiet --disable-pip-version-check -r crates/seriatim/tests/clients/requirements.txt
+	@touch target/clients/bin/python
+
+test: tools clients unit loom shuttle mutants ## Every test: crates, models of concurrency, and three mutants a protocol
 
 unit: tools ## The tests of the crates
 	$(CARGO) test --workspace $(LOCKED)

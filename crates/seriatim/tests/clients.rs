@@ -1,0 +1,104 @@
+//! Clients in Python place orders while an auditor looks on: sums are exact, the history is strictly serializable, and no kill
+//! takes an acknowledged order away.
+#![cfg(feature = "server")]
+
+mod server;
+
+use server::{Directory, Server, python, text};
+use std::path::Path;
+use std::process::Command;
+
+struct Clients {
+    python: std::path::PathBuf,
+    acknowledged: std::path::PathBuf,
+}
+
+impl Clients {
+    fn new(directory: &Directory, what: &str) -> Option<Clients> {
+        Some(Clients { python: python(what)?, acknowledged: directory.join("acknowledged") })
+    }
+
+    fn command(&self, port: u16, arguments: &[&str]) -> Command {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/orders.py");
+        let mut command = Command::new(&self.python);
+        command.arg(script).arg(port.to_string()).args(arguments);
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, port: u16, arguments: &[&str]) -> String {
+        let output = self.command(port, arguments).output().unwrap();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{arguments:?}\n{out}\n{err}");
+        out
+    }
+
+    fn orders(&self, clients: u32, orders: u32) -> [String; 4] {
+        let file = self.acknowledged.to_str().unwrap().to_owned();
+        ["run".into(), clients.to_string(), orders.to_string(), file]
+    }
+}
+
+fn numbers(line: &str) -> Vec<u64> {
+    line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn eight_clients_and_an_auditor_leave_a_strictly_serializable_history() {
+    let directory = Directory::new("clients");
+    let Some(clients) = Clients::new(&directory, "orders of eight clients") else { return };
+    let history = directory.join("history");
+    let server =
+        Server::start(&directory.join("data"), &["--durability", "async", "--history", history.to_str().unwrap()]);
+    clients.run(server.port, &["setup"]);
+    let arguments = clients.orders(8, 40);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let out = clients.run(server.port, &arguments);
+    let [orders, attempts, audits] = numbers(&out)[..] else { panic!("{out}") };
+    assert_eq!(orders, 320);
+    assert!(attempts <= 3 * orders, "{attempts} attempts for {orders} orders");
+    assert!(audits > 0, "the auditor must have looked");
+    clients.run(server.port, &["audit", clients.acknowledged.to_str().unwrap()]);
+    assert_eq!(server.stop(), Some(0));
+
+    let mut check = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    let verdict = check.args(["check", "--model", "strict"]).arg(&history).output().unwrap();
+    assert!(verdict.status.success(), "{}\n{}", text(&verdict.stdout), text(&verdict.stderr));
+}
+
+#[test]
+fn twenty_kills_take_no_acknowledged_order_away() {
+    let directory = Directory::new("kills");
+    let Some(clients) = Clients::new(&directory, "kills under orders") else { return };
+    let (data, acknowledged) = (directory.join("data"), clients.acknowledged.to_str().unwrap().to_owned());
+    let mut server = Server::start(&data, &[]);
+    clients.run(server.port, &["setup"]);
+    for round in 0..20 {
+        let arguments = clients.orders(4, 1_000_000);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let before = acknowledged_orders(&clients.acknowledged);
+        let running = clients
+            .command(server.port, &arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The kill comes after so many acknowledgements, in another place of the work each round.
+        let wanted = before + 5 + 3 * round;
+        while acknowledged_orders(&clients.acknowledged) < wanted {
+            std::thread::yield_now();
+        }
+        server.kill();
+        let output = running.wait_with_output().unwrap();
+        assert!(output.status.success(), "round {round}: {}", text(&output.stderr));
+        server = Server::start(&data, &[]);
+        let out = clients.run(server.port, &["audit", &acknowledged]);
+        let [acknowledged, found] = numbers(&out)[..] else { panic!("{out}") };
+        assert!(found >= acknowledged && acknowledged >= wanted, "round {round}: {out}");
+    }
+    assert_eq!(server.stop(), Some(0));
+}
+
+fn acknowledged_orders(file: &Path) -> u64 {
+    std::fs::read(file).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count() as u64)
+}
