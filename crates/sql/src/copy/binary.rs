@@ -27,6 +27,10 @@ pub(super) struct Rows {
     part: Part,
     width: usize,
     number: u64,
+    /// Whether the row at `at` has been counted.
+    counted: bool,
+    /// The field that is being read.
+    field: Option<usize>,
     closed: bool,
 }
 
@@ -36,7 +40,7 @@ pub(super) type Places = Vec<Option<Range<usize>>>;
 impl Rows {
     /// A reader of rows of this many fields.
     pub(super) fn new(width: usize) -> Rows {
-        Rows { buffer: vec![], at: 0, part: Part::Header, width, number: 0, closed: false }
+        Rows { buffer: vec![], at: 0, part: Part::Header, width, number: 0, counted: false, field: None, closed: false }
     }
 
     /// Takes a piece.
@@ -51,9 +55,14 @@ impl Rows {
         self.closed = true;
     }
 
-    /// The number of the row that was given out last, from 1.
+    /// The number of the row that was looked at last, from 1; 0 before the first.
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// The field in which [`Rows::next`] failed, if it was in one.
+    pub(super) fn field(&self) -> Option<usize> {
+        self.field
     }
 
     /// The bytes of a field.
@@ -125,17 +134,22 @@ impl Rows {
     /// Reads a row, or the trailer; `None` if neither is whole yet.
     fn read_row(&mut self) -> Result<Option<Places>> {
         let mut at = self.at;
+        self.field = None;
         let Some(count) = self.int2(&mut at) else { return Ok(None) };
+        if !self.counted {
+            self.number += 1;
+            self.counted = true;
+        }
         if count == -1 {
             (self.at, self.part) = (at, Part::Ended);
             return Ok(None);
         }
         if usize::try_from(count) != Ok(self.width) {
-            self.number += 1;
             return Err(bad_format(format!("row field count is {count}, expected {}", self.width)));
         }
         let mut row = Places::with_capacity(self.width);
-        for _ in 0..self.width {
+        for field in 0..self.width {
+            self.field = Some(field);
             let Some(length) = self.int4(&mut at) else { return Ok(None) };
             row.push(match usize::try_from(length) {
                 Ok(length) if length > LINE_LIMIT => return Err(line_too_long()),
@@ -149,7 +163,7 @@ impl Rows {
             });
         }
         self.at = at;
-        self.number += 1;
+        (self.counted, self.field) = (false, None);
         Ok(Some(row))
     }
 

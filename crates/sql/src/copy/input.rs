@@ -128,7 +128,7 @@ impl CopyIn {
                     (row, format!(": \"{}\"", shorten(&String::from_utf8_lossy(lines.bytes(line)))))
                 }
                 Input::Binary(binary) => {
-                    let Some(places) = binary.next().map_err(|error| target.at(error, binary.number()))? else { break };
+                    let Some(places) = binary.next().map_err(|error| target.in_binary(error, binary))? else { break };
                     (target.read_binary(binary, places)?, String::new())
                 }
             };
@@ -187,9 +187,10 @@ impl Target {
         form: &Form,
         styles: &Styles,
     ) -> Result<Row> {
-        let (number, line) = (lines.number(), lines.bytes(line));
+        let number = lines.number();
+        valid(lines.bytes_and_end(line.clone())).map_err(|error| self.at(error, number))?;
+        let line = lines.bytes(line);
         let whole = |error: SqlError| self.in_line(error, number, line);
-        valid(line).map_err(|error| self.at(error, number))?;
         match form.options.format {
             Format::Csv => fields.split_csv(line, &form.options).map_err(whole)?,
             _ => fields.split_text(line, &form.options),
@@ -252,6 +253,14 @@ impl Target {
 
     fn at(&self, error: SqlError, number: u64) -> SqlError {
         error.context(format!("COPY {}, line {number}", self.table.name))
+    }
+
+    fn in_binary(&self, error: SqlError, rows: &binary::Rows) -> SqlError {
+        match (rows.number(), rows.field()) {
+            (0, _) => error,
+            (number, Some(field)) => self.in_column(error, number, self.columns[field], None),
+            (number, None) => self.at(error, number),
+        }
     }
 
     fn in_line(&self, error: SqlError, number: u64, line: &[u8]) -> SqlError {

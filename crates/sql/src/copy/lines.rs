@@ -97,6 +97,11 @@ impl Lines {
         &self.buffer[line]
     }
 
+    /// The bytes of a line and the first of its end: messages about a character that the line cuts short show it.
+    pub(super) fn bytes_and_end(&self, line: Range<usize>) -> &[u8] {
+        &self.buffer[line.start..self.buffer.len().min(line.end + 1)]
+    }
+
     /// The next line, without its end; `None` if there is none yet, or none any more.
     ///
     /// # Errors
@@ -221,22 +226,19 @@ impl Lines {
             let escaped = !csv && !rest.is_empty();
             return Ok(Step::Data(1 + usize::from(escaped)));
         };
-        let ending = match after {
-            [] if !self.closed => return Ok(Step::Unclear),
-            [] => return Ok(Step::Marker),
-            [b'\n', ..] => Ending::Newline,
-            [b'\r', b'\n', ..] if self.ending != Some(Ending::Return) => Ending::ReturnNewline,
-            [b'\r'] if !self.closed && self.ending != Some(Ending::Return) => return Ok(Step::Unclear),
-            [b'\r', ..] => Ending::Return,
-            _ if csv => return Ok(Step::Data(1)),
-            _ => return Err(bad_format("end-of-copy marker corrupt")),
-        };
-        match self.ending {
-            Some(usual) if usual != ending && csv => Ok(Step::Data(1)),
-            Some(usual) if usual != ending => {
-                Err(bad_format("end-of-copy marker does not match previous newline style"))
+        // CSV takes for data what is no marker by its first look, as PostgreSQL does.
+        let no_marker = |message: &str| if csv { Ok(Step::Data(1)) } else { Err(bad_format(message)) };
+        let other_ending = "end-of-copy marker does not match previous newline style";
+        match (self.ending, after) {
+            (_, []) | (None | Some(Ending::ReturnNewline), [b'\r']) if !self.closed => Ok(Step::Unclear),
+            (Some(Ending::ReturnNewline), [b'\r', b'\n', ..]) => Ok(Step::Marker),
+            (Some(Ending::ReturnNewline), [b'\n', ..]) => no_marker(other_ending),
+            (Some(Ending::ReturnNewline), _) => no_marker("end-of-copy marker corrupt"),
+            (None | Some(Ending::Newline), [b'\n', ..]) | (None | Some(Ending::Return), [b'\r', ..]) => {
+                Ok(Step::Marker)
             }
-            _ => Ok(Step::Marker),
+            (_, [b'\n' | b'\r', ..]) => Err(bad_format(other_ending)),
+            _ => no_marker("end-of-copy marker corrupt"),
         }
     }
 

@@ -44,8 +44,8 @@ fn read(data: &[u8], options: &Options, pieces: &[usize]) -> Result<Vec<Record>,
 
 fn drain(lines: &mut Lines, fields: &mut Fields, options: &Options, records: &mut Vec<Record>) -> Result<(), SqlError> {
     while let Some(line) = lines.next()? {
+        valid(lines.bytes_and_end(line.clone()))?;
         let line = lines.bytes(line);
-        valid(line)?;
         match options.format {
             Format::Csv => fields.split_csv(line, options)?,
             _ => fields.split_text(line, options),
@@ -114,6 +114,7 @@ fn csv_is_read_as_postgresql_reads_it() {
         ("CSV", "\"a\"\"b\nc\"\n", vec![record(&[Some("a\"b\nc")])]),
         ("CSV", "a\"b,c\"d\n", vec![record(&[Some("ab,cd")])]),
         ("CSV", "\\n\n\\.\nz\n", vec![record(&[Some("\\n")])]),
+        ("CSV", "a\n\\.", vec![record(&[Some("a")]), record(&[Some("\\.")])]),
         ("CSV", "\\.x\n", vec![record(&[Some("\\.x")])]),
         ("CSV", "\"\\.\"\n", vec![record(&[Some("\\.")])]),
         ("(FORMAT csv, ESCAPE '\\')", "\"a\\\"b\"\n", vec![record(&[Some("a\"b")])]),
@@ -141,6 +142,11 @@ fn malformed_data_is_named_with_its_line() {
         ("CSV", b"1\n2\n\"a\nb\n", "22P04", "unterminated CSV quoted field", 5),
         ("", b"a\n\xff\n", "22021", "invalid byte sequence for encoding \"UTF8\": 0xff", 2),
         ("", b"\\303\n", "22021", "invalid byte sequence for encoding \"UTF8\": 0xc3", 1),
+        ("", b"a\n\\.", "22P04", "end-of-copy marker corrupt", 2),
+        ("", b"a\r\n\\.\rb", "22P04", "end-of-copy marker corrupt", 2),
+        ("CSV", b"a\n\\.\r\nb\n", "22P04", "end-of-copy marker does not match previous newline style", 2),
+        ("CSV", b"a\r\n\\.\nb\r\n", "22P04", "unquoted newline found in data", 2),
+        ("", b"\xe2\x82\n", "22021", "invalid byte sequence for encoding \"UTF8\": 0xe2 0x82 0x0a", 1),
         ("", b"a\0b\n", "22021", "invalid byte sequence for encoding \"UTF8\": 0x00", 1),
     ] {
         for pieces in [&[usize::MAX][..], &[1]] {

@@ -23,8 +23,9 @@ pub enum Fact {
 /// What a condition over a table's row says of one column, if it compares it with something that does not depend on the row.
 pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
     match &condition.kind {
-        ExprKind::Compare(comparison, left, right) => compared(table, *comparison, left, right)
-            .or_else(|| compared(table, mirrored(*comparison), right, left)),
+        ExprKind::Compare(comparison, left, right) => {
+            compared(table, *comparison, left, right).or_else(|| compared(table, mirrored(*comparison), right, left))
+        }
         ExprKind::InList(value, list) => {
             let column = column_of(table, value)?;
             list.iter().all(is_constant).then(|| Fact::OneOf(column, list.clone()))

@@ -65,9 +65,7 @@ fn path_rows(scan: &Scan, path: &Path) -> f64 {
     match path {
         Path::All => TABLE,
         Path::Index { index, equal, .. } => of(*index, equal.len()),
-        Path::Alternatives { index, equal } => {
-            equal.len() as f64 * of(*index, equal.first().map_or(0, Vec::len))
-        }
+        Path::Alternatives { index, equal } => equal.len() as f64 * of(*index, equal.first().map_or(0, Vec::len)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Moves conditions down to where their columns come from, and takes equalities out of join conditions.
 
 use super::Ctes;
-use super::columns::{collect, columns_of, filtered, is_volatile, join, renumber, sink, split, strict_columns, substitute};
+use super::columns::{
+    collect, columns_of, filtered, is_volatile, join, renumber, sink, split, strict_columns, substitute,
+};
 use crate::plan::{Aggregation, Comparison, Expr, ExprKind, Join, JoinKind, Plan, Scan, SetOperation, Window};
 use crate::stack::deeper;
 use std::collections::BTreeSet;
@@ -100,8 +102,8 @@ fn into_groups(mut aggregation: Aggregation, conjuncts: Vec<Expr>, ctes: &Ctes) 
     let everywhere = |key: &usize| aggregation.sets.iter().all(|set| set.contains(key));
     let (below, above) = divide(conjuncts, |conjunct| {
         let columns = columns_of(conjunct);
-        let on_keys = !columns.is_empty()
-            && columns.iter().all(|column| *column < aggregation.keys.len() && everywhere(column));
+        let on_keys =
+            !columns.is_empty() && columns.iter().all(|column| *column < aggregation.keys.len() && everywhere(column));
         on_keys.then(|| substitute(conjunct, &aggregation.keys)).flatten()
     });
     aggregation.input = push(aggregation.input, below, ctes);

@@ -114,7 +114,8 @@ impl Group {
         if in_place {
             return plan;
         }
-        let columns = places.iter().zip(types).map(|(&place, data_type)| Expr::column(place, data_type, Modifier::NONE));
+        let columns =
+            places.iter().zip(types).map(|(&place, data_type)| Expr::column(place, data_type, Modifier::NONE));
         Plan::Project { input: Box::new(plan), columns: columns.collect() }
     }
 
