@@ -173,6 +173,7 @@ pub(super) fn insert_owned(context: &mut Context<'_>, table: &Table, at: usize, 
 
 /// Enters a table and its indexes.
 pub(super) fn insert(context: &mut Context<'_>, table: Table) -> Result<()> {
+    super::alter_table::column::note_sequences(context, &table)?;
     for index in &table.indexes {
         insert_index_entry(context, &table, index.oid, &index.name)?;
     }

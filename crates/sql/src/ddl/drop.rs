@@ -23,6 +23,8 @@ enum Object {
     ForeignKey(Oid, Oid),
     /// The default of a table's column, by its position.
     Default(Oid, usize),
+    /// A generated column of a table, by its position.
+    Generated(Oid, usize),
 }
 
 /// What goes, in the order in which it was found, and why.
@@ -333,6 +335,7 @@ impl Going {
                 Object::Relation(oid) => remove_one(context, *oid)?,
                 Object::ForeignKey(table, key) => remove_foreign_key(context, *table, *key)?,
                 Object::Default(table, at) => remove_default(context, *table, *at)?,
+                Object::Generated(table, at) => super::alter_table::drop_column_at(context, *table, *at)?,
             }
         }
         Ok(())
@@ -440,6 +443,65 @@ fn disown(context: &mut Context<'_>, table: Oid, sequence: Oid) -> Result<()> {
         column.sequence = None;
     }
     replace_relation(context, Relation::Table(Arc::new(table)))
+}
+
+/// Drops the foreign keys that refer to a key, before the key goes.
+///
+/// # Errors
+/// 2BP01
+pub(super) fn drop_referring(
+    context: &mut Context<'_>,
+    table: &Table,
+    index: Oid,
+    what: &str,
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let mut going = Going::default();
+    if let Some(index) = table.indexes.iter().find(|other| other.oid == index) {
+        going.follow_references(context, table, index.oid, &format!("index {}", index.name))?;
+    }
+    going.settle(cascade, Some(what), notices)?;
+    going.remove(context)
+}
+
+/// Drops what cannot be without a column: views that look at it, foreign keys that refer to it, generated columns.
+///
+/// # Errors
+/// 2BP01
+pub(super) fn drop_column_users(
+    context: &mut Context<'_>,
+    table: &Table,
+    at: usize,
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let name = &table.columns[at].name;
+    let on = describe(context, &Relation::Table(Arc::new(table.clone())))?;
+    let what = format!("column {name} of {on}");
+    let mut going = Going::default();
+    for (other, column) in table.live_columns().filter(|(other, _)| *other != at) {
+        if let Some(generated) = &column.generated
+            && super::expression::columns(generated)?.contains(name)
+        {
+            let described = format!("column {} of {on}", column.name);
+            going.add(Object::Generated(table.oid, other), Some((described, what.clone())));
+        }
+    }
+    for index in table.indexes.iter().filter(|index| index.unique && index.columns.contains(&at)) {
+        going.follow_references(context, table, index.oid, &what)?;
+    }
+    for view in views_over(context, table.oid)? {
+        if super::view::may_use(&view, name) {
+            let relation = Relation::View(view);
+            let described = describe(context, &relation)?;
+            if going.add(Object::Relation(relation.oid()), Some((described, what.clone()))) {
+                going.follow(context, &relation)?;
+            }
+        }
+    }
+    going.settle(cascade, Some(&what), notices)?;
+    going.remove(context)
 }
 
 /// The views over a relation.

@@ -252,3 +252,38 @@ pub(super) fn verify(context: &mut Context<'_>, table: &Table, key: &ForeignKey)
     each_row(context, table, |context, _, row| questions.inserted(context, &alone, &row))?;
     questions.finish(context)
 }
+
+/// Whether a foreign key still has comparable columns after one of them changed its type.
+///
+/// # Errors
+/// 42804
+pub(super) fn check_still_fits(context: &mut Context<'_>, table: &Table, key: &ForeignKey) -> Result<()> {
+    if key.referenced == table.oid {
+        return check_types(table, &key.columns, table, &key.referenced_columns, &key.name);
+    }
+    match context.relation_by_oid(key.referenced)? {
+        Some(Relation::Table(referenced)) => {
+            check_types(table, &key.columns, &referenced, &key.referenced_columns, &key.name)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Verifies anew the foreign keys from and to a column that has other values now.
+///
+/// # Errors
+/// 23503, 42804
+pub(super) fn verify_all_with(context: &mut Context<'_>, table: &Table, at: usize) -> Result<()> {
+    for key in table.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
+        verify(context, table, key)?;
+    }
+    for from in &table.referenced_by {
+        let Some(Relation::Table(referencing)) = context.relation_by_oid(*from)? else { continue };
+        let to_column = |key: &&ForeignKey| key.referenced == table.oid && key.referenced_columns.contains(&at);
+        for key in referencing.foreign_keys.iter().filter(to_column) {
+            check_types(&referencing, &key.columns, table, &key.referenced_columns, &key.name)?;
+            verify(context, &referencing, key)?;
+        }
+    }
+    Ok(())
+}

@@ -2,6 +2,7 @@
 //! and those of the tables as every statement does, so whatever rolls those back rolls it back.
 
 mod accepted;
+mod alter_table;
 mod column;
 mod comment;
 mod constraint;
@@ -49,6 +50,10 @@ pub fn run(
         }
         Statement::Drop { object_type, if_exists, names, cascade, .. } => {
             return drop::run(context, *object_type, *if_exists, names, *cascade, notices).map(Some);
+        }
+        Statement::AlterTable(alter) => {
+            alter_table::run(context, alter, notices)?;
+            "ALTER TABLE"
         }
         Statement::CreateIndex(create) => {
             index::create(context, create, notices)?;

@@ -1,7 +1,7 @@
 //! CREATE VIEW.
 
 use super::drop::describe;
-use super::name::{creation_schema, fold, split};
+use super::name::{creation_schema, fold, quote, split};
 use super::table_as::{bound, columns_of};
 use crate::catalog::{
     Column, Oid, Relation, View, depend, forget_dependencies, insert_relation, name_taken, replace_relation,
@@ -133,6 +133,59 @@ fn in_body(body: &ast::SetExpr) -> bool {
         ast::SetExpr::SetOperation { left, right, .. } => in_body(left) || in_body(right),
         _ => false,
     }
+}
+
+/// The view with its query naming a relation by its new name; what the query called it stays as an alias.
+pub(super) fn follow(context: &mut Context<'_>, view: &View, old: &Relation, schema: &str, name: &str) -> Result<View> {
+    let parsed = crate::parse::statement(&view.query)?;
+    let Some(crate::parse::Command::Rows(statement)) = parsed.map(|parsed| parsed.command) else {
+        return Ok(view.clone());
+    };
+    let mut statement = ast::Statement::clone(&statement);
+    let mut renamer = Renamer { context, old: old.oid(), schema, name };
+    match ast::VisitMut::visit(&mut statement, &mut renamer) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(View { query: statement.to_string(), ..view.clone() }),
+    }
+}
+
+/// Replaces the name of a relation in FROM.
+struct Renamer<'c, 's, 'n> {
+    context: &'c mut Context<'s>,
+    old: Oid,
+    schema: &'n str,
+    name: &'n str,
+}
+
+impl Renamer<'_, '_, '_> {
+    fn rename(&mut self, factor: &mut ast::TableFactor) -> Result<()> {
+        let ast::TableFactor::Table { name, alias, .. } = factor else { return Ok(()) };
+        let (schema, called) = split(name)?;
+        let found = self.context.relation(schema.as_deref(), &called)?;
+        if found.is_none_or(|found| found.oid() != self.old) {
+            return Ok(());
+        }
+        *name = ast::ObjectName::from(vec![quoted(self.schema), quoted(self.name)]);
+        if alias.is_none() {
+            *alias = Some(ast::TableAlias { explicit: true, name: quoted(&called), columns: vec![], at: None });
+        }
+        Ok(())
+    }
+}
+
+impl ast::VisitorMut for Renamer<'_, '_, '_> {
+    type Break = SqlError;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<SqlError> {
+        match self.rename(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+fn quoted(name: &str) -> ast::Ident {
+    if quote(name) == name { ast::Ident::new(name) } else { ast::Ident::with_quote('"', name) }
 }
 
 /// The error when a view stands in the way of a change that it cannot follow.

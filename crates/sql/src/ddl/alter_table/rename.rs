@@ -1,0 +1,176 @@
+//! RENAME, SET SCHEMA: what a name stands in follows it.
+
+use super::store;
+use crate::catalog::{Oid, Relation, Sequence, Table, View, dependents, name_taken, rename_relation, replace_relation};
+use crate::context::Context;
+use crate::ddl::column::next_value_of;
+use crate::ddl::constraint::constraint_taken;
+use crate::ddl::drop::views_over;
+use crate::ddl::name::{has_constraint, kind, no_relation};
+use crate::ddl::{expression, view};
+use crate::error::{Result, SqlError, state};
+use std::sync::Arc;
+
+/// RENAME TO, of any relation.
+pub(in crate::ddl) fn rename_relation_to(context: &mut Context<'_>, oid: Oid, new: &str) -> Result<()> {
+    let relation = context.relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
+    let schema = relation.schema().to_owned();
+    if context.relation_in(&schema, new)?.is_some() {
+        return Err(name_taken(new));
+    }
+    move_to(context, relation, &schema, new)
+}
+
+/// SET SCHEMA, of a table with all its own, a view or a sequence.
+pub(in crate::ddl) fn move_relation(context: &mut Context<'_>, oid: Oid, schema: &str) -> Result<()> {
+    let relation = context.relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
+    if relation.schema() == schema {
+        return Ok(());
+    }
+    let mut along = vec![relation.clone()];
+    if let Relation::Table(table) = &relation {
+        let indexes = table.indexes.iter().map(|index| index.oid);
+        for oid in indexes.chain(table.columns.iter().filter_map(|column| column.sequence)) {
+            along.extend(context.relation_by_oid(oid)?);
+        }
+    }
+    for relation in &along {
+        if context.relation_in(schema, relation.name())?.is_some() {
+            let (kind, name) = (kind(relation), relation.name());
+            let message = format!("{kind} \"{name}\" already exists in schema \"{schema}\"");
+            return Err(SqlError::new(state::DUPLICATE_TABLE, message));
+        }
+    }
+    for relation in along {
+        // The table may have changed with a sequence before it.
+        let name = relation.name().to_owned();
+        let Some(relation) = context.relation_by_oid(relation.oid())? else { continue };
+        move_to(context, relation, schema, &name)?;
+    }
+    Ok(())
+}
+
+fn move_to(context: &mut Context<'_>, old: Relation, schema: &str, name: &str) -> Result<()> {
+    let mut new = old.clone();
+    match &mut new {
+        Relation::Table(table) => {
+            let table = Arc::make_mut(table);
+            (table.schema, table.name) = (schema.to_owned(), name.to_owned());
+        }
+        Relation::View(view) => {
+            let view = Arc::make_mut(view);
+            (view.schema, view.name) = (schema.to_owned(), name.to_owned());
+        }
+        Relation::Sequence(sequence) => {
+            let sequence = Arc::make_mut(sequence);
+            (sequence.schema, sequence.name) = (schema.to_owned(), name.to_owned());
+        }
+        Relation::Index(entry) => {
+            (entry.schema, entry.name) = (schema.to_owned(), name.to_owned());
+            rename_in_table(context, entry.table, entry.oid, name)?;
+        }
+    }
+    let views = views_over(context, old.oid())?;
+    let followed: Vec<View> =
+        views.iter().map(|found| view::follow(context, found, &old, schema, name)).collect::<Result<_>>()?;
+    rename_relation(context, &old, new.clone())?;
+    for view in followed {
+        replace_relation(context, Relation::View(Arc::new(view)))?;
+    }
+    if let (Relation::Sequence(old), Relation::Sequence(new)) = (&old, &new) {
+        rename_in_defaults(context, old, new)?;
+    }
+    Ok(())
+}
+
+/// An index stands in its table's definition too.
+fn rename_in_table(context: &mut Context<'_>, table: Oid, index: Oid, name: &str) -> Result<()> {
+    let mut table = super::load(context, table)?;
+    if let Some(index) = table.indexes.iter_mut().find(|other| other.oid == index) {
+        name.clone_into(&mut index.name);
+    }
+    store(context, &table)
+}
+
+/// Defaults call a sequence by its name.
+fn rename_in_defaults(context: &mut Context<'_>, old: &Sequence, new: &Sequence) -> Result<()> {
+    let mut tables = dependents(context, new.oid)?;
+    tables.extend(new.owned_by.map(|(table, _)| table));
+    tables.dedup();
+    let (before, after) = (next_value_of(old), next_value_of(new));
+    for oid in tables {
+        let Some(Relation::Table(table)) = context.relation_by_oid(oid)? else { continue };
+        let mut table = Arc::unwrap_or_clone(table);
+        for default in table.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
+            *default = default.replace(&before, &after);
+        }
+        store(context, &table)?;
+    }
+    Ok(())
+}
+
+/// RENAME COLUMN.
+pub(super) fn column(context: &mut Context<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
+    let Some(at) = table.column(old) else {
+        return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
+    };
+    if table.column(&new).is_some() {
+        let message = format!("column \"{new}\" of relation \"{}\" already exists", table.name);
+        return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+    }
+    for found in views_over(context, table.oid)? {
+        if view::may_use(&found, old) {
+            let what = "renaming a column that a view uses is not supported";
+            return Err(view::in_the_way(context, what, &found, old)?);
+        }
+    }
+    for check in &mut table.checks {
+        check.expression = expression::rename_column(&check.expression, old, &new)?;
+    }
+    for generated in table.columns.iter_mut().filter_map(|column| column.generated.as_mut()) {
+        *generated = expression::rename_column(generated, old, &new)?;
+    }
+    table.columns[at].name = new;
+    store(context, &table)
+}
+
+/// RENAME COLUMN of a view.
+pub(super) fn view_column(context: &mut Context<'_>, oid: Oid, old: &str, new: String) -> Result<()> {
+    let Some(Relation::View(view)) = context.relation_by_oid(oid)? else { return Ok(()) };
+    let mut view = Arc::unwrap_or_clone(view);
+    for found in views_over(context, oid)? {
+        if view::may_use(&found, old) {
+            let what = "renaming a column that a view uses is not supported";
+            return Err(view::in_the_way(context, what, &found, old)?);
+        }
+    }
+    if view.columns.iter().any(|column| column.name == new) {
+        let message = format!("column \"{new}\" of relation \"{}\" already exists", view.name);
+        return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+    }
+    match view.columns.iter_mut().find(|column| column.name == old) {
+        Some(column) => column.name = new,
+        None => return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist"))),
+    }
+    replace_relation(context, Relation::View(Arc::new(view)))
+}
+
+/// RENAME CONSTRAINT.
+pub(super) fn constraint(context: &mut Context<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
+    if !has_constraint(&table, old) {
+        let message = format!("constraint \"{old}\" for table \"{}\" does not exist", table.name);
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+    }
+    if has_constraint(&table, &new) {
+        return Err(constraint_taken(&table, &new));
+    }
+    if let Some(index) = table.indexes.iter().find(|index| index.constraint && index.name == old) {
+        return rename_relation_to(context, index.oid, &new);
+    }
+    if let Some(check) = table.checks.iter_mut().find(|check| check.name == old) {
+        check.name = new;
+    } else if let Some(key) = table.foreign_keys.iter_mut().find(|key| key.name == old) {
+        key.name = new;
+    }
+    store(context, &table)
+}
