@@ -4,6 +4,7 @@ CARGO ?= cargo
 THREADS ?= 2
 SECONDS ?= 10
 DATA ?= ./data
+PG ?= 127.0.0.1:5432
 SEEDS ?= 5000
 
 # Continuous integration sets CI, and then a lock file that does not fit is an error.
@@ -11,7 +12,8 @@ LOCKED = $(if $(CI),--locked)
 
 # Northwind's tables, if somebody has put them beside the repository; else the program makes a sample of their shape.
 CSV ?= $(wildcard ../shared/data/northwind/csv)
-ORDERS = $(CARGO) run --release -p seriatim --bin seriatim -- orders --data $(DATA) $(if $(CSV),--csv $(CSV)) \
+SERIATIM = $(CARGO) run --release -p seriatim --bin seriatim --
+ORDERS = $(SERIATIM) orders --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
 	--threads $(THREADS) --seconds $(SECONDS)
 LAB = $(CARGO) run --release -p seriatim-lab --bin lab --
 
@@ -32,7 +34,8 @@ endef
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-run: orders ## Load real data and let threads place orders under an auditor (the same as make orders)
+run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA, PG
+	$(SERIATIM) serve --data $(DATA)/server --pg $(PG)
 
 orders: tools ## The embedded main job; knobs: DATA, CSV, THREADS, SECONDS
 	$(ORDERS)
