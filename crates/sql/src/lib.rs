@@ -14,6 +14,7 @@ pub mod ddl;
 pub mod dml;
 pub mod error;
 pub mod exec;
+pub mod explain;
 pub mod functions;
 pub mod improve;
 pub mod parse;

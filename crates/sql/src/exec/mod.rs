@@ -36,8 +36,15 @@ impl Cursor {
     /// Starts a plan whose operators count what they do.
     pub fn counting(plan: Arc<Plan>) -> Cursor {
         let mut cursor = Cursor::new(plan);
-        cursor.scope.counters = Some(Counters::default());
+        let mut counters = Counters::default();
+        counters.started(&cursor.plan);
+        cursor.scope.counters = Some(counters);
         cursor
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
     }
 
     /// What the operators have done so far, if they count.

@@ -124,7 +124,7 @@ impl Session {
         let bound = self.context(&[]).and_then(|mut context| bind::statement(&mut context, rows, parameters));
         let rests_on = self.state.noted.take().unwrap_or_default().into();
         match bound {
-            Ok(statement) => Ok(Plan { statement: Arc::new(improved(statement)), rests_on }),
+            Ok(statement) => Ok(Plan { statement: Arc::new(crate::improve::statement(statement)), rests_on }),
             Err(error) => Err(self.explain(error)),
         }
     }
@@ -200,19 +200,6 @@ impl Prepared {
             _ => false,
         }
     }
-}
-
-/// The statement with its plan improved.
-fn improved(statement: Statement) -> Statement {
-    let improve = |plan: &mut Arc<crate::plan::Plan>| *plan = Arc::new(crate::improve::improve((**plan).clone()));
-    let mut statement = statement;
-    match &mut statement {
-        Statement::Query(query) => improve(&mut query.plan),
-        Statement::Insert(insert) => improve(&mut insert.source),
-        Statement::Update(update) => improve(&mut update.source),
-        Statement::Delete(delete) => improve(&mut delete.source),
-    }
-    statement
 }
 
 /// The columns that a statement returns.

@@ -122,6 +122,7 @@ impl Run<'_, '_> {
             (SubqueryKind::Quantified { left, .. }, Some(row)) => self.evaluate_all(left, row)?,
             _ => Row::new(),
         };
+        self.started(&subquery.plan);
         let node = Node::new(&subquery.plan);
         let (answer, _) = self.inside(outer, |run| match &subquery.kind {
             SubqueryKind::Scalar => run.scalar(node, &subquery.plan).map(Answer::Value),

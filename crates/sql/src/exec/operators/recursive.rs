@@ -72,6 +72,7 @@ impl RecursiveState {
         self.bytes = (0, self.bytes.0);
         let outer = run.define_cte(number, start.clone(), None, std::mem::take(&mut self.fresh));
         self.working = exchange(number, outer, run);
+        run.started(step);
         self.node = Node::new(step);
         self.stepping = true;
     }

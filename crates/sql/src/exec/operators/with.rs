@@ -43,6 +43,7 @@ impl WithState {
         if !self.started {
             self.started = true;
             for (number, plan) in queries {
+                run.started(plan);
                 run.define_cte(*number, plan.clone(), Some(Node::new(plan)), Vec::new());
             }
         }

@@ -1,0 +1,429 @@
+//! From operators to nodes, as PostgreSQL names them.
+//!
+//! A projection is no node there, and a filter belongs to the node below it; names of columns are carried upwards.
+
+use super::Node;
+use super::deparse::Deparser;
+use crate::catalog::Table;
+use crate::exec::Counters;
+use crate::plan::{
+    Aggregation, Expr, Join, JoinKind, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement,
+    Subquery, Window, WindowKind,
+};
+use crate::stack::deeper;
+use std::ops::Bound;
+
+/// The node of a statement.
+pub fn describe(statement: &Statement, counters: Option<&Counters>) -> Node {
+    let (verb, table, source) = match statement {
+        Statement::Query(query) => return Describer::new(&query.plan, counters).node(&query.plan).0,
+        Statement::Insert(insert) => ("Insert", &insert.table, &insert.source),
+        Statement::Update(update) => ("Update", &update.table, &update.source),
+        Statement::Delete(delete) => ("Delete", &delete.table, &delete.source),
+    };
+    let mut node = Node::new(format!("{verb} on {}", table.name));
+    node.parts = vec![
+        ("Node Type", "ModifyTable".to_owned()),
+        ("Operation", verb.to_owned()),
+        ("Relation Name", table.name.clone()),
+    ];
+    node.inputs.push(Describer::new(source, counters).node(source).0);
+    node
+}
+
+/// A node with the names of its columns.
+type Named = (Node, Vec<String>);
+
+struct Describer<'c> {
+    counters: Option<&'c Counters>,
+    /// Whether columns need their table's name.
+    qualified: bool,
+    /// The columns of the enclosing rows, the nearest last.
+    outer: Vec<Vec<String>>,
+    /// Subqueries so far.
+    subqueries: usize,
+}
+
+impl<'c> Describer<'c> {
+    fn new(plan: &Plan, counters: Option<&'c Counters>) -> Describer<'c> {
+        let mut tables = 0;
+        plan.walk(&mut |plan| {
+            tables += usize::from(matches!(
+                plan,
+                Plan::Scan(_) | Plan::Virtual { .. } | Plan::Functions { .. } | Plan::CteScan { .. }
+            ));
+        });
+        Describer { counters, qualified: tables > 1, outer: Vec::new(), subqueries: 0 }
+    }
+
+    /// A plan's node, and the names of its columns.
+    fn node(&mut self, plan: &Plan) -> Named {
+        let (mut node, names) = deeper(|| self.of(plan));
+        // Of a plan that is no node of its own, the node below has counted already; what the plan returned counts.
+        if let Some(counter) = self.counters.and_then(|counters| counters.of(plan)) {
+            node.counter = Some(counter);
+        }
+        (node, names)
+    }
+
+    fn of(&mut self, plan: &Plan) -> Named {
+        match plan {
+            Plan::Values { rows } if rows.len() == 1 => {
+                let mut node = Node::new("Result");
+                let names = self.texts(&rows[0], &[], &mut node);
+                (node, names)
+            }
+            Plan::Values { rows } => {
+                let width = rows.first().map_or(0, Vec::len);
+                (Node::new("Values Scan on \"*VALUES*\""), (1..=width).map(|at| format!("column{at}")).collect())
+            }
+            Plan::Scan(scan) => self.scan(scan),
+            Plan::Virtual { table } => {
+                let names = table.columns.iter().map(|(name, _)| self.name(table.name, name)).collect();
+                (on("Seq Scan", table.name), names)
+            }
+            Plan::Functions { calls, ordinality } => {
+                let first = calls.first().map_or("", |(function, _)| function.function.name);
+                let mut names = Vec::new();
+                for (function, _) in calls {
+                    match &function.columns {
+                        Some(columns) => names.extend(columns.iter().map(|(name, _)| self.name(first, name))),
+                        None => names.push(function.function.name.to_owned()),
+                    }
+                }
+                names.extend(ordinality.then(|| "ordinality".to_owned()));
+                (on("Function Scan", first), names)
+            }
+            Plan::Filter { input, condition } => {
+                let (mut node, names) = self.node(input);
+                let text = self.text(condition, &names, &mut node);
+                let name = if node.title == "Result" { "One-Time Filter" } else { "Filter" };
+                node.properties.push((name, text));
+                (node, names)
+            }
+            Plan::Project { input, columns } => {
+                let (mut node, names) = self.node(input);
+                let names = self.texts(columns, &names, &mut node);
+                (node, names)
+            }
+            Plan::ProjectSet { input, columns } => {
+                let (below, names) = self.node(input);
+                let mut node = Node::new("ProjectSet");
+                let mut made = Vec::new();
+                for column in columns {
+                    made.push(match column {
+                        SetColumn::Value(value) => self.text(value, &names, &mut node),
+                        SetColumn::Set(function, arguments) => {
+                            let arguments = self.texts(arguments, &names, &mut node).join(", ");
+                            format!("{}({arguments})", function.function.name)
+                        }
+                    });
+                }
+                node.inputs.insert(0, below);
+                (node, made)
+            }
+            Plan::Join(join) => self.join(join),
+            Plan::Aggregate(aggregation) => self.aggregate(aggregation),
+            Plan::Window(window) => self.window(window),
+            Plan::Sort { input, keys } => {
+                let (below, names) = self.node(input);
+                let mut node = Node::new("Sort");
+                let keys = self.sort_keys(keys, &names, &mut node);
+                node.properties.push(("Sort Key", keys));
+                node.inputs.insert(0, below);
+                (node, names)
+            }
+            Plan::Limit { input, .. } => self.above("Limit", input),
+            Plan::Distinct { input, on: Some(_) } => self.above("Unique", input),
+            Plan::Distinct { input, on: None } => {
+                let (mut node, names) = self.above("HashAggregate", input);
+                node.properties.push(("Group Key", names.join(", ")));
+                (node, names)
+            }
+            Plan::Set { operation, all, left, right } => self.set(*operation, *all, left, right),
+            Plan::With { queries, body } => {
+                let (mut node, names) = self.node(body);
+                for (number, query) in queries.iter().rev() {
+                    let (mut below, _) = self.node(query);
+                    below.role = Some(format!("CTE {}", cte_name(*number)));
+                    node.inputs.insert(0, below);
+                }
+                (node, names)
+            }
+            Plan::CteScan { number } => {
+                let name = cte_name(*number);
+                let names = (1..=64).map(|column| self.name(&name, &format!("column{column}"))).collect();
+                (on("CTE Scan", &name), names)
+            }
+            Plan::Recursive { start, step, .. } => {
+                let (start, names) = self.node(start);
+                let mut node = Node::new("Recursive Union");
+                node.inputs = vec![start, self.node(step).0];
+                (node, names)
+            }
+            Plan::Lock { input, .. } => self.above("LockRows", input),
+        }
+    }
+
+    fn above(&mut self, title: &str, input: &Plan) -> Named {
+        let (below, names) = self.node(input);
+        let mut node = Node::new(title);
+        node.inputs.push(below);
+        (node, names)
+    }
+
+    fn scan(&mut self, scan: &Scan) -> Named {
+        let table = &*scan.table;
+        let mut names: Vec<String> =
+            table.columns.iter().map(|column| self.name(&table.name, &column.name)).collect();
+        names.extend(scan.with_key.then(|| "ctid".to_owned()));
+        let mut node = self.path(table, &scan.path, &names);
+        if let Some(filter) = &scan.filter {
+            let filter = self.text(filter, &names, &mut node);
+            node.properties.push(("Filter", filter));
+        }
+        (node, names)
+    }
+
+    fn path(&mut self, table: &Table, path: &Path, names: &[String]) -> Node {
+        let (number, backward) = match path {
+            Path::All => return on("Seq Scan", &table.name),
+            Path::Index { index, backward, .. } => (*index, *backward),
+            Path::Alternatives { index, .. } => (*index, false),
+        };
+        let Some(index) = table.indexes.get(number) else { return on("Seq Scan", &table.name) };
+        let direction = if backward { " Backward" } else { "" };
+        let mut node = Node::new(format!("Index Scan{direction} using {} on {}", index.name, table.name));
+        node.parts = vec![
+            ("Node Type", "Index Scan".to_owned()),
+            ("Scan Direction", if backward { "Backward" } else { "Forward" }.to_owned()),
+            ("Index Name", index.name.clone()),
+            ("Relation Name", table.name.clone()),
+        ];
+        let column = |at: usize| index.columns.get(at).and_then(|&column| names.get(column)).cloned().unwrap_or_default();
+        let mut conditions = Vec::new();
+        match path {
+            Path::All => {}
+            Path::Index { equal, lower, upper, .. } => {
+                for (at, value) in equal.iter().enumerate() {
+                    conditions.push(format!("({} = {})", column(at), self.text(value, &[], &mut node)));
+                }
+                for (bound, symbols) in [(lower, [">=", ">"]), (upper, ["<=", "<"])] {
+                    let (symbol, value) = match bound {
+                        Bound::Unbounded => continue,
+                        Bound::Included(value) => (symbols[0], value),
+                        Bound::Excluded(value) => (symbols[1], value),
+                    };
+                    let value = self.text(value, &[], &mut node);
+                    conditions.push(format!("({} {symbol} {value})", column(equal.len())));
+                }
+            }
+            Path::Alternatives { equal, .. } => {
+                let width = equal.first().map_or(0, Vec::len);
+                let fixed = width.saturating_sub(1);
+                for (at, value) in equal.first().into_iter().flatten().take(fixed).enumerate() {
+                    conditions.push(format!("({} = {})", column(at), self.text(value, &[], &mut node)));
+                }
+                let last: Vec<Expr> = equal.iter().filter_map(|values| values.last().cloned()).collect();
+                let list = self.texts(&last, &[], &mut node).join(", ");
+                conditions.push(format!("({} = ANY (ARRAY[{list}]))", column(fixed)));
+            }
+        }
+        if !conditions.is_empty() {
+            let all = conditions.join(" AND ");
+            node.properties.push(("Index Cond", if conditions.len() > 1 { format!("({all})") } else { all }));
+        }
+        node
+    }
+
+    fn join(&mut self, join: &Join) -> Named {
+        let (left, mut names) = self.node(&join.left);
+        let deeper = join.lateral.then(|| self.outer.push(names.clone())).is_some();
+        let (right, right_names) = self.node(&join.right);
+        if deeper {
+            self.outer.pop();
+        }
+        let hash = !join.equalities.is_empty();
+        let kind = match join.kind {
+            JoinKind::Inner => "",
+            JoinKind::Left => " Left",
+            JoinKind::Right => " Right",
+            JoinKind::Full => " Full",
+            JoinKind::Semi => " Semi",
+            JoinKind::Anti => " Anti",
+        };
+        let mut node = Node::new(match (hash, kind) {
+            (true, kind) => format!("Hash{kind} Join"),
+            (false, "") => "Nested Loop".to_owned(),
+            (false, kind) => format!("Nested Loop{kind} Join"),
+        });
+        let mut both = names.clone();
+        both.resize(join.left_width, String::new());
+        both.extend(right_names.iter().cloned());
+        if hash {
+            let mut conditions = Vec::new();
+            for (left, right) in &join.equalities {
+                let (left, right) = (self.text(left, &names, &mut node), self.text(right, &right_names, &mut node));
+                conditions.push(format!("({left} = {right})"));
+            }
+            let all = conditions.join(" AND ");
+            node.properties.push(("Hash Cond", if conditions.len() > 1 { format!("({all})") } else { all }));
+        }
+        if let Some(condition) = &join.condition {
+            let condition = self.text(condition, &both, &mut node);
+            node.properties.push(("Join Filter", condition));
+        }
+        let right = match (hash, join.lateral) {
+            (true, _) => wrapped("Hash", right),
+            (false, false) => wrapped("Materialize", right),
+            (false, true) => right,
+        };
+        node.inputs.splice(0..0, [left, right]);
+        if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+            names = both;
+        }
+        (node, names)
+    }
+
+    fn aggregate(&mut self, aggregation: &Aggregation) -> Named {
+        let (below, names) = self.node(&aggregation.input);
+        let mut node = Node::new(if aggregation.keys.is_empty() { "Aggregate" } else { "HashAggregate" });
+        let mut made = self.texts(&aggregation.keys, &names, &mut node);
+        if let [_] = aggregation.sets[..] {
+            if !made.is_empty() {
+                node.properties.push(("Group Key", made.join(", ")));
+            }
+        } else {
+            for set in &aggregation.sets {
+                let keys: Vec<String> = set.iter().filter_map(|&key| made.get(key).cloned()).collect();
+                let keys = if keys.is_empty() { "()".to_owned() } else { keys.join(", ") };
+                node.properties.push(("Group Key", keys));
+            }
+        }
+        for call in &aggregation.calls {
+            let arguments = self.texts(&call.arguments, &names, &mut node).join(", ");
+            let name = call.aggregate.aggregate.name;
+            let distinct = if call.distinct { "DISTINCT " } else { "" };
+            made.push(match &call.grouping {
+                Some(_) => "GROUPING".to_owned(),
+                None if call.arguments.is_empty() => format!("{name}(*)"),
+                None => format!("{name}({distinct}{arguments})"),
+            });
+        }
+        node.inputs.insert(0, below);
+        (node, made)
+    }
+
+    fn window(&mut self, window: &Window) -> Named {
+        let (below, mut names) = self.node(&window.input);
+        let mut node = Node::new("WindowAgg");
+        let mut made = Vec::new();
+        for call in &window.calls {
+            let arguments = self.texts(&call.arguments, &names, &mut node).join(", ");
+            let name = match &call.function {
+                WindowKind::Window(function) => format!("{function:?}").to_lowercase(),
+                WindowKind::Aggregate(aggregate) => aggregate.aggregate.name.to_owned(),
+            };
+            made.push(format!("{name}({arguments}) OVER (?)"));
+        }
+        if window.partition.is_empty() && window.order.is_empty() {
+            node.inputs.insert(0, below);
+        } else {
+            let mut sort = Node::new("Sort");
+            let mut keys = self.texts(&window.partition, &names, &mut sort);
+            if !window.order.is_empty() {
+                keys.push(self.sort_keys(&window.order, &names, &mut sort));
+            }
+            sort.properties.push(("Sort Key", keys.join(", ")));
+            sort.counter = below.counter;
+            sort.inputs.insert(0, below);
+            node.inputs.insert(0, sort);
+        }
+        names.extend(made);
+        (node, names)
+    }
+
+    fn set(&mut self, operation: SetOperation, all: bool, left: &Plan, right: &Plan) -> Named {
+        let (first, names) = self.node(left);
+        let second = self.node(right).0;
+        let every = if all { " All" } else { "" };
+        let mut node = match operation {
+            SetOperation::Union => Node::new("Append"),
+            SetOperation::Intersect => Node::new(format!("HashSetOp Intersect{every}")),
+            SetOperation::Except => Node::new(format!("HashSetOp Except{every}")),
+        };
+        node.inputs = vec![first, second];
+        if operation == SetOperation::Union && !all {
+            node = wrapped("HashAggregate", node);
+            node.properties.push(("Group Key", names.join(", ")));
+        }
+        (node, names)
+    }
+
+    fn sort_keys(&mut self, keys: &[SortKey], names: &[String], node: &mut Node) -> String {
+        let mut texts = Vec::new();
+        for key in keys {
+            let text = self.text(&key.expression, names, node);
+            let descending = if key.descending { " DESC" } else { "" };
+            let nulls = match (key.descending, key.nulls_first) {
+                (true, false) => " NULLS LAST",
+                (false, true) => " NULLS FIRST",
+                _ => "",
+            };
+            texts.push(format!("{text}{descending}{nulls}"));
+        }
+        texts.join(", ")
+    }
+
+    fn name(&self, table: &str, column: &str) -> String {
+        if self.qualified { format!("{table}.{column}") } else { column.to_owned() }
+    }
+
+    fn texts(&mut self, expressions: &[Expr], names: &[String], node: &mut Node) -> Vec<String> {
+        expressions.iter().map(|expression| self.text(expression, names, node)).collect()
+    }
+
+    /// An expression's text; the plans of its subqueries become inputs of the node.
+    fn text(&mut self, expression: &Expr, names: &[String], node: &mut Node) -> String {
+        let mut subqueries: Vec<(String, Subquery)> = Vec::new();
+        let mut number = self.subqueries;
+        let text = Deparser {
+            columns: names,
+            outer: &self.outer,
+            subquery: &mut |subquery| {
+                number += 1;
+                let name = if subquery.correlated { format!("SubPlan {number}") } else { format!("InitPlan {number}") };
+                subqueries.push((name.clone(), subquery.clone()));
+                format!("({name})")
+            },
+        }
+        .text(expression);
+        self.subqueries = number;
+        for (name, subquery) in subqueries {
+            self.outer.push(names.to_vec());
+            let (mut below, _) = self.node(&subquery.plan);
+            self.outer.pop();
+            below.role = Some(name);
+            node.inputs.push(below);
+        }
+        text
+    }
+}
+
+fn on(kind: &str, relation: &str) -> Node {
+    let mut node = Node::new(format!("{kind} on {relation}"));
+    node.parts = vec![("Node Type", kind.to_owned()), ("Relation Name", relation.to_owned())];
+    node
+}
+
+/// A node of PostgreSQL's that is no operator here.
+fn wrapped(title: &str, input: Node) -> Node {
+    let mut node = Node::new(title);
+    node.counter = input.counter;
+    node.inputs.push(input);
+    node
+}
+
+fn cte_name(number: usize) -> String {
+    format!("with_{number}")
+}
