@@ -10,11 +10,14 @@ mod tests;
 
 pub use deparse::deparse;
 
-use crate::exec::{Counter, Counters};
+use crate::context::Context;
+use crate::dml;
+use crate::error::Result;
+use crate::exec::{Counter, Counters, Cursor};
 use crate::plan::Statement;
 use describe::describe;
 use serde_json::{Map, Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What EXPLAIN is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +64,26 @@ pub fn explain(statement: &Statement, options: Options<'_>) -> Vec<String> {
         lines.push(format!("Execution Time: {:.3} ms", milliseconds(elapsed)));
     }
     lines
+}
+
+/// Runs a statement and explains what its operators did. Of statements that write, their time is told as a whole.
+///
+/// # Errors
+/// The statement's.
+pub fn analyze(context: &mut Context<'_>, statement: &Statement, json: bool) -> Result<Vec<String>> {
+    let since = Instant::now();
+    let mut cursor = None;
+    match statement {
+        Statement::Query(query) => {
+            let cursor = cursor.insert(Cursor::counting(query.plan.clone()));
+            while cursor.next(context)?.is_some() {}
+        }
+        Statement::Insert(insert) => drop(dml::insert(context, insert)?),
+        Statement::Update(update) => drop(dml::update(context, update)?),
+        Statement::Delete(delete) => drop(dml::delete(context, delete)?),
+    }
+    let counters = cursor.as_ref().and_then(Cursor::counters);
+    Ok(explain(statement, Options { json, counters, elapsed: Some(since.elapsed()) }))
 }
 
 impl Node {

@@ -93,8 +93,8 @@ impl Session {
     /// Starts a portal: a query's rows will come from its cursor; anything else is done at once.
     fn start(&mut self, portal: &mut Portal) -> Result<()> {
         let statement = self.plan_of(&portal.prepared)?;
+        self.check_writable(&statement)?;
         if !matches!(&*statement, Statement::Query(query) if !query.locks) {
-            self.check_writable(&statement)?;
             self.freeze_cursors()?;
         }
         let mut context = self.context(&portal.parameters)?;
@@ -113,8 +113,9 @@ impl Session {
         Ok(())
     }
 
-    fn check_writable(&self, statement: &Statement) -> Result<()> {
-        if !self.is_read_only() {
+    /// Refuses statements that write or lock in a read-only transaction.
+    pub(super) fn check_writable(&self, statement: &Statement) -> Result<()> {
+        if !self.is_read_only() || matches!(statement, Statement::Query(query) if !query.locks) {
             return Ok(());
         }
         let word = match statement {

@@ -6,7 +6,7 @@ use crate::error::{Result, SqlError, state};
 use crate::parse::{Command, Discard, ExplainFormat, Fetch, Parsed};
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
-use crate::{bind, catalog, ddl, exec};
+use crate::{bind, catalog, ddl, exec, explain};
 use std::sync::Arc;
 
 impl Session {
@@ -83,8 +83,8 @@ impl Session {
             }
             Command::Fetch(fetch) => return self.fetch(fetch, sink),
             Command::Close(name) => self.close_cursor(name.as_deref())?,
-            Command::Explain { analyze, verbose, format, statement } => {
-                return self.explain_statement(*analyze, *verbose, *format, statement, sink);
+            Command::Explain { analyze, format, statement, .. } => {
+                return self.explain_statement(*analyze, *format, statement, sink);
             }
             Command::Copy(copy) => return self.start_copy(copy, sink),
             Command::Accepted(tag) => tag,
@@ -347,7 +347,6 @@ impl Session {
     fn explain_statement(
         &mut self,
         analyze: bool,
-        verbose: bool,
         format: ExplainFormat,
         parsed: &Parsed,
         sink: &mut dyn Sink,
@@ -358,10 +357,14 @@ impl Session {
         self.open_implicit(false);
         let prepared = self.prepare(Some(parsed.clone()), Vec::new())?;
         let statement = self.plan_of(&prepared)?;
-        if analyze {
+        let json = format == ExplainFormat::Json;
+        let lines = if analyze {
+            self.check_writable(&statement)?;
             self.freeze_cursors()?;
-        }
-        let lines: Vec<String> = vec![format!("{statement:?} {verbose}")];
+            explain::analyze(&mut self.context(&[])?, &statement, json)?
+        } else {
+            explain::explain(&statement, explain::Options { json, ..Default::default() })
+        };
         let field = match format {
             ExplainFormat::Text => text_field("QUERY PLAN"),
             ExplainFormat::Json => Field { data_type: Type::JSON, ..text_field("QUERY PLAN") },
