@@ -5,7 +5,7 @@ use super::seed;
 use crate::catalog::VirtualTable;
 
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
-    2600 pg_aggregate = |_| Ok(seed::rows("pg_aggregate").to_vec()); {
+    2600 pg_aggregate = super::procedures::aggregates; {
         aggfnoid: Regproc, aggkind: Char, aggnumdirectargs: Int2, aggtransfn: Regproc, aggfinalfn: Regproc,
         aggcombinefn: Regproc, aggserialfn: Regproc, aggdeserialfn: Regproc, aggmtransfn: Regproc,
         aggminvtransfn: Regproc, aggmfinalfn: Regproc, aggfinalextra: Bool, aggmfinalextra: Bool,
@@ -51,7 +51,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
         oid: Oid, opcmethod: Oid, opcname: Name, opcnamespace: Oid, opcowner: Oid, opcfamily: Oid,
         opcintype: Oid, opcdefault: Bool, opckeytype: Oid
     }
-    2617 pg_operator = |_| Ok(seed::rows("pg_operator").to_vec()); {
+    2617 pg_operator = super::procedures::operators; {
         oid: Oid, oprname: Name, oprnamespace: Oid, oprowner: Oid, oprkind: Char, oprcanmerge: Bool,
         oprcanhash: Bool, oprleft: Oid, oprright: Oid, oprresult: Oid, oprcom: Oid, oprnegate: Oid,
         oprcode: Regproc, oprrest: Regproc, oprjoin: Regproc
@@ -62,7 +62,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
     1213 pg_tablespace = |_| Ok(seed::rows("pg_tablespace").to_vec()); {
         oid: Oid, spcname: Name, spcowner: Oid, spcacl: [AclItem], spcoptions: [Text]
     }
-    1255 pg_proc = |_| Ok(seed::rows("pg_proc").to_vec()); {
+    1255 pg_proc = super::procedures::procedures; {
         oid: Oid, proname: Name, pronamespace: Oid, proowner: Oid, prolang: Oid, procost: Float4,
         prorows: Float4, provariadic: Oid, prosupport: Regproc, prokind: Char, prosecdef: Bool,
         proleakproof: Bool, proisstrict: Bool, proretset: Bool, provolatile: Char, proparallel: Char,

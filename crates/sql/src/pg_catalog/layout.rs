@@ -1,7 +1,7 @@
 //! How the tables are written down: a list of columns, from which come their descriptions.
 
-use crate::catalog::{Oid, VirtualTable};
-use crate::types::{Row, Type};
+use crate::catalog::{Column, Oid, View, VirtualTable};
+use crate::types::{Modifier, Row, Type};
 
 /// A view that is part of the system: its query is SQL over the other tables.
 pub(super) struct SystemView {
@@ -15,6 +15,33 @@ pub(super) struct SystemView {
     pub(super) columns: &'static [(&'static str, Type)],
     /// What it means.
     pub(super) query: &'static str,
+}
+
+impl SystemView {
+    /// The view as the catalog would keep it.
+    pub(super) fn definition(&self) -> View {
+        let column = |&(name, data_type): &(&str, Type)| Column {
+            name: name.to_owned(),
+            data_type,
+            modifier: Modifier::NONE,
+            not_null: false,
+            default: None,
+            identity: None,
+            generated: None,
+            sequence: None,
+            dropped: false,
+            comment: None,
+        };
+        View {
+            oid: self.oid,
+            schema: self.schema.to_owned(),
+            name: self.name.to_owned(),
+            version: 0,
+            columns: self.columns.iter().map(column).collect(),
+            query: self.query.to_owned(),
+            comment: None,
+        }
+    }
 }
 
 /// The columns of a table, `name: Scalar` or `name: [Scalar]` for an array.

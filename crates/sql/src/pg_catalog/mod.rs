@@ -15,6 +15,7 @@ mod information_schema;
 mod layout;
 mod names;
 mod print;
+mod procedures;
 mod relations;
 mod seed;
 mod sessions;
@@ -24,10 +25,9 @@ mod types;
 mod value;
 mod views;
 
-use crate::catalog::Oid;
-use crate::catalog::VirtualTable;
+use crate::catalog::{Oid, View, VirtualTable};
 use layout::{Described, SystemView};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 pub use functions::{FUNCTION_COLUMNS, FUNCTIONS};
 
@@ -52,10 +52,12 @@ pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
     .flatten()
 }
 
-/// The query of a system view of this name; without a schema, of `pg_catalog`.
-pub fn view(schema: Option<&str>, name: &str) -> Option<&'static str> {
+/// The system view of this name; without a schema, of `pg_catalog`.
+pub fn view(schema: Option<&str>, name: &str) -> Option<Arc<View>> {
+    static VIEWS: LazyLock<Vec<Arc<View>>> =
+        LazyLock::new(|| views().map(|view| Arc::new(view.definition())).collect());
     let schema = schema.unwrap_or("pg_catalog");
-    views().find(|view| view.name == name && view.schema == schema).map(|view| view.query)
+    VIEWS.iter().find(|view| view.name == name && view.schema == schema).cloned()
 }
 
 fn views() -> impl Iterator<Item = &'static SystemView> {

@@ -1,4 +1,4 @@
-//! Expressions in PostgreSQL's printed form.
+//! Which columns an expression names.
 
 use crate::catalog::Table;
 use sqlparser::ast::{Expr, visit_expressions};
@@ -7,7 +7,7 @@ use sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 
 /// The positions of the columns that an expression over a table's columns names, each once, in their order.
-pub(super) fn columns_in(expression: &str, table: &Table) -> Vec<usize> {
+pub(in crate::pg_catalog) fn columns_in(expression: &str, table: &Table) -> Vec<usize> {
     let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(expression).and_then(|mut parser| parser.parse_expr());
     let Ok(parsed) = parsed else { return Vec::new() };
     let mut columns = Vec::new();
@@ -28,14 +28,4 @@ pub(super) fn columns_in(expression: &str, table: &Table) -> Vec<usize> {
 /// A name as the catalog keeps it.
 fn fold(name: &sqlparser::ast::Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
-}
-
-/// An expression over the columns of a table, as PostgreSQL prints it.
-pub(super) fn expression(_: &mut crate::context::Context<'_>, text: &str, _: Option<&Table>, _: bool) -> String {
-    text.to_owned()
-}
-
-/// The query of a view.
-pub(super) fn query(query: &str) -> String {
-    format!(" {query};")
 }

@@ -1,0 +1,41 @@
+//! Expressions and queries in PostgreSQL's printed form, as `pg_get_expr` and its kin give them.
+//!
+//! The catalog keeps expressions as their authors wrote them. To print one it is bound again, so that types and
+//! implicit casts are known (`c >= 0` of a numeric column is `c >= (0)::numeric`), and the bound tree is written down by
+//! the rules of PostgreSQL's `ruleutils.c`: every operator in parentheses, or, when pretty, only where they are needed.
+
+mod columns;
+mod constant;
+mod operator;
+mod query;
+mod tree;
+
+pub(super) use columns::columns_in;
+pub(super) use query::query;
+
+use super::names;
+use crate::bind;
+use crate::catalog::Table;
+use crate::context::Context;
+use crate::types::{Modifier, Type};
+
+/// An expression over the columns of a table, as PostgreSQL prints it; as it is kept, if it cannot be bound any more.
+pub(super) fn expression(context: &mut Context<'_>, text: &str, table: Option<&Table>, pretty: bool) -> String {
+    let visible: Vec<(String, Type, Modifier)> = table.map_or_else(Vec::new, columns_of);
+    let bound = match bind::expression(context, text, &visible, None) {
+        Ok(bound) => bound,
+        Err(_) => return text.to_owned(),
+    };
+    let columns = visible.iter().map(|(name, ..)| names::quote(name)).collect();
+    let mut printer = tree::Printer { context, columns, pretty };
+    printer.top(&bound).unwrap_or_else(|| text.to_owned())
+}
+
+/// The columns by position; dropped ones by a name that no expression says.
+fn columns_of(table: &Table) -> Vec<(String, Type, Modifier)> {
+    let columns = table.columns.iter().map(|column| {
+        let name = if column.dropped { String::new() } else { column.name.clone() };
+        (name, column.data_type, column.modifier)
+    });
+    columns.collect()
+}
