@@ -13,7 +13,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
@@ -37,18 +36,17 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
             // Whether there was such a session is nobody's business.
             shared.database.sessions.cancel(process, secret);
         }
-        Ok(Start::Refused(error)) => refuse(stream, &error).await,
+        Ok(Start::Refused(error)) => refuse(&stream, &error),
         Err(_) => {}
     }
 }
 
 /// Says why there will be no session.
-pub async fn refuse(mut stream: TcpStream, error: &SqlError) {
+pub fn refuse(stream: &TcpStream, error: &SqlError) {
     let mut answer = Vec::new();
     backend::error(&mut answer, "FATAL", error);
-    // The client may be gone, and is to go.
-    let _ = stream.write_all(&answer).await;
-    let _ = stream.shutdown().await;
+    // It fits into the empty buffer of a connection on which hardly anything was said.
+    let _ = stream.try_write(&answer);
 }
 
 /// Runs what may wait or take long, on this thread, after another one has taken its place in the reactor.
@@ -57,17 +55,12 @@ fn off_reactor<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
 }
 
 async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>, phases: Phases) {
-    let mut output = Output::new(stream.clone(), phases.clone(), shared.database.store.clone());
-    let opened = off_reactor(|| {
-        let opened = shared.database.connect(connect);
-        if let Err(error) = &opened {
-            output.put(|out| backend::error(out, "FATAL", error));
-            // The client may be gone, and is to go.
-            let _ = output.send();
-        }
-        opened
-    });
-    let Ok(Ok(session)) = opened else { return };
+    let opened = off_reactor(|| shared.database.connect(connect)).and_then(|opened| opened);
+    let session = match opened {
+        Ok(session) => session,
+        Err(error) => return refuse(&stream, &error),
+    };
+    let output = Output::new(stream.clone(), phases.clone(), shared.database.store.clone());
     let running = shared.enlist(session.cancel());
     let mut conversation = Conversation::begin(session, output, shared.database.options.statement_bytes);
     let end = exchange(&stream, &mut conversation, phases).await;

@@ -162,10 +162,7 @@ impl Conversation {
             (_, b'X') => return Next::Close,
             (Mode::Skipping, b'S') | (Mode::Ready, _) => {}
             (Mode::Skipping, _) => return Next::Read,
-            (Mode::Copying(protocol), _) => {
-                self.copy_message(protocol, kind, body);
-                return Next::Read;
-            }
+            (Mode::Copying(protocol), _) => return self.copy_message(protocol, kind, body),
         }
         let message = match Message::read(kind, body) {
             Ok(message) => message,
@@ -342,7 +339,7 @@ impl Conversation {
         self.mode = Mode::Copying(protocol);
     }
 
-    fn copy_message(&mut self, protocol: Protocol, kind: u8, body: &[u8]) {
+    fn copy_message(&mut self, protocol: Protocol, kind: u8, body: &[u8]) -> Next {
         match Message::read(kind, body) {
             Ok(Message::CopyData(data)) => self.copy_data(protocol, data),
             Ok(Message::CopyDone) => self.copy_done(protocol),
@@ -353,11 +350,12 @@ impl Conversation {
             // Clients may say these at any time.
             Ok(Message::Flush | Message::Sync) => {}
             Ok(_) => {
-                let error = violation(format!("unexpected message type 0x{kind:02X} during COPY from stdin"));
-                self.fail_copy(protocol, &error);
+                self.fail(&violation(format!("unexpected message type 0x{kind:02X} during COPY from stdin")));
+                return self.fatal(&violation("terminating connection because protocol synchronization was lost"));
             }
             Err(error) => self.fail_copy(protocol, &error),
         }
+        Next::Read
     }
 
     fn copy_data(&mut self, protocol: Protocol, data: &[u8]) {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -183,7 +183,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
         // Without it small answers are late, and nothing else.
         let _ = stream.set_nodelay(true);
         let Ok(place) = places.clone().try_acquire_owned() else {
-            refuse_at_once(&stream);
+            connection::refuse(&stream, &too_many());
             continue;
         };
         let (shared, alive) = (shared.clone(), alive.clone());
@@ -195,12 +195,8 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
 }
 
 /// So many are connected that one more is not even asked what it wants.
-fn refuse_at_once(stream: &TcpStream) {
-    let error = SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already");
-    let mut answer = Vec::new();
-    crate::codec::backend::error(&mut answer, "FATAL", &error);
-    // It fits into the empty buffer of a new connection.
-    let _ = stream.try_write(&answer);
+fn too_many() -> SqlError {
+    SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
 }
 
 impl Shared {

@@ -203,15 +203,25 @@ fn a_copy_fails_as_a_statement_does() {
     assert_eq!(client.query("copy t from stdin"), "G[0:2]");
     let answer = client.ask(&[data("x\tone\n"), data("2\ttwo\n"), done()]);
     assert_eq!(answer, "E[ERROR 22P02 invalid input syntax for type integer: \"x\"] Z[I]");
-    assert_eq!(client.query("begin; copy t from stdin"), "C[BEGIN] G[0:2]");
-    let answer = client.ask(&[query("select 1")]);
-    assert_eq!(answer, "E[ERROR 08P01 unexpected message type 0x51 during COPY from stdin] Z[E]");
-    assert_eq!(client.query("rollback"), "C[ROLLBACK] Z[I]");
     client.send(&copy());
     assert_eq!(client.answer(), "1 2 G[0:2]");
     let answer = client.ask(&[data("x\tone\n"), done(), query("select 1"), sync()]);
     assert_eq!(answer, "E[ERROR 22P02 invalid input syntax for type integer: \"x\"] Z[I]");
     assert_eq!(client.query("select count(*) from t"), "T[count:20:0] D[0] C[SELECT 1] Z[I]");
+}
+
+#[test]
+fn a_statement_amidst_copy_data_ends_the_connection() {
+    let server = start();
+    let mut client = server.client();
+    assert_eq!(client.query("create table t (a int)"), "C[CREATE TABLE] Z[I]");
+    assert_eq!(client.query("copy t from stdin"), "G[0:1]");
+    client.send(&query("select 1"));
+    assert_eq!(
+        client.answer(),
+        "E[ERROR 08P01 unexpected message type 0x51 during COPY from stdin] \
+         E[FATAL 08P01 terminating connection because protocol synchronization was lost] end"
+    );
 }
 
 #[test]

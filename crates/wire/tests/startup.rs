@@ -57,7 +57,7 @@ fn encryption_is_declined_and_versions_are_negotiated() {
     client.send(&code(80_877_104));
     assert_eq!(client.byte(), b'N');
     client.send(&startup(VERSION + 2, &[("user", "postgres"), ("_pq_.x", "1")]));
-    assert_eq!(client.answer(), "v[0:1] R Z[I]");
+    assert_eq!(client.answer(), "v[196608:1] R Z[I]");
 }
 
 #[test]
@@ -178,5 +178,15 @@ fn a_running_statement_does_not_keep_the_server_from_stopping() {
     server.ask_to_stop();
     let answer = client.answer();
     assert!(answer.ends_with("E[FATAL 57P01 terminating connection due to administrator command] end"), "{answer}");
+    server.join();
+}
+
+#[test]
+fn a_client_that_does_not_read_does_not_keep_the_server_from_stopping() {
+    let mut server = start();
+    let mut client = server.client();
+    client.send(&query("select repeat('x', 1000000) from generate_series(1, 1000)"));
+    // It has begun to answer.
+    assert_eq!(client.byte(), b'T');
     server.join();
 }

@@ -44,7 +44,7 @@ pub fn authentication_ok(out: &mut Vec<u8>) {
 /// NegotiateProtocolVersion: 3.0, and none of these options.
 pub fn negotiate_version(out: &mut Vec<u8>, options: &[&str]) {
     message(out, b'v', |out| {
-        out.extend_from_slice(&0_u32.to_be_bytes());
+        out.extend_from_slice(&[0, 3, 0, 0]);
         out.extend_from_slice(&length(options.len()));
         for option in options {
             text(out, option);
@@ -219,7 +219,7 @@ mod tests {
             (written(authentication_ok), b"R\0\0\0\x08\0\0\0\0"),
             (written(|out| ready(out, Status::Failed)), b"Z\0\0\0\x05E"),
             (written(|out| complete(out, "SELECT 1")), b"C\0\0\0\x0dSELECT 1\0"),
-            (written(|out| negotiate_version(out, &["_pq_.x"])), b"v\0\0\0\x13\0\0\0\0\0\0\0\x01_pq_.x\0"),
+            (written(|out| negotiate_version(out, &["_pq_.x"])), b"v\0\0\0\x13\0\x03\0\0\0\0\0\x01_pq_.x\0"),
             (written(|out| copy_response(out, b'G', 2, false)), b"G\0\0\0\x0b\0\0\x02\0\0\0\0"),
             (
                 written(|out| error(out, "ERROR", &failed)),
