@@ -67,7 +67,7 @@ impl Session {
             Command::Discard(what) => self.discard(*what)?,
             Command::SetConstraints(names, deferred) => {
                 self.open_implicit(false);
-                let _ = (names, deferred);
+                crate::dml::set_constraints(&mut self.context(&[])?, names, *deferred)?;
                 "SET CONSTRAINTS"
             }
             Command::Prepare(name, types, statement) => {
