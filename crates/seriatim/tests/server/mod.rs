@@ -1,6 +1,8 @@
 //! A server of this build, and the clients that speak to it: psql and Python's psycopg.
 #![allow(dead_code)]
 
+pub mod reference;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -116,7 +118,20 @@ impl Drop for Server {
 /// psql that connects to a port, without decoration and start-up file.
 pub fn psql(port: u16) -> Command {
     let mut command = Command::new("psql");
-    command.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres"]);
+    command.args([
+        "-X",
+        "-A",
+        "-t",
+        "-q",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-h",
+        "127.0.0.1",
+        "-U",
+        "postgres",
+        "-d",
+        "postgres",
+    ]);
     command.args(["-p", &port.to_string()]);
     command
 }

@@ -1,0 +1,62 @@
+//! A real database's dump loads unchanged, and the queries that it is taught with answer exactly as PostgreSQL 15 does.
+#![cfg(feature = "server")]
+
+mod server;
+
+use server::reference::Reference;
+use server::{Directory, Server, has, psql, repository, text};
+use std::path::{Path, PathBuf};
+
+/// The dump, which is not part of the repository.
+fn dump(what: &str) -> Option<PathBuf> {
+    let dump = repository().join("../shared/data/northwind/northwind.sql");
+    if dump.exists() {
+        return Some(dump);
+    }
+    eprintln!("skipped: {what}, since {} is not there", dump.display());
+    None
+}
+
+#[test]
+fn the_dump_loads_unchanged_and_twelve_queries_answer_as_postgresql_does() {
+    let what = "northwind beside postgresql";
+    let Some(dump) = dump(what) else { return };
+    if !has("psql", what) {
+        return;
+    }
+    let Some(reference) = Reference::start(what) else { return };
+    let directory = Directory::new("northwind");
+    let server = Server::start(&directory.join("data"), &["--durability", "async"]);
+    for port in [server.port, reference.port] {
+        let output = psql(port).arg("-f").arg(&dump).output().unwrap();
+        let errors =
+            text(&output.stderr).lines().filter(|line| !line.contains("NOTICE")).collect::<Vec<_>>().join("\n");
+        assert!(output.status.success() && errors.is_empty(), "port {port}: {errors}");
+    }
+    let queries = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/northwind");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(queries).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert_eq!(files.len(), 12);
+    let different: Vec<String> = files.iter().filter_map(|file| compare(&server, &reference, file)).collect();
+    assert!(different.is_empty(), "{}", different.join("\n\n"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+/// How the answers to a file's query differ.
+fn compare(server: &Server, reference: &Reference, file: &Path) -> Option<String> {
+    let print = |port: u16| {
+        let mut command = std::process::Command::new("psql");
+        command.args(["-X", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres", "-p", &port.to_string(), "-f"]);
+        let output = command.arg(file).output().unwrap();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (found, expected) = (print(server.port), print(reference.port));
+    assert!(expected.1.is_empty() && expected.0.lines().count() > 3, "{}: {expected:?}", file.display());
+    if found == expected {
+        return None;
+    }
+    let lines = found.0.lines().zip(expected.0.lines());
+    let first = lines.filter(|(found, expected)| found != expected).take(3);
+    let shown: Vec<String> = first.map(|(found, expected)| format!("  is     {found}\n  wanted {expected}")).collect();
+    Some(format!("{}:\n{}\n{}", file.display(), shown.join("\n"), found.1))
+}
