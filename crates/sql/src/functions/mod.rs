@@ -19,6 +19,7 @@ mod series;
 mod signature;
 mod system;
 mod table;
+mod template;
 mod text;
 
 pub use polymorphic::common_type;
@@ -36,6 +37,7 @@ fn tables() -> Vec<&'static [Function]> {
     tables.push(array::FUNCTIONS);
     tables.extend(json::tables());
     tables.extend([datetime::OPERATORS, datetime::FUNCTIONS, datetime::CLOCKS, series::FUNCTIONS]);
+    tables.extend(template::tables());
     tables.extend([system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES, system::CASTS]);
     tables
 }
