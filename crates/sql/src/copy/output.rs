@@ -8,11 +8,10 @@ use crate::context::Context;
 use crate::dml;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
-use crate::improve::improve;
-use crate::plan::{self, Field, Plan};
+use crate::improve;
+use crate::plan::{self, Field};
 use crate::types::{Datum, Row, binary as wire, text};
 use sqlparser::ast::{CopySource, Ident, ObjectName, Statement};
-use std::sync::Arc;
 
 /// A running COPY TO STDOUT. It holds no borrow between calls.
 pub struct CopyOut {
@@ -26,7 +25,7 @@ pub struct CopyOut {
 
 /// Where the rows come from.
 enum Source {
-    Query(Cursor),
+    Query(Box<Cursor>),
     /// RETURNING.
     Done(std::vec::IntoIter<Row>),
 }
@@ -166,25 +165,15 @@ impl CopyOut {
 
 impl Source {
     fn start(context: &mut Context<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
-        let improved = |plan: &Arc<Plan>| Arc::new(improve((**plan).clone()));
-        let (returning, changed) = match bind::statement(context, query, &mut vec![])? {
+        let (fields, changed) = match improve::statement(bind::statement(context, query, &mut vec![])?) {
             plan::Statement::Query(query) => {
-                return Ok((Source::Query(Cursor::new(improved(&query.plan))), query.fields));
+                return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
             }
-            plan::Statement::Insert(mut insert) => {
-                insert.source = improved(&insert.source);
-                (returning(&insert.returning)?, dml::insert(context, &insert)?)
-            }
-            plan::Statement::Update(mut update) => {
-                update.source = improved(&update.source);
-                (returning(&update.returning)?, dml::update(context, &update)?)
-            }
-            plan::Statement::Delete(mut delete) => {
-                delete.source = improved(&delete.source);
-                (returning(&delete.returning)?, dml::delete(context, &delete)?)
-            }
+            plan::Statement::Insert(insert) => (returning(&insert.returning)?, dml::insert(context, &insert)?),
+            plan::Statement::Update(update) => (returning(&update.returning)?, dml::update(context, &update)?),
+            plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(context, &delete)?),
         };
-        Ok((Source::Done(changed.returned.into_iter()), returning))
+        Ok((Source::Done(changed.returned.into_iter()), fields))
     }
 
     fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Row>> {

@@ -25,7 +25,11 @@ pub(super) fn insert(
         let met = meets(context, &statement.table, &on_conflict.arbiters, &row)?;
         let now = match (met, &on_conflict.update) {
             (None, _) => {
-                touched.insert(rows::write_new(context, &statement.table, &row)?);
+                let key = rows::write_new(context, &statement.table, &row)?;
+                if on_conflict.update.is_some() {
+                    context.memory.take(size_of::<Key>())?;
+                    touched.insert(key);
+                }
                 foreign_keys.inserted(context, &statement.table, &row)?;
                 Some(row)
             }

@@ -139,7 +139,13 @@ fn constant(value: &Datum, data_type: Type) -> String {
     let plain = || text::to_string(value, data_type, &Styles::default());
     match value {
         Datum::Null => format!("NULL::{}", data_type.name()),
-        Datum::Bool(_) => if plain() == "t" { "true".to_owned() } else { "false".to_owned() },
+        Datum::Bool(_) => {
+            if plain() == "t" {
+                "true".to_owned()
+            } else {
+                "false".to_owned()
+            }
+        }
         Datum::Int4(number) if *number >= 0 => plain(),
         _ => {
             let quoted = plain().replace('\'', "''");

@@ -7,8 +7,8 @@ use super::deparse::Deparser;
 use crate::catalog::Table;
 use crate::exec::Counters;
 use crate::plan::{
-    Aggregation, Expr, Join, JoinKind, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement,
-    Subquery, Window, WindowKind,
+    Aggregation, Expr, Join, JoinKind, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement, Subquery, Window,
+    WindowKind,
 };
 use crate::stack::deeper;
 use std::ops::Bound;
@@ -174,8 +174,7 @@ impl<'c> Describer<'c> {
 
     fn scan(&mut self, scan: &Scan) -> Named {
         let table = &*scan.table;
-        let mut names: Vec<String> =
-            table.columns.iter().map(|column| self.name(&table.name, &column.name)).collect();
+        let mut names: Vec<String> = table.columns.iter().map(|column| self.name(&table.name, &column.name)).collect();
         names.extend(scan.with_key.then(|| "ctid".to_owned()));
         let mut node = self.path(table, &scan.path, &names);
         if let Some(filter) = &scan.filter {
@@ -200,7 +199,8 @@ impl<'c> Describer<'c> {
             ("Index Name", index.name.clone()),
             ("Relation Name", table.name.clone()),
         ];
-        let column = |at: usize| index.columns.get(at).and_then(|&column| names.get(column)).cloned().unwrap_or_default();
+        let column =
+            |at: usize| index.columns.get(at).and_then(|&column| names.get(column)).cloned().unwrap_or_default();
         let mut conditions = Vec::new();
         match path {
             Path::All => {}

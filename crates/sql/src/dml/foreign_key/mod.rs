@@ -46,11 +46,21 @@ enum Question {
     Departure { constraint: Constraint, old: Row, new: Option<Row> },
 }
 
+impl Question {
+    fn bytes(&self) -> usize {
+        size_of::<Question>()
+            + match self {
+                Question::Reference { values, .. } => row_bytes(values),
+                Question::Departure { old, new, .. } => row_bytes(old) + new.as_deref().map_or(0, row_bytes),
+            }
+    }
+}
+
 /// The foreign keys that one statement puts in question.
 #[derive(Debug, Default)]
 pub(crate) struct ForeignKeys {
     questions: VecDeque<Question>,
-    /// The references that are in the queue, each once.
+    /// The references that were noted, each once.
     references: HashSet<(Oid, Key)>,
     /// Bytes of both.
     bytes: usize,
@@ -116,6 +126,7 @@ impl ForeignKeys {
     pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<()> {
         while let Some(question) = self.questions.pop_front() {
             context.check_cancel()?;
+            self.bytes -= question.bytes();
             self.answer(context, question)?;
         }
         Ok(())
@@ -190,7 +201,10 @@ impl ForeignKeys {
         for (value, &column) in values.iter().zip(&key.columns) {
             storage::push_key(&mut encoded, value, constraint.child.columns[column].data_type)?;
         }
-        if self.references.insert((key.oid, encoded)) {
+        let reference = (key.oid, encoded);
+        if !self.references.contains(&reference) {
+            self.bytes += size_of_val(&reference) + reference.1.len();
+            self.references.insert(reference);
             self.note(context, Question::Reference { constraint, values })?;
         }
         Ok(())
@@ -213,11 +227,7 @@ impl ForeignKeys {
     }
 
     fn note(&mut self, context: &Context<'_>, question: Question) -> Result<()> {
-        self.bytes += size_of::<Question>()
-            + match &question {
-                Question::Reference { values, .. } => 2 * row_bytes(values),
-                Question::Departure { old, new, .. } => row_bytes(old) + new.as_deref().map_or(0, row_bytes),
-            };
+        self.bytes += question.bytes();
         if self.bytes > context.database.options.work_bytes {
             return Err(too_much(context));
         }
