@@ -1,10 +1,41 @@
-//! From syntax to meaning: names are looked up, types decided, conversions made explicit.
+//! From syntax to meaning: names are looked up, types decided, conversions made explicit. PostgreSQL calls it parse analysis.
+//!
+//! `scope.rs` says what names mean; `expression` binds expressions, `coerce.rs` and `parameter.rs` their types; `from.rs`
+//! binds what rows there are, `select.rs` what a query makes of them, with `grouping.rs` and `stages.rs` for aggregates,
+//! windows and sets; `query.rs`, `set_operation.rs` and `with.rs` put queries together; `insert.rs`, `update.rs` and
+//! `delete.rs` bind what writes.
+
+mod aggregate;
+mod calls;
+mod coerce;
+mod expression;
+mod from;
+mod function;
+mod grouping;
+pub(crate) mod name;
+mod parameter;
+mod position;
+mod query;
+mod same;
+mod scope;
+mod select;
+mod set_operation;
+mod similar;
+mod stages;
+mod table;
+mod target;
+mod walk;
+mod window;
+mod with;
+mod write;
 
 use crate::context::Context;
-use crate::error::Result;
-use crate::plan::{Expr, Statement};
-use crate::types::Type;
+use crate::error::{Result, SqlError};
+use crate::plan::{self, Expr, Statement};
+use crate::types::{CastContext, Modifier, Type};
+use scope::{Clause, Frame, Names, ScopeColumn, TableNames};
 use sqlparser::ast;
+use std::sync::Arc;
 
 /// The types of a statement's parameters: given by the client, or found while binding.
 pub type Parameters = Vec<Option<Type>>;
@@ -12,14 +43,26 @@ pub type Parameters = Vec<Option<Type>>;
 /// Binds SELECT, INSERT, UPDATE or DELETE. Types of parameters that are `None` (and further ones) are filled in.
 ///
 /// # Errors
-/// 42P01, 42703, 42883 and the like, with the position where the syntax tree knows it.
-#[allow(unused_variables)]
+/// 42P01, 42703, 42883 and the like.
 pub fn statement(
     context: &mut Context<'_>,
     statement: &ast::Statement,
     parameters: &mut Parameters,
 ) -> Result<Statement> {
-    todo!()
+    Binder::new(context, parameters, None).statement(statement)
+}
+
+/// As [`statement`], with the text in which the syntax tree's places count, so that errors carry positions.
+///
+/// # Errors
+/// As [`statement`].
+pub fn statement_with_text(
+    context: &mut Context<'_>,
+    text: &str,
+    statement: &ast::Statement,
+    parameters: &mut Parameters,
+) -> Result<Statement> {
+    Binder::new(context, parameters, Some(text)).statement(statement)
 }
 
 /// Binds an expression over the columns of one table (DEFAULT: no columns; CHECK; generated columns), cast to `wanted` by
@@ -27,12 +70,105 @@ pub fn statement(
 ///
 /// # Errors
 /// As [`statement`].
-#[allow(unused_variables)]
 pub fn expression(
     context: &mut Context<'_>,
     expression: &str,
-    columns: &[(String, Type, crate::types::Modifier)],
-    wanted: Option<(Type, crate::types::Modifier)>,
+    columns: &[(String, Type, Modifier)],
+    wanted: Option<(Type, Modifier)>,
 ) -> Result<Expr> {
-    todo!()
+    let syntax = crate::parse::expression(expression)?;
+    let mut parameters = vec![];
+    let mut binder = Binder::new(context, &mut parameters, None);
+    let column = |(at, (name, data_type, modifier)): (usize, &(String, Type, Modifier))| ScopeColumn {
+        name: name.clone(),
+        table: String::new(),
+        value: Expr::column(at, *data_type, *modifier),
+        origin: None,
+    };
+    let names = Names::of_columns(columns.iter().enumerate().map(column).collect());
+    let (bound, _) = binder.within(names, Clause::Definition, |binder| {
+        let bound = binder.expression(&syntax)?;
+        match wanted {
+            None => binder.known(bound),
+            Some((data_type, modifier)) => {
+                binder.coerce(bound, data_type, modifier, CastContext::Assignment, position::NOWHERE)
+            }
+        }
+    })?;
+    Ok(bound)
+}
+
+/// The state of binding one statement.
+struct Binder<'b, 's> {
+    /// The catalog and the session.
+    context: &'b mut Context<'s>,
+    /// The types of the parameters so far.
+    parameters: &'b mut Parameters,
+    /// The text in which places count; `None` inside a view.
+    text: Option<&'b str>,
+    /// The rows that expressions may speak of, the row at hand last.
+    frames: Vec<Frame>,
+    /// The first frame that a LATERAL item of the FROM clause at hand may reach.
+    lateral_base: usize,
+    /// The queries of WITH that may be named, the innermost last.
+    with: Vec<with::Named>,
+    /// The number of the next query of WITH.
+    next_number: usize,
+    /// Tables of the FROM clauses that are being bound: seen by messages only.
+    siblings: Vec<TableNames>,
+    /// What lies between here and the recursive queries around, in which they may not be named.
+    barriers: Vec<&'static str>,
+    /// Whether tables of FROM are to give their keys, for FOR UPDATE.
+    keys_wanted: bool,
+    /// Whether the statement locks or writes.
+    locks: bool,
+    /// Views that are being bound, against endless ones.
+    views: usize,
+    /// What kind of definition is bound, in messages.
+    definition: &'static str,
+}
+
+impl<'b, 's> Binder<'b, 's> {
+    fn new(context: &'b mut Context<'s>, parameters: &'b mut Parameters, text: Option<&'b str>) -> Binder<'b, 's> {
+        Binder {
+            context,
+            parameters,
+            text,
+            frames: vec![],
+            lateral_base: 0,
+            with: vec![],
+            next_number: 0,
+            siblings: vec![],
+            barriers: vec![],
+            keys_wanted: false,
+            locks: false,
+            views: 0,
+            definition: "DEFAULT expression",
+        }
+    }
+
+    fn statement(mut self, statement: &ast::Statement) -> Result<Statement> {
+        let bound = self.rows(statement)?;
+        self.check_parameters()?;
+        Ok(bound)
+    }
+
+    fn rows(&mut self, statement: &ast::Statement) -> Result<Statement> {
+        match statement {
+            ast::Statement::Query(query) => match &*query.body {
+                ast::SetExpr::Insert(inner) | ast::SetExpr::Update(inner) | ast::SetExpr::Delete(inner) => {
+                    self.writing_with(query.with.as_ref(), inner)
+                }
+                _ => {
+                    let bound = self.query(query, target::Unknowns::Text)?;
+                    let plan = Arc::new(bound.plan);
+                    Ok(Statement::Query(plan::Query { plan, fields: bound.fields, locks: self.locks }))
+                }
+            },
+            ast::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
+            ast::Statement::Update(update) => self.update(update).map(Statement::Update),
+            ast::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
+            other => Err(SqlError::unsupported(other)),
+        }
+    }
 }

@@ -1,0 +1,285 @@
+//! Conversions: from the type that an expression has to the type that its place wants.
+
+use super::Binder;
+use super::position::NOWHERE;
+use crate::catalog::Column;
+use crate::error::{Result, SqlError, state};
+use crate::functions::{Body, Resolved, Volatility, common_type, resolve_function};
+use crate::plan::{Expr, ExprKind};
+use crate::types::{self, CastContext, Datum, Modifier, Scalar, Styles, Type, cast, text};
+use sqlparser::tokenizer::Location;
+
+/// An expression and where it stands.
+pub(super) type Placed = (Expr, Location);
+
+impl Binder<'_, '_> {
+    /// Converts an expression to a type and a modifier, if it may be in this context.
+    pub(super) fn coerce(
+        &mut self,
+        expression: Expr,
+        data_type: Type,
+        modifier: Modifier,
+        context: CastContext,
+        at: Location,
+    ) -> Result<Expr> {
+        let explicit = context == CastContext::Explicit;
+        let expression = if expression.data_type == Type::UNKNOWN {
+            self.decide(expression, data_type, at)?
+        } else if expression.data_type == data_type {
+            expression
+        } else {
+            self.convert(expression, data_type, modifier, context, at)?
+        };
+        if modifier == Modifier::NONE || expression.modifier == modifier {
+            return Ok(expression);
+        }
+        self.located(|binder| binder.cast_node(expression, data_type, modifier, explicit), at)
+    }
+
+    /// Converts an operand that an operator or function takes implicitly.
+    pub(super) fn implicit(&mut self, expression: Expr, data_type: Type, at: Location) -> Result<Expr> {
+        self.coerce(expression, data_type, Modifier::NONE, CastContext::Implicit, at)
+    }
+
+    /// Gives a literal, a NULL or a parameter its type.
+    fn decide(&mut self, expression: Expr, data_type: Type, at: Location) -> Result<Expr> {
+        match expression.kind {
+            ExprKind::Constant(Datum::Null) => Ok(Expr::constant(Datum::Null, data_type)),
+            ExprKind::Constant(Datum::Text(ref literal)) => {
+                if let Some(converted) = self.by_catalog(&expression, data_type)? {
+                    return Ok(converted);
+                }
+                let styles = self.styles();
+                let value = text::parse(literal, data_type, Modifier::NONE, &styles)
+                    .map_err(|error| self.error_at(error, at))?;
+                Ok(Expr::constant(value, data_type))
+            }
+            ExprKind::Parameter(number) => self.decide_parameter(number, data_type, at),
+            _ => self.cast_node(expression, data_type, Modifier::NONE, false),
+        }
+    }
+
+    fn convert(
+        &mut self,
+        expression: Expr,
+        data_type: Type,
+        modifier: Modifier,
+        context: CastContext,
+        at: Location,
+    ) -> Result<Expr> {
+        let allowed = cast::context(expression.data_type, data_type);
+        if allowed.is_none_or(|needed| needed > context) {
+            return Err(self.error_at(cannot_cast(expression.data_type, data_type), at));
+        }
+        if let Some(converted) = self.by_catalog(&expression, data_type)? {
+            return Ok(converted);
+        }
+        self.located(|binder| binder.cast_node(expression, data_type, modifier, context == CastContext::Explicit), at)
+    }
+
+    /// Conversions that look names up: reg* types from and to text.
+    fn by_catalog(&mut self, expression: &Expr, data_type: Type) -> Result<Option<Expr>> {
+        let from = expression.data_type;
+        let is_text = |data_type: Type| data_type.category() == 'S' || data_type == Type::UNKNOWN;
+        let (function, result) = match (reg_name(from), reg_name(data_type)) {
+            (None, Some(name)) if is_text(from) => (format!("{name}in"), data_type),
+            (Some(name), None) if is_text(data_type) => (format!("{name}out"), Type::TEXT),
+            _ => return Ok(None),
+        };
+        let input = match from {
+            Type::UNKNOWN => Expr { data_type: Type::TEXT, ..expression.clone() },
+            _ if result == data_type && from != Type::TEXT => {
+                self.cast_node(expression.clone(), Type::TEXT, Modifier::NONE, false)?
+            }
+            _ => expression.clone(),
+        };
+        let function = resolve_function(&function, &[input.data_type])?;
+        let converted = Expr::new(ExprKind::Call(function, vec![input]), result);
+        if result == data_type {
+            return Ok(Some(converted));
+        }
+        self.cast_node(converted, data_type, Modifier::NONE, false).map(Some)
+    }
+
+    /// A cast, done at once if it is of a constant and depends on nothing else.
+    fn cast_node(&mut self, input: Expr, data_type: Type, modifier: Modifier, explicit: bool) -> Result<Expr> {
+        if let ExprKind::Constant(value) = &input.kind
+            && (input.data_type == data_type || is_immutable(input.data_type, data_type))
+        {
+            let styles = self.styles();
+            let value = if input.data_type == data_type {
+                text::apply_modifier(value.clone(), data_type, modifier, explicit)?
+            } else {
+                cast::cast(value, input.data_type, data_type, modifier, explicit, &styles)?
+            };
+            return Ok(Expr { kind: ExprKind::Constant(value), data_type, modifier });
+        }
+        Ok(Expr { kind: ExprKind::Cast { input: Box::new(input), explicit }, data_type, modifier })
+    }
+
+    fn located<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>, at: Location) -> Result<T> {
+        bind(self).map_err(|error| self.error_at(error, at))
+    }
+
+    /// What the text forms of values depend on.
+    pub(super) fn styles(&self) -> Styles {
+        self.context.session.styles()
+    }
+
+    /// A literal that no context has given a type is a text.
+    pub(super) fn known(&mut self, expression: Expr) -> Result<Expr> {
+        match expression.data_type {
+            Type::UNKNOWN => self.implicit(expression, Type::TEXT, NOWHERE),
+            _ => Ok(expression),
+        }
+    }
+
+    /// A condition.
+    pub(super) fn boolean(&mut self, (expression, at): Placed, construct: &str) -> Result<Expr> {
+        if expression.data_type == Type::UNKNOWN || expression.data_type == Type::BOOL {
+            return self.implicit(expression, Type::BOOL, at);
+        }
+        let found = expression.data_type.name();
+        let message = format!("argument of {construct} must be type boolean, not type {found}");
+        Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at))
+    }
+
+    /// Brings expressions to one type, as CASE, UNION, ARRAY and the like do.
+    pub(super) fn to_common_type(&mut self, expressions: Vec<Placed>, construct: &str) -> Result<(Vec<Expr>, Type)> {
+        let types: Vec<Type> = expressions.iter().map(|(expression, _)| expression.data_type).collect();
+        let Some(common) = common_type(&types) else {
+            let (left, right) = mismatched(&types);
+            let message =
+                format!("{construct} types {} and {} cannot be matched", types[left].name(), types[right].name());
+            let error = SqlError::new(state::DATATYPE_MISMATCH, message);
+            return Err(self.error_at(error, expressions[right].1));
+        };
+        let coerced: Result<_> =
+            expressions.into_iter().map(|(expression, at)| self.to_common(expression, common, construct, at)).collect();
+        Ok((coerced?, common))
+    }
+
+    fn to_common(&mut self, expression: Expr, common: Type, construct: &str, at: Location) -> Result<Expr> {
+        let from = expression.data_type;
+        if from != Type::UNKNOWN && cast::context(from, common).is_none_or(|needed| needed > CastContext::Implicit) {
+            let message = format!("{construct} could not convert type {} to {}", from.name(), common.name());
+            return Err(self.error_at(SqlError::new(state::CANNOT_COERCE, message), at));
+        }
+        self.implicit(expression, common, at)
+    }
+
+    /// Converts a value to a column's type, as INSERT and UPDATE do.
+    pub(super) fn assign(&mut self, (expression, at): Placed, column: &Column) -> Result<Expr> {
+        let from = expression.data_type;
+        let allowed = from == Type::UNKNOWN
+            || cast::context(from, column.data_type).is_some_and(|needed| needed <= CastContext::Assignment);
+        if !allowed {
+            let message = format!(
+                "column \"{}\" is of type {} but expression is of type {}",
+                column.name,
+                column.data_type.name(),
+                from.name()
+            );
+            let error = SqlError::new(state::DATATYPE_MISMATCH, message)
+                .hint("You will need to rewrite or cast the expression.");
+            return Err(self.error_at(error, at));
+        }
+        self.assign_checked(expression, column, at)
+    }
+
+    fn assign_checked(&mut self, expression: Expr, column: &Column, at: Location) -> Result<Expr> {
+        let converted = self.coerce(expression, column.data_type, Modifier::NONE, CastContext::Assignment, at)?;
+        if column.modifier == Modifier::NONE || converted.modifier == column.modifier {
+            return Ok(converted);
+        }
+        // A value that is too long is an error of the row, not of the statement: the cast is left to the execution.
+        let kind = ExprKind::Cast { input: Box::new(converted), explicit: false };
+        Ok(Expr { kind, data_type: column.data_type, modifier: column.modifier })
+    }
+
+    /// Calls a function with arguments that have been resolved: converts them, and computes at once what is constant. An
+    /// error of such a computation is left to the execution, which may never come to it.
+    pub(super) fn call(&mut self, function: Resolved, arguments: Vec<Placed>) -> Result<Expr> {
+        let wanted: Vec<Type> = function.arguments.clone();
+        let mut converted = Vec::with_capacity(arguments.len());
+        for (place, (argument, at)) in arguments.into_iter().enumerate() {
+            let data_type = wanted.get(place).copied().unwrap_or(argument.data_type);
+            converted.push(if is_any(data_type) {
+                self.known(argument)?
+            } else {
+                self.implicit(argument, data_type, at)?
+            });
+        }
+        if let Some(value) = self.fold(&function, &converted) {
+            return Ok(Expr::constant(value, function.result));
+        }
+        if function.function.volatility == Volatility::Volatile && writes(function.function.name) {
+            self.locks = true;
+        }
+        let result = function.result;
+        Ok(Expr::new(ExprKind::Call(function, converted), result))
+    }
+
+    /// The value of an immutable function of constants.
+    fn fold(&mut self, function: &Resolved, arguments: &[Expr]) -> Option<Datum> {
+        let Body::Pure(body) = function.function.body else { return None };
+        if function.function.volatility != Volatility::Immutable {
+            return None;
+        }
+        let value = |argument: &Expr| match &argument.kind {
+            ExprKind::Constant(value) => Some(value.clone()),
+            _ => None,
+        };
+        let values: Vec<Datum> = arguments.iter().map(value).collect::<Option<_>>()?;
+        if function.function.strict && values.iter().any(|value| matches!(value, Datum::Null)) {
+            return Some(Datum::Null);
+        }
+        body(&values).ok()
+    }
+}
+
+/// Whether a function's argument may be of any type.
+fn is_any(data_type: Type) -> bool {
+    data_type == Type::VOID || data_type == Type::UNKNOWN
+}
+
+/// Whether a volatile function changes something that a read-only transaction may not.
+fn writes(function: &str) -> bool {
+    matches!(function, "nextval" | "setval")
+}
+
+/// The first two types that have no common one.
+fn mismatched(types: &[Type]) -> (usize, usize) {
+    let first = types.iter().position(|data_type| *data_type != Type::UNKNOWN).unwrap_or(0);
+    let other = (first + 1..types.len()).find(|&end| common_type(&types[..=end]).is_none());
+    (first, other.unwrap_or(first))
+}
+
+/// Whether a cast gives the same result always: those between texts and times depend on the session.
+fn is_immutable(from: Type, to: Type) -> bool {
+    let is_plain = |data_type: Type| matches!(data_type.category(), 'N' | 'S' | 'B') && reg_name(data_type).is_none();
+    is_plain(from) && is_plain(to)
+}
+
+fn cannot_cast(from: Type, to: Type) -> SqlError {
+    SqlError::new(state::CANNOT_COERCE, format!("cannot cast type {} to {}", from.name(), to.name()))
+}
+
+fn reg_name(data_type: Type) -> Option<&'static str> {
+    if data_type.is_array {
+        return None;
+    }
+    match data_type.scalar {
+        Scalar::Regclass => Some("regclass"),
+        Scalar::Regtype => Some("regtype"),
+        Scalar::Regproc => Some("regproc"),
+        Scalar::Regnamespace => Some("regnamespace"),
+        Scalar::Regrole => Some("regrole"),
+        _ => None,
+    }
+}
+
+/// The type of an array's elements.
+pub(super) fn element_of(data_type: Type) -> Option<Type> {
+    types::Type::element(data_type)
+}

@@ -1,0 +1,175 @@
+//! Arrays, subscripts, fields of records.
+
+use super::operator::{comparison, symbol};
+use crate::bind::Binder;
+use crate::bind::coerce::{Placed, element_of};
+use crate::bind::position::start;
+use crate::error::{Result, SqlError, state};
+use crate::functions::{comparison_function, comparison_type_by, resolve_operator};
+use crate::plan::{Expr, ExprKind};
+use crate::types::{Type, cast};
+use sqlparser::ast::{AccessExpr, BinaryOperator, Expr as Syntax, Subscript};
+
+impl Binder<'_, '_> {
+    /// `ARRAY[a, b]`; inside a cast the elements have the cast's type.
+    pub(super) fn array(&mut self, elements: &[Syntax], wanted: Option<Type>) -> Result<Expr> {
+        let mut placed = Vec::with_capacity(elements.len());
+        for element in elements {
+            let bound = match element {
+                Syntax::Array(inner) => self.array(&inner.elem, wanted)?,
+                _ => self.expression(element)?,
+            };
+            placed.push((bound, start(element)));
+        }
+        if let Some(element_type) = wanted {
+            return self.array_of(placed, element_type);
+        }
+        if placed.is_empty() {
+            let error = SqlError::new(state::INDETERMINATE_DATATYPE, "cannot determine type of empty array")
+                .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].");
+            return Err(error);
+        }
+        let (elements, common) = self.to_common_type(placed, "ARRAY")?;
+        let Some(data_type) = (if common.is_array { Some(common) } else { common.to_array() }) else {
+            let message = format!("could not find array type for data type {}", common.name());
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+        };
+        Ok(Expr::new(ExprKind::Array(elements), data_type))
+    }
+
+    fn array_of(&mut self, elements: Vec<Placed>, element_type: Type) -> Result<Expr> {
+        let array_type = element_type.to_array().unwrap_or(element_type);
+        let convert = |(element, at): Placed| {
+            let wanted = if element.data_type.is_array { array_type } else { element_type };
+            self.explicit_cast(element, wanted, crate::types::Modifier::NONE, at)
+        };
+        let elements: Result<_> = elements.into_iter().map(convert).collect();
+        Ok(Expr::new(ExprKind::Array(elements?), array_type))
+    }
+
+    /// `array[1]`, `array[1:2]`, `(record).field`
+    pub(super) fn accesses(&mut self, root: &Syntax, chain: &[AccessExpr]) -> Result<Expr> {
+        let names = leading_names(root, chain);
+        let (mut value, rest) = match names.len() {
+            0 | 1 => (self.expression(root)?, chain),
+            count => (self.qualified(&names)?, &chain[count - 1..]),
+        };
+        for access in rest {
+            value = match access {
+                AccessExpr::Subscript(subscript) => self.subscript(value, subscript, start(root))?,
+                AccessExpr::Dot(field) => self.field(value, field)?,
+            };
+        }
+        Ok(value)
+    }
+
+    fn subscript(&mut self, array: Expr, subscript: &Subscript, at: sqlparser::tokenizer::Location) -> Result<Expr> {
+        let Some(element) = element_of(array.data_type) else {
+            let message =
+                format!("cannot subscript type {} because it does not support subscripting", array.data_type.name());
+            return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
+        };
+        match subscript {
+            Subscript::Index { index } => {
+                let index = self.index(index)?;
+                Ok(Expr::new(ExprKind::Subscript(Box::new(array), Box::new(index)), element))
+            }
+            Subscript::Slice { lower_bound, upper_bound, stride: None } => {
+                let from = lower_bound.as_ref().map(|bound| self.index(bound)).transpose()?;
+                let to = upper_bound.as_ref().map(|bound| self.index(bound)).transpose()?;
+                let data_type = if array.data_type.is_array { array.data_type } else { Type::array_of(element.scalar) };
+                let kind = ExprKind::Slice(Box::new(array), from.map(Box::new), to.map(Box::new));
+                Ok(Expr::new(kind, data_type))
+            }
+            Subscript::Slice { stride: Some(_), .. } => Err(SqlError::unsupported("a slice with a stride")),
+        }
+    }
+
+    fn index(&mut self, syntax: &Syntax) -> Result<Expr> {
+        let (index, at) = self.placed(syntax)?;
+        let fits = index.data_type == Type::UNKNOWN
+            || cast::context(index.data_type, Type::INT4)
+                .is_some_and(|needed| needed <= crate::types::CastContext::Assignment);
+        if !fits {
+            let error = SqlError::new(state::DATATYPE_MISMATCH, "array subscript must have type integer");
+            return Err(self.error_at(error, at));
+        }
+        self.coerce(index, Type::INT4, crate::types::Modifier::NONE, crate::types::CastContext::Assignment, at)
+    }
+
+    fn field(&mut self, record: Expr, field: &Syntax) -> Result<Expr> {
+        let Syntax::Identifier(name) = field else {
+            return Err(SqlError::unsupported(format_args!("the field {field}")));
+        };
+        let folded = crate::bind::name::fold(name);
+        let columns = match &record.kind {
+            ExprKind::Call(function, _) => function.columns.clone(),
+            _ => None,
+        };
+        let found = columns.iter().flatten().position(|(column, _)| *column == folded);
+        if let (Some(at), Some(columns)) = (found, &columns) {
+            return Ok(Expr::new(ExprKind::Field(Box::new(record), at), columns[at].1));
+        }
+        if let (ExprKind::Row(fields), Some(at)) = (&record.kind, folded.strip_prefix('f'))
+            && let Some(at) = at.parse::<usize>().ok().and_then(|at| at.checked_sub(1))
+            && let Some(value) = fields.get(at)
+        {
+            return Ok(value.clone());
+        }
+        let (code, message) = match record.data_type {
+            Type::RECORD => {
+                (state::UNDEFINED_COLUMN, format!("could not identify column \"{folded}\" in record data type"))
+            }
+            other => (
+                state::WRONG_OBJECT_TYPE,
+                format!("column notation .{folded} applied to type {}, which is not a composite type", other.name()),
+            ),
+        };
+        Err(self.error_at(SqlError::new(code, message), name.span.start))
+    }
+
+    /// `left op ANY (array)` and ALL, and those over queries.
+    pub(super) fn quantified(&mut self, left: &Syntax, op: &BinaryOperator, right: &Syntax, all: bool) -> Result<Expr> {
+        if let Syntax::Subquery(query) = right {
+            return self.quantified_subquery(left, op, query, all);
+        }
+        let symbol = symbol(op)?;
+        let (left_syntax, left) = (left, self.placed(left)?);
+        let (mut array, at) = self.placed(right)?;
+        if array.data_type == Type::UNKNOWN {
+            let element = if left.0.data_type == Type::UNKNOWN { Type::TEXT } else { left.0.data_type };
+            array = self.implicit(array, element.to_array().unwrap_or(Type::array_of(element.scalar)), at)?;
+        }
+        let Some(element) = element_of(array.data_type) else {
+            let error = SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side");
+            return Err(self.error_at_operator(error, left_syntax, &symbol));
+        };
+        let operator = match comparison(op) {
+            Some(comparison) => comparison_type_by(&symbol, left.0.data_type, element)
+                .map(|common| comparison_function(comparison, common)),
+            None => resolve_operator(&symbol, Some(left.0.data_type), element),
+        };
+        let operator = operator.map_err(|error| self.error_at_operator(error, left_syntax, &symbol))?;
+        if operator.result != Type::BOOL {
+            let error =
+                SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean");
+            return Err(self.error_at_operator(error, left_syntax, &symbol));
+        }
+        let wanted = operator.arguments[1];
+        let left = self.implicit(left.0, operator.arguments[0], left.1)?;
+        let array_type = wanted.to_array().unwrap_or(array.data_type);
+        let array = if wanted == element { array } else { self.implicit(array, array_type, at)? };
+        let kind = ExprKind::Quantified { operator, left: Box::new(left), array: Box::new(array), all };
+        Ok(Expr::new(kind, Type::BOOL))
+    }
+}
+
+/// The names with which a chain begins: `schema.table.column` before a subscript.
+fn leading_names(root: &Syntax, chain: &[AccessExpr]) -> Vec<sqlparser::ast::Ident> {
+    let Syntax::Identifier(first) = root else { return vec![] };
+    let dotted = chain.iter().map_while(|access| match access {
+        AccessExpr::Dot(Syntax::Identifier(name)) => Some(name.clone()),
+        _ => None,
+    });
+    std::iter::once(first.clone()).chain(dotted).collect()
+}

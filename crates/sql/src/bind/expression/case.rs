@@ -1,0 +1,79 @@
+//! CASE, COALESCE, NULLIF, GREATEST, LEAST.
+
+use crate::bind::Binder;
+use crate::bind::position::start;
+use crate::error::Result;
+use crate::plan::{Comparison, Expr, ExprKind};
+use crate::types::Type;
+use sqlparser::ast::{CaseWhen, Expr as Syntax};
+use sqlparser::tokenizer::Location;
+
+impl Binder<'_, '_> {
+    /// CASE. The simple form is bound to comparisons.
+    pub(super) fn case(
+        &mut self,
+        operand: Option<&Syntax>,
+        conditions: &[CaseWhen],
+        otherwise: Option<&Syntax>,
+    ) -> Result<Expr> {
+        let operand = match operand {
+            Some(operand) => {
+                let at = start(operand);
+                let bound = self.expression(operand)?;
+                Some((self.known(bound)?, at))
+            }
+            None => None,
+        };
+        let mut tests = Vec::with_capacity(conditions.len());
+        let mut results = Vec::with_capacity(conditions.len() + 1);
+        for when in conditions {
+            tests.push(match &operand {
+                None => self.condition(&when.condition, "CASE/WHEN")?,
+                Some(operand) => {
+                    let value = self.placed(&when.condition)?;
+                    let at = value.1;
+                    let test = self.compare(operand.clone(), Comparison::Equal, "=", value);
+                    test.map_err(|error| self.error_at(error, at))?
+                }
+            });
+            results.push(self.placed(&when.result)?);
+        }
+        // The type of ELSE is looked at first.
+        let has_otherwise = otherwise.is_some();
+        if let Some(otherwise) = otherwise {
+            let otherwise = self.placed(otherwise)?;
+            results.insert(0, otherwise);
+        }
+        let (mut results, data_type) = self.to_common_type(results, "CASE")?;
+        let otherwise = has_otherwise.then(|| Box::new(results.remove(0)));
+        let branches = tests.into_iter().zip(results).collect();
+        Ok(Expr::new(ExprKind::Case { branches, otherwise }, data_type))
+    }
+
+    /// COALESCE
+    pub(in crate::bind) fn coalesce(&mut self, arguments: &[&Syntax]) -> Result<Expr> {
+        let placed = self.all_placed(arguments.iter().copied())?;
+        let (values, data_type) = self.to_common_type(placed, "COALESCE")?;
+        Ok(Expr::new(ExprKind::Coalesce(values), data_type))
+    }
+
+    /// GREATEST and LEAST
+    pub(in crate::bind) fn extreme(&mut self, arguments: &[&Syntax], greatest: bool) -> Result<Expr> {
+        let placed = self.all_placed(arguments.iter().copied())?;
+        let (of, data_type) = self.to_common_type(placed, if greatest { "GREATEST" } else { "LEAST" })?;
+        Ok(Expr::new(ExprKind::Extreme { greatest, of }, data_type))
+    }
+
+    /// NULLIF: of the first value's type.
+    pub(in crate::bind) fn null_if(&mut self, left: &Syntax, right: &Syntax, at: Location) -> Result<Expr> {
+        let (left, right) = (self.placed(left)?, self.placed(right)?);
+        let own_type = left.0.data_type;
+        let (left, right) = self.comparable(left, "=", right).map_err(|error| self.error_at(error, at))?;
+        let data_type = left.data_type;
+        let result = Expr::new(ExprKind::NullIf(Box::new(left), Box::new(right)), data_type);
+        if own_type == Type::UNKNOWN || own_type == data_type {
+            return Ok(result);
+        }
+        self.explicit_cast(result, own_type, crate::types::Modifier::NONE, at)
+    }
+}

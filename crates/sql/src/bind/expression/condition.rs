@@ -1,0 +1,170 @@
+//! Tests: IS, IN, BETWEEN.
+
+use super::operator::{is_row, negate};
+use crate::bind::Binder;
+use crate::bind::coerce::Placed;
+use crate::bind::position::start;
+use crate::error::{Result, SqlError};
+use crate::functions::{common_type, comparison_type};
+use crate::plan::{Comparison, Expr, ExprKind};
+use crate::types::Type;
+use sqlparser::ast::{BinaryOperator, Expr as Syntax};
+
+impl Binder<'_, '_> {
+    /// The expressions that test something.
+    pub(super) fn test(&mut self, syntax: &Syntax) -> Result<Expr> {
+        match syntax {
+            Syntax::IsNull(operand) => self.is_null(operand),
+            Syntax::IsNotNull(operand) => self.is_not_null(operand),
+            Syntax::IsTrue(operand) => self.is_truth(operand, Some(true), "IS TRUE"),
+            Syntax::IsNotTrue(operand) => self.is_truth(operand, Some(true), "IS NOT TRUE").map(negate),
+            Syntax::IsFalse(operand) => self.is_truth(operand, Some(false), "IS FALSE"),
+            Syntax::IsNotFalse(operand) => self.is_truth(operand, Some(false), "IS NOT FALSE").map(negate),
+            Syntax::IsUnknown(operand) => self.is_truth(operand, None, "IS UNKNOWN"),
+            Syntax::IsNotUnknown(operand) => self.is_truth(operand, None, "IS NOT UNKNOWN").map(negate),
+            Syntax::IsDistinctFrom(left, right) => self.is_same(left, right, true),
+            Syntax::IsNotDistinctFrom(left, right) => self.is_same(left, right, false),
+            Syntax::InList { expr, list, negated } => {
+                let found = self.in_list(expr, list)?;
+                Ok(if *negated { negate(found) } else { found })
+            }
+            Syntax::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
+            other => Err(self.error_at(SqlError::unsupported(format_args!("the expression {other}")), start(other))),
+        }
+    }
+
+    fn is_null(&mut self, operand: &Syntax) -> Result<Expr> {
+        let operand = self.expression(operand)?;
+        Ok(Expr::new(ExprKind::IsNull(Box::new(operand)), Type::BOOL))
+    }
+
+    /// Of a row: all fields are not NULL, which is not the opposite of IS NULL.
+    fn is_not_null(&mut self, operand: &Syntax) -> Result<Expr> {
+        let operand = self.expression(operand)?;
+        let not_null = |operand| negate(Expr::new(ExprKind::IsNull(Box::new(operand)), Type::BOOL));
+        match operand.kind {
+            ExprKind::Row(fields) => {
+                Ok(Expr::new(ExprKind::And(fields.into_iter().map(not_null).collect()), Type::BOOL))
+            }
+            _ => Ok(not_null(operand)),
+        }
+    }
+
+    fn is_truth(&mut self, operand: &Syntax, truth: Option<bool>, construct: &str) -> Result<Expr> {
+        let operand = self.condition(operand, construct)?;
+        Ok(Expr::new(ExprKind::IsTruth(Box::new(operand), truth), Type::BOOL))
+    }
+
+    /// IS [NOT] DISTINCT FROM. The parser takes what follows the right side, `AND` and `OR` too, for a part of it.
+    fn is_same(&mut self, left: &Syntax, right: &Syntax, distinct: bool) -> Result<Expr> {
+        if let Syntax::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = right {
+            let (first, rest) = split_first(right);
+            let tested = self.is_same(left, first, distinct)?;
+            return self.join_conditions(tested, op, rest);
+        }
+        let (left, right) = (self.placed(left)?, self.placed(right)?);
+        let same = self.same_values(left, right)?;
+        Ok(if distinct { negate(same) } else { same })
+    }
+
+    fn same_values(&mut self, left: Placed, right: Placed) -> Result<Expr> {
+        if left.0.data_type == Type::UNKNOWN && right.0.data_type == Type::UNKNOWN {
+            let (left, right) = (self.known(left.0)?, self.known(right.0)?);
+            return Ok(Expr::new(ExprKind::IsSame(Box::new(left), Box::new(right)), Type::BOOL));
+        }
+        if let (ExprKind::Row(_), ExprKind::Row(_)) = (&left.0.kind, &right.0.kind) {
+            let pairs = self.pairs(left.0, right.0)?;
+            let mut tests = Vec::with_capacity(pairs.len());
+            for (left, right) in pairs {
+                tests.push(self.same_values((left, start_unknown()), (right, start_unknown()))?);
+            }
+            return Ok(Expr::new(ExprKind::And(tests), Type::BOOL));
+        }
+        let (left, right) = self.comparable(left, "=", right)?;
+        Ok(Expr::new(ExprKind::IsSame(Box::new(left), Box::new(right)), Type::BOOL))
+    }
+
+    fn join_conditions(
+        &mut self,
+        first: Expr,
+        outermost: &BinaryOperator,
+        rest: Vec<(BinaryOperator, &Syntax)>,
+    ) -> Result<Expr> {
+        debug_assert!(!rest.is_empty(), "{outermost}");
+        let mut bound = first;
+        for (op, operand) in rest {
+            let is_and = op == BinaryOperator::And;
+            let operand = self.condition(operand, if is_and { "AND" } else { "OR" })?;
+            let both = vec![bound, operand];
+            bound = Expr::new(if is_and { ExprKind::And(both) } else { ExprKind::Or(both) }, Type::BOOL);
+        }
+        Ok(bound)
+    }
+
+    /// `value IN (a, b, c)`
+    fn in_list(&mut self, value: &Syntax, list: &[Syntax]) -> Result<Expr> {
+        if is_row(value) {
+            let tests: Result<_> =
+                list.iter().map(|element| self.compare_rows(value, Comparison::Equal, element)).collect();
+            return Ok(Expr::new(ExprKind::Or(tests?), Type::BOOL));
+        }
+        let value_at = start(value);
+        let value = self.expression(value)?;
+        let list = self.all_placed(list)?;
+        let types: Vec<Type> =
+            std::iter::once(&value).chain(list.iter().map(|(element, _)| element)).map(|each| each.data_type).collect();
+        let common = common_type(&types).and_then(|common| comparison_type(common, common).ok());
+        let fits = |common: &Type| types.iter().all(|each| is_implicit(*each, *common));
+        match common.filter(fits) {
+            Some(common) => {
+                let value = self.implicit(value, common, value_at)?;
+                let list: Result<_> =
+                    list.into_iter().map(|(element, at)| self.implicit(element, common, at)).collect();
+                Ok(Expr::new(ExprKind::InList(Box::new(value), list?), Type::BOOL))
+            }
+            None => {
+                let mut tests = Vec::with_capacity(list.len());
+                for element in list {
+                    let at = element.1;
+                    let test = self.compare((value.clone(), value_at), Comparison::Equal, "=", element);
+                    tests.push(test.map_err(|error| self.error_at(error, at))?);
+                }
+                Ok(Expr::new(ExprKind::Or(tests), Type::BOOL))
+            }
+        }
+    }
+
+    /// `value BETWEEN low AND high`
+    fn between(&mut self, value: &Syntax, low: &Syntax, high: &Syntax, negated: bool) -> Result<Expr> {
+        let (syntax, value) = (value, self.placed(value)?);
+        let (low, high) = (self.placed(low)?, self.placed(high)?);
+        let at_operator = |binder: &Self, error| binder.error_at_operator(error, syntax, "between");
+        let above = self.compare(value.clone(), Comparison::GreaterOrEqual, ">=", low);
+        let above = above.map_err(|error| at_operator(self, error))?;
+        let below = self.compare(value, Comparison::LessOrEqual, "<=", high);
+        let below = below.map_err(|error| at_operator(self, error))?;
+        let between = Expr::new(ExprKind::And(vec![above, below]), Type::BOOL);
+        Ok(if negated { negate(between) } else { between })
+    }
+}
+
+fn is_implicit(from: Type, to: Type) -> bool {
+    use crate::types::{CastContext, cast};
+    from == Type::UNKNOWN || cast::context(from, to) == Some(CastContext::Implicit)
+}
+
+fn start_unknown() -> sqlparser::tokenizer::Location {
+    crate::bind::position::NOWHERE
+}
+
+/// The first operand of a chain of AND and OR, and the others with their operators.
+fn split_first(chain: &Syntax) -> (&Syntax, Vec<(BinaryOperator, &Syntax)>) {
+    let mut rest = vec![];
+    let mut first = chain;
+    while let Syntax::BinaryOp { left, op: op @ (BinaryOperator::And | BinaryOperator::Or), right } = first {
+        rest.push((op.clone(), &**right));
+        first = left;
+    }
+    rest.reverse();
+    (first, rest)
+}

@@ -1,0 +1,165 @@
+//! Expressions.
+
+mod array;
+mod case;
+mod condition;
+mod literal;
+mod operator;
+mod row;
+mod sql_function;
+mod subquery;
+
+pub(super) use subquery::row_subquery;
+
+use super::Binder;
+use super::coerce::Placed;
+use super::position::{NOWHERE, start};
+use crate::error::{Result, SqlError, state};
+use crate::plan::{Expr, ExprKind};
+use crate::stack::deeper;
+use crate::types::{CastContext, Modifier, Type};
+use sqlparser::ast::{self, Expr as Syntax};
+use sqlparser::tokenizer::Location;
+
+/// Collations that order texts by their bytes, as everything here does.
+const COLLATIONS: &[&str] = &["C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs_basic"];
+
+impl Binder<'_, '_> {
+    /// Binds an expression over the row at hand.
+    pub(super) fn expression(&mut self, syntax: &Syntax) -> Result<Expr> {
+        deeper(|| self.expression_kind(syntax))
+    }
+
+    /// Binds an expression and keeps where it stands.
+    pub(super) fn placed(&mut self, syntax: &Syntax) -> Result<Placed> {
+        Ok((self.expression(syntax)?, start(syntax)))
+    }
+
+    /// Binds expressions.
+    pub(super) fn all_placed<'e>(&mut self, list: impl IntoIterator<Item = &'e Syntax>) -> Result<Vec<Placed>> {
+        list.into_iter().map(|syntax| self.placed(syntax)).collect()
+    }
+
+    /// Binds a condition; `construct` names it in the error.
+    pub(super) fn condition(&mut self, syntax: &Syntax, construct: &str) -> Result<Expr> {
+        let bound = self.placed(syntax)?;
+        self.boolean(bound, construct)
+    }
+
+    fn expression_kind(&mut self, syntax: &Syntax) -> Result<Expr> {
+        match syntax {
+            Syntax::Identifier(name) => self.identifier(name),
+            Syntax::CompoundIdentifier(parts) => self.qualified(parts),
+            Syntax::QualifiedWildcard(name, _) => self.row_of_table(name),
+            Syntax::CompoundFieldAccess { root, access_chain } => self.accesses(root, access_chain),
+            Syntax::Nested(inner) => self.expression(inner),
+            Syntax::Value(value) => self.literal(value),
+            Syntax::TypedString(typed) => self.typed_literal(typed),
+            Syntax::Interval(interval) => self.interval(interval),
+            Syntax::Cast { expr, data_type, .. } => self.cast(expr, data_type),
+            Syntax::Collate { expr, collation } => self.collate(expr, collation),
+            Syntax::UnaryOp { op, expr } => self.unary(op, expr),
+            Syntax::BinaryOp { .. } => self.binary(syntax),
+            Syntax::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, false),
+            Syntax::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true),
+            Syntax::Function(function) => self.function(function),
+            Syntax::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            Syntax::Subquery(query) => self.scalar_subquery(query),
+            Syntax::Exists { subquery, negated } => self.exists(subquery, *negated),
+            Syntax::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated),
+            Syntax::Array(array) => self.array(&array.elem, None),
+            Syntax::Tuple(fields) => self.row(fields),
+            Syntax::Extract { .. }
+            | Syntax::Ceil { .. }
+            | Syntax::Floor { .. }
+            | Syntax::Position { .. }
+            | Syntax::Substring { .. }
+            | Syntax::Trim { .. }
+            | Syntax::Overlay { .. }
+            | Syntax::AtTimeZone { .. }
+            | Syntax::Like { .. }
+            | Syntax::ILike { .. }
+            | Syntax::SimilarTo { .. } => self.sql_function(syntax),
+            _ => self.test(syntax),
+        }
+    }
+
+    fn identifier(&mut self, name: &ast::Ident) -> Result<Expr> {
+        let is_word = |word: &str| name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word);
+        if is_word("default") {
+            let error = SqlError::new(state::SYNTAX_ERROR, "DEFAULT is not allowed in this context");
+            return Err(self.error_at(error, name.span.start));
+        }
+        if !self.is_column(&super::name::fold(name)) && is_word("current_role") {
+            return self.call_by_name("current_user", vec![], name.span.start);
+        }
+        if !self.is_column(&super::name::fold(name)) && is_word("current_schema") {
+            return self.call_by_name("current_schema", vec![], name.span.start);
+        }
+        self.unqualified(name)
+    }
+
+    fn row_of_table(&mut self, name: &ast::ObjectName) -> Result<Expr> {
+        let columns = self.table_columns(name)?;
+        Ok(Expr::new(ExprKind::Row(columns.into_iter().map(|column| column.value).collect()), Type::RECORD))
+    }
+
+    fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
+        let (wanted, modifier) = Type::from_ast(data_type)?;
+        let input = match syntax {
+            Syntax::Array(array) if wanted.is_array => self.array(&array.elem, super::coerce::element_of(wanted))?,
+            _ => self.expression(syntax)?,
+        };
+        self.explicit_cast(input, wanted, modifier, start(syntax))
+    }
+
+    /// A cast that was written.
+    pub(super) fn explicit_cast(
+        &mut self,
+        input: Expr,
+        data_type: Type,
+        modifier: Modifier,
+        at: Location,
+    ) -> Result<Expr> {
+        self.coerce(input, data_type, modifier, CastContext::Explicit, at)
+    }
+
+    fn collate(&mut self, syntax: &Syntax, collation: &ast::ObjectName) -> Result<Expr> {
+        let input = self.placed(syntax)?;
+        let (_, name) = super::name::split(collation)?;
+        if !COLLATIONS.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+            let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
+            let error = SqlError::new(state::UNDEFINED_OBJECT, message);
+            return Err(self.error_at(error, super::name::location(collation)));
+        }
+        let (input, at) = input;
+        match input.data_type {
+            Type::UNKNOWN => self.implicit(input, Type::TEXT, at),
+            data_type if data_type.category() == 'S' || data_type.is_array => Ok(input),
+            data_type => {
+                let message = format!("collations are not supported by type {}", data_type.name());
+                Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at))
+            }
+        }
+    }
+
+    /// Calls a function by its name.
+    pub(super) fn call_by_name(&mut self, name: &str, arguments: Vec<Placed>, at: Location) -> Result<Expr> {
+        let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
+        let function = crate::functions::resolve_function(name, &types).map_err(|error| self.error_at(error, at))?;
+        self.call(function, arguments)
+    }
+
+    /// Calls an operator that is written between two operands.
+    pub(super) fn call_operator(&mut self, symbol: &str, left: Placed, right: Placed) -> Result<Expr> {
+        let operator = crate::functions::resolve_operator(symbol, Some(left.0.data_type), right.0.data_type)?;
+        self.call(operator, vec![left, right])
+    }
+
+    /// A text constant.
+    pub(super) fn text_constant(text: &str) -> Placed {
+        (Expr::constant(crate::types::Datum::Text(text.into()), Type::TEXT), NOWHERE)
+    }
+}

@@ -1,0 +1,177 @@
+//! Subqueries in expressions.
+
+use super::operator::{comparison, is_row, negate, symbol};
+use super::row::symbol as symbol_of;
+use crate::bind::Binder;
+use crate::bind::coerce::Placed;
+use crate::bind::position::{NOWHERE, start};
+use crate::bind::query::Bound;
+use crate::bind::target::Unknowns;
+use crate::bind::walk::is_correlated;
+use crate::error::{Result, SqlError, state};
+use crate::functions::{Resolved, comparison_function, comparison_type_by, resolve_operator};
+use crate::plan::{Comparison, Expr, ExprKind, Plan, Subquery, SubqueryKind};
+use crate::types::Type;
+use sqlparser::ast::{BinaryOperator, Expr as Syntax, Query};
+use std::sync::Arc;
+
+impl Binder<'_, '_> {
+    /// A query below the row at hand.
+    pub(in crate::bind) fn subquery(&mut self, query: &Query) -> Result<Bound> {
+        self.refuse_in_definition("subquery")?;
+        self.barriers.push("a subquery");
+        let bound = self.query(query, Unknowns::Text);
+        self.barriers.pop();
+        bound
+    }
+
+    /// `(SELECT value)`
+    pub(super) fn scalar_subquery(&mut self, query: &Query) -> Result<Expr> {
+        let bound = self.subquery(query)?;
+        let [field] = bound.fields.as_slice() else {
+            let error = SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column");
+            return Err(self.error_at(error, query_start(query)));
+        };
+        let (data_type, modifier) = (field.data_type, field.modifier);
+        Ok(Expr { data_type, modifier, ..subquery_expression(SubqueryKind::Scalar, bound.plan) })
+    }
+
+    /// EXISTS
+    pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Expr> {
+        let bound = self.subquery(query)?;
+        let exists = subquery_expression(SubqueryKind::Exists, bound.plan);
+        Ok(if negated { negate(exists) } else { exists })
+    }
+
+    /// ARRAY(SELECT ...)
+    pub(in crate::bind) fn array_subquery(&mut self, query: &Query) -> Result<Expr> {
+        let bound = self.subquery(query)?;
+        let [field] = bound.fields.as_slice() else {
+            let error = SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column");
+            return Err(self.error_at(error, query_start(query)));
+        };
+        let element = field.data_type;
+        let Some(data_type) = (if element.is_array { Some(element) } else { element.to_array() }) else {
+            let message = format!("could not find array type for data type {}", element.name());
+            return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+        };
+        Ok(Expr { data_type, ..subquery_expression(SubqueryKind::Array, bound.plan) })
+    }
+
+    /// `left IN (SELECT ...)`
+    pub(super) fn in_subquery(&mut self, left: &Syntax, query: &Query, negated: bool) -> Result<Expr> {
+        let found = self.quantified_subquery(left, &BinaryOperator::Eq, query, false)?;
+        Ok(if negated { negate(found) } else { found })
+    }
+
+    /// `left op ANY (SELECT ...)` and ALL
+    pub(super) fn quantified_subquery(
+        &mut self,
+        left: &Syntax,
+        op: &BinaryOperator,
+        query: &Query,
+        all: bool,
+    ) -> Result<Expr> {
+        let values: Vec<Placed> = match self.row_fields(left)? {
+            Some(fields) if is_row(left) => fields.into_iter().map(|field| (field, start(left))).collect(),
+            _ => vec![self.placed(left)?],
+        };
+        let bound = self.subquery(query)?;
+        self.check_width(values.len(), bound.fields.len(), left)?;
+        let symbol = symbol(op)?;
+        if let (Some(ordered), 2..) = (comparison(op), values.len())
+            && !matches!(ordered, Comparison::Equal | Comparison::NotEqual)
+        {
+            return Err(SqlError::unsupported("an ordering comparison of a row with the rows of a subquery"));
+        }
+        if let (Some(Comparison::NotEqual), 2..) = (comparison(op), values.len()) {
+            // Rows differ if any field does: the opposite quantifier of equality.
+            let equal = self.quantify(values, &BinaryOperator::Eq, "=", bound, !all, left)?;
+            return Ok(negate(equal));
+        }
+        self.quantify(values, op, &symbol, bound, all, left)
+    }
+
+    fn quantify(
+        &mut self,
+        values: Vec<Placed>,
+        op: &BinaryOperator,
+        symbol: &str,
+        bound: Bound,
+        all: bool,
+        left_syntax: &Syntax,
+    ) -> Result<Expr> {
+        let mut left = Vec::with_capacity(values.len());
+        let mut operators: Vec<Resolved> = Vec::with_capacity(values.len());
+        for ((value, at), field) in values.into_iter().zip(&bound.fields) {
+            let operator = match comparison(op) {
+                Some(comparison) => comparison_type_by(symbol, value.data_type, field.data_type)
+                    .map(|common| comparison_function(comparison, common)),
+                None => resolve_operator(symbol, Some(value.data_type), field.data_type),
+            };
+            let operator = operator.map_err(|error| self.error_at_operator(error, left_syntax, symbol))?;
+            left.push(self.implicit(value, operator.arguments[0], at)?);
+            operators.push(operator);
+        }
+        let wanted: Vec<Type> = operators.iter().map(|operator| operator.arguments[1]).collect();
+        let plan = self.convert_columns(bound, &wanted)?.plan;
+        let equality = comparison(op) == Some(Comparison::Equal);
+        Ok(subquery_expression(SubqueryKind::Quantified { left, operators, equality, all }, plan))
+    }
+
+    /// `(a, b) = (SELECT x, y)`
+    pub(super) fn compare_row_with_query(
+        &mut self,
+        left: &Syntax,
+        comparison: Comparison,
+        query: &Query,
+    ) -> Result<Expr> {
+        let Some(fields) = self.row_fields(left)? else {
+            return Err(SqlError::unsupported("this comparison with a subquery"));
+        };
+        let bound = self.subquery(query)?;
+        self.check_width(fields.len(), bound.fields.len(), left)?;
+        let record = row_subquery(bound.clone());
+        let column = |(at, field): (usize, &crate::plan::Field)| {
+            let kind = ExprKind::Field(Box::new(record.clone()), at);
+            Expr { kind, data_type: field.data_type, modifier: field.modifier }
+        };
+        let columns = bound.fields.iter().enumerate().map(column).collect();
+        let (left, right) = (ExprKind::Row(fields), ExprKind::Row(columns));
+        self.compare(
+            (Expr::new(left, Type::RECORD), NOWHERE),
+            comparison,
+            symbol_of(comparison),
+            (Expr::new(right, Type::RECORD), NOWHERE),
+        )
+    }
+
+    fn check_width(&self, have: usize, found: usize, left: &Syntax) -> Result<()> {
+        let message = match found.cmp(&have) {
+            std::cmp::Ordering::Equal => return Ok(()),
+            std::cmp::Ordering::Less => "subquery has too few columns",
+            std::cmp::Ordering::Greater => "subquery has too many columns",
+        };
+        Err(self.error_at_operator(SqlError::new(state::SYNTAX_ERROR, message), left, "in"))
+    }
+}
+
+/// A scalar subquery that gives its row as one record.
+pub(in crate::bind) fn row_subquery(bound: Bound) -> Expr {
+    let columns = bound.fields.iter().enumerate();
+    let columns = columns.map(|(at, field)| Expr::column(at, field.data_type, field.modifier)).collect();
+    let row = Expr::new(ExprKind::Row(columns), Type::RECORD);
+    let plan = Plan::Project { input: Box::new(bound.plan), columns: vec![row] };
+    Expr { data_type: Type::RECORD, ..subquery_expression(SubqueryKind::Scalar, plan) }
+}
+
+fn subquery_expression(kind: SubqueryKind, plan: Plan) -> Expr {
+    let correlated = is_correlated(&plan);
+    Expr::from(Subquery { kind, plan: Arc::new(plan), correlated })
+}
+
+/// Where a query begins.
+pub(in crate::bind) fn query_start(query: &Query) -> sqlparser::tokenizer::Location {
+    use sqlparser::ast::Spanned;
+    query.span().start
+}

@@ -1,0 +1,509 @@
+//! FROM: tables, subqueries, functions and their joins.
+
+use super::Binder;
+use super::coerce::Placed;
+use super::name::{self, fold};
+use super::position::{NOWHERE, start};
+use super::query::Bound;
+use super::scope::{Clause, Frame, Names, ScopeColumn, TableNames};
+use super::table::rename;
+use super::target::Unknowns;
+use super::walk::{move_out, refers_to_nearest};
+use crate::error::{Result, SqlError, state};
+use crate::functions::{Body, Resolved, common_type, resolve_function};
+use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
+use crate::types::{Modifier, Type};
+use sqlparser::ast::{
+    Expr as Syntax, FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, TableAlias,
+    TableFactor, TableWithJoins,
+};
+
+/// A part of FROM: its rows and their names.
+pub(super) struct FromItem {
+    pub plan: Plan,
+    pub names: Names,
+}
+
+/// A function in FROM with its arguments' syntax.
+type FromCall<'f> = (String, Vec<&'f Syntax>, sqlparser::tokenizer::Location);
+
+impl Binder<'_, '_> {
+    /// Binds FROM; without one there is one row of no columns.
+    pub(super) fn from(&mut self, items: &[TableWithJoins]) -> Result<FromItem> {
+        let siblings = self.siblings.len();
+        let mut whole: Option<FromItem> = None;
+        for item in items {
+            whole = Some(match whole {
+                None => self.join_tree(item)?,
+                Some(left) => self.comma(left, item)?,
+            });
+        }
+        self.siblings.truncate(siblings);
+        let no_rows = || FromItem { plan: Plan::Values { rows: vec![vec![]] }, names: Names::default() };
+        Ok(whole.unwrap_or_else(no_rows))
+    }
+
+    /// `left, item`
+    pub(super) fn comma(&mut self, left: FromItem, item: &TableWithJoins) -> Result<FromItem> {
+        let (right, lateral) = self.beside(&left, JoinKind::Inner, |binder| binder.join_tree(item))?;
+        self.check_names(&left.names, &right.names)?;
+        Ok(join_node(left, right, JoinKind::Inner, lateral, None))
+    }
+
+    fn join_tree(&mut self, tree: &TableWithJoins) -> Result<FromItem> {
+        let mut left = self.factor(&tree.relation)?;
+        for join in &tree.joins {
+            left = self.join(left, &join.relation, &join.join_operator)?;
+        }
+        Ok(left)
+    }
+
+    /// Binds the right side of a join, which sees the left one where it is LATERAL; says whether it does.
+    fn beside(
+        &mut self,
+        left: &FromItem,
+        kind: JoinKind,
+        bind: impl FnOnce(&mut Self) -> Result<FromItem>,
+    ) -> Result<(FromItem, bool)> {
+        self.siblings.extend(left.names.tables.iter().cloned());
+        let frame = Frame { hidden: true, ..Frame::new(left.names.clone(), Clause::FromFunction) };
+        self.frames.push(frame);
+        let right = bind(self);
+        self.frames.pop();
+        let mut right = right?;
+        let lateral = refers_to_nearest(&right.plan);
+        if !lateral {
+            move_out(&mut right.plan);
+        } else if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            let table = left.names.tables.first().map_or("", |table| table.name.as_str());
+            let message = format!("invalid reference to FROM-clause entry for table \"{table}\"");
+            return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message)
+                .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference."));
+        }
+        Ok((right, lateral))
+    }
+
+    /// Lets an item see the left sides of the joins around it.
+    fn laterally<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let reachable = &self.frames[self.lateral_base..];
+        let around = reachable.iter().rev().take_while(|frame| frame.hidden).count();
+        let first = self.frames.len() - around;
+        self.frames[first..].iter_mut().for_each(|frame| frame.hidden = false);
+        let result = bind(self);
+        self.frames[first..first + around].iter_mut().for_each(|frame| frame.hidden = true);
+        result
+    }
+
+    fn factor(&mut self, factor: &TableFactor) -> Result<FromItem> {
+        match factor {
+            TableFactor::Table { name, alias, args: None, sample: None, .. } => self.table_factor(name, alias.as_ref()),
+            TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
+                self.function_factor(name, &arguments.args, alias.as_ref(), *with_ordinality)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+                self.function_factor(name, args, alias.as_ref(), *with_ordinality)
+            }
+            TableFactor::UNNEST { alias, array_exprs, with_ordinality, with_offset: false, .. } => {
+                let calls = array_exprs.iter().map(|array| ("unnest".to_owned(), vec![array], start(array))).collect();
+                self.functions(calls, alias.as_ref(), *with_ordinality)
+            }
+            TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+                let bind = |binder: &mut Self| {
+                    let keys = std::mem::replace(&mut binder.keys_wanted, false);
+                    let base = std::mem::replace(&mut binder.lateral_base, binder.frames.len());
+                    let bound = binder.query(subquery, Unknowns::Text);
+                    binder.lateral_base = base;
+                    binder.keys_wanted = keys;
+                    bound
+                };
+                let bound = if *lateral { self.laterally(bind)? } else { bind(self)? };
+                let Some(alias) = alias else {
+                    let error = SqlError::new(state::SYNTAX_ERROR, "subquery in FROM must have an alias")
+                        .hint("For example, FROM (SELECT ...) [AS] foo.");
+                    return Err(error);
+                };
+                self.derived(bound, fold(&alias.name), Some(alias), alias.name.span.start)
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let item = self.join_tree(table_with_joins)?;
+                match alias {
+                    None => Ok(item),
+                    Some(alias) => aliased_join(item, alias),
+                }
+            }
+            other => Err(SqlError::unsupported(other)),
+        }
+    }
+
+    fn function_factor(
+        &mut self,
+        name: &ObjectName,
+        arguments: &[FunctionArg],
+        alias: Option<&TableAlias>,
+        ordinality: bool,
+    ) -> Result<FromItem> {
+        let (schema, function) = name::split(name)?;
+        if let Some(schema) = schema.filter(|schema| !matches!(schema.as_str(), "pg_catalog" | "public")) {
+            let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
+            return Err(self.error_at(error, name::location(name)));
+        }
+        let argument = |argument: &'_ FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(_)) => Ok(()),
+            other => Err(SqlError::unsupported(format_args!("the argument {other}"))),
+        };
+        arguments.iter().try_for_each(argument)?;
+        let syntax = arguments.iter().filter_map(|argument| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => Some(syntax),
+            _ => None,
+        });
+        self.functions(vec![(function, syntax.collect(), name::location(name))], alias, ordinality)
+    }
+
+    /// Functions in FROM, side by side. They see the left sides of the joins around them.
+    fn functions(
+        &mut self,
+        calls: Vec<FromCall<'_>>,
+        alias: Option<&TableAlias>,
+        ordinality: bool,
+    ) -> Result<FromItem> {
+        let title = calls.first().map_or(String::new(), |(name, ..)| name.clone());
+        let bind = |binder: &mut Self| {
+            let inside = |binder: &mut Self| {
+                let mut bound: Vec<(Resolved, Vec<Expr>)> = vec![];
+                for (name, arguments, at) in calls {
+                    bound.push(binder.from_call(&name, arguments, at)?);
+                }
+                Ok(bound)
+            };
+            binder.within(Names::default(), Clause::FromFunction, inside)
+        };
+        let (calls, _) = self.laterally(bind)?;
+        let mut columns = function_columns(&calls, &title, alias)?;
+        if ordinality {
+            columns.push(("ordinality".into(), Type::INT8));
+        }
+        let name = alias.map_or(title.clone(), |alias| fold(&alias.name));
+        let column = |(at, (column, data_type)): (usize, (String, Type))| ScopeColumn {
+            name: column,
+            table: name.clone(),
+            value: Expr::column(at, data_type, Modifier::NONE),
+            origin: None,
+        };
+        let columns: Vec<ScopeColumn> = columns.into_iter().enumerate().map(column).collect();
+        let width = columns.len();
+        let names = TableNames {
+            schema: None,
+            name: name.clone(),
+            behind: alias.map(|_| title),
+            columns: rename(columns, alias)?,
+            table: None,
+            key: None,
+            nullable: false,
+        };
+        Ok(FromItem { plan: Plan::Functions { calls, ordinality }, names: Names::of_table(names, width) })
+    }
+
+    fn from_call(
+        &mut self,
+        name: &str,
+        arguments: Vec<&Syntax>,
+        at: sqlparser::tokenizer::Location,
+    ) -> Result<(Resolved, Vec<Expr>)> {
+        let arguments = self.all_placed(arguments)?;
+        let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
+        if crate::functions::is_aggregate(name) {
+            let error =
+                SqlError::new(state::GROUPING_ERROR, "aggregate functions are not allowed in functions in FROM");
+            return Err(self.error_at(error, at));
+        }
+        let function = resolve_function(name, &types).map_err(|error| self.error_at(error, at))?;
+        if function.function.volatility == crate::functions::Volatility::Volatile
+            && matches!(function.function.name, "nextval" | "setval")
+        {
+            self.locks = true;
+        }
+        let arguments = self.set_arguments(&function, arguments)?;
+        Ok((function, arguments))
+    }
+
+    /// `left JOIN factor ...`
+    fn join(&mut self, left: FromItem, factor: &TableFactor, operator: &JoinOperator) -> Result<FromItem> {
+        let (kind, constraint) = join_kind(operator)?;
+        let nullable = matches!(kind, JoinKind::Left | JoinKind::Full);
+        if nullable {
+            self.barriers.push("an outer join");
+        }
+        let right = self.beside(&left, kind, |binder| binder.factor(factor));
+        if nullable {
+            self.barriers.pop();
+        }
+        let (mut right, lateral) = right?;
+        let mut left = left;
+        if matches!(kind, JoinKind::Right | JoinKind::Full) && left.names.recursive {
+            let message = "recursive reference to a query must not appear within an outer join";
+            return Err(SqlError::new(state::INVALID_RECURSION, message));
+        }
+        self.check_names(&left.names, &right.names)?;
+        if nullable {
+            right.names.tables.iter_mut().for_each(|table| table.nullable = true);
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            left.names.tables.iter_mut().for_each(|table| table.nullable = true);
+        }
+        match constraint {
+            JoinConstraint::None => Ok(join_node(left, right, kind, lateral, None)),
+            JoinConstraint::On(condition) => {
+                let names = left.names.clone().followed_by(right.names.clone());
+                let (condition, _) =
+                    self.within(names, Clause::JoinOn, |binder| binder.condition(condition, "JOIN/ON"))?;
+                Ok(join_node(left, right, kind, lateral, Some(condition)))
+            }
+            JoinConstraint::Using(columns) => {
+                let columns: Vec<(String, sqlparser::tokenizer::Location)> = columns
+                    .iter()
+                    .map(|column| Ok((name::split(column)?.1, name::location(column))))
+                    .collect::<Result<_>>()?;
+                self.join_using(left, right, kind, lateral, columns)
+            }
+            JoinConstraint::Natural => {
+                let both = left
+                    .names
+                    .columns
+                    .iter()
+                    .filter(|column| right.names.columns.iter().any(|other| other.name == column.name));
+                let columns = both.map(|column| (column.name.clone(), NOWHERE)).collect();
+                self.join_using(left, right, kind, lateral, columns)
+            }
+        }
+    }
+
+    /// JOIN ... USING: the columns of both sides are merged and come first.
+    fn join_using(
+        &mut self,
+        left: FromItem,
+        right: FromItem,
+        kind: JoinKind,
+        lateral: bool,
+        columns: Vec<(String, sqlparser::tokenizer::Location)>,
+    ) -> Result<FromItem> {
+        let mut names = left.names.clone().followed_by(right.names.clone());
+        let (left_columns, right_columns) = names.columns.split_at(left.names.columns.len());
+        let mut conditions = Vec::with_capacity(columns.len());
+        let mut merged = Vec::with_capacity(columns.len());
+        for (name, at) in &columns {
+            let from_left = self.using_column(left_columns, name, "left", *at)?;
+            let from_right = self.using_column(right_columns, name, "right", *at)?;
+            let pair: (Placed, Placed) = ((from_left.value.clone(), *at), (from_right.value.clone(), *at));
+            conditions
+                .push(self.compare(pair.0, Comparison::Equal, "=", pair.1).map_err(|error| self.error_at(error, *at))?);
+            merged.push(self.merged_column(kind, from_left, from_right)?);
+        }
+        let is_merged = |column: &&ScopeColumn| columns.iter().any(|(name, _)| *name == column.name);
+        let rest = names.columns.iter().filter(|column| !is_merged(column)).cloned();
+        names.columns = merged.into_iter().chain(rest).collect();
+        let condition = match conditions.len() {
+            0 => None,
+            1 => conditions.pop(),
+            _ => Some(Expr::new(ExprKind::And(conditions), Type::BOOL)),
+        };
+        let joined = join_node(left, right, kind, lateral, condition);
+        Ok(FromItem { names, ..joined })
+    }
+
+    fn using_column<'n>(
+        &self,
+        columns: &'n [ScopeColumn],
+        name: &str,
+        side: &str,
+        at: sqlparser::tokenizer::Location,
+    ) -> Result<&'n ScopeColumn> {
+        let mut found = columns.iter().filter(|column| column.name == name);
+        let error = match (found.next(), found.next()) {
+            (Some(column), None) => return Ok(column),
+            (Some(_), Some(_)) => SqlError::new(
+                state::AMBIGUOUS_COLUMN,
+                format!("common column name \"{name}\" appears more than once in {side} table"),
+            ),
+            (None, _) => SqlError::new(
+                state::UNDEFINED_COLUMN,
+                format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+            ),
+        };
+        Err(self.error_at(error, at))
+    }
+
+    /// The value of a merged column: of the side that always has a row.
+    fn merged_column(&mut self, kind: JoinKind, left: &ScopeColumn, right: &ScopeColumn) -> Result<ScopeColumn> {
+        let common = common_type(&[left.value.data_type, right.value.data_type]).unwrap_or(left.value.data_type);
+        let left_value = self.implicit(left.value.clone(), common, NOWHERE)?;
+        let right_value = self.implicit(right.value.clone(), common, NOWHERE)?;
+        let value = match kind {
+            JoinKind::Right => right_value,
+            JoinKind::Full => Expr::new(ExprKind::Coalesce(vec![left_value, right_value]), common),
+            _ => left_value,
+        };
+        let origin = match (&value.kind, kind) {
+            (ExprKind::Column(_), JoinKind::Right) => right.origin,
+            (ExprKind::Column(_), _) => left.origin,
+            _ => None,
+        };
+        let table = if kind == JoinKind::Right { &right.table } else { &left.table };
+        Ok(ScopeColumn { name: left.name.clone(), table: table.clone(), value, origin })
+    }
+
+    fn check_names(&self, left: &Names, right: &Names) -> Result<()> {
+        let clashes = |one: &TableNames, other: &TableNames| {
+            one.name == other.name && (one.schema.is_none() || other.schema.is_none() || one.schema == other.schema)
+        };
+        let twice = right.tables.iter().find(|table| left.tables.iter().any(|other| clashes(table, other)));
+        match twice {
+            None => Ok(()),
+            Some(table) => {
+                let message = format!("table name \"{}\" specified more than once", table.name);
+                Err(SqlError::new(state::DUPLICATE_ALIAS, message))
+            }
+        }
+    }
+}
+
+fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
+    match operator {
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) | JoinOperator::CrossJoin(constraint) => {
+            Ok((JoinKind::Inner, constraint))
+        }
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => Ok((JoinKind::Left, constraint)),
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => Ok((JoinKind::Right, constraint)),
+        JoinOperator::FullOuter(constraint) => Ok((JoinKind::Full, constraint)),
+        other => Err(SqlError::unsupported(format_args!("the join {other:?}"))),
+    }
+}
+
+/// A join's node and the names of its rows.
+pub(super) fn join_node(
+    left: FromItem,
+    right: FromItem,
+    kind: JoinKind,
+    lateral: bool,
+    condition: Option<Expr>,
+) -> FromItem {
+    let (left_width, right_width) = (left.names.width, right.names.width);
+    let plan = Plan::Join(Box::new(Join {
+        kind,
+        left: left.plan,
+        right: right.plan,
+        condition,
+        lateral,
+        left_width,
+        right_width,
+        equalities: vec![],
+    }));
+    FromItem { plan, names: left.names.followed_by(right.names) }
+}
+
+/// `(a JOIN b) AS alias`: one table of all columns.
+fn aliased_join(item: FromItem, alias: &TableAlias) -> Result<FromItem> {
+    let name = fold(&alias.name);
+    let table = |column: &ScopeColumn| ScopeColumn { table: name.clone(), ..column.clone() };
+    let columns: Vec<ScopeColumn> = item.names.columns.iter().map(table).collect();
+    let names = TableNames {
+        schema: None,
+        name: name.clone(),
+        behind: None,
+        columns: rename(columns, Some(alias))?,
+        table: None,
+        key: None,
+        nullable: false,
+    };
+    let recursive = item.names.recursive;
+    let names = Names { recursive, ..Names::of_table(names, item.names.width) };
+    Ok(FromItem { plan: item.plan, names })
+}
+
+/// The columns of functions in FROM: those that the function declares, or one that is called as the alias.
+fn function_columns(
+    calls: &[(Resolved, Vec<Expr>)],
+    title: &str,
+    alias: Option<&TableAlias>,
+) -> Result<Vec<(String, Type)>> {
+    let defined: Vec<&Ident> = alias
+        .iter()
+        .flat_map(|alias| &alias.columns)
+        .filter(|column| column.data_type.is_some())
+        .map(|column| &column.name)
+        .collect();
+    let mut columns = vec![];
+    for (function, _) in calls {
+        let is_set = matches!(function.function.body, Body::Set(_));
+        match &function.columns {
+            Some(declared) if is_set || function.result == Type::RECORD => {
+                columns.extend(declared.iter().map(|(name, data_type)| ((*name).to_owned(), *data_type)));
+            }
+            _ if function.result == Type::RECORD && !defined.is_empty() => {
+                for column in alias.iter().flat_map(|alias| &alias.columns) {
+                    if let Some(data_type) = &column.data_type {
+                        columns.push((fold(&column.name), Type::from_ast(data_type)?.0));
+                    }
+                }
+            }
+            _ if function.result == Type::RECORD => {
+                let message = "a column definition list is required for functions returning \"record\"";
+                return Err(SqlError::new(state::SYNTAX_ERROR, message));
+            }
+            _ => {
+                let name = match alias {
+                    Some(alias) if calls.len() == 1 => fold(&alias.name),
+                    _ => title.to_owned(),
+                };
+                columns.push((name, function.result));
+            }
+        }
+    }
+    Ok(columns)
+}
+
+impl Binder<'_, '_> {
+    /// A bound query with columns converted to these types.
+    pub(super) fn convert_columns(&mut self, mut bound: Bound, wanted: &[Type]) -> Result<Bound> {
+        let changed = |bound: &Bound| bound.fields.iter().zip(wanted).any(|(field, wanted)| field.data_type != *wanted);
+        if !changed(&bound) {
+            return Ok(bound);
+        }
+        self.convert_literals(&mut bound, wanted)?;
+        if !changed(&bound) {
+            return Ok(bound);
+        }
+        let mut columns = Vec::with_capacity(wanted.len());
+        for (at, (field, wanted)) in bound.fields.iter_mut().zip(wanted).enumerate() {
+            let column = Expr::column(at, field.data_type, field.modifier);
+            let converted = self.implicit(column, *wanted, NOWHERE)?;
+            field.data_type = converted.data_type;
+            field.modifier = converted.modifier;
+            field.origin = field.origin.filter(|_| matches!(converted.kind, ExprKind::Column(_)));
+            columns.push(converted);
+        }
+        Ok(Bound { plan: Plan::Project { input: Box::new(bound.plan), columns }, ..bound })
+    }
+
+    /// Gives the literals and parameters of a select list or VALUES their types.
+    fn convert_literals(&mut self, bound: &mut Bound, wanted: &[Type]) -> Result<()> {
+        let rows: Vec<&mut Vec<Expr>> = match &mut bound.plan {
+            Plan::Project { columns, .. } => vec![columns],
+            Plan::Values { rows } => rows.iter_mut().collect(),
+            _ => return Ok(()),
+        };
+        for row in rows {
+            for (value, wanted) in row.iter_mut().zip(wanted) {
+                if value.data_type == Type::UNKNOWN {
+                    let open = std::mem::replace(value, Expr::constant(crate::types::Datum::Null, Type::UNKNOWN));
+                    *value = self.implicit(open, *wanted, NOWHERE)?;
+                }
+            }
+        }
+        for (field, wanted) in bound.fields.iter_mut().zip(wanted) {
+            if field.data_type == Type::UNKNOWN {
+                field.data_type = *wanted;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Calls of functions: which of them are functions at all.
+
+use super::Binder;
+use super::coerce::Placed;
+use super::name;
+use super::position::{NOWHERE, start};
+use super::scope::Clause;
+use crate::error::{Result, SqlError, state};
+use crate::functions::{Body, Resolved, is_aggregate, resolve_function, window_function};
+use crate::plan::{Expr, ExprKind};
+use crate::types::{Modifier, Type};
+use sqlparser::ast::{
+    DuplicateTreatment, Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, FunctionArguments,
+};
+use sqlparser::tokenizer::Location;
+
+impl Binder<'_, '_> {
+    /// A function call, or something that is written like one.
+    pub(super) fn function(&mut self, function: &Function) -> Result<Expr> {
+        let at = name::location(&function.name);
+        if let Some(value) = self.keyword(function, at)? {
+            return Ok(value);
+        }
+        let name = self.function_name(function)?;
+        if function.null_treatment.is_some() {
+            return Err(self.error_at(SqlError::unsupported("IGNORE NULLS or RESPECT NULLS"), at));
+        }
+        if let Some(over) = &function.over {
+            return self.window_call(function, &name, over);
+        }
+        if name == "grouping" {
+            return self.grouping_call(function, at);
+        }
+        let is_window = || window_function(&name, &[]).map_or(true, |found| found.is_some());
+        let within_group = !function.within_group.is_empty();
+        if is_aggregate(&name) && (within_group || !is_window()) {
+            return self.aggregate_call(function, &name);
+        }
+        if is_window() {
+            let message = format!("window function {name} requires an OVER clause");
+            return Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
+        }
+        self.refuse_aggregate_clauses(function, &name, at)?;
+        let arguments = self.arguments(function)?;
+        self.scalar_call(&name, arguments, at)
+    }
+
+    /// The function's name; functions of schemas other than `pg_catalog` there are none.
+    pub(super) fn function_name(&self, function: &Function) -> Result<String> {
+        let (schema, name) = name::split(&function.name)?;
+        match schema.as_deref() {
+            None | Some("pg_catalog" | "public" | "information_schema") => Ok(name),
+            Some(other) => {
+                let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{other}\" does not exist"));
+                Err(self.error_at(error, name::location(&function.name)))
+            }
+        }
+    }
+
+    fn scalar_call(&mut self, name: &str, arguments: Vec<Placed>, at: Location) -> Result<Expr> {
+        let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
+        let function = match resolve_function(name, &types) {
+            Ok(function) => function,
+            Err(error) => {
+                return match self.cast_call(name, &arguments)? {
+                    Some(cast) => Ok(cast),
+                    None => Err(self.error_at(error, at)),
+                };
+            }
+        };
+        if matches!(function.function.body, Body::Set(_)) {
+            return self.set_call(function, arguments, at);
+        }
+        self.call(function, arguments)
+    }
+
+    /// `date(x)`: a call with one argument by a type's name is a cast, if there is no such function.
+    fn cast_call(&mut self, name: &str, arguments: &[Placed]) -> Result<Option<Expr>> {
+        let ([(argument, at)], Some(data_type)) = (arguments, Type::parse_name(name)) else { return Ok(None) };
+        let allowed =
+            argument.data_type == Type::UNKNOWN || crate::types::cast::context(argument.data_type, data_type).is_some();
+        if !allowed {
+            return Ok(None);
+        }
+        self.explicit_cast(argument.clone(), data_type, Modifier::NONE, *at).map(Some)
+    }
+
+    /// A set-returning function in an expression.
+    fn set_call(&mut self, function: Resolved, arguments: Vec<Placed>, at: Location) -> Result<Expr> {
+        let allowed = self.frame().clause.allow_set();
+        allowed.map_err(|error| self.error_at(error, at))?;
+        let converted = self.set_arguments(&function, arguments)?;
+        let result = function.result;
+        let column = self.frame().calls.set(function, converted);
+        Ok(Expr::column(column, result, Modifier::NONE))
+    }
+
+    /// The arguments of a set-returning function, converted.
+    pub(super) fn set_arguments(&mut self, function: &Resolved, arguments: Vec<Placed>) -> Result<Vec<Expr>> {
+        let wanted = function.arguments.clone();
+        let convert = |(place, (argument, at)): (usize, Placed)| match wanted.get(place) {
+            Some(wanted) if *wanted != Type::VOID && *wanted != Type::UNKNOWN => self.implicit(argument, *wanted, at),
+            _ => self.known(argument),
+        };
+        arguments.into_iter().enumerate().map(convert).collect()
+    }
+
+    /// The arguments of a call, bound.
+    pub(super) fn arguments(&mut self, function: &Function) -> Result<Vec<Placed>> {
+        let arguments = plain_arguments(function)?;
+        arguments.into_iter().map(|argument| self.placed(argument)).collect()
+    }
+
+    fn refuse_aggregate_clauses(&self, function: &Function, name: &str, at: Location) -> Result<()> {
+        let list = argument_list(function);
+        let clause = match list {
+            _ if function.filter.is_some() => "FILTER",
+            _ if !function.within_group.is_empty() => "WITHIN GROUP",
+            Some(list) if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) => "DISTINCT",
+            Some(list) if list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))) => {
+                "ORDER BY"
+            }
+            _ => return Ok(()),
+        };
+        let message = match clause {
+            "WITHIN GROUP" => format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"),
+            _ => format!("{clause} specified, but {name} is not an aggregate function"),
+        };
+        Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at))
+    }
+
+    /// What is written like a function, or as a word, and is none.
+    fn keyword(&mut self, function: &Function, at: Location) -> Result<Option<Expr>> {
+        let [sqlparser::ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_slice() else { return Ok(None) };
+        if ident.quote_style.is_some() {
+            return Ok(None);
+        }
+        let name = ident.value.to_ascii_lowercase();
+        if let (FunctionArguments::Subquery(query), "array") = (&function.args, name.as_str()) {
+            return self.array_subquery(query).map(Some);
+        }
+        let is_word = matches!(function.args, FunctionArguments::None);
+        let bound = match name.as_str() {
+            "coalesce" => self.coalesce(&plain_arguments(function)?)?,
+            "greatest" => self.extreme(&plain_arguments(function)?, true)?,
+            "least" => self.extreme(&plain_arguments(function)?, false)?,
+            "nullif" => match plain_arguments(function)?.as_slice() {
+                [left, right] => self.null_if(left, right, at)?,
+                _ => {
+                    let error = SqlError::new(state::SYNTAX_ERROR, "syntax error: NULLIF takes two arguments");
+                    return Err(self.error_at(error, at));
+                }
+            },
+            "row" => {
+                let fields: Vec<Syntax> = plain_arguments(function)?.into_iter().cloned().collect();
+                self.row(&fields)?
+            }
+            "current_timestamp" => self.now(function, Type::TIMESTAMPTZ, at)?,
+            "localtimestamp" => self.now(function, Type::TIMESTAMP, at)?,
+            "localtime" => self.now(function, Type::TIME, at)?,
+            "current_date" if is_word => self.now(function, Type::DATE, at)?,
+            "current_time" => return Err(self.error_at(SqlError::unsupported("time with time zone"), at)),
+            "current_user" | "user" | "current_role" if is_word => self.call_by_name("current_user", vec![], at)?,
+            "session_user" if is_word => self.call_by_name("session_user", vec![], at)?,
+            "current_catalog" if is_word => self.call_by_name("current_database", vec![], at)?,
+            "current_schema" if is_word => self.call_by_name("current_schema", vec![], at)?,
+            _ => return Ok(None),
+        };
+        Ok(Some(bound))
+    }
+
+    /// `current_date` and its kin: the transaction's start.
+    fn now(&mut self, function: &Function, data_type: Type, at: Location) -> Result<Expr> {
+        let modifier = match plain_arguments(function)?.as_slice() {
+            [] => Modifier::NONE,
+            [Syntax::Value(value)] => {
+                let digits: i32 = value.value.to_string().parse().unwrap_or(6);
+                Modifier(digits.clamp(0, 6))
+            }
+            _ => return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, "a precision is one number"), at)),
+        };
+        let now = self.call_by_name("now", vec![], at)?;
+        // A time has no cast from a timestamp with time zone without the day in between.
+        let now = match data_type {
+            Type::TIME => self.explicit_cast(now, Type::TIMESTAMP, Modifier::NONE, NOWHERE)?,
+            _ => now,
+        };
+        self.explicit_cast(now, data_type, modifier, NOWHERE)
+    }
+
+    /// Refuses an aggregate where none may stand.
+    pub(super) fn allow_aggregate(&mut self, at: Location) -> Result<()> {
+        let frame = self.frame();
+        let recursive = frame.names.recursive;
+        let allowed = frame.clause.allow_aggregate().map_err(|error| match frame.clause {
+            Clause::Definition => {
+                SqlError::new(state::GROUPING_ERROR, "aggregate functions are not allowed in this expression")
+            }
+            _ => error,
+        });
+        allowed.map_err(|error| self.error_at(error, at))?;
+        if recursive {
+            let message = "aggregate functions are not allowed in a recursive query's recursive term";
+            return Err(self.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
+        }
+        Ok(())
+    }
+
+    /// The column that stands for a call of the row at hand, further out than no row.
+    pub(super) fn call_column(column: usize, result: Type) -> Expr {
+        Expr::new(ExprKind::Column(column), result)
+    }
+}
+
+/// The arguments of a call, if they are written as a list.
+pub(super) fn argument_list(function: &Function) -> Option<&FunctionArgumentList> {
+    match &function.args {
+        FunctionArguments::List(list) => Some(list),
+        FunctionArguments::None | FunctionArguments::Subquery(_) => None,
+    }
+}
+
+/// The expressions of the arguments; `*` is none.
+///
+/// # Errors
+/// 0A000 for named arguments.
+pub(super) fn plain_arguments(function: &Function) -> Result<Vec<&Syntax>> {
+    let arguments = argument_list(function).map_or(&[][..], |list| &list.args);
+    let mut plain = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => plain.push(expression),
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => {}
+            FunctionArg::Unnamed(other) => return Err(SqlError::unsupported(format_args!("the argument {other}"))),
+            FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
+                return Err(SqlError::unsupported("a named argument"));
+            }
+        }
+    }
+    Ok(plain)
+}
+
+/// Whether the one argument is `*`.
+pub(super) fn has_star(function: &Function) -> bool {
+    let is_star = |argument: &FunctionArg| matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
+    argument_list(function).is_some_and(|list| matches!(list.args.as_slice(), [argument] if is_star(argument)))
+}
+
+/// Whether a call is `ROW(...)`.
+pub(super) fn is_row_constructor(function: &Function) -> bool {
+    matches!(function.name.0.as_slice(), [sqlparser::ast::ObjectNamePart::Identifier(ident)]
+        if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("row"))
+}
+
+/// Where the first argument stands, or the call.
+pub(super) fn first_argument(function: &Function) -> Location {
+    match plain_arguments(function).as_deref() {
+        Ok([first, ..]) => start(first),
+        _ => name::location(&function.name),
+    }
+}

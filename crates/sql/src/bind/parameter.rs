@@ -1,0 +1,51 @@
+//! The types of `$1`, `$2`, ...: the client's, or what the first place that decides makes of them.
+
+use super::Binder;
+use super::position::NOWHERE;
+use crate::error::{Result, SqlError, state};
+use crate::plan::{Expr, ExprKind};
+use crate::types::Type;
+use sqlparser::tokenizer::Location;
+
+/// The protocol counts parameters in 16 bits.
+const MOST: usize = u16::MAX as usize;
+
+impl Binder<'_, '_> {
+    /// `$1` and its kin.
+    pub(super) fn parameter(&mut self, placeholder: &str, at: Location) -> Result<Expr> {
+        let number = placeholder.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
+        let Some(number) = number.filter(|number| (1..=MOST).contains(number)) else {
+            let error = SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter {placeholder}"));
+            return Err(self.error_at(error, at));
+        };
+        if self.parameters.len() < number {
+            self.parameters.resize(number, None);
+        }
+        let data_type = self.parameters[number - 1].unwrap_or(Type::UNKNOWN);
+        Ok(Expr::new(ExprKind::Parameter(number - 1), data_type))
+    }
+
+    /// Gives a parameter its type.
+    pub(super) fn decide_parameter(&mut self, number: usize, data_type: Type, at: Location) -> Result<Expr> {
+        let slot = &mut self.parameters[number];
+        let decided = *slot.get_or_insert(data_type);
+        if decided != data_type {
+            let error = SqlError::new("42P08", format!("inconsistent types deduced for parameter ${}", number + 1))
+                .detail(format!("{} versus {}", decided.name(), data_type.name()));
+            return Err(self.error_at(error, at));
+        }
+        Ok(Expr::new(ExprKind::Parameter(number), data_type))
+    }
+
+    /// # Errors
+    /// 42P18 if a parameter's type was never decided.
+    pub(super) fn check_parameters(&self) -> Result<()> {
+        match self.parameters.iter().position(Option::is_none) {
+            None => Ok(()),
+            Some(number) => {
+                let message = format!("could not determine data type of parameter ${}", number + 1);
+                Err(self.error_at(SqlError::new(state::INDETERMINATE_DATATYPE, message), NOWHERE))
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! From the parser's lines and columns to the positions that clients are told: characters of the statement, from 1.
+
+use super::Binder;
+use crate::error::SqlError;
+use crate::parse::{byte_of, position_of};
+use sqlparser::ast::{Expr, Spanned};
+use sqlparser::tokenizer::Location;
+
+/// Where nothing is known of a place in the text.
+pub(super) const NOWHERE: Location = Location { line: 0, column: 0 };
+
+/// Where an expression begins.
+pub(super) fn start(expression: &Expr) -> Location {
+    match expression {
+        Expr::Function(function) => super::name::location(&function.name),
+        other => other.span().start,
+    }
+}
+
+impl Binder<'_, '_> {
+    /// Tells an error where it happened, unless it knows, or the text is not known (a view's definition, say).
+    pub(super) fn error_at(&self, error: SqlError, location: Location) -> SqlError {
+        match self.text {
+            Some(text) if location != NOWHERE => error.at(position_of(text, location)),
+            _ => error,
+        }
+    }
+
+    /// Tells an error about an operator where the operator stands: the syntax tree keeps the places of its operands only.
+    pub(super) fn error_at_operator(&self, error: SqlError, left: &Expr, symbol: &str) -> SqlError {
+        let end = left.span().end;
+        let Some(text) = self.text.filter(|_| end != NOWHERE) else { return error };
+        match find(text, end, symbol) {
+            Some(position) => error.at(position),
+            None => error,
+        }
+    }
+}
+
+/// The position of the first `symbol` after a location.
+fn find(text: &str, after: Location, symbol: &str) -> Option<u32> {
+    let from = byte_of(text, after);
+    let found = text[from..].to_ascii_lowercase().find(&symbol.to_ascii_lowercase())?;
+    u32::try_from(text[..from + found].chars().count() + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_is_found_after_its_left_side() {
+        let text = "select 'ä+',\n  x\r\n + y";
+        assert_eq!(find(text, Location { line: 2, column: 4 }, "+"), Some(20));
+        assert_eq!(find(text, Location { line: 2, column: 4 }, "-"), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! Whether two expressions are written the same: then a query that groups by the one may mention the other.
+
+use crate::functions::{Resolved, Volatility};
+use crate::plan::{Expr, ExprKind};
+use crate::stack::deeper;
+use crate::types::{Type, equal_typed};
+use std::sync::Arc;
+
+/// Whether two expressions over one row are the same. Subqueries are only if they are one.
+pub(super) fn same(left: &Expr, right: &Expr) -> bool {
+    left.data_type == right.data_type && left.modifier == right.modifier && deeper(|| same_kind(left, right))
+}
+
+/// Whether two lists of expressions are the same, one by one.
+pub(super) fn same_all(left: &[Expr], right: &[Expr]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+}
+
+fn same_function(left: &Resolved, right: &Resolved) -> bool {
+    std::ptr::eq(left.function, right.function)
+        && left.arguments == right.arguments
+        && left.result == right.result
+        && left.function.volatility != Volatility::Volatile
+}
+
+fn same_optional(left: Option<&Expr>, right: Option<&Expr>) -> bool {
+    match (left, right) {
+        (None, None) => true,
+        (Some(left), Some(right)) => same(left, right),
+        _ => false,
+    }
+}
+
+fn same_constant(data_type: Type, left: &crate::types::Datum, right: &crate::types::Datum) -> bool {
+    use crate::types::Datum;
+    match (left, right) {
+        (Datum::Null, Datum::Null) => true,
+        (Datum::Null, _) | (_, Datum::Null) => false,
+        _ => equal_typed(data_type, left, right),
+    }
+}
+
+fn same_kind(left: &Expr, right: &Expr) -> bool {
+    use ExprKind::*;
+    match (&left.kind, &right.kind) {
+        (Constant(l), Constant(r)) => same_constant(left.data_type, l, r),
+        (Column(l), Column(r)) | (Parameter(l), Parameter(r)) => l == r,
+        (Outer { depth: d, column: c }, Outer { depth, column }) => (d, c) == (depth, column),
+        (Call(f, l), Call(g, r)) => same_function(f, g) && same_all(l, r),
+        (Cast { input: l, explicit: e }, Cast { input: r, explicit }) => e == explicit && same(l, r),
+        (And(l), And(r)) | (Or(l), Or(r)) | (Coalesce(l), Coalesce(r)) | (Array(l), Array(r)) | (Row(l), Row(r)) => {
+            same_all(l, r)
+        }
+        (Not(l), Not(r)) | (IsNull(l), IsNull(r)) => same(l, r),
+        (IsTruth(l, t), IsTruth(r, truth)) => t == truth && same(l, r),
+        (Field(l, at), Field(r, field)) => at == field && same(l, r),
+        (IsSame(l, m), IsSame(r, n)) | (NullIf(l, m), NullIf(r, n)) | (Subscript(l, m), Subscript(r, n)) => {
+            same(l, r) && same(m, n)
+        }
+        (Compare(c, l, m), Compare(d, r, n)) => c == d && same(l, r) && same(m, n),
+        (Case { branches: l, otherwise: m }, Case { branches: r, otherwise: n }) => {
+            let mut pairs = l.iter().zip(r);
+            l.len() == r.len()
+                && pairs.all(|(l, r)| same(&l.0, &r.0) && same(&l.1, &r.1))
+                && same_optional(m.as_deref(), n.as_deref())
+        }
+        (Extreme { greatest: g, of: l }, Extreme { greatest, of: r }) => g == greatest && same_all(l, r),
+        (InList(l, m), InList(r, n)) => same(l, r) && same_all(m, n),
+        (Quantified { operator: o, left: l, array: m, all: a }, Quantified { operator, left: r, array: n, all }) => {
+            same_function(o, operator) && a == all && same(l, r) && same(m, n)
+        }
+        (Slice(l, m, o), Slice(r, n, p)) => {
+            same(l, r) && same_optional(m.as_deref(), n.as_deref()) && same_optional(o.as_deref(), p.as_deref())
+        }
+        (Subquery(l), Subquery(r)) => Arc::ptr_eq(&l.plan, &r.plan),
+        _ => false,
+    }
+}

@@ -1,0 +1,449 @@
+//! What names mean: the rows that an expression may speak of, from the row at hand outwards.
+
+use super::Binder;
+use super::calls::Calls;
+use super::name::fold;
+use super::similar::Suggestions;
+use super::walk::{self, outwards};
+use crate::catalog::{Oid, Table};
+use crate::error::{Result, SqlError, state};
+use crate::plan::{Expr, ExprKind};
+use crate::types::Type;
+use sqlparser::ast::{self, Ident};
+use sqlparser::tokenizer::{Location, Span};
+use std::sync::Arc;
+
+/// A name in a row and what it stands for, over that row. Columns merged by USING are no plain columns.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeColumn {
+    /// Its name.
+    pub name: String,
+    /// The table that it is shown with in messages; empty for merged columns.
+    pub table: String,
+    /// Its value.
+    pub value: Expr,
+    /// The table and column number that it comes from.
+    pub origin: Option<(Oid, u16)>,
+}
+
+/// A table of FROM, as qualified names find it.
+#[derive(Clone, Debug)]
+pub(super) struct TableNames {
+    /// The schema, unless an alias hides it.
+    pub schema: Option<String>,
+    /// The alias, or the table's name.
+    pub name: String,
+    /// The name of the table behind an alias.
+    pub behind: Option<String>,
+    /// Its columns.
+    pub columns: Vec<ScopeColumn>,
+    /// The definition, of a table, and the position of its first column in the row.
+    pub table: Option<(Arc<Table>, usize)>,
+    /// The position of the row's key, if it was asked for.
+    pub key: Option<usize>,
+    /// Whether an outer join may make it all NULL.
+    pub nullable: bool,
+}
+
+/// The names of a row.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    /// The tables, for `table.column` and `table.*`.
+    pub tables: Vec<TableNames>,
+    /// The columns, for `column` and `*`.
+    pub columns: Vec<ScopeColumn>,
+    /// How many columns the row has, those without a name among them.
+    pub width: usize,
+    /// Whether the rows that a recursive query found last are among it.
+    pub recursive: bool,
+}
+
+/// A row that expressions speak of, with what the clause at hand allows and what its expressions have asked for.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// The names.
+    pub names: Names,
+    /// The clause.
+    pub clause: Clause,
+    /// Whether names cannot be found here at the moment (the left side of a join, seen from an item that is not LATERAL).
+    pub hidden: bool,
+    /// Aggregates, windows and sets that the expressions call.
+    pub calls: Calls,
+}
+
+/// The clauses of a statement, by what may stand in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clause {
+    /// The select list.
+    Select,
+    /// ORDER BY
+    OrderBy,
+    /// DISTINCT ON
+    DistinctOn,
+    /// HAVING
+    Having,
+    /// WHERE
+    Where,
+    /// JOIN ... ON
+    JoinOn,
+    /// GROUP BY
+    GroupBy,
+    /// LIMIT
+    Limit,
+    /// OFFSET
+    Offset,
+    /// Rows of VALUES.
+    Values,
+    /// The one row of INSERT ... VALUES.
+    InsertRow,
+    /// SET of UPDATE.
+    Update,
+    /// RETURNING
+    Returning,
+    /// A function in FROM.
+    FromFunction,
+    /// The arguments of an aggregate.
+    Aggregate,
+    /// FILTER of an aggregate.
+    Filter,
+    /// The arguments of a window call.
+    Window,
+    /// PARTITION BY and ORDER BY of a window.
+    WindowOrder,
+    /// A frame's offset.
+    WindowFrame,
+    /// DEFAULT, CHECK, generated columns: this is not known, and neither aggregates nor subqueries are welcome.
+    Definition,
+}
+
+impl Clause {
+    /// How PostgreSQL calls it in `... are not allowed in ...`.
+    fn title(self) -> &'static str {
+        match self {
+            Clause::Select => "SELECT",
+            Clause::OrderBy => "ORDER BY",
+            Clause::DistinctOn => "DISTINCT ON",
+            Clause::Having => "HAVING",
+            Clause::Where => "WHERE",
+            Clause::JoinOn => "JOIN conditions",
+            Clause::GroupBy => "GROUP BY",
+            Clause::Limit => "LIMIT",
+            Clause::Offset => "OFFSET",
+            Clause::Values | Clause::InsertRow => "VALUES",
+            Clause::Update => "UPDATE",
+            Clause::Returning => "RETURNING",
+            Clause::FromFunction => "functions in FROM",
+            Clause::Aggregate => "aggregate function calls",
+            Clause::Filter => "FILTER",
+            Clause::Window => "window function calls",
+            Clause::WindowOrder => "window definitions",
+            Clause::WindowFrame => "window frame definitions",
+            Clause::Definition => "this expression",
+        }
+    }
+
+    /// # Errors
+    /// 42803 if an aggregate may not stand here.
+    pub(super) fn allow_aggregate(self) -> Result<()> {
+        match self {
+            Clause::Select
+            | Clause::OrderBy
+            | Clause::DistinctOn
+            | Clause::Having
+            | Clause::Window
+            | Clause::WindowOrder => Ok(()),
+            Clause::Aggregate => Err(SqlError::new(state::GROUPING_ERROR, "aggregate function calls cannot be nested")),
+            _ => Err(self.refuse(state::GROUPING_ERROR, "aggregate functions")),
+        }
+    }
+
+    /// # Errors
+    /// 42P20 if a window call may not stand here.
+    pub(super) fn allow_window(self) -> Result<()> {
+        match self {
+            Clause::Select | Clause::OrderBy | Clause::DistinctOn => Ok(()),
+            Clause::Window => Err(SqlError::new(state::WINDOWING_ERROR, "window function calls cannot be nested")),
+            Clause::Aggregate => Err(SqlError::new(
+                state::GROUPING_ERROR,
+                "aggregate function calls cannot contain window function calls",
+            )),
+            _ => Err(self.refuse(state::WINDOWING_ERROR, "window functions")),
+        }
+    }
+
+    /// # Errors
+    /// 0A000 if a set may not stand here.
+    pub(super) fn allow_set(self) -> Result<()> {
+        match self {
+            Clause::Select | Clause::OrderBy | Clause::DistinctOn | Clause::InsertRow => Ok(()),
+            Clause::Aggregate | Clause::Window => Err(SqlError::new(
+                state::FEATURE_NOT_SUPPORTED,
+                format!("{} cannot contain set-returning function calls", self.title()),
+            )
+            .hint("You might be able to move the set-returning function into a LATERAL FROM item.")),
+            _ => Err(self.refuse(state::FEATURE_NOT_SUPPORTED, "set-returning functions")),
+        }
+    }
+
+    /// Whether its expressions see the groups, if there are any.
+    fn is_after_grouping(self) -> bool {
+        matches!(
+            self,
+            Clause::Select
+                | Clause::OrderBy
+                | Clause::DistinctOn
+                | Clause::Having
+                | Clause::Window
+                | Clause::WindowOrder
+                | Clause::WindowFrame
+        )
+    }
+
+    fn refuse(self, code: &'static str, what: &str) -> SqlError {
+        SqlError::new(code, format!("{what} are not allowed in {}", self.title()))
+    }
+}
+
+impl Names {
+    /// The names of a row that has these columns and no table.
+    pub(super) fn of_columns(columns: Vec<ScopeColumn>) -> Names {
+        let width = columns.len();
+        Names { columns, width, ..Names::default() }
+    }
+
+    /// The names of one table of FROM, whose row has `width` columns.
+    pub(super) fn of_table(table: TableNames, width: usize) -> Names {
+        Names { columns: table.columns.clone(), tables: vec![table], width, recursive: false }
+    }
+
+    /// The names of this row with another's behind it.
+    pub(super) fn followed_by(mut self, mut other: Names) -> Names {
+        other.shift(self.width);
+        self.tables.append(&mut other.tables);
+        self.columns.append(&mut other.columns);
+        self.width += other.width;
+        self.recursive |= other.recursive;
+        self
+    }
+
+    fn shift(&mut self, by: usize) {
+        let tables = self.tables.iter_mut();
+        let columns = tables.flat_map(|table| {
+            table.table.iter_mut().for_each(|(_, first)| *first += by);
+            table.key.iter_mut().for_each(|key| *key += by);
+            &mut table.columns
+        });
+        for column in columns.chain(&mut self.columns) {
+            walk::renumber(&mut column.value, &|at| at + by);
+        }
+    }
+}
+
+impl Frame {
+    /// A frame over a row.
+    pub(super) fn new(names: Names, clause: Clause) -> Frame {
+        Frame { names, clause, hidden: false, calls: Calls::default() }
+    }
+}
+
+impl Binder<'_, '_> {
+    /// Binds in a clause over a row: pushes its frame, and pops it again.
+    pub(super) fn within<T>(
+        &mut self,
+        names: Names,
+        clause: Clause,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Frame)> {
+        self.frames.push(Frame::new(names, clause));
+        let result = bind(self);
+        let frame = self.frames.pop().expect("the frame that was pushed");
+        Ok((result?, frame))
+    }
+
+    /// The row at hand.
+    pub(super) fn frame(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("expressions are bound within a frame")
+    }
+
+    /// Changes the clause at hand while something is bound.
+    pub(super) fn in_clause<T>(&mut self, clause: Clause, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = std::mem::replace(&mut self.frame().clause, clause);
+        let result = bind(self);
+        self.frame().clause = before;
+        result
+    }
+
+    /// `column`, or a table's name for its whole row.
+    pub(super) fn unqualified(&mut self, name: &Ident) -> Result<Expr> {
+        let folded = fold(name);
+        for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
+            let mut matches = frame.names.columns.iter().filter(|column| column.name == folded);
+            if let Some(column) = matches.next() {
+                if matches.next().is_some() {
+                    let message = format!("column reference \"{folded}\" is ambiguous");
+                    return Err(self.error_at(SqlError::new(state::AMBIGUOUS_COLUMN, message), name.span.start));
+                }
+                let value = outwards(&column.value, distance);
+                self.mention(&value, name.span.start);
+                return Ok(value);
+            }
+        }
+        for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
+            if let Some(table) = frame.names.tables.iter().find(|table| table.name == folded) {
+                return Ok(outwards(&whole_row(table), distance));
+            }
+        }
+        let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{folded}\" does not exist"));
+        let error = self.suggest(None, &folded).explain(error);
+        Err(self.error_at(error, name.span.start))
+    }
+
+    /// `table.column`, `schema.table.column`.
+    pub(super) fn qualified(&mut self, parts: &[Ident]) -> Result<Expr> {
+        let location = parts.first().map_or(Span::empty().start, |part| part.span.start);
+        let names: Vec<String> = parts.iter().map(fold).collect();
+        let (schema, table, column) = match names.as_slice() {
+            [table, column] => (None, table, column),
+            [schema, table, column] => (Some(schema.as_str()), table, column),
+            [_, schema, table, column] => (Some(schema.as_str()), table, column),
+            _ => {
+                let message = format!("improper qualified name (too many dotted names): {}", names.join("."));
+                return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), location));
+            }
+        };
+        let found = self.find_table(schema, table, location)?;
+        let Some((distance, names)) = found else {
+            return Err(self.missing_table(schema, table, location));
+        };
+        if let Some(found) = names.columns.iter().find(|found| found.name == *column) {
+            let value = outwards(&found.value, distance);
+            self.mention(&value, location);
+            return Ok(value);
+        }
+        if let Some(value) = system_column(names, column) {
+            return Ok(value);
+        }
+        let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column {table}.{column} does not exist"));
+        let error = self.suggest(Some(table), column).explain(error);
+        Err(self.error_at(error, location))
+    }
+
+    /// The columns of `table.*`, over the row at hand.
+    pub(super) fn table_columns(&mut self, name: &ast::ObjectName) -> Result<Vec<ScopeColumn>> {
+        let (schema, table) = super::name::split(name)?;
+        let location = super::name::location(name);
+        match self.find_table(schema.as_deref(), &table, location)? {
+            Some((distance, names)) => Ok(names
+                .columns
+                .iter()
+                .map(|column| ScopeColumn { value: outwards(&column.value, distance), ..column.clone() })
+                .collect()),
+            None => Err(self.missing_table(schema.as_deref(), &table, location)),
+        }
+    }
+
+    /// The description of a plain column of the row at hand, if the expression is one.
+    pub(super) fn origin(&self, expression: &Expr) -> Option<(Oid, u16)> {
+        let ExprKind::Column(at) = expression.kind else { return None };
+        let names = &self.frames.last()?.names;
+        let tables = names.tables.iter().flat_map(|table| &table.columns);
+        let mut found =
+            tables.chain(&names.columns).filter(|column| matches!(column.value.kind, ExprKind::Column(c) if c == at));
+        found.next()?.origin
+    }
+
+    /// Notes where a column was mentioned, in case GROUP BY does not have it.
+    pub(super) fn mention(&mut self, value: &Expr, location: Location) {
+        let (distance, column) = match value.kind {
+            ExprKind::Column(column) => (0, column),
+            ExprKind::Outer { depth, column } => (depth, column),
+            _ => return,
+        };
+        let frame = self.frames.iter_mut().rev().nth(distance);
+        if let Some(frame) = frame.filter(|frame| frame.clause.is_after_grouping()) {
+            frame.calls.mentions.push((column, location));
+        }
+    }
+
+    fn find_table(&self, schema: Option<&str>, name: &str, location: Location) -> Result<Option<(usize, &TableNames)>> {
+        for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
+            let is_it = |table: &&TableNames| {
+                table.name == name && schema.is_none_or(|schema| table.schema.as_deref() == Some(schema))
+            };
+            let mut matches = frame.names.tables.iter().filter(is_it);
+            if let Some(table) = matches.next() {
+                if matches.next().is_some() {
+                    let error = SqlError::new("42P09", format!("table reference \"{name}\" is ambiguous"));
+                    return Err(self.error_at(error, location));
+                }
+                return Ok(Some((distance, table)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn missing_table(&self, schema: Option<&str>, name: &str, location: Location) -> SqlError {
+        let hidden = self.frames.iter().filter(|frame| frame.hidden).flat_map(|frame| &frame.names.tables);
+        let unreachable = hidden.chain(&self.siblings).any(|table| table.name == name);
+        let visible = self.frames.iter().rev().flat_map(|frame| &frame.names.tables);
+        let alias = visible.filter(|table| table.behind.as_deref() == Some(name)).map(|table| &table.name).next();
+        let invalid = || {
+            SqlError::new(
+                state::UNDEFINED_TABLE,
+                format!("invalid reference to FROM-clause entry for table \"{name}\""),
+            )
+        };
+        let error = match alias {
+            Some(alias) => invalid().hint(format!("Perhaps you meant to reference the table alias \"{alias}\".")),
+            None if unreachable => invalid().hint(format!(
+                "There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."
+            )),
+            None => {
+                let full = schema.map_or(name.to_owned(), |schema| format!("{schema}.{name}"));
+                SqlError::new(state::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{full}\""))
+            }
+        };
+        self.error_at(error, location)
+    }
+
+    fn suggest(&self, table: Option<&str>, column: &str) -> Suggestions {
+        let mut suggestions = Suggestions::new(table, column);
+        for frame in self.frames.iter().rev() {
+            for names in &frame.names.tables {
+                for candidate in &names.columns {
+                    suggestions.consider(&names.name, &candidate.name);
+                }
+            }
+        }
+        suggestions
+    }
+
+    /// The name by which messages call the column of the row at hand.
+    pub(super) fn column_title(names: &Names, at: usize) -> String {
+        let is_it = |column: &&ScopeColumn| matches!(column.value.kind, ExprKind::Column(c) if c == at);
+        let mut columns = names.tables.iter().flat_map(|table| &table.columns).chain(&names.columns);
+        match columns.find(is_it) {
+            Some(column) if !column.table.is_empty() => format!("{}.{}", column.table, column.name),
+            Some(column) => column.name.clone(),
+            None => "?column?".into(),
+        }
+    }
+
+    /// Whether the row at hand has a column of this name.
+    pub(super) fn is_column(&self, name: &str) -> bool {
+        let frame = self.frames.last();
+        frame.is_some_and(|frame| frame.names.columns.iter().any(|column| column.name == name))
+    }
+}
+
+/// `tableoid`, the one system column that is known.
+fn system_column(names: &TableNames, column: &str) -> Option<Expr> {
+    let (table, _) = names.table.as_ref()?;
+    let is_tableoid = column == "tableoid";
+    is_tableoid.then(|| Expr::constant(crate::types::Datum::Oid(table.oid), Type::OID))
+}
+
+fn whole_row(table: &TableNames) -> Expr {
+    let columns = table.columns.iter().map(|column| column.value.clone()).collect();
+    Expr::new(ExprKind::Row(columns), Type::RECORD)
+}

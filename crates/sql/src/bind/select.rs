@@ -1,0 +1,348 @@
+//! SELECT.
+
+use super::Binder;
+use super::aggregate::sort_key;
+use super::grouping::Grouping;
+use super::name::{self, fold};
+use super::position::start;
+use super::query::{Bound, Tail, unnested};
+use super::same::same;
+use super::scope::{Clause, Frame};
+use super::target::{Target, Unknowns};
+use crate::catalog::Table;
+use crate::error::{Result, SqlError, state};
+use crate::plan::{Expr, ExprKind, Field, Plan, SortKey};
+use crate::types::Type;
+use sqlparser::ast::{Distinct, Expr as Syntax, GroupByExpr, LockClause, NonBlock, OrderByExpr, Select};
+use std::sync::Arc;
+
+/// The parts of a SELECT, bound over the rows of FROM.
+pub(super) struct Parts {
+    pub condition: Option<Expr>,
+    pub targets: Vec<Target>,
+    pub having: Option<Expr>,
+    pub grouping: Option<Grouping>,
+    pub order: Vec<OrderKey>,
+    pub distinct: Distinction,
+    /// The tables that FOR UPDATE locks, with the targets that are their keys.
+    pub locks: Vec<(Arc<Table>, usize)>,
+}
+
+/// A key of ORDER BY: a target.
+pub(super) struct OrderKey {
+    pub target: usize,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// DISTINCT
+pub(super) enum Distinction {
+    All,
+    Distinct,
+    /// DISTINCT ON: these targets.
+    On(Vec<usize>),
+}
+
+impl Binder<'_, '_> {
+    /// Binds a SELECT with the ORDER BY and LIMIT that belong to it.
+    pub(super) fn select(&mut self, select: &Select, tail: Tail<'_>, unknowns: Unknowns) -> Result<Bound> {
+        refuse_foreign(select)?;
+        let keys_wanted = std::mem::replace(&mut self.keys_wanted, !tail.locks.is_empty());
+        let from = self.from(&select.from);
+        self.keys_wanted = keys_wanted;
+        let from = from?;
+        let (parts, frame) = self.within(from.names, Clause::Select, |binder| binder.parts(select, tail, unknowns))?;
+        self.assemble(from.plan, parts, frame, tail)
+    }
+
+    fn parts(&mut self, select: &Select, tail: Tail<'_>, unknowns: Unknowns) -> Result<Parts> {
+        self.frame().calls.named_windows.clone_from(&select.named_window);
+        let mut targets = self.targets(&select.projection, unknowns)?;
+        let condition = match &select.selection {
+            Some(condition) => Some(self.in_clause(Clause::Where, |binder| binder.condition(condition, "WHERE"))?),
+            None => None,
+        };
+        let having = match &select.having {
+            Some(having) => Some(self.in_clause(Clause::Having, |binder| binder.condition(having, "HAVING"))?),
+            None => None,
+        };
+        let order = self.order(tail.order, &mut targets)?;
+        let grouping = self.group_by(&select.group_by, &mut targets)?;
+        let distinct = self.distinct(select.distinct.as_ref(), &mut targets, &order, tail.order)?;
+        let locks = self.locks(tail.locks, select, &mut targets)?;
+        Ok(Parts { condition, targets, having, grouping, order, distinct, locks })
+    }
+
+    /// ORDER BY: numbers and names of columns of the select list, else expressions over the rows of FROM.
+    fn order(&mut self, order: &[OrderByExpr], targets: &mut Vec<Target>) -> Result<Vec<OrderKey>> {
+        let mut keys: Vec<OrderKey> = Vec::with_capacity(order.len());
+        for key in order {
+            let at = start(&key.expr);
+            let target = match self.named_target(&key.expr, targets, "ORDER BY")? {
+                Some(target) => target,
+                None => {
+                    let bound = self.in_clause(Clause::OrderBy, |binder| binder.expression(&key.expr))?;
+                    let bound = self.known(bound)?;
+                    target_of(bound, targets)
+                }
+            };
+            self.decide_target(&mut targets[target])?;
+            self.check_sortable(&targets[target].expression, at)?;
+            let SortKey { descending, nulls_first, .. } = sort_key(targets[target].expression.clone(), key);
+            keys.push(OrderKey { target, descending, nulls_first });
+        }
+        Ok(keys)
+    }
+
+    /// A column of the select list that something is ordered by cannot stay open.
+    fn decide_target(&mut self, target: &mut Target) -> Result<()> {
+        if target.expression.data_type == Type::UNKNOWN {
+            target.expression = self.known(target.expression.clone())?;
+            target.field.data_type = target.expression.data_type;
+        }
+        Ok(())
+    }
+
+    /// The column of the select list that a number or a name means.
+    pub(super) fn named_target(&mut self, syntax: &Syntax, targets: &[Target], clause: &str) -> Result<Option<usize>> {
+        let at = start(syntax);
+        let visible = || targets.iter().enumerate().filter(|(_, target)| !target.hidden);
+        match unnested(syntax) {
+            Syntax::Value(value) => self.ordinal(&value.value, visible().count(), clause, at),
+            Syntax::Identifier(ident) => {
+                let folded = fold(ident);
+                // GROUP BY prefers a column of FROM, ORDER BY one of the select list.
+                if clause == "GROUP BY" && self.is_column(&folded) {
+                    return Ok(None);
+                }
+                let mut found = visible().filter(|(_, target)| target.field.name == folded);
+                let Some((first, target)) = found.next() else { return Ok(None) };
+                if found.any(|(_, other)| !same(&other.expression, &target.expression)) {
+                    let message = format!("{clause} \"{folded}\" is ambiguous");
+                    return Err(self.error_at(SqlError::new(state::AMBIGUOUS_COLUMN, message), at));
+                }
+                Ok(Some(first))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn group_by(&mut self, group_by: &GroupByExpr, targets: &mut Vec<Target>) -> Result<Option<Grouping>> {
+        match group_by {
+            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
+                if keys.is_empty() {
+                    Ok(None)
+                } else {
+                    self.grouping(keys, targets).map(Some)
+                }
+            }
+            other => Err(SqlError::unsupported(other)),
+        }
+    }
+
+    fn distinct(
+        &mut self,
+        distinct: Option<&Distinct>,
+        targets: &mut Vec<Target>,
+        order: &[OrderKey],
+        order_syntax: &[OrderByExpr],
+    ) -> Result<Distinction> {
+        let hidden_key = |targets: &[Target]| order.iter().position(|key| targets[key.target].hidden);
+        match distinct {
+            None | Some(Distinct::All) => Ok(Distinction::All),
+            Some(Distinct::Distinct) => match hidden_key(targets) {
+                None => Ok(Distinction::Distinct),
+                Some(key) => {
+                    let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                    let error = SqlError::new(state::INVALID_COLUMN_REFERENCE, message);
+                    Err(self.error_at(error, start(&order_syntax[key].expr)))
+                }
+            },
+            Some(Distinct::On(keys)) => {
+                let mut on: Vec<usize> = Vec::with_capacity(keys.len());
+                for key in keys {
+                    let target = match self.named_target(key, targets, "DISTINCT ON")? {
+                        Some(target) => target,
+                        None => {
+                            let bound = self.in_clause(Clause::DistinctOn, |binder| binder.expression(key))?;
+                            let bound = self.known(bound)?;
+                            target_of(bound, targets)
+                        }
+                    };
+                    if !on.contains(&target) {
+                        on.push(target);
+                    }
+                }
+                let leading = order.iter().take_while(|key| on.contains(&key.target)).count();
+                let all_lead = on.iter().all(|target| order[..leading].iter().any(|key| key.target == *target));
+                if leading < order.len() && !all_lead {
+                    let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+                    return Err(self.error_at(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), start(&keys[0])));
+                }
+                Ok(Distinction::On(on))
+            }
+        }
+    }
+
+    /// FOR UPDATE: the tables that are locked get their keys into the select list.
+    fn locks(
+        &mut self,
+        locks: &[LockClause],
+        select: &Select,
+        targets: &mut Vec<Target>,
+    ) -> Result<Vec<(Arc<Table>, usize)>> {
+        let mut locked = vec![];
+        for lock in locks {
+            let title = format!("FOR {}", lock.lock_type);
+            if lock.nonblock == Some(NonBlock::SkipLocked) {
+                return Err(SqlError::unsupported(format_args!("{title} SKIP LOCKED")));
+            }
+            self.check_lockable(select, &title)?;
+            let of = lock.of.as_ref().map(name::split).transpose()?.map(|(_, name)| name);
+            let tables = self.frame().names.tables.clone();
+            if let Some(of) = of.as_ref().filter(|of| !tables.iter().any(|table| table.name == **of)) {
+                let message = format!("relation \"{of}\" in {title} clause not found in FROM clause");
+                let error = SqlError::new(state::UNDEFINED_TABLE, message);
+                return Err(self.error_at(error, lock.of.as_ref().map_or(super::position::NOWHERE, name::location)));
+            }
+            for names in tables.iter().filter(|table| of.as_ref().is_none_or(|of| table.name == *of)) {
+                let (Some((table, _)), Some(key)) = (&names.table, names.key) else { continue };
+                if names.nullable {
+                    let message = format!("{title} cannot be applied to the nullable side of an outer join");
+                    return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+                }
+                let column = Expr::new(ExprKind::Column(key), Type::BYTEA);
+                locked.push((table.clone(), target_of(column, targets)));
+            }
+            self.locks = true;
+        }
+        Ok(locked)
+    }
+
+    fn check_lockable(&mut self, select: &Select, title: &str) -> Result<()> {
+        let calls = &self.frame().calls;
+        let has_groups = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if !keys.is_empty());
+        let problem = match () {
+            () if matches!(select.distinct, Some(Distinct::Distinct | Distinct::On(_))) => "DISTINCT clause",
+            () if has_groups => "GROUP BY clause",
+            () if select.having.is_some() => "HAVING clause",
+            () if !calls.aggregates.is_empty() => "aggregate functions",
+            () if !calls.windows.is_empty() => "window functions",
+            () if !calls.sets.is_empty() => "set-returning functions in the target list",
+            () => return Ok(()),
+        };
+        Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{title} is not allowed with {problem}")))
+    }
+
+    /// Puts the operators on each other: WHERE, groups, HAVING, windows, sets, the select list, DISTINCT, ORDER BY, locks,
+    /// LIMIT.
+    fn assemble(&mut self, from: Plan, mut parts: Parts, frame: Frame, tail: Tail<'_>) -> Result<Bound> {
+        let Frame { names, mut calls, .. } = frame;
+        let mut plan = filtered(from, parts.condition.take());
+        let mut width = names.width;
+        let is_grouped = parts.grouping.is_some() || parts.having.is_some() || !calls.aggregates.is_empty();
+        if is_grouped {
+            (plan, width) = self.grouped(plan, &mut parts, &mut calls, &names)?;
+            plan = filtered(plan, parts.having.take());
+        }
+        let mut targets: Vec<Expr> = parts.targets.iter().map(|target| target.expression.clone()).collect();
+        plan = self.staged(plan, width, calls, &mut targets);
+        plan = projected(plan, targets);
+        plan = self.ordered(plan, &parts, tail)?;
+        let visible = parts.targets.iter().filter(|target| !target.hidden).count();
+        let fields: Vec<Field> =
+            parts.targets.iter().filter(|target| !target.hidden).map(|target| target.field.clone()).collect();
+        if visible < parts.targets.len() {
+            let columns = fields.iter().enumerate();
+            let columns = columns.map(|(at, field)| Expr::column(at, field.data_type, field.modifier)).collect();
+            plan = Plan::Project { input: Box::new(plan), columns };
+        }
+        Ok(Bound { plan, fields, recursive: false })
+    }
+
+    fn ordered(&mut self, mut plan: Plan, parts: &Parts, tail: Tail<'_>) -> Result<Plan> {
+        let column = |target: usize| {
+            let field = &parts.targets[target].field;
+            Expr::column(target, field.data_type, field.modifier)
+        };
+        let key = |key: &OrderKey| SortKey {
+            expression: column(key.target),
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        };
+        let keys: Vec<SortKey> = parts.order.iter().map(key).collect();
+        let sorted = |input: Plan, keys: Vec<SortKey>| match keys.is_empty() {
+            true => input,
+            false => Plan::Sort { input: Box::new(input), keys },
+        };
+        plan = match &parts.distinct {
+            Distinction::All => sorted(plan, keys.clone()),
+            Distinction::Distinct => sorted(Plan::Distinct { input: Box::new(plan), on: None }, keys.clone()),
+            Distinction::On(on) => {
+                let is_ordered = |target: &usize| parts.order.iter().any(|key| key.target == *target);
+                let rest = on.iter().filter(|target| !is_ordered(target));
+                let rest =
+                    rest.map(|target| SortKey { expression: column(*target), descending: false, nulls_first: false });
+                let all = keys.iter().cloned().chain(rest).collect();
+                let on = on.iter().map(|target| column(*target)).collect();
+                Plan::Distinct { input: Box::new(sorted(plan, all)), on: Some(on) }
+            }
+        };
+        if !parts.locks.is_empty() {
+            plan = Plan::Lock { input: Box::new(plan), tables: parts.locks.clone() };
+        }
+        self.limited(plan, tail, &keys)
+    }
+}
+
+/// The target that an expression is; a hidden one is added if there is none.
+pub(super) fn target_of(expression: Expr, targets: &mut Vec<Target>) -> usize {
+    if let Some(found) = targets.iter().position(|target| same(&target.expression, &expression)) {
+        return found;
+    }
+    let field =
+        Field { name: "?column?".into(), data_type: expression.data_type, modifier: expression.modifier, origin: None };
+    targets.push(Target { expression, field, hidden: true });
+    targets.len() - 1
+}
+
+/// The rows for which a condition is true.
+pub(super) fn filtered(input: Plan, condition: Option<Expr>) -> Plan {
+    match condition {
+        None => input,
+        Some(condition) => Plan::Filter { input: Box::new(input), condition },
+    }
+}
+
+/// New rows of expressions.
+pub(super) fn projected(input: Plan, columns: Vec<Expr>) -> Plan {
+    match &input {
+        Plan::Values { rows } if matches!(rows.as_slice(), [row] if row.is_empty()) => {
+            Plan::Values { rows: vec![columns] }
+        }
+        _ => Plan::Project { input: Box::new(input), columns },
+    }
+}
+
+/// # Errors
+/// 0A000, 42601 for clauses of other databases' SQL.
+fn refuse_foreign(select: &Select) -> Result<()> {
+    if select.into.is_some() {
+        return Err(SqlError::unsupported("SELECT INTO"));
+    }
+    let is_foreign = select.top.is_some()
+        || !select.lateral_views.is_empty()
+        || select.prewhere.is_some()
+        || !select.connect_by.is_empty()
+        || !select.cluster_by.is_empty()
+        || !select.distribute_by.is_empty()
+        || !select.sort_by.is_empty()
+        || select.qualify.is_some()
+        || select.exclude.is_some()
+        || select.value_table_mode.is_some()
+        || select.select_modifiers.is_some();
+    if is_foreign {
+        return Err(SqlError::unsupported("this form of SELECT"));
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! UNION, INTERSECT, EXCEPT.
+
+use super::Binder;
+use super::query::Bound;
+use super::target::item_start;
+use crate::error::{Result, SqlError, state};
+use crate::functions::common_type;
+use crate::plan::{Plan, SetOperation};
+use crate::types::Modifier;
+use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
+
+impl Binder<'_, '_> {
+    /// Binds a chain of set operations, which leans to the left, in a loop.
+    pub(super) fn set_operation(&mut self, body: &SetExpr) -> Result<Bound> {
+        let mut links = vec![];
+        let mut leftmost = body;
+        while let SetExpr::SetOperation { left, op, set_quantifier, right } = leftmost {
+            links.push((*op, *set_quantifier, &**right));
+            leftmost = left;
+        }
+        let mut bound = self.side(leftmost)?;
+        while let Some((op, quantifier, right_syntax)) = links.pop() {
+            let (operation, name) = match op {
+                SetOperator::Union => (SetOperation::Union, "UNION"),
+                SetOperator::Intersect => (SetOperation::Intersect, "INTERSECT"),
+                SetOperator::Except | SetOperator::Minus => (SetOperation::Except, "EXCEPT"),
+            };
+            let all = match quantifier {
+                SetQuantifier::All => true,
+                SetQuantifier::Distinct | SetQuantifier::None => false,
+                other => return Err(SqlError::unsupported(format_args!("{name} {other}"))),
+            };
+            if operation != SetOperation::Union {
+                self.barriers.push(name);
+            }
+            let right = self.side(right_syntax);
+            if operation != SetOperation::Union {
+                self.barriers.pop();
+            }
+            bound = self.combine((bound, right?), operation, all, name, right_syntax)?;
+        }
+        Ok(bound)
+    }
+
+    fn combine(
+        &mut self,
+        (left, right): (Bound, Bound),
+        operation: SetOperation,
+        all: bool,
+        name: &str,
+        syntax: &SetExpr,
+    ) -> Result<Bound> {
+        if left.fields.len() != right.fields.len() {
+            let message = format!("each {name} query must have the same number of columns");
+            return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), first_item(syntax)));
+        }
+        let mut types = Vec::with_capacity(left.fields.len());
+        for (left, right) in left.fields.iter().zip(&right.fields) {
+            let both = [left.data_type, right.data_type];
+            let Some(common) = common_type(&both) else {
+                let message = format!("{name} types {} and {} cannot be matched", both[0].name(), both[1].name());
+                return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), first_item(syntax)));
+            };
+            types.push(common);
+        }
+        let left = self.convert_columns(left, &types)?;
+        let right = self.convert_columns(right, &types)?;
+        let mut fields = left.fields;
+        for (field, other) in fields.iter_mut().zip(&right.fields) {
+            field.origin = None;
+            if field.modifier != other.modifier {
+                field.modifier = Modifier::NONE;
+            }
+        }
+        let plan = Plan::Set { operation, all, left: Box::new(left.plan), right: Box::new(right.plan) };
+        Ok(Bound { plan, fields, recursive: false })
+    }
+}
+
+/// Where a side's first column stands.
+fn first_item(body: &SetExpr) -> sqlparser::tokenizer::Location {
+    match body {
+        SetExpr::Select(select) => item_start(select.projection.first()),
+        SetExpr::Query(query) => first_item(&query.body),
+        SetExpr::SetOperation { left, .. } => first_item(left),
+        _ => super::position::NOWHERE,
+    }
+}

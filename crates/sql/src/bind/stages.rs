@@ -1,0 +1,103 @@
+//! Windows and sets: the stages between groups and the select list, and the real numbers of their columns.
+
+use super::Binder;
+use super::calls::{Calls, SETS, SetSlot, WINDOWS, WindowSlot};
+use super::grouping::group_column;
+use super::same::{same, same_all};
+use super::walk::{bound_offset, renumber};
+use crate::plan::{Expr, Plan, SetColumn, SortKey, Window};
+use crate::types::{Modifier, Type};
+
+/// Where the columns of calls have come to be.
+#[derive(Default)]
+struct Places {
+    keys: usize,
+    windows: Vec<usize>,
+    sets: Vec<usize>,
+}
+
+impl Places {
+    fn of(&self, at: usize) -> usize {
+        match at {
+            SETS.. => self.sets[at - SETS],
+            WINDOWS.. => self.windows[at - WINDOWS],
+            _ => group_column(at, self.keys),
+        }
+    }
+
+    fn place(&self, expression: &mut Expr) {
+        renumber(expression, &|at| self.of(at));
+    }
+}
+
+impl Binder<'_, '_> {
+    /// Puts the windows and sets that the targets call on a plan of `width` columns, and numbers the targets' columns.
+    pub(super) fn staged(&mut self, mut plan: Plan, width: usize, calls: Calls, targets: &mut [Expr]) -> Plan {
+        let mut places = Places { keys: calls.keys, ..Places::default() };
+        let mut types: Vec<Option<Type>> = vec![None; width];
+        plan = windows(plan, calls.windows, &mut places, &mut types);
+        plan = sets(plan, calls.sets, &mut places, &mut types);
+        for target in targets {
+            places.place(target);
+        }
+        plan
+    }
+}
+
+/// The windows, those of one partitioning and order together.
+fn windows(mut plan: Plan, slots: Vec<WindowSlot>, places: &mut Places, types: &mut Vec<Option<Type>>) -> Plan {
+    places.windows = vec![0; slots.len()];
+    let mut rest: Vec<(usize, WindowSlot)> = slots.into_iter().enumerate().collect();
+    while let Some((_, first)) = rest.first() {
+        let (partition, order) = (first.partition.clone(), first.order.clone());
+        let is_same = |slot: &WindowSlot| same_all(&slot.partition, &partition) && same_order(&slot.order, &order);
+        let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, slot)| is_same(slot));
+        rest = others;
+        let mut window = Window { input: plan, partition, order, calls: vec![] };
+        window.partition.iter_mut().for_each(|key| places.place(key));
+        window.order.iter_mut().for_each(|key| places.place(&mut key.expression));
+        for (number, slot) in own {
+            let mut call = slot.call;
+            let (start, end) = (&mut call.frame.start, &mut call.frame.end);
+            let offsets = bound_offset(start).into_iter().chain(bound_offset(end));
+            for part in call.arguments.iter_mut().chain(&mut call.filter).chain(offsets) {
+                places.place(part);
+            }
+            places.windows[number] = types.len();
+            types.push(Some(slot.result));
+            window.calls.push(call);
+        }
+        plan = Plan::Window(Box::new(window));
+    }
+    plan
+}
+
+fn same_order(left: &[SortKey], right: &[SortKey]) -> bool {
+    let same_key = |(left, right): (&SortKey, &SortKey)| {
+        left.descending == right.descending
+            && left.nulls_first == right.nulls_first
+            && same(&left.expression, &right.expression)
+    };
+    left.len() == right.len() && left.iter().zip(right).all(same_key)
+}
+
+/// The sets, stage by stage: those in the arguments of others first, those of one stage side by side.
+fn sets(mut plan: Plan, slots: Vec<SetSlot>, places: &mut Places, types: &mut Vec<Option<Type>>) -> Plan {
+    places.sets = vec![0; slots.len()];
+    let stages = slots.iter().map(|slot| slot.stage + 1).max().unwrap_or(0);
+    for stage in 0..stages {
+        let column = |(at, data_type): (usize, &Option<Type>)| {
+            SetColumn::Value(Expr::column(at, data_type.unwrap_or(Type::UNKNOWN), Modifier::NONE))
+        };
+        let mut columns: Vec<SetColumn> = types.iter().enumerate().map(column).collect();
+        for (number, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.stage == stage) {
+            let mut arguments = slot.arguments.clone();
+            arguments.iter_mut().for_each(|argument| places.place(argument));
+            columns.push(SetColumn::Set(slot.function.clone(), arguments));
+            places.sets[number] = types.len();
+            types.push(Some(slot.function.result));
+        }
+        plan = Plan::ProjectSet { input: Box::new(plan), columns };
+    }
+    plan
+}

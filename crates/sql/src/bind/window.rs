@@ -1,0 +1,234 @@
+//! Calls over windows.
+
+use super::Binder;
+use super::calls::WindowSlot;
+use super::coerce::Placed;
+use super::function::argument_list;
+use super::name::{self, fold};
+use super::position::{NOWHERE, start};
+use super::scope::Clause;
+use crate::error::{Result, SqlError, state};
+use crate::functions::{is_aggregate, window_function};
+use crate::plan::{Expr, Frame, FrameBound, FrameExclude, FrameUnit, SortKey, WindowCall, WindowKind};
+use crate::types::Type;
+use sqlparser::ast::{
+    DuplicateTreatment, Function, Ident, NamedWindowExpr, OrderByExpr, WindowFrame, WindowFrameBound, WindowFrameUnits,
+    WindowSpec, WindowType,
+};
+use sqlparser::tokenizer::Location;
+
+/// How many windows may name each other.
+const NAMES: usize = 100;
+
+impl Binder<'_, '_> {
+    /// `function(...) OVER window`
+    pub(super) fn window_call(&mut self, function: &Function, name: &str, over: &WindowType) -> Result<Expr> {
+        let at = name::location(&function.name);
+        let allowed = self.frame().clause.allow_window();
+        allowed.map_err(|error| self.error_at(error, at))?;
+        let is_distinct =
+            argument_list(function).is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct));
+        if is_distinct {
+            return Err(self.error_at(SqlError::unsupported("DISTINCT in a window function call"), at));
+        }
+        if argument_list(function).is_some_and(|list| !list.clauses.is_empty()) {
+            return Err(self.error_at(SqlError::unsupported("ORDER BY in a window function call"), at));
+        }
+        let arguments = self.in_clause(Clause::Window, |binder| binder.arguments(function))?;
+        let (kind, arguments, result) = self.window_kind(function, name, arguments, at)?;
+        let filter = self.filter(function)?;
+        if filter.is_some() && matches!(kind, WindowKind::Window(_)) {
+            let message = "FILTER is not implemented for non-aggregate window functions";
+            return Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at));
+        }
+        let spec = self.window_spec(over)?;
+        let partition = self.partition(&spec)?;
+        let order = self.in_clause(Clause::WindowOrder, |binder| binder.plain_sort_keys(&spec.order_by))?;
+        let frame = self.window_frame(spec.window_frame.as_ref(), &order)?;
+        let call = WindowCall { function: kind, arguments, filter, frame };
+        let column = self.frame().calls.window(WindowSlot { partition, order, call, result });
+        Ok(Self::call_column(column, result))
+    }
+
+    fn window_kind(
+        &mut self,
+        function: &Function,
+        name: &str,
+        arguments: Vec<Placed>,
+        at: Location,
+    ) -> Result<(WindowKind, Vec<Expr>, Type)> {
+        let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
+        if let Some((kind, wanted, result)) = window_function(name, &types).map_err(|error| self.error_at(error, at))? {
+            let convert = |((argument, at), wanted): (Placed, &Type)| self.implicit(argument, *wanted, at);
+            let arguments: Result<_> = arguments.into_iter().zip(&wanted).map(convert).collect();
+            return Ok((WindowKind::Window(kind), arguments?, result));
+        }
+        if is_aggregate(name) {
+            let aggregate = self.resolve(function, name, &arguments, at)?;
+            let arguments = self.aggregate_arguments(&aggregate, arguments)?;
+            let result = aggregate.result;
+            return Ok((WindowKind::Aggregate(aggregate), arguments, result));
+        }
+        let resolved = crate::functions::resolve_function(name, &types).map_err(|error| self.error_at(error, at))?;
+        let message = format!(
+            "OVER specified, but {} is not a window function nor an aggregate function",
+            resolved.function.name
+        );
+        Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at))
+    }
+
+    fn partition(&mut self, spec: &WindowSpec) -> Result<Vec<Expr>> {
+        self.in_clause(Clause::WindowOrder, |binder| {
+            let mut partition = Vec::with_capacity(spec.partition_by.len());
+            for key in &spec.partition_by {
+                let bound = binder.expression(key)?;
+                partition.push(binder.known(bound)?);
+            }
+            Ok(partition)
+        })
+    }
+
+    /// The window's definition, with what it takes over from the windows that it names.
+    fn window_spec(&mut self, over: &WindowType) -> Result<WindowSpec> {
+        match over {
+            WindowType::NamedWindow(name) => self.named_window(name, 0),
+            WindowType::WindowSpec(spec) => self.complete_spec(spec, 0),
+        }
+    }
+
+    fn named_window(&mut self, name: &Ident, depth: usize) -> Result<WindowSpec> {
+        let folded = fold(name);
+        let frame = self.frame();
+        let found = frame.calls.named_windows.iter().find(|definition| fold(&definition.0) == folded);
+        let Some(definition) = found.map(|definition| definition.1.clone()).filter(|_| depth < NAMES) else {
+            let error = SqlError::new(state::UNDEFINED_OBJECT, format!("window \"{folded}\" does not exist"));
+            return Err(self.error_at(error, name.span.start));
+        };
+        match definition {
+            NamedWindowExpr::NamedWindow(other) => self.named_window(&other, depth + 1),
+            NamedWindowExpr::WindowSpec(spec) => self.complete_spec(&spec, depth + 1),
+        }
+    }
+
+    fn complete_spec(&mut self, spec: &WindowSpec, depth: usize) -> Result<WindowSpec> {
+        let Some(name) = &spec.window_name else { return Ok(spec.clone()) };
+        let base = self.named_window(name, depth)?;
+        let refuse = |what: &str| {
+            let error = SqlError::new(state::WINDOWING_ERROR, format!("cannot {what} window \"{}\"", fold(name)));
+            Err(self.error_at(error, name.span.start))
+        };
+        if !spec.partition_by.is_empty() {
+            return refuse("override PARTITION BY clause of");
+        }
+        if !spec.order_by.is_empty() && !base.order_by.is_empty() {
+            return refuse("override ORDER BY clause of");
+        }
+        if base.window_frame.is_some() {
+            return refuse("copy");
+        }
+        let order_by: Vec<OrderByExpr> = if spec.order_by.is_empty() { base.order_by } else { spec.order_by.clone() };
+        let window_frame = spec.window_frame.clone();
+        Ok(WindowSpec { window_name: None, partition_by: base.partition_by, order_by, window_frame })
+    }
+
+    /// The frame; without one, everything up to the current row's equals.
+    fn window_frame(&mut self, frame: Option<&WindowFrame>, order: &[SortKey]) -> Result<Frame> {
+        let Some(frame) = frame else {
+            let (start, end) = (FrameBound::Start, FrameBound::Current);
+            return Ok(Frame { unit: FrameUnit::Range, start, end, exclude: FrameExclude::None });
+        };
+        let unit = match frame.units {
+            WindowFrameUnits::Rows => FrameUnit::Rows,
+            WindowFrameUnits::Range => FrameUnit::Range,
+            WindowFrameUnits::Groups => FrameUnit::Groups,
+        };
+        if unit == FrameUnit::Groups && order.is_empty() {
+            return Err(SqlError::new(state::WINDOWING_ERROR, "GROUPS mode requires an ORDER BY clause"));
+        }
+        let start = self.frame_bound(&frame.start_bound, true, unit, order)?;
+        let end = match &frame.end_bound {
+            Some(bound) => self.frame_bound(bound, false, unit, order)?,
+            None => FrameBound::Current,
+        };
+        check_frame(&start, &end)?;
+        Ok(Frame { unit, start, end, exclude: FrameExclude::None })
+    }
+
+    fn frame_bound(
+        &mut self,
+        bound: &WindowFrameBound,
+        is_start: bool,
+        unit: FrameUnit,
+        order: &[SortKey],
+    ) -> Result<FrameBound> {
+        let refuse = |message: &str| Err(SqlError::new(state::WINDOWING_ERROR, message));
+        match bound {
+            WindowFrameBound::CurrentRow => Ok(FrameBound::Current),
+            WindowFrameBound::Preceding(None) if is_start => Ok(FrameBound::Start),
+            WindowFrameBound::Following(None) if !is_start => Ok(FrameBound::End),
+            WindowFrameBound::Preceding(None) => refuse("frame end cannot be UNBOUNDED PRECEDING"),
+            WindowFrameBound::Following(None) => refuse("frame start cannot be UNBOUNDED FOLLOWING"),
+            WindowFrameBound::Preceding(Some(offset)) => {
+                self.frame_offset(offset, unit, order).map(FrameBound::Preceding)
+            }
+            WindowFrameBound::Following(Some(offset)) => {
+                self.frame_offset(offset, unit, order).map(FrameBound::Following)
+            }
+        }
+    }
+
+    fn frame_offset(&mut self, offset: &sqlparser::ast::Expr, unit: FrameUnit, order: &[SortKey]) -> Result<Expr> {
+        let at = start(offset);
+        let wanted = match unit {
+            FrameUnit::Rows | FrameUnit::Groups => Type::INT8,
+            FrameUnit::Range => self.range_offset(order, at)?,
+        };
+        self.in_clause(Clause::WindowFrame, |binder| {
+            let (bound, at) = match offset {
+                sqlparser::ast::Expr::Interval(interval) => match &*interval.value {
+                    // The parser takes a string for an interval, whatever the ordering column.
+                    sqlparser::ast::Expr::Value(_) if interval.leading_field.is_none() && wanted != Type::INTERVAL => {
+                        binder.placed(&interval.value)?
+                    }
+                    _ => (binder.expression(offset)?, NOWHERE),
+                },
+                _ => binder.placed(offset)?,
+            };
+            binder.implicit(bound, wanted, at)
+        })
+    }
+
+    /// The type of RANGE's offsets: what can be added to the ordering column.
+    fn range_offset(&self, order: &[SortKey], at: Location) -> Result<Type> {
+        let [key] = order else {
+            let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
+            return Err(self.error_at(SqlError::new(state::WINDOWING_ERROR, message), at));
+        };
+        let data_type = key.expression.data_type;
+        match data_type.category() {
+            'N' if data_type != Type::OID => Ok(data_type),
+            'D' | 'T' => Ok(Type::INTERVAL),
+            _ => {
+                let message = format!(
+                    "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",
+                    data_type.name()
+                );
+                Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at))
+            }
+        }
+    }
+}
+
+fn check_frame(start: &FrameBound, end: &FrameBound) -> Result<()> {
+    let message = match (start, end) {
+        (FrameBound::Current, FrameBound::Preceding(_)) => "frame starting from current row cannot have preceding rows",
+        (FrameBound::Following(_), FrameBound::Current) => {
+            "frame starting from following row cannot end with current row"
+        }
+        (FrameBound::Following(_), FrameBound::Preceding(_)) => {
+            "frame starting from following row cannot have preceding rows"
+        }
+        _ => return Ok(()),
+    };
+    Err(SqlError::new(state::WINDOWING_ERROR, message))
+}

@@ -1,0 +1,361 @@
+//! WITH.
+//!
+//! Each query of WITH is bound where it stands. Where it is named, a scan of its number is put; when the query around is
+//! complete, those that are named once move to where they are named (as PostgreSQL does, unless they are MATERIALIZED,
+//! recursive or volatile), the others become [`Plan::With`].
+
+use super::Binder;
+use super::name::fold;
+use super::query::Bound;
+use super::target::Unknowns;
+use super::walk::{self, Visitor, move_in};
+use crate::error::{Result, SqlError, state};
+use crate::functions::{Volatility, common_type};
+use crate::plan::{Expr, ExprKind, Field, Plan};
+use crate::types::{Modifier, Type};
+use sqlparser::ast::{
+    Cte, CteAsMaterialized, ObjectName, Query, SetExpr, SetOperator, SetQuantifier, Visit, Visitor as SyntaxVisitor,
+    With,
+};
+use sqlparser::tokenizer::Location;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A query of WITH.
+pub(super) struct Named {
+    name: String,
+    fields: Vec<Field>,
+    number: usize,
+    /// How often it was named.
+    uses: usize,
+    body: Body,
+}
+
+enum Body {
+    /// A query, and whether it may move to where it is named: always, never, or if it is named once.
+    Query { plan: Plan, materialized: Option<bool> },
+    /// The recursive query that is being bound: its last rows may be named once, and not behind barriers.
+    Recursion { barriers: usize },
+}
+
+/// The queries of one WITH, from here in the list of all.
+pub(super) struct Scope(usize);
+
+impl Binder<'_, '_> {
+    /// Binds the queries of a WITH clause; they may be named until the scope is closed.
+    pub(super) fn open_with(&mut self, with: Option<&With>) -> Result<Scope> {
+        let scope = Scope(self.with.len());
+        let Some(with) = with else { return Ok(scope) };
+        for cte in &with.cte_tables {
+            let name = fold(&cte.alias.name);
+            let bound = if self.with[scope.0..].iter().any(|other| other.name == name) {
+                let message = format!("WITH query name \"{name}\" specified more than once");
+                let error = SqlError::new(state::DUPLICATE_ALIAS, message);
+                Err(self.error_at(error, cte.alias.name.span.start))
+            } else if with.recursive && names(&cte.query, &name) {
+                self.recursive_query(cte, &name)
+            } else {
+                self.plain_query(cte)
+            };
+            match bound {
+                Ok((plan, fields, materialized)) => {
+                    let number = self.fresh_number();
+                    self.with.push(Named { name, fields, number, uses: 0, body: Body::Query { plan, materialized } });
+                }
+                Err(error) => {
+                    self.with.truncate(scope.0);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(scope)
+    }
+
+    fn fresh_number(&mut self) -> usize {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    fn plain_query(&mut self, cte: &Cte) -> Result<(Plan, Vec<Field>, Option<bool>)> {
+        if let SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) = &*cte.query.body {
+            let error = SqlError::unsupported("a data-modifying statement in WITH");
+            return Err(self.error_at(error, cte.alias.name.span.start));
+        }
+        let bound = self.query(&cte.query, Unknowns::Text)?;
+        let mut fields = bound.fields;
+        self.rename_fields(&mut fields, cte)?;
+        let materialized = match cte.materialized {
+            Some(CteAsMaterialized::Materialized) => Some(true),
+            Some(CteAsMaterialized::NotMaterialized) => Some(false),
+            None => is_volatile(&bound.plan).then_some(true),
+        };
+        Ok((bound.plan, fields, materialized))
+    }
+
+    fn rename_fields(&self, fields: &mut [Field], cte: &Cte) -> Result<()> {
+        let columns = &cte.alias.columns;
+        if columns.len() > fields.len() {
+            let message = format!(
+                "WITH query \"{}\" has {} columns available but {} columns specified",
+                fold(&cte.alias.name),
+                fields.len(),
+                columns.len()
+            );
+            let error = SqlError::new(state::INVALID_COLUMN_REFERENCE, message);
+            return Err(self.error_at(error, cte.alias.name.span.start));
+        }
+        for (field, column) in fields.iter_mut().zip(columns) {
+            field.name = fold(&column.name);
+        }
+        Ok(())
+    }
+
+    /// WITH RECURSIVE: `start UNION [ALL] step`.
+    fn recursive_query(&mut self, cte: &Cte, name: &str) -> Result<(Plan, Vec<Field>, Option<bool>)> {
+        let at = cte.alias.name.span.start;
+        let form = |binder: &Self| {
+            let message = format!(
+                "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] recursive-term"
+            );
+            Err(binder.error_at(SqlError::new(state::INVALID_RECURSION, message), at))
+        };
+        let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } = &*cte.query.body else {
+            return form(self);
+        };
+        let what = match &*cte.query {
+            query if query.order_by.is_some() => "ORDER BY in a recursive query",
+            query if query.limit_clause.is_some() || query.fetch.is_some() => "LIMIT in a recursive query",
+            query if !query.locks.is_empty() => "FOR UPDATE/SHARE in a recursive query",
+            _ => "",
+        };
+        if !what.is_empty() {
+            let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not implemented"));
+            return Err(self.error_at(error, at));
+        }
+        if names_in(left, name) {
+            let message =
+                format!("recursive reference to query \"{name}\" must not appear within its non-recursive term");
+            return Err(self.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
+        }
+        let inner = self.open_with(cte.query.with.as_ref())?;
+        let all = *set_quantifier == SetQuantifier::All;
+        let bound = self.recursion(cte, name, (left, right), all, at);
+        let bound = self.close_with(inner, bound)?;
+        Ok((bound.plan, bound.fields, Some(true)))
+    }
+
+    fn recursion(
+        &mut self,
+        cte: &Cte,
+        name: &str,
+        (left, right): (&SetExpr, &SetExpr),
+        all: bool,
+        at: Location,
+    ) -> Result<Bound> {
+        let start = self.side(left)?;
+        let known: Vec<Type> = start
+            .fields
+            .iter()
+            .map(|field| if field.data_type == Type::UNKNOWN { Type::TEXT } else { field.data_type })
+            .collect();
+        let start = self.convert_columns(start, &known)?;
+        let mut fields = start.fields.clone();
+        self.rename_fields(&mut fields, cte)?;
+        let number = self.fresh_number();
+        let body = Body::Recursion { barriers: self.barriers.len() };
+        self.with.push(Named { name: name.into(), fields: fields.clone(), number, uses: 0, body });
+        let mark = self.with.len();
+        let step = self.side(right);
+        self.with.truncate(mark);
+        self.with.pop();
+        let step = self.like_start(step?, &mut fields, name, at)?;
+        let plan = Plan::Recursive { number, start: Arc::new(start.plan), step: Arc::new(step.plan), distinct: !all };
+        fields.iter_mut().for_each(|field| field.origin = None);
+        Ok(Bound { plan, fields, recursive: false })
+    }
+
+    /// The recursive term, with the columns of the other.
+    fn like_start(&mut self, step: Bound, fields: &mut [Field], name: &str, at: Location) -> Result<Bound> {
+        if step.fields.len() != fields.len() {
+            let message = "each UNION query must have the same number of columns";
+            return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), at));
+        }
+        for (place, (field, found)) in fields.iter_mut().zip(&step.fields).enumerate() {
+            let both = [field.data_type, found.data_type];
+            let Some(overall) = common_type(&both) else {
+                let message = format!("UNION types {} and {} cannot be matched", both[0].name(), both[1].name());
+                return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
+            };
+            if overall != field.data_type {
+                let message = format!(
+                    "recursive query \"{name}\" column {} has type {} in non-recursive term but type {} overall",
+                    place + 1,
+                    field.data_type.name(),
+                    overall.name()
+                );
+                let error = SqlError::new(state::DATATYPE_MISMATCH, message)
+                    .hint("Cast the output of the non-recursive term to the correct type.");
+                return Err(self.error_at(error, at));
+            }
+            if found.data_type != Type::UNKNOWN && found.modifier != field.modifier {
+                field.modifier = Modifier::NONE;
+            }
+        }
+        let wanted: Vec<Type> = fields.iter().map(|field| field.data_type).collect();
+        self.convert_columns(step, &wanted)
+    }
+
+    /// The scan of a query of WITH, if one has this name.
+    pub(super) fn with_scan(&mut self, name: &str, at: Location) -> Result<Option<Bound>> {
+        let barriers = self.barriers.clone();
+        let Some(named) = self.with.iter_mut().rev().find(|named| named.name == name) else { return Ok(None) };
+        named.uses += 1;
+        let bound = Bound {
+            plan: Plan::CteScan { number: named.number },
+            fields: named.fields.clone(),
+            recursive: matches!(named.body, Body::Recursion { .. }),
+        };
+        if let Body::Recursion { barriers: outside } = named.body {
+            let problem = match barriers.get(outside) {
+                Some(barrier) => format!("within {barrier}"),
+                None if named.uses > 1 => "more than once".to_owned(),
+                None => return Ok(Some(bound)),
+            };
+            let message = format!("recursive reference to query \"{name}\" must not appear {problem}");
+            return Err(self.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
+        }
+        Ok(Some(bound))
+    }
+
+    /// Ends the scope of a WITH clause: its queries go where they are named, or around the query.
+    pub(super) fn close_with(&mut self, scope: Scope, bound: Result<Bound>) -> Result<Bound> {
+        let named = self.with.split_off(scope.0.min(self.with.len()));
+        let mut bound = bound?;
+        let mut kept = vec![];
+        let mut rest = named.into_iter();
+        while let Some(query) = rest.next() {
+            let Body::Query { plan, materialized } = query.body else { continue };
+            let moves = match materialized {
+                Some(materialized) => !materialized,
+                None => query.uses <= 1,
+            };
+            if query.uses == 0 {
+                continue;
+            }
+            if moves {
+                let mut visitor = Inline { number: query.number, plan: &plan, next_number: None };
+                for later in rest.as_mut_slice() {
+                    if let Body::Query { plan, .. } = &mut later.body {
+                        walk::plan(&mut visitor, plan, 0);
+                    }
+                }
+                walk::plan(&mut visitor, &mut bound.plan, 0);
+            } else {
+                kept.push((query.number, Arc::new(plan)));
+            }
+        }
+        if !kept.is_empty() {
+            bound.plan = Plan::With { queries: kept, body: Box::new(bound.plan) };
+        }
+        Ok(bound)
+    }
+
+    /// The queries of a writing statement's WITH, which has expressions outside its plan: each name becomes its query.
+    pub(super) fn close_with_in(&mut self, scope: Scope, mut each_plan: impl FnMut(&mut dyn FnMut(&mut Plan, usize))) {
+        let named = self.with.split_off(scope.0.min(self.with.len()));
+        let mut rest = named.into_iter();
+        while let Some(query) = rest.next() {
+            let Body::Query { plan, .. } = query.body else { continue };
+            let mut visitor = Inline { number: query.number, plan: &plan, next_number: Some(&mut self.next_number) };
+            for later in rest.as_mut_slice() {
+                if let Body::Query { plan, .. } = &mut later.body {
+                    walk::plan(&mut visitor, plan, 0);
+                }
+            }
+            each_plan(&mut |plan, depth| walk::plan(&mut visitor, plan, depth));
+        }
+    }
+}
+
+/// Puts a query where its number is scanned. Copies of recursive queries get numbers of their own.
+struct Inline<'p> {
+    number: usize,
+    plan: &'p Plan,
+    next_number: Option<&'p mut usize>,
+}
+
+impl Visitor for Inline<'_> {
+    fn plan(&mut self, plan: &mut Plan, depth: usize) -> bool {
+        if !matches!(plan, Plan::CteScan { number } if *number == self.number) {
+            return true;
+        }
+        let mut copy = self.plan.clone();
+        move_in(&mut copy, depth);
+        if let Some(next) = &mut self.next_number {
+            walk::plan(&mut Renumber { next }, &mut copy, 0);
+        }
+        *plan = copy;
+        false
+    }
+}
+
+/// Gives the recursive queries of a plan new numbers.
+struct Renumber<'n> {
+    next: &'n mut usize,
+}
+
+impl Visitor for Renumber<'_> {
+    fn plan(&mut self, plan: &mut Plan, _depth: usize) -> bool {
+        if let Plan::Recursive { number, step, .. } = plan {
+            let (old, new) = (*number, *self.next);
+            *self.next += 1;
+            *number = new;
+            let scan = Plan::CteScan { number: new };
+            walk::plan(&mut Inline { number: old, plan: &scan, next_number: None }, Arc::make_mut(step), 0);
+        }
+        true
+    }
+}
+
+/// Whether a plan calls a volatile function.
+fn is_volatile(plan: &Plan) -> bool {
+    struct Volatile(bool);
+    impl Visitor for Volatile {
+        fn expression(&mut self, expression: &mut Expr, _depth: usize) -> bool {
+            self.0 |= is_volatile_expression(expression);
+            !self.0
+        }
+    }
+    let mut found = Volatile(false);
+    walk::plan(&mut found, &mut plan.clone(), 0);
+    found.0
+}
+
+/// Whether an expression calls a volatile function.
+pub(super) fn is_volatile_expression(expression: &Expr) -> bool {
+    expression.any(|part| {
+        matches!(&part.kind, ExprKind::Call(function, _) if function.function.volatility == Volatility::Volatile)
+    })
+}
+
+/// Whether a query names a table.
+fn names(query: &Query, name: &str) -> bool {
+    query.visit(&mut Mentions(name)).is_break()
+}
+
+fn names_in(body: &SetExpr, name: &str) -> bool {
+    body.visit(&mut Mentions(name)).is_break()
+}
+
+struct Mentions<'n>(&'n str);
+
+impl SyntaxVisitor for Mentions<'_> {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        match super::name::split(relation) {
+            Ok((None, name)) if name == self.0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

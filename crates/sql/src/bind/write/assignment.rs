@@ -1,0 +1,111 @@
+//! SET: columns and their new values.
+
+use crate::bind::Binder;
+use crate::bind::coerce::Placed;
+use crate::bind::expression::row_subquery;
+use crate::bind::name::{self, is_default};
+use crate::bind::position::{NOWHERE, start};
+use crate::bind::scope::Clause;
+use crate::catalog::{Identity, Table};
+use crate::error::{Result, SqlError, state};
+use crate::plan::{Expr, ExprKind};
+use sqlparser::ast::{Assignment, AssignmentTarget, Expr as Syntax, ObjectName};
+
+impl Binder<'_, '_> {
+    /// Binds the assignments of SET over the row at hand.
+    pub(super) fn assignments(&mut self, table: &Table, assignments: &[Assignment]) -> Result<Vec<(usize, Expr)>> {
+        let mut bound: Vec<(usize, Expr)> = vec![];
+        for assignment in assignments {
+            let new = match &assignment.target {
+                AssignmentTarget::ColumnName(column) => vec![self.assignment(table, column, &assignment.value)?],
+                AssignmentTarget::Tuple(columns) => self.row_assignment(table, columns, &assignment.value)?,
+            };
+            for (at, value) in new {
+                if bound.iter().any(|(other, _)| *other == at) {
+                    let message = format!("multiple assignments to same column \"{}\"", table.columns[at].name);
+                    return Err(SqlError::new(state::SYNTAX_ERROR, message));
+                }
+                bound.push((at, value));
+            }
+        }
+        Ok(bound)
+    }
+
+    fn assignment(&mut self, table: &Table, column: &ObjectName, value: &Syntax) -> Result<(usize, Expr)> {
+        let at = self.assigned_column(table, column)?;
+        if is_default(value) {
+            return Ok((at, self.default_of(&table.columns[at])?));
+        }
+        self.check_assigned(table, at)?;
+        let value = self.in_clause(Clause::Update, |binder| binder.placed(value))?;
+        Ok((at, self.value_for(value, table, at)?))
+    }
+
+    /// `(a, b) = (1, 2)`, `(a, b) = (SELECT ...)`
+    fn row_assignment(&mut self, table: &Table, columns: &[ObjectName], value: &Syntax) -> Result<Vec<(usize, Expr)>> {
+        let places: Vec<usize> =
+            columns.iter().map(|column| self.assigned_column(table, column)).collect::<Result<_>>()?;
+        let fields: Vec<&Syntax> = match value {
+            Syntax::Subquery(query) => {
+                let bound = self.in_clause(Clause::Update, |binder| binder.subquery(query))?;
+                self.check_assigned_width(places.len(), bound.fields.len(), value)?;
+                let types: Vec<_> = bound.fields.iter().map(|field| (field.data_type, field.modifier)).collect();
+                let record = row_subquery(bound);
+                let mut assigned = Vec::with_capacity(places.len());
+                for (field, (at, (data_type, modifier))) in places.into_iter().zip(types).enumerate() {
+                    self.check_assigned(table, at)?;
+                    let kind = ExprKind::Field(Box::new(record.clone()), field);
+                    let value: Placed = (Expr { kind, data_type, modifier }, NOWHERE);
+                    assigned.push((at, self.value_for(value, table, at)?));
+                }
+                return Ok(assigned);
+            }
+            Syntax::Tuple(fields) => fields.iter().collect(),
+            Syntax::Nested(field) => vec![field],
+            Syntax::Function(function) if crate::bind::function::is_row_constructor(function) => {
+                crate::bind::function::plain_arguments(function)?
+            }
+            other => {
+                let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                return Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), start(other)));
+            }
+        };
+        self.check_assigned_width(places.len(), fields.len(), value)?;
+        columns.iter().zip(fields).map(|(column, field)| self.assignment(table, column, field)).collect()
+    }
+
+    fn check_assigned_width(&self, columns: usize, values: usize, value: &Syntax) -> Result<()> {
+        if columns == values {
+            return Ok(());
+        }
+        let error = SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values");
+        Err(self.error_at(error, start(value)))
+    }
+
+    /// The column that SET names, without its table's name.
+    fn assigned_column(&self, table: &Table, column: &ObjectName) -> Result<usize> {
+        if column.0.len() > 1 {
+            let first = name::parts(column)?.swap_remove(0);
+            if table.column(&first).is_none() {
+                let message = format!("column \"{first}\" of relation \"{}\" does not exist", table.name);
+                let error = SqlError::new(state::UNDEFINED_COLUMN, message);
+                return Err(self.error_at(error, name::location(column)));
+            }
+            return Err(SqlError::unsupported("an assignment to a field of a column"));
+        }
+        self.written_column(table, column)
+    }
+
+    fn check_assigned(&self, table: &Table, at: usize) -> Result<()> {
+        let column = &table.columns[at];
+        let detail = if column.generated.is_some() {
+            format!("Column \"{}\" is a generated column.", column.name)
+        } else if column.identity == Some(Identity::Always) {
+            format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name)
+        } else {
+            return Ok(());
+        };
+        let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+        Err(self.error_at(SqlError::new(state::GENERATED_ALWAYS, message).detail(detail), NOWHERE))
+    }
+}

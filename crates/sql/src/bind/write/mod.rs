@@ -1,0 +1,160 @@
+//! INSERT, UPDATE, DELETE.
+
+mod assignment;
+mod conflict;
+mod delete;
+mod insert;
+mod update;
+
+use super::Binder;
+use super::coerce::Placed;
+use super::position::NOWHERE;
+use super::scope::{Clause, Names};
+use super::target::Unknowns;
+use super::walk;
+use crate::catalog::{Column, Table};
+use crate::error::{Result, SqlError, state};
+use crate::functions::resolve_function;
+use crate::plan::{Expr, ExprKind, Plan, Returning, Statement};
+use crate::types::{Datum, Modifier, Type};
+use sqlparser::ast::{self, SelectItem, With};
+use std::sync::Arc;
+
+impl Binder<'_, '_> {
+    /// A writing statement with a WITH clause before it.
+    pub(super) fn writing_with(&mut self, with: Option<&With>, inner: &ast::Statement) -> Result<Statement> {
+        let scope = self.open_with(with)?;
+        let bound = self.rows(inner);
+        let mut bound = match bound {
+            Ok(bound) => bound,
+            Err(error) => {
+                self.close_with_in(scope, |_| {});
+                return Err(error);
+            }
+        };
+        self.close_with_in(scope, |inline| each_part(&mut bound, inline));
+        Ok(bound)
+    }
+
+    /// RETURNING over a row.
+    fn returning(&mut self, items: Option<&Vec<SelectItem>>, names: Names) -> Result<Option<Returning>> {
+        let Some(items) = items else { return Ok(None) };
+        let (targets, _) = self.within(names, Clause::Returning, |binder| binder.targets(items, Unknowns::Text))?;
+        let (columns, fields) = targets.into_iter().map(|target| (target.expression, target.field)).unzip();
+        Ok(Some(Returning { columns, fields }))
+    }
+
+    /// The generated columns of a table over its new row.
+    fn generated(&mut self, table: &Table) -> Result<Vec<(usize, Expr)>> {
+        let columns = definition_columns(table);
+        let mut generated = vec![];
+        for (at, column) in table.live_columns() {
+            if let Some(text) = &column.generated {
+                let value = self.definition_over(text, &columns, Some((column.data_type, column.modifier)))?;
+                generated.push((at, value));
+            }
+        }
+        Ok(generated)
+    }
+
+    /// The CHECK constraints of a table over its new row.
+    fn checks(&mut self, table: &Table) -> Result<Vec<Expr>> {
+        let columns = definition_columns(table);
+        let wanted = Some((Type::BOOL, Modifier::NONE));
+        table.checks.iter().map(|check| self.definition_over(&check.expression, &columns, wanted)).collect()
+    }
+
+    fn definition_over(
+        &mut self,
+        text: &str,
+        columns: &[(String, Type, Modifier)],
+        wanted: Option<(Type, Modifier)>,
+    ) -> Result<Expr> {
+        super::expression(self.context, text, columns, wanted)
+    }
+
+    /// What a column becomes when nothing is said of it: the next number, its default, NULL.
+    fn default_of(&mut self, column: &Column) -> Result<Expr> {
+        let wanted = (column.data_type, column.modifier);
+        match (&column.default, column.sequence) {
+            (Some(text), _) => {
+                let value = self.definition_over(text, &[], Some(wanted))?;
+                self.locks |= super::with::is_volatile_expression(&value);
+                Ok(value)
+            }
+            (None, Some(sequence)) if column.identity.is_some() => {
+                let function = resolve_function("nextval", &[Type::REGCLASS])?;
+                let sequence = Expr::constant(Datum::Oid(sequence), Type::REGCLASS);
+                let next = self.call(function, vec![(sequence, NOWHERE)])?;
+                self.assign((next, NOWHERE), column)
+            }
+            _ => Ok(Expr { kind: ExprKind::Constant(Datum::Null), data_type: wanted.0, modifier: wanted.1 }),
+        }
+    }
+
+    /// The position of a column that a statement writes.
+    fn written_column(&self, table: &Table, name: &ast::ObjectName) -> Result<usize> {
+        let parts = super::name::parts(name)?;
+        let column = parts.last().map_or("", String::as_str);
+        table.column(column).ok_or_else(|| {
+            let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+            self.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), super::name::location(name))
+        })
+    }
+
+    /// A value for a column, converted.
+    fn value_for(&mut self, value: Placed, table: &Table, at: usize) -> Result<Expr> {
+        self.assign(value, &table.columns[at])
+    }
+}
+
+/// The columns of a table's row, dropped ones under a name that no SQL can write.
+fn definition_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
+    let column = |column: &Column| {
+        let name = if column.dropped { String::new() } else { column.name.clone() };
+        (name, column.data_type, column.modifier)
+    };
+    table.columns.iter().map(column).collect()
+}
+
+/// The row of NULLs of a dropped column's type, where one must be.
+fn null_of(column: &Column) -> Expr {
+    Expr { kind: ExprKind::Constant(Datum::Null), data_type: column.data_type, modifier: column.modifier }
+}
+
+/// Calls `visit` with each plan of a statement: its source, and those of the subqueries in its other expressions, which
+/// lie one row further in.
+fn each_part(statement: &mut Statement, visit: &mut dyn FnMut(&mut Plan, usize)) {
+    struct Subqueries<'v>(&'v mut dyn FnMut(&mut Plan, usize));
+    impl walk::Visitor for Subqueries<'_> {
+        fn plan(&mut self, plan: &mut Plan, depth: usize) -> bool {
+            (self.0)(plan, depth);
+            false
+        }
+    }
+    let mut expressions: Vec<&mut Expr> = vec![];
+    match statement {
+        Statement::Query(query) => visit(Arc::make_mut(&mut query.plan), 0),
+        Statement::Insert(insert) => {
+            visit(Arc::make_mut(&mut insert.source), 0);
+            if let Some(update) = insert.on_conflict.as_mut().and_then(|conflict| conflict.update.as_mut()) {
+                expressions.extend(update.assignments.iter_mut().map(|(_, value)| value));
+                expressions.extend(&mut update.condition);
+            }
+            expressions.extend(insert.returning.iter_mut().flat_map(|returning| &mut returning.columns));
+        }
+        Statement::Update(update) => {
+            visit(Arc::make_mut(&mut update.source), 0);
+            expressions.extend(update.assignments.iter_mut().map(|(_, value)| value));
+            expressions.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.columns));
+        }
+        Statement::Delete(delete) => {
+            visit(Arc::make_mut(&mut delete.source), 0);
+            expressions.extend(delete.returning.iter_mut().flat_map(|returning| &mut returning.columns));
+        }
+    }
+    let mut subqueries = Subqueries(visit);
+    for expression in expressions {
+        walk::expression(&mut subqueries, expression, 0);
+    }
+}

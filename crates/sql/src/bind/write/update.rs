@@ -1,0 +1,71 @@
+//! UPDATE.
+
+use crate::bind::Binder;
+use crate::bind::from::FromItem;
+use crate::bind::scope::Clause;
+use crate::bind::select::filtered;
+use crate::catalog::Table;
+use crate::error::{Result, SqlError, state};
+use crate::plan::{Expr, Plan, Update};
+use sqlparser::ast::{self, Expr as Syntax, TableFactor, TableWithJoins, UpdateTableFromKind};
+use std::sync::Arc;
+
+impl Binder<'_, '_> {
+    /// Binds UPDATE.
+    pub(in crate::bind) fn update(&mut self, update: &ast::Update) -> Result<Update> {
+        if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
+            return Err(SqlError::unsupported("this form of UPDATE"));
+        }
+        let more = match &update.from {
+            None => &[][..],
+            Some(UpdateTableFromKind::AfterSet(tables)) => tables,
+            Some(UpdateTableFromKind::BeforeSet(_)) => {
+                return Err(SqlError::unsupported("FROM before SET"));
+            }
+        };
+        let (table, rows) = self.written_rows(&update.table, more, "update")?;
+        let names = rows.names.clone();
+        let bind = |binder: &mut Self| {
+            let assignments = binder.assignments(&table, &update.assignments)?;
+            Ok((assignments, binder.written_condition(update.selection.as_ref())?))
+        };
+        let ((assignments, condition), _) = self.within(names.clone(), Clause::Update, bind)?;
+        let source = Arc::new(filtered(rows.plan, condition));
+        let generated = self.generated(&table)?;
+        let checks = self.checks(&table)?;
+        let returning = self.returning(update.returning.as_ref(), names)?;
+        Ok(Update { table, source, assignments, generated, checks, returning })
+    }
+
+    /// The rows that a statement changes, with their keys, beside those of FROM or USING.
+    pub(super) fn written_rows(
+        &mut self,
+        written: &TableWithJoins,
+        more: &[TableWithJoins],
+        verb: &str,
+    ) -> Result<(Arc<Table>, FromItem)> {
+        let TableWithJoins { relation: TableFactor::Table { name, alias, args: None, .. }, joins } = written else {
+            return Err(SqlError::new(state::SYNTAX_ERROR, format!("cannot {verb} something that is no table")));
+        };
+        if !joins.is_empty() {
+            return Err(SqlError::new(state::SYNTAX_ERROR, format!("cannot {verb} a join")));
+        }
+        let table = self.written_table(name, verb)?;
+        let mut rows = self.scan(&table, alias.as_ref(), true)?;
+        if let Plan::Scan(scan) = &mut rows.plan {
+            scan.for_update = true;
+        }
+        for item in more {
+            rows = self.comma(rows, item)?;
+        }
+        Ok((table, rows))
+    }
+
+    /// WHERE of a statement that writes.
+    pub(super) fn written_condition(&mut self, condition: Option<&Syntax>) -> Result<Option<Expr>> {
+        match condition {
+            None => Ok(None),
+            Some(condition) => self.in_clause(Clause::Where, |binder| binder.condition(condition, "WHERE")).map(Some),
+        }
+    }
+}
