@@ -244,7 +244,8 @@ impl Conversation {
         self.session.bind(bind.portal, bind.statement, &bind.parameters)?;
         let formats = bind.results.len();
         if formats > 1 {
-            let columns = self.session.describe_portal(bind.portal)?.map_or(0, |fields| fields.len());
+            // What returns no rows takes any.
+            let columns = self.session.describe_portal(bind.portal)?.map_or(formats, |fields| fields.len());
             if columns != formats {
                 self.session.close_portal(bind.portal);
                 return Err(violation(format!(
