@@ -1,0 +1,58 @@
+//! Tables that come while transactions run, and savepoints as a capability.
+
+use model::{Access, Begin, Columns, Finish, Interactive, Mode, RowBuf, RowRef, Savepoints, Schema, Tables};
+use seriatim_mvto::{Mvto, Options};
+use std::sync::Arc;
+
+fn engine() -> Arc<Mvto> {
+    Arc::new(Mvto::in_memory(Options::default()).unwrap())
+}
+
+fn read(access: &mut impl Access, table: model::TableId, key: &[u8]) -> Option<Vec<u8>> {
+    let mut row = RowBuf::new();
+    access.read(table, key, Columns::All, &mut row).unwrap().then(|| row.bytes().to_vec())
+}
+
+#[test]
+fn an_older_transaction_uses_an_unlisted_table_and_is_refused_a_listed_one() {
+    let engine = engine();
+    let before = engine.create_table(Schema::bytes("before").build().unwrap()).unwrap();
+    let mut old = engine.begin_owned(Begin { mode: Mode::OwnAtStatement, ..Begin::default() }).unwrap();
+    assert_eq!(read(&mut old, before, b"k"), None, "it has begun");
+    let listed = engine.create_table(Schema::bytes("listed").build().unwrap()).unwrap();
+    let unlisted = engine.create_table_unlisted(Schema::bytes("unlisted").build().unwrap()).unwrap();
+    old.put(unlisted, b"k", RowRef::new(b"1")).unwrap();
+    assert_eq!(read(&mut old, unlisted, b"k").unwrap(), b"1");
+    old.put(before, b"k", RowRef::new(b"1")).unwrap();
+    let mut row = RowBuf::new();
+    let refused = old.read(listed, b"k", Columns::All, &mut row).unwrap_err();
+    assert_eq!(refused.abort().unwrap().rule, "older-than-schema");
+
+    let mut old = engine.begin_owned(Begin::default()).unwrap();
+    old.put(before, b"k", RowRef::new(b"2")).unwrap();
+    let another = engine.create_table_unlisted(Schema::bytes("another").build().unwrap()).unwrap();
+    old.insert(another, b"k", RowRef::new(b"2")).unwrap();
+    old.commit().unwrap();
+    let mut new = engine.begin(Begin::default()).unwrap();
+    assert_eq!((read(&mut new, before, b"k"), read(&mut new, another, b"k")), (Some(b"2".into()), Some(b"2".into())));
+}
+
+#[test]
+fn a_released_savepoint_keeps_what_was_written_and_gives_its_memory_back() {
+    let engine = engine();
+    let table = engine.create_table(Schema::bytes("t").build().unwrap()).unwrap();
+    let mut transaction = engine.begin_owned(Begin::default()).unwrap();
+    let outer = Savepoints::savepoint(&mut transaction).unwrap();
+    transaction.put(table, b"a", RowRef::new(b"1")).unwrap();
+    let inner = Savepoints::savepoint(&mut transaction).unwrap();
+    transaction.put(table, b"a", RowRef::new(b"2")).unwrap();
+    transaction.release(inner);
+    assert!(Savepoints::rollback_to(&mut transaction, &inner).is_err(), "released is gone");
+    assert_eq!(read(&mut transaction, table, b"a").unwrap(), b"2");
+    Savepoints::rollback_to(&mut transaction, &outer).unwrap();
+    assert_eq!(read(&mut transaction, table, b"a"), None);
+    transaction.put(table, b"a", RowRef::new(b"3")).unwrap();
+    transaction.release(outer);
+    transaction.commit().unwrap();
+    assert_eq!(read(&mut engine.begin(Begin::default()).unwrap(), table, b"a").unwrap(), b"3");
+}
