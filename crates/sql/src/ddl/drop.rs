@@ -3,8 +3,8 @@
 use super::foreign_key;
 use super::name::{kind, no_schema, parts, split};
 use crate::catalog::{
-    Oid, Relation, Table, View, dependents, forget_dependencies, leave_storage, remove_namespace, remove_relation,
-    replace_relation,
+    Oid, Relation, Sequence, Table, View, dependents, forget_dependencies, leave_storage, remove_namespace,
+    remove_relation, replace_relation,
 };
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
@@ -443,6 +443,14 @@ fn disown(context: &mut Context<'_>, table: Oid, sequence: Oid) -> Result<()> {
         column.sequence = None;
     }
     replace_relation(context, Relation::Table(Arc::new(table)))
+}
+
+/// The owner of a sequence owns it no longer.
+pub(super) fn disown_sequence(context: &mut Context<'_>, sequence: &Sequence) -> Result<()> {
+    match sequence.owned_by {
+        Some((table, _)) => disown(context, table, sequence.oid),
+        None => Ok(()),
+    }
 }
 
 /// Drops the foreign keys that refer to a key, before the key goes.

@@ -3,6 +3,7 @@
 
 mod accepted;
 mod alter_table;
+mod alteration;
 mod column;
 mod comment;
 mod constraint;
@@ -18,6 +19,8 @@ mod sequence;
 mod table_as;
 mod truncate;
 mod view;
+
+pub use alteration::{alter, tag};
 
 use crate::context::Context;
 use crate::error::{Result, SqlError};
@@ -36,18 +39,6 @@ pub fn run(
     let tag = match statement {
         Statement::CreateTable(create) => return create_table::run(context, create, notices).map(Some),
         Statement::Query(query) => return table_as::select_into(context, query),
-        Statement::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
-            let create = sequence::Create {
-                name,
-                temporary: *temporary,
-                if_not_exists: *if_not_exists,
-                data_type: data_type.as_ref(),
-                options: sequence_options,
-                owned_by: owned_by.as_ref(),
-            };
-            sequence::create(context, &create, notices)?;
-            "CREATE SEQUENCE"
-        }
         Statement::Drop { object_type, if_exists, names, cascade, .. } => {
             return drop::run(context, *object_type, *if_exists, names, *cascade, notices).map(Some);
         }
@@ -94,14 +85,6 @@ fn other_statement(
         Statement::Revoke(revoke) => {
             accepted::privileges(context, revoke.objects.as_ref(), &revoke.grantees)?;
             "REVOKE"
-        }
-        Statement::Analyze(analyze) => {
-            analyze.table_name.iter().try_for_each(|name| accepted::must_exist(context, name))?;
-            "ANALYZE"
-        }
-        Statement::Vacuum(vacuum) => {
-            vacuum.table_name.iter().try_for_each(|name| accepted::must_exist(context, name))?;
-            "VACUUM"
         }
         Statement::Lock(lock) => {
             accepted::lock(context, lock)?;

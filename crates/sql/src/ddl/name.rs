@@ -13,7 +13,12 @@ const LONGEST: usize = 63;
 /// The name that an identifier means: folded to lower case unless quoted, cut to 63 bytes.
 pub(super) fn fold(ident: &Ident) -> String {
     let name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
-    cut(&name, LONGEST).to_owned()
+    fold_name(&name)
+}
+
+/// A name that has its case already, cut to 63 bytes.
+pub(super) fn fold_name(name: &str) -> String {
+    cut(name, LONGEST).to_owned()
 }
 
 fn cut(name: &str, bytes: usize) -> &str {

@@ -1,42 +1,12 @@
-//! CREATE SEQUENCE, and the options that ALTER SEQUENCE and identity columns share with it.
+//! Sequences: the options that CREATE SEQUENCE, ALTER SEQUENCE and identity columns share, and who owns them.
 
-use super::create_table::exists;
-use super::name::{creation_schema, no_relation, parts, split};
-use crate::catalog::{Relation, Sequence, insert_relation, replace_relation};
+use super::name::{no_relation, parts};
+use crate::catalog::{Relation, Sequence, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use crate::types::{Modifier, Type};
+use crate::types::Type;
 use sqlparser::ast::{self, Expr, SequenceOptions, UnaryOperator, Value};
 use std::sync::Arc;
-
-/// CREATE SEQUENCE as it was written.
-pub(super) struct Create<'s> {
-    pub(super) name: &'s ast::ObjectName,
-    pub(super) temporary: bool,
-    pub(super) if_not_exists: bool,
-    pub(super) data_type: Option<&'s ast::DataType>,
-    pub(super) options: &'s [SequenceOptions],
-    pub(super) owned_by: Option<&'s ast::ObjectName>,
-}
-
-/// Runs CREATE SEQUENCE.
-pub(super) fn create(context: &mut Context<'_>, create: &Create<'_>, notices: &mut Vec<SqlError>) -> Result<()> {
-    let (schema, name) = split(create.name)?;
-    let schema = creation_schema(context, schema.as_deref(), &name, create.temporary)?;
-    if exists(context, &schema, &name, create.if_not_exists, notices)? {
-        return Ok(());
-    }
-    let data_type = match create.data_type.map(Type::from_ast).transpose()? {
-        None => Type::INT8,
-        Some((data_type @ (Type::INT2 | Type::INT4 | Type::INT8), Modifier::NONE)) => data_type,
-        Some(_) => return Err(invalid("sequence type must be smallint, integer, or bigint")),
-    };
-    let mut sequence = define(context, schema, name, data_type, create.options)?;
-    let owner = create.owned_by.map(|owner| owner_of(context, &sequence, owner)).transpose()?.flatten();
-    sequence.owned_by = owner;
-    own(context, &sequence, owner)?;
-    insert_relation(context, Relation::Sequence(Arc::new(sequence)))
-}
 
 /// The column that OWNED BY names; `None` for NONE.
 ///
@@ -216,7 +186,8 @@ pub(super) fn integer(written: &Expr) -> Result<i64> {
     })
 }
 
-fn range(data_type: Type) -> (i64, i64) {
+/// The values of a type.
+pub(super) fn range(data_type: Type) -> (i64, i64) {
     match data_type {
         Type::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         Type::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),

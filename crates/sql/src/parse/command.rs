@@ -1,5 +1,6 @@
 //! What a statement says, as far as the session must tell apart.
 
+use super::alteration::{self, Alteration};
 use super::words::Words;
 use super::{Parsed, syntax};
 use crate::error::{Result, SqlError};
@@ -17,6 +18,8 @@ pub enum Command {
     Copy(Arc<ast::Statement>),
     /// CREATE, ALTER, DROP and the like.
     Definition(Arc<ast::Statement>),
+    /// The same in words that `sqlparser` does not know.
+    Alteration(Arc<Alteration>),
     /// BEGIN, START TRANSACTION
     Begin(Modes),
     /// SET TRANSACTION
@@ -169,6 +172,12 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
         "NOTIFY" => accept(&mut words, "NOTIFY")?,
         "CHECKPOINT" => Command::Accepted("CHECKPOINT"),
         "LOAD" => accept(&mut words, "LOAD")?,
+        "CREATE" | "ALTER" | "VACUUM" | "ANALYZE" | "ANALYSE" | "REINDEX" | "CLUSTER" => {
+            return match alteration::read(&Words::new(text, tokens))? {
+                Some(alteration) => Ok(Command::Alteration(Arc::new(alteration))),
+                None => rows_or_definition(text, tokens),
+            };
+        }
         _ => return rows_or_definition(text, tokens),
     };
     words.end()?;

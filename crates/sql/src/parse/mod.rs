@@ -1,10 +1,12 @@
 //! From text to syntax: `sqlparser`'s PostgreSQL dialect for rows and definitions, a few lines of our own for what a session
 //! says about itself (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
 
+mod alteration;
 mod command;
 mod depth;
 mod words;
 
+pub use alteration::{Action, Alteration, Kind, SequenceWords};
 pub use command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
 
 use crate::error::{Result, SqlError, state};

@@ -5,6 +5,7 @@ use crate::error::{Result, SqlError, state};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The tokens of a statement that are no space, and how far they have been read.
+#[derive(Clone)]
 pub struct Words<'a> {
     text: &'a str,
     tokens: Vec<&'a TokenWithSpan>,

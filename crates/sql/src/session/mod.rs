@@ -223,7 +223,9 @@ impl Session {
     fn end_statement(&mut self, sink: &mut dyn Sink) {
         let least = self.state.settings.get("client_min_messages").unwrap_or_default();
         for notice in std::mem::take(&mut self.state.notices) {
-            let severity = if notice.code() == "00000" { "NOTICE" } else { "WARNING" };
+            // What is taken although something is odd about it warns; that something is there already is only noted.
+            let warns = ["01", "25"].iter().any(|class| notice.code().starts_with(class));
+            let severity = if warns { "WARNING" } else { "NOTICE" };
             let wanted = match least.as_str() {
                 "warning" => severity == "WARNING",
                 "error" | "fatal" | "panic" => false,

@@ -2,8 +2,9 @@
 
 use super::portal::{Portal, read_only};
 use super::{Outcome, Session, Sink, settings};
+use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use crate::parse::{Command, Discard, ExplainFormat, Fetch, Parsed};
+use crate::parse::{Alteration, Command, Discard, ExplainFormat, Fetch, Parsed};
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
 use crate::{bind, catalog, ddl, exec, explain};
@@ -89,6 +90,7 @@ impl Session {
             Command::Copy(copy) => return self.start_copy(copy, sink),
             Command::Accepted(tag) => tag,
             Command::Definition(definition) => return self.define(definition, sink),
+            Command::Alteration(alteration) => return self.alter(alteration, sink),
             Command::Rows(_) => {
                 return Err(SqlError::new(state::INTERNAL_ERROR, "a statement over rows is planned first"));
             }
@@ -118,24 +120,40 @@ impl Session {
     }
 
     fn define(&mut self, definition: &sqlparser::ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        self.open_implicit(false);
-        if self.is_read_only() {
-            let text = definition.to_string();
-            let words: Vec<&str> = text.split_whitespace().take(2).collect();
-            return Err(read_only(&words.join(" ").to_uppercase()));
-        }
-        self.freeze_cursors()?;
-        let mut notices = Vec::new();
-        let mut context = self.context(&[])?;
-        let tag = ddl::run(&mut context, definition, &mut notices)?;
-        self.state.notices.extend(notices);
+        let text = definition.to_string();
+        let words: Vec<&str> = text.split_whitespace().take(2).collect();
+        let refused = words.join(" ").to_uppercase();
+        let tag = self.run_definition(&refused, |context, notices| ddl::run(context, definition, notices))?;
         let Some(tag) = tag else {
-            let text = definition.to_string();
-            let word = text.split_whitespace().next().unwrap_or_default().to_uppercase();
+            let word = words.first().map(|word| word.to_uppercase()).unwrap_or_default();
             return Err(SqlError::unsupported(format!("the statement {word}")));
         };
         sink.complete(&tag);
         Ok(Outcome::Done)
+    }
+
+    fn alter(&mut self, alteration: &Alteration, sink: &mut dyn Sink) -> Result<Outcome> {
+        let tag = ddl::tag(alteration);
+        self.run_definition(&tag, |context, notices| ddl::alter(context, alteration, notices))?;
+        sink.complete(&tag);
+        Ok(Outcome::Done)
+    }
+
+    fn run_definition<T>(
+        &mut self,
+        what: &str,
+        run: impl FnOnce(&mut Context<'_>, &mut Vec<SqlError>) -> Result<T>,
+    ) -> Result<T> {
+        self.open_implicit(false);
+        if self.is_read_only() {
+            return Err(read_only(what));
+        }
+        self.freeze_cursors()?;
+        let mut notices = Vec::new();
+        let mut context = self.context(&[])?;
+        let done = run(&mut context, &mut notices);
+        self.state.notices.extend(notices);
+        done
     }
 
     fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {

@@ -134,7 +134,7 @@ pub(super) fn drop(
 }
 
 /// 42703
-pub(super) fn no_column(table: &Table, name: &str) -> SqlError {
+pub(in crate::ddl) fn no_column(table: &Table, name: &str) -> SqlError {
     let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
     SqlError::new(state::UNDEFINED_COLUMN, message)
 }

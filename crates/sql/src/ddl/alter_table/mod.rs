@@ -110,7 +110,7 @@ fn load(context: &mut Context<'_>, oid: Oid) -> Result<Table> {
 }
 
 /// Enters the changed definition.
-fn store(context: &mut Context<'_>, table: &Table) -> Result<()> {
+pub(super) fn store(context: &mut Context<'_>, table: &Table) -> Result<()> {
     replace_relation(context, Relation::Table(Arc::new(table.clone())))
 }
 

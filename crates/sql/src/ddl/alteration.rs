@@ -1,0 +1,295 @@
+//! Runs what [`crate::parse::Alteration`] says.
+
+use super::accepted::{check_role, must_exist};
+use super::alter_table::column::{add_identity, no_column};
+use super::alter_table::{move_relation, rename_relation_to, store};
+use super::create_table::exists;
+use super::drop::drop_owned;
+use super::name::{creation_schema, fold_name, kind as kind_of, no_relation, no_schema, parts, split};
+use super::schema::check_name;
+use super::sequence::{Options, check_bounds, define, own, owner_of, restart};
+use crate::catalog::{
+    Identity, Namespace, Relation, Sequence, Table, insert_namespace, insert_relation, remove_namespace,
+    replace_relation,
+};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::parse::{Action, Alteration, Kind, SequenceWords};
+use crate::types::Type;
+use sqlparser::ast::ObjectName;
+use std::sync::Arc;
+
+/// The tag of such a definition.
+pub fn tag(alteration: &Alteration) -> String {
+    match alteration {
+        Alteration::CreateSequence { .. } => "CREATE SEQUENCE".to_owned(),
+        Alteration::Alter { kind, .. } => format!("ALTER {}", kind.word()),
+        Alteration::Maintenance { tag, .. } => (*tag).to_owned(),
+    }
+}
+
+/// Runs such a definition.
+///
+/// # Errors
+/// As [`super::run`].
+pub fn alter(context: &mut Context<'_>, alteration: &Alteration, notices: &mut Vec<SqlError>) -> Result<()> {
+    match alteration {
+        Alteration::CreateSequence { name, temporary, if_not_exists, options } => {
+            create_sequence(context, name, *temporary, *if_not_exists, options, notices)
+        }
+        Alteration::Alter { kind: Kind::Schema, name, action, .. } => alter_schema(context, name, action),
+        Alteration::Alter { kind, name, if_exists, action } => {
+            alter_relation(context, *kind, name, *if_exists, action, notices)
+        }
+        Alteration::Maintenance { names, .. } => names.iter().try_for_each(|name| must_exist(context, name)),
+    }
+}
+
+fn create_sequence(
+    context: &mut Context<'_>,
+    name: &ObjectName,
+    temporary: bool,
+    if_not_exists: bool,
+    said: &SequenceWords,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let (schema, name) = split(name)?;
+    let schema = creation_schema(context, schema.as_deref(), &name, temporary)?;
+    if exists(context, &schema, &name, if_not_exists, notices)? {
+        return Ok(());
+    }
+    if said.restart.is_some() || said.name.is_some() {
+        return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+    }
+    let data_type = said.data_type.unwrap_or(Type::INT8);
+    let mut sequence = define(context, schema, name, data_type, &said.options)?;
+    if let Some(owner) = &said.owned_by {
+        sequence.owned_by = owner_of(context, &sequence, owner)?;
+        own(context, &sequence, sequence.owned_by)?;
+    }
+    insert_relation(context, Relation::Sequence(Arc::new(sequence)))
+}
+
+fn alter_schema(context: &mut Context<'_>, name: &ObjectName, action: &Action) -> Result<()> {
+    let name = parts(name)?.join(".");
+    let old = context.namespace(&name)?.ok_or_else(|| no_schema(&name))?;
+    match action {
+        Action::Owner(role) => check_owner(role),
+        Action::Rename(new) => {
+            let new = fold_name(new);
+            if context.namespace(&new)?.is_some() {
+                let message = format!("schema \"{new}\" already exists");
+                return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
+            }
+            check_name(&new)?;
+            insert_namespace(context, &Namespace { name: new.clone(), ..old })?;
+            for relation in context.relations_in(&name)? {
+                // Indexes and owned sequences go with their tables.
+                let current = context.relation_by_oid(relation.oid())?;
+                if current.is_some_and(|current| current.schema() == name && !matches!(current, Relation::Index(_))) {
+                    move_relation(context, relation.oid(), &new)?;
+                }
+            }
+            remove_namespace(context, &name)
+        }
+        _ => Err(SqlError::unsupported("this form of ALTER SCHEMA")),
+    }
+}
+
+fn check_owner(role: &str) -> Result<()> {
+    match role {
+        "current_user" | "session_user" | "current_role" => Ok(()),
+        role => check_role(role),
+    }
+}
+
+fn alter_relation(
+    context: &mut Context<'_>,
+    kind: Kind,
+    name: &ObjectName,
+    if_exists: bool,
+    action: &Action,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let (schema, name) = split(name)?;
+    let Some(relation) = context.relation(schema.as_deref(), &name)? else {
+        let error = no_relation(schema.as_deref(), &name);
+        if !if_exists {
+            return Err(error);
+        }
+        notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message())));
+        return Ok(());
+    };
+    // ALTER TABLE renames, moves and gives away relations of every kind.
+    let wanted = kind.word().to_lowercase();
+    if kind != Kind::Table && kind_of(&relation) != wanted {
+        let article = if kind == Kind::Index { "an" } else { "a" };
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {article} {wanted}")));
+    }
+    match (action, relation) {
+        (Action::Rename(new), relation) => rename_relation_to(context, relation.oid(), &fold_name(new)),
+        (Action::SetSchema(schema), relation) => set_schema(context, &relation, schema),
+        (Action::Owner(role), _) => check_owner(role),
+        (Action::Storage, _) => Ok(()),
+        (Action::Sequence(said), Relation::Sequence(sequence)) => {
+            alter_sequence(context, Arc::unwrap_or_clone(sequence), said)
+        }
+        (action, Relation::Table(table)) => alter_column(context, Arc::unwrap_or_clone(table), action, notices),
+        (_, _) => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a table"))),
+    }
+}
+
+fn set_schema(context: &mut Context<'_>, relation: &Relation, schema: &str) -> Result<()> {
+    let schema = creation_schema(context, Some(schema), relation.name(), false)?;
+    let owner = match relation {
+        Relation::Sequence(sequence) => sequence.owned_by,
+        _ => None,
+    };
+    if owner.is_some() {
+        let message = "cannot move an owned sequence into another schema";
+        let detail = format!("Sequence \"{}\" is linked to a table.", relation.name());
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).detail(detail));
+    }
+    move_relation(context, relation.oid(), &schema)
+}
+
+/// Changes a sequence by what ALTER SEQUENCE says, or SET of an identity column.
+fn alter_sequence(context: &mut Context<'_>, mut sequence: Sequence, said: &SequenceWords) -> Result<()> {
+    let mut options = Options::default();
+    said.options.iter().try_for_each(|option| options.read(option))?;
+    if let Some(data_type) = said.data_type {
+        change_type(&mut sequence, data_type, &mut options)?;
+    }
+    options.apply(&mut sequence)?;
+    check_bounds(&sequence)?;
+    let (last, _) = crate::sequence::state(context, sequence.oid)?;
+    if said.restart.is_none() {
+        check_last(&sequence, last)?;
+    }
+    if let Some(owner) = &said.owned_by {
+        let owner = owner_of(context, &sequence, owner)?;
+        super::drop::disown_sequence(context, &sequence)?;
+        sequence.owned_by = owner;
+        own(context, &sequence, owner)?;
+    }
+    match &said.restart {
+        None => replace_relation(context, Relation::Sequence(Arc::new(sequence))),
+        Some(None) => {
+            let start = sequence.start;
+            restart(context, sequence, start)
+        }
+        Some(Some(value)) => restart(context, sequence, super::sequence::integer(value)?),
+    }
+}
+
+/// AS: bounds that were those of the old type become those of the new one.
+fn change_type(sequence: &mut Sequence, data_type: Type, options: &mut Options) -> Result<()> {
+    if !matches!(data_type, Type::INT2 | Type::INT4 | Type::INT8) {
+        let message = "sequence type must be smallint, integer, or bigint";
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    let (least, greatest) = super::sequence::range(sequence.data_type);
+    if sequence.max == greatest {
+        options.max.get_or_insert(None);
+    }
+    if sequence.min == least {
+        options.min.get_or_insert(None);
+    }
+    sequence.data_type = data_type;
+    Ok(())
+}
+
+fn check_last(sequence: &Sequence, last: i64) -> Result<()> {
+    let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    if last < sequence.min {
+        return wrong(format!("RESTART value ({last}) cannot be less than MINVALUE ({})", sequence.min));
+    }
+    if last > sequence.max {
+        return wrong(format!("RESTART value ({last}) cannot be greater than MAXVALUE ({})", sequence.max));
+    }
+    Ok(())
+}
+
+fn alter_column(
+    context: &mut Context<'_>,
+    mut table: Table,
+    action: &Action,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let (Action::AddIdentity(column, ..)
+    | Action::SetIdentity(column, ..)
+    | Action::DropIdentity(column, _)
+    | Action::ColumnStorage(column)) = action
+    else {
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a sequence", table.name)));
+    };
+    let column = fold_name(column);
+    let at = table.column(&column).ok_or_else(|| no_column(&table, &column))?;
+    match action {
+        Action::AddIdentity(_, always, said) => {
+            let identity = if *always { Identity::Always } else { Identity::ByDefault };
+            let named = match &said.name {
+                None => None,
+                Some(name) => {
+                    let (schema, name) = split(name)?;
+                    Some((creation_schema(context, schema.as_deref(), &name, table.temporary)?, name))
+                }
+            };
+            add_identity(context, &mut table, at, identity, &said.options, named)?;
+            store(context, &table)
+        }
+        Action::SetIdentity(_, always, said) => {
+            check_identity(&table, at)?;
+            if let Some(always) = always {
+                table.columns[at].identity = Some(if *always { Identity::Always } else { Identity::ByDefault });
+                store(context, &table)?;
+            }
+            match sequence_of(context, &table, at)? {
+                Some(sequence) => alter_sequence(context, sequence, said),
+                None => Ok(()),
+            }
+        }
+        Action::DropIdentity(_, if_exists) => drop_identity(context, table, at, *if_exists, notices),
+        _ => Ok(()),
+    }
+}
+
+fn sequence_of(context: &mut Context<'_>, table: &Table, at: usize) -> Result<Option<Sequence>> {
+    let Some(oid) = table.columns[at].sequence else { return Ok(None) };
+    Ok(match context.relation_by_oid(oid)? {
+        Some(Relation::Sequence(sequence)) => Some(Arc::unwrap_or_clone(sequence)),
+        _ => None,
+    })
+}
+
+fn check_identity(table: &Table, at: usize) -> Result<()> {
+    let column = &table.columns[at];
+    if column.identity.is_some() {
+        return Ok(());
+    }
+    let message = format!("column \"{}\" of relation \"{}\" is not an identity column", column.name, table.name);
+    Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+}
+
+fn drop_identity(
+    context: &mut Context<'_>,
+    mut table: Table,
+    at: usize,
+    if_exists: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    if let Err(error) = check_identity(&table, at) {
+        if !if_exists {
+            return Err(error);
+        }
+        notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, format!("{}, skipping", error.message())));
+        return Ok(());
+    }
+    table.columns[at].identity = None;
+    let sequence = table.columns[at].sequence.take();
+    store(context, &table)?;
+    match sequence {
+        Some(sequence) => drop_owned(context, sequence, false, notices),
+        None => Ok(()),
+    }
+}
