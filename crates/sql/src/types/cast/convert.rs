@@ -14,7 +14,12 @@ pub(super) fn convert(value: &Datum, from: Scalar, to: Scalar, styles: &Styles) 
     match value {
         Datum::Int2(value) => integer(i64::from(*value), to),
         Datum::Int4(value) => integer(i64::from(*value), to),
+        Datum::Int8(value) if is_oid(to) => {
+            Ok(Datum::Oid(u32::try_from(*value).map_err(|_| out_of_range(Scalar::Oid))?))
+        }
         Datum::Int8(value) => integer(*value, to),
+        // An oid and an integer have the same bits.
+        Datum::Oid(value) if to == Scalar::Int4 => Ok(Datum::Int4(*value as i32)),
         Datum::Oid(value) => integer(i64::from(*value), to),
         Datum::Float4(value) => float(f64::from(*value), to, || Numeric::from_f32(*value)),
         Datum::Float8(value) => float(*value, to, || Numeric::from_f64(*value)),
@@ -30,12 +35,12 @@ pub(super) fn convert(value: &Datum, from: Scalar, to: Scalar, styles: &Styles) 
 
 fn out_of_range(to: Scalar) -> SqlError {
     // PostgreSQL says OID in capitals, and the names of the others.
-    let name = if to == Scalar::Oid || is_registered(to) { "OID".to_owned() } else { Type::of(to).name() };
+    let name = if is_oid(to) { "OID".to_owned() } else { Type::of(to).name() };
     SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{name} out of range"))
 }
 
-fn is_registered(scalar: Scalar) -> bool {
-    super::is_registered(Type::of(scalar))
+fn is_oid(scalar: Scalar) -> bool {
+    scalar == Scalar::Oid || super::is_registered(Type::of(scalar))
 }
 
 fn no_conversion(to: Scalar) -> SqlError {
@@ -46,10 +51,7 @@ fn integer(value: i64, to: Scalar) -> Result<Datum> {
     let wrong = |_| out_of_range(to);
     Ok(match to {
         Scalar::Int2 => Datum::Int2(value.try_into().map_err(wrong)?),
-        Scalar::Int4 => match i32::try_from(value) {
-            Ok(value) => Datum::Int4(value),
-            Err(error) => return Err(wrong(error)),
-        },
+        Scalar::Int4 => Datum::Int4(value.try_into().map_err(wrong)?),
         Scalar::Int8 => Datum::Int8(value),
         Scalar::Float4 => Datum::Float4(value as f32),
         Scalar::Float8 => Datum::Float8(value as f64),

@@ -122,11 +122,11 @@ fn of_infinity(unit: Unit, negative: bool) -> Option<Numeric> {
 /// 22023, 0A000
 pub fn extract_timestamp(unit: &str, timestamp: i64) -> Result<Option<Numeric>> {
     let found = recognize(unit, TIMESTAMP)?;
-    if found.is_of_zone() {
-        return Err(not_supported(unit, TIMESTAMP));
-    }
     if is_infinite(timestamp) {
         return Ok(of_infinity(found, timestamp < 0));
+    }
+    if found.is_of_zone() {
+        return Err(not_supported(unit, TIMESTAMP));
     }
     local_part(found, timestamp, timestamp)
 }
@@ -267,8 +267,8 @@ pub fn extract_interval(unit: &str, interval: &Interval) -> Result<Option<Numeri
 /// # Errors
 /// 22023, 0A000, 22008
 pub fn truncate_timestamp(unit: &str, timestamp: i64) -> Result<i64> {
-    let found = truncating(unit, TIMESTAMP)?;
-    if is_infinite(timestamp) { Ok(timestamp) } else { truncate(found, timestamp) }
+    // An infinity is what it is, whatever the unit.
+    if is_infinite(timestamp) { Ok(timestamp) } else { truncate(truncating(unit, TIMESTAMP)?, timestamp) }
 }
 
 /// `date_trunc(unit, timestamptz [, zone])`
@@ -276,10 +276,10 @@ pub fn truncate_timestamp(unit: &str, timestamp: i64) -> Result<i64> {
 /// # Errors
 /// 22023, 0A000, 22008
 pub fn truncate_timestamptz(unit: &str, timestamp: i64, zone: &TimeZone) -> Result<i64> {
-    let found = truncating(unit, TIMESTAMPTZ)?;
     if is_infinite(timestamp) {
         return Ok(timestamp);
     }
+    let found = truncating(unit, TIMESTAMPTZ)?;
     let offset = offset_at(timestamp, zone) * SECOND;
     let truncated = truncate(found, timestamp.saturating_add(offset))?;
     match found {

@@ -78,8 +78,11 @@ impl Numeric {
         if self.is_nan() || base.is_nan() {
             return Ok(Numeric::NaN);
         }
-        base.check_logarithm()?;
-        self.check_logarithm()?;
+        // PostgreSQL looks at the base first; with an infinity, at what is negative first.
+        let infinite = !self.is_finite() || !base.is_finite();
+        let (first, second) = if infinite && self.signum() < 0 { (self, base) } else { (base, self) };
+        first.check_logarithm()?;
+        second.check_logarithm()?;
         let (Some((digits, scale)), Some((base_digits, base_scale))) =
             (self.digits_and_scale(), base.digits_and_scale())
         else {
@@ -228,7 +231,7 @@ impl Numeric {
         let ln_weight = logarithm_weight(&digits, scale);
         let rough_scale = (8 - ln_weight).max(0);
         let rough_ln = Numeric::new(logarithm(&digits, i64::from(scale), rough_scale), rough_scale as u32);
-        let rough = rough_ln.mul(exponent)?.to_f64();
+        let rough = rough_ln.mul(exponent)?.round(rough_scale as i32)?.to_f64();
         if rough.abs() > MAX_EXPONENT * 1.003_333 {
             let zero = Numeric::new(BigInt::ZERO, MAX_DISPLAY_SCALE as u32);
             return if rough > 0.0 { Err(overflow()) } else { Ok(zero) };

@@ -276,12 +276,15 @@ fn read_interval(key: &mut &[u8]) -> Option<Interval> {
     const DAY: i128 = 86_400_000_000;
     const MONTH: i128 = 30 * DAY;
     let micros = (u128::from_be_bytes(take(key)?) ^ 1 << 127) as i128;
-    let (months, rest) =
-        if i32::try_from(micros / DAY).is_ok() { (0, micros) } else { (micros / MONTH, micros % MONTH) };
+    // Days first; months only for what days cannot hold, and the time for what neither can.
+    let clamp = |value: i128| value.clamp(i32::MIN.into(), i32::MAX.into());
+    let months = if clamp(micros / DAY) == micros / DAY { 0 } else { clamp(micros / MONTH) };
+    let rest = micros - months * MONTH;
+    let days = clamp(rest / DAY);
     Some(Interval {
         months: months.try_into().ok()?,
-        days: (rest / DAY).try_into().ok()?,
-        micros: (rest % DAY).try_into().ok()?,
+        days: days.try_into().ok()?,
+        micros: (rest - days * DAY).try_into().ok()?,
     })
 }
 

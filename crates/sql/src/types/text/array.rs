@@ -19,13 +19,10 @@ pub(super) fn parse_array(text: &str, element: Type, modifier: Modifier, styles:
     if !matches!(reader.rest.peek(), Some((_, '{'))) {
         return Err(reader.malformed("Array value must start with \"{\" or dimension information."));
     }
-    let mut elements = reader.list(1)?;
+    let elements = reader.list(1)?;
     reader.skip_blanks();
     if reader.rest.peek().is_some() {
         return Err(reader.malformed("Junk after closing right brace."));
-    }
-    if elements.iter().all(|inner| matches!(inner, Datum::Array(inner) if inner.elements.is_empty())) {
-        elements.clear();
     }
     let array = Array { element: element.scalar, lower_bound, elements };
     if declared.is_some_and(|declared| declared != array.dimensions()) {
@@ -117,6 +114,9 @@ impl Reader<'_> {
         let mut elements = Vec::new();
         self.skip_blanks();
         if self.rest.next_if(|(_, c)| *c == '}').is_some() {
+            if depth > 1 {
+                return Err(self.malformed("Unexpected \"}\" character."));
+            }
             return Ok(elements);
         }
         loop {

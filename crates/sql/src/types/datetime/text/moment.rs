@@ -52,7 +52,7 @@ pub(in crate::types) fn parse_date(text: &str, styles: &Styles) -> Result<i32> {
     }
     let wrong = |wrong: Wrong| wrong.explain(text, "date");
     let out_of_range = || SqlError::new(state::DATETIME_FIELD_OVERFLOW, format!("date out of range: \"{text}\""));
-    let moment = Moment::decode(text, styles).map_err(wrong)?;
+    let moment = Moment::decode(text, styles, false).map_err(wrong)?;
     match moment.special {
         Some(Special::Infinity) => Ok(i32::MAX),
         Some(Special::NegativeInfinity) => Ok(i32::MIN),
@@ -78,7 +78,7 @@ fn plain_date(text: &[u8]) -> Option<i32> {
 /// Reads a time of day; a date beside it does not count.
 pub(in crate::types) fn parse_time(text: &str, styles: &Styles) -> Result<i64> {
     let wrong = |wrong: Wrong| wrong.explain(text, "time");
-    let moment = Moment::decode(text, styles).map_err(wrong)?;
+    let moment = Moment::decode(text, styles, true).map_err(wrong)?;
     match (moment.special, moment.time) {
         (Some(Special::Now), _) => {
             let local = styles.now_micros + offset_at(styles.now_micros, &styles.zone) * SECOND;
@@ -118,7 +118,7 @@ fn parse_moment(
     micros: impl Fn(&Moment, &Styles) -> Decoded<i128>,
 ) -> Result<i64> {
     let wrong = |wrong: Wrong| wrong.explain(text, data_type);
-    let moment = Moment::decode(text, styles).map_err(wrong)?;
+    let moment = Moment::decode(text, styles, false).map_err(wrong)?;
     match moment.special {
         Some(Special::Infinity) => return Ok(i64::MAX),
         Some(Special::NegativeInfinity) => return Ok(i64::MIN),
@@ -162,12 +162,14 @@ struct Moment {
     afternoon: Option<bool>,
     zone: Option<TimeZone>,
     before_christ: bool,
+    /// Digits run together are a time, not a date.
+    time_only: bool,
 }
 
 impl Moment {
-    fn decode(text: &str, styles: &Styles) -> Decoded<Moment> {
+    fn decode(text: &str, styles: &Styles, time_only: bool) -> Decoded<Moment> {
         let fields = fields(text).ok_or(Wrong::Format)?;
-        let mut moment = Moment::default();
+        let mut moment = Moment { time_only, ..Moment::default() };
         let mut at = 0;
         while let Some(field) = fields.get(at) {
             at += moment.take(field, &fields[at + 1..])?;
@@ -271,21 +273,13 @@ impl Moment {
     fn number(&mut self, text: &str) -> Decoded<()> {
         let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, fraction)| (whole, Some(fraction)));
         match (whole.len(), fraction) {
-            (8, None) if !self.has_date() => {
-                self.set_year(&whole[..4])?;
-                self.month = Some(parse_number(&whole[4..6])?);
-                self.day = Some(parse_number(&whole[6..])?);
-                Ok(())
-            }
-            (6, None) if !self.has_date() => {
-                self.set_year(&whole[..2])?;
-                self.month = Some(parse_number(&whole[2..4])?);
-                self.day = Some(parse_number(&whole[4..])?);
-                Ok(())
-            }
-            (7, None) if !self.has_date() => {
-                self.set_year(&whole[..4])?;
-                (self.day, self.day_of_year) = (Some(parse_number(&whole[4..])?), true);
+            (4 | 6, _) if self.time_only && self.time.is_none() => self.put_digits(whole, fraction),
+            // Year, month and day run together.
+            (6.., None) if !self.has_date() => {
+                let (rest, day) = whole.split_at(whole.len() - 2);
+                let (year, month) = rest.split_at(rest.len() - 2);
+                self.set_year(year)?;
+                (self.month, self.day) = (Some(parse_number(month)?), Some(parse_number(day)?));
                 Ok(())
             }
             (4, Some(day)) if !self.has_date() && day.len() == 3 => {
@@ -293,17 +287,19 @@ impl Moment {
                 (self.day, self.day_of_year) = (Some(parse_number(day)?), true);
                 Ok(())
             }
-            (4 | 6, _) if self.has_whole_date() && self.time.is_none() => {
-                let (hours, rest) = whole.split_at(2);
-                let (minutes, seconds) = rest.split_at(2);
-                let seconds = if seconds.is_empty() { "0" } else { seconds };
-                self.put_clock(hours, minutes, seconds, fraction)
-            }
+            (4 | 6, _) if self.has_whole_date() && self.time.is_none() => self.put_digits(whole, fraction),
             // Hours before AM or PM.
             (1..=2, None) if self.has_whole_date() && self.time.is_none() => self.put_clock(whole, "0", "0", None),
             (_, None) => self.date_part(whole),
             _ => Err(Wrong::Format),
         }
+    }
+
+    /// `hhmm` or `hhmmss`.
+    fn put_digits(&mut self, digits: &str, fraction: Option<&str>) -> Decoded<()> {
+        let (hours, rest) = digits.split_at(2);
+        let (minutes, seconds) = rest.split_at(2);
+        self.put_clock(hours, minutes, if seconds.is_empty() { "0" } else { seconds }, fraction)
     }
 
     fn set_year(&mut self, digits: &str) -> Decoded<()> {

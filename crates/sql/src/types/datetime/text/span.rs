@@ -12,6 +12,8 @@ use crate::types::{Interval, Modifier};
 enum Wrong {
     Format,
     Field,
+    /// The whole is beyond its range, though no field is.
+    Sum,
 }
 
 type Decoded<T> = std::result::Result<T, Wrong>;
@@ -26,6 +28,7 @@ pub(in crate::types) fn parse_interval(text: &str, modifier: Modifier) -> Result
         Wrong::Format => {
             SqlError::new(state::INVALID_DATETIME_FORMAT, format!("invalid input syntax for type interval: \"{text}\""))
         }
+        Wrong::Sum => SqlError::new(state::DATETIME_FIELD_OVERFLOW, "interval out of range"),
         Wrong::Field => {
             SqlError::new(state::INTERVAL_FIELD_OVERFLOW, format!("interval field value out of range: \"{text}\""))
         }
@@ -96,9 +99,9 @@ struct Sum {
 impl Sum {
     fn interval(&self) -> Decoded<Interval> {
         Ok(Interval {
-            months: i32::try_from(self.months).map_err(|_| Wrong::Field)?,
+            months: i32::try_from(self.months).map_err(|_| Wrong::Sum)?,
             days: i32::try_from(self.days).map_err(|_| Wrong::Field)?,
-            micros: i64::try_from(self.micros).map_err(|_| Wrong::Field)?,
+            micros: i64::try_from(self.micros).map_err(|_| Wrong::Sum)?,
         })
     }
 
@@ -128,8 +131,7 @@ impl Sum {
             Unit::Century => self.add_years(whole, fraction, 100),
             Unit::Millennium => self.add_years(whole, fraction, 1000),
         }
-        let fits = i32::try_from(self.months).is_ok() && i32::try_from(self.days).is_ok();
-        if fits { Ok(()) } else { Err(Wrong::Field) }
+        if i32::try_from(self.days).is_ok() { Ok(()) } else { Err(Wrong::Field) }
     }
 
     fn add_time(&mut self, whole: i64, fraction: f64, unit: i64) {
@@ -196,9 +198,7 @@ fn parse_fields(text: &str, range: Option<IntervalRange>) -> Decoded<Interval> {
         match field.kind {
             Kind::Word if field.text == "ago" && at == fields.len() - 1 => ago = true,
             Kind::Word | Kind::SignedWord => {
-                if unit.replace(Unit::named(&field.text).ok_or(Wrong::Format)?).is_some() {
-                    return Err(Wrong::Format);
-                }
+                unit = Some(Unit::named(&field.text).ok_or(Wrong::Format)?);
             }
             _ if field.text.contains(':') => {
                 once(Unit::Hour, &mut seen)?;
@@ -219,8 +219,7 @@ fn parse_fields(text: &str, range: Option<IntervalRange>) -> Decoded<Interval> {
             }
         }
     }
-    // A unit without a number; days after a time are none.
-    if seen.is_empty() || (unit.is_some() && unit != Some(Unit::Day)) {
+    if seen.is_empty() {
         return Err(Wrong::Format);
     }
     let interval = sum.interval()?;
@@ -281,7 +280,6 @@ fn parse_clock(text: &str, range: Option<IntervalRange>) -> Decoded<i128> {
 /// ISO 8601: `1Y2M3DT4H5M6S` after the P, or `0001-02-03T04:05:06`.
 fn parse_iso(text: &str) -> Decoded<Interval> {
     let (date, time) = match text.split_once(['T', 't']) {
-        Some((_, "")) => return Err(Wrong::Format),
         Some((date, time)) => (date, Some(time)),
         None => (text, None),
     };
