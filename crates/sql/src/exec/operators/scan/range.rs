@@ -127,10 +127,10 @@ impl<'p> Search<'p> {
 
     /// The key of leading values; `None` if no value of the columns' types equals one of them.
     fn prefix(&self, values: &[Datum]) -> Result<Option<Key>> {
-        if self.form == KeyForm::Eight {
-            return Ok(values.first().and_then(eight_byte_key).map(|key| Key::from_bytes(&key)));
-        }
         let mut key = Key::new();
+        if let (KeyForm::Eight, Some(value)) = (self.form, values.first()) {
+            return Ok(eight_byte_key(value).map(|key| Key::from_bytes(&key)));
+        }
         for (at, value) in values.iter().enumerate() {
             let data_type = self.column_type(at)?;
             match narrowed(value, data_type) {
@@ -164,11 +164,9 @@ impl<'p> Search<'p> {
         let next = self.column_type(equal.len())?;
         let bounded = !matches!((&lower, &upper), (Bound::Unbounded, Bound::Unbounded));
         let lower = match lower {
-            Bound::Unbounded => Bound::Included(prefix.clone()),
+            Bound::Unbounded => from(&prefix),
             Bound::Included(value) | Bound::Excluded(value) if narrowed(&value, next).is_above() => return Ok(None),
-            Bound::Included(value) | Bound::Excluded(value) if narrowed(&value, next).is_below() => {
-                Bound::Included(prefix.clone())
-            }
+            Bound::Included(value) | Bound::Excluded(value) if narrowed(&value, next).is_below() => from(&prefix),
             Bound::Included(value) => Bound::Included(self.extended(&prefix, &value, next)?),
             Bound::Excluded(value) => match self.extended(&prefix, &value, next)?.successor_of_prefix() {
                 Some(key) => Bound::Included(key),
@@ -208,6 +206,11 @@ impl<'p> Search<'p> {
     fn range_of(&self, lower: Bound<Key>, upper: Bound<Key>, backward: bool) -> Range {
         Range::Between(Entries { table: self.storage, index: !self.own, lower, upper, backward })
     }
+}
+
+/// The start of all keys that start with this one.
+fn from(key: &Key) -> Bound<Key> {
+    if key.is_empty() { Bound::Unbounded } else { Bound::Included(key.clone()) }
 }
 
 /// The end of all keys that start with this one.
