@@ -10,7 +10,7 @@ use sql::store::{Store, Transaction};
 use std::any::Any;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

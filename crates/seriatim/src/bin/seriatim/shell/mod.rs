@@ -137,6 +137,7 @@ impl Shell {
 
     /// Runs a statement and prints its answer. Lines of a COPY come from the same reader.
     fn statement(&mut self, text: &str, lines: Option<&mut dyn BufRead>) -> Outcome {
+        let text = text.trim_start();
         let begun = std::time::Instant::now();
         let inner = self.session.inner();
         let ran = inner.simple(text, &mut self.printer);
