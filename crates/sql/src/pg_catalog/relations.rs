@@ -1,12 +1,12 @@
 //! Relations and schemas: `pg_class`, `pg_namespace`, and what hangs on a relation as a whole.
 
 use super::layout::{Described, columns, tables};
-use super::value::{NO, NONE, NULL, YES, bool, count2, oid, text};
+use super::value::{NO, NONE, NULL, YES, array, bool, count2, oid, text};
 use super::{derived, described};
 use crate::Result;
 use crate::catalog::{Oid, Relation, Table, VirtualTable};
 use crate::context::Context;
-use crate::types::{Datum, Row};
+use crate::types::{Datum, Row, Scalar};
 use std::collections::HashMap;
 
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
@@ -229,10 +229,20 @@ pub(super) fn system_schema(name: &str) -> Oid {
     if name == "pg_catalog" { PG_CATALOG } else { INFORMATION_SCHEMA }
 }
 
+/// The role that has the members of the database's owner.
+const DATABASE_OWNER: Oid = 6171;
+
 fn namespaces(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let row = |(name, schema): (String, Oid)| vec![oid(schema), text(name), oid(OWNER), NULL];
     let mut schemas: Vec<_> = schemas(context)?.into_iter().collect();
     schemas.sort_by_key(|&(_, schema)| schema);
+    let row = |(name, schema): (String, Oid)| {
+        let (owner, owner_name) =
+            if schema == PUBLIC { (DATABASE_OWNER, "pg_database_owner") } else { (OWNER, "postgres") };
+        let everybodys = [PUBLIC, PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
+        let privileges = [format!("{owner_name}=UC/{owner_name}"), format!("=U/{owner_name}")];
+        let privileges = everybodys.then(|| array(Scalar::AclItem, privileges.iter().map(text).collect()));
+        vec![oid(schema), text(name), oid(owner), privileges.unwrap_or_default()]
+    };
     Ok(schemas.into_iter().map(row).collect())
 }
 

@@ -177,6 +177,8 @@ pub const FUNCTIONS: &[Function] = &[
     set("aclexplode", &[ACL], RECORD, sets::explode_privileges),
     set("pg_options_to_table", &[TEXTS], RECORD, sets::options),
     set("pg_get_keywords", &[], RECORD, sets::keywords),
+    stable("pg_partition_root", &[REGCLASS], REGCLASS, server::null),
+    set("pg_partition_ancestors", &[REGCLASS], REGCLASS, sets::partition_ancestors),
     set("pg_listening_channels", &[], TEXT, sets::listening_channels),
 ];
 

@@ -47,6 +47,11 @@ pub(super) fn listening_channels(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec
     Ok(Vec::new())
 }
 
+/// No table is a partition.
+pub(super) fn partition_ancestors(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+    Ok(Vec::new())
+}
+
 /// The letters of privileges, and their names.
 pub(super) const PRIVILEGES: &[(char, &str)] = &[
     ('r', "SELECT"),
