@@ -88,7 +88,7 @@ impl Binder<'_, '_> {
         };
         let input = match from {
             Type::UNKNOWN => Expr { data_type: Type::TEXT, ..expression.clone() },
-            _ if result == data_type && from != Type::TEXT => {
+            _ if reg_name(from).is_none() && from != Type::TEXT => {
                 self.cast_node(expression.clone(), Type::TEXT, Modifier::NONE, false)?
             }
             _ => expression.clone(),

@@ -62,6 +62,9 @@ impl Binder<'_, '_> {
         if let Some(found) = crate::pg_catalog::table(schema, table) {
             return Ok(Source::Virtual(found));
         }
+        if let Some(view) = crate::pg_catalog::view(schema, table) {
+            return Ok(Source::Relation(Relation::View(view)));
+        }
         match self.context.relation(schema, table)? {
             Some(relation) => Ok(Source::Relation(relation)),
             None => {
