@@ -165,6 +165,10 @@ impl Sink for Output {
         self.rows.styles.clone_from(styles);
     }
 
+    fn takes_names(&self, column: usize) -> bool {
+        backend::format_of(&self.rows.formats, column) == Format::Text
+    }
+
     fn row(&mut self, row: &[Datum]) -> Result<()> {
         let start = self.buffer.len();
         self.unfinished = Some(start);

@@ -29,7 +29,7 @@ use crate::catalog::{Oid, View, VirtualTable};
 use layout::{Described, SystemView};
 use std::sync::{Arc, LazyLock};
 
-pub use functions::{FUNCTION_COLUMNS, FUNCTIONS};
+pub use functions::{FUNCTION_COLUMNS, FUNCTIONS, names_in, print_names};
 
 /// The table of this name; without a schema, of `pg_catalog`.
 pub fn table(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable> {

@@ -57,6 +57,11 @@ pub trait Sink {
     /// # Errors
     /// The client is gone.
     fn row(&mut self, row: &[Datum]) -> Result<()>;
+    /// Whether a value that stands for a name (`regclass` and its kin) leaves as this name: so in text; in binary as its
+    /// number.
+    fn takes_names(&self, _column: usize) -> bool {
+        true
+    }
     /// The statement is complete: `SELECT 3`, `INSERT 0 1`, `BEGIN`.
     fn complete(&mut self, tag: &str);
     /// The statement's text was empty.

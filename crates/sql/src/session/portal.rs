@@ -7,6 +7,7 @@ use crate::dml::{self, Changed};
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
 use crate::parse::Command;
+use crate::pg_catalog;
 use crate::plan::{Field, Statement};
 use crate::types::{Datum, Row};
 use std::collections::VecDeque;
@@ -77,15 +78,31 @@ impl Session {
         if matches!(portal.progress, Progress::Ready) {
             self.start(portal)?;
         }
+        let mut named = Vec::new();
         if let Some(fields) = &portal.prepared.fields {
             sink.rows(fields, &self.state.styles());
+            named = pg_catalog::names_in(fields, |column| sink.takes_names(column));
         }
         match &mut portal.progress {
             Progress::Running(cursor) => {
                 let mut context = self.context(&portal.parameters)?;
-                send(|| cursor.next(&mut context), wanted, sink)
+                let mut next = || {
+                    let mut row = cursor.next(&mut context)?;
+                    pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
+                    Ok(row)
+                };
+                send(&mut next, wanted, sink)
             }
-            Progress::Rows(rows, ..) => send(|| Ok(rows.pop_front()), wanted, sink),
+            Progress::Rows(rows, ..) if named.is_empty() => send(|| Ok(rows.pop_front()), wanted, sink),
+            Progress::Rows(rows, ..) => {
+                let mut context = self.context(&portal.parameters)?;
+                let mut next = || {
+                    let mut row = rows.pop_front();
+                    pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
+                    Ok(row)
+                };
+                send(&mut next, wanted, sink)
+            }
             Progress::Ready | Progress::Done => Ok((0, true)),
         }
     }

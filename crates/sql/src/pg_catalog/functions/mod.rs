@@ -8,6 +8,8 @@ mod sets;
 mod size;
 mod visible;
 
+pub use reg::{names_in, print_names};
+
 use super::seed;
 use crate::catalog::Oid;
 use crate::context::Context;

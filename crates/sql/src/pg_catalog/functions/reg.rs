@@ -6,7 +6,9 @@ use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::names::{self, PROCEDURES};
 use crate::pg_catalog::{derived, seed};
-use crate::types::{Datum, Type};
+use crate::plan::Field;
+use crate::types::{Array, Datum, Scalar, Type};
+use std::sync::Arc;
 
 /// What a text means that may be a number, `-`, or a name that `find` knows.
 fn read(
@@ -160,4 +162,52 @@ pub(super) fn regnamespace_out(context: &mut Context<'_>, arguments: &[Datum]) -
 pub(super) fn regrole_out(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     Ok(print(oid, super::role_name(oid).map(names::quote)))
+}
+
+/// The columns whose values leave as names, of those that `takes_names`, with their types.
+pub fn names_in(fields: &[Field], takes_names: impl Fn(usize) -> bool) -> Vec<(usize, Scalar)> {
+    let scalars = fields.iter().map(|field| field.data_type.scalar).enumerate();
+    scalars.filter(|&(at, scalar)| output(scalar).is_some() && takes_names(at)).collect()
+}
+
+/// Puts names in the place of the values in these columns of a row.
+///
+/// # Errors
+/// The engine's.
+pub fn print_names(context: &mut Context<'_>, named: &[(usize, Scalar)], row: Option<&mut [Datum]>) -> Result<()> {
+    let Some(row) = row else { return Ok(()) };
+    for &(at, scalar) in named {
+        if let (Some(value), Some(output)) = (row.get_mut(at), output(scalar)) {
+            print_value(context, value, output)?;
+        }
+    }
+    Ok(())
+}
+
+type Output = fn(&mut Context<'_>, &[Datum]) -> Result<Datum>;
+
+fn output(scalar: Scalar) -> Option<Output> {
+    Some(match scalar {
+        Scalar::Regclass => regclass_out,
+        Scalar::Regtype => regtype_out,
+        Scalar::Regproc => regproc_out,
+        Scalar::Regnamespace => regnamespace_out,
+        Scalar::Regrole => regrole_out,
+        _ => return None,
+    })
+}
+
+fn print_value(context: &mut Context<'_>, value: &mut Datum, output: Output) -> Result<()> {
+    match value {
+        Datum::Oid(_) => *value = output(context, std::slice::from_ref(value))?,
+        Datum::Array(array) => {
+            let mut elements = array.elements.clone();
+            for element in &mut elements {
+                print_value(context, element, output)?;
+            }
+            *array = Arc::new(Array { element: Scalar::Text, lower_bound: array.lower_bound, elements });
+        }
+        _ => {}
+    }
+    Ok(())
 }
