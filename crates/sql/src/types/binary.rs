@@ -34,11 +34,12 @@ pub fn send(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
         Datum::Text(text) => send_text(text, data_type, out)?,
         Datum::Bytea(bytes) => out.extend_from_slice(bytes),
         Datum::Date(date) => {
-            let shifted = if matches!(*date, i32::MIN | i32::MAX) { *date } else { date - EPOCH_DAYS };
+            let shifted = if matches!(*date, i32::MIN | i32::MAX) { *date } else { date.saturating_sub(EPOCH_DAYS) };
             out.extend_from_slice(&shifted.to_be_bytes());
         }
         Datum::Timestamp(micros) | Datum::Timestamptz(micros) => {
-            let shifted = if matches!(*micros, i64::MIN | i64::MAX) { *micros } else { micros - EPOCH_MICROS };
+            let shifted =
+                if matches!(*micros, i64::MIN | i64::MAX) { *micros } else { micros.saturating_sub(EPOCH_MICROS) };
             out.extend_from_slice(&shifted.to_be_bytes());
         }
         Datum::Interval(interval) => {

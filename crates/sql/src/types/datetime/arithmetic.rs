@@ -1,8 +1,8 @@
 //! Sums and differences of dates, times and timestamps.
 
 use super::civil::{
-    DAY, HOUR, MINUTE, checked_date, checked_timestamp, civil_from_days, date_out_of_range, days_from_civil,
-    days_in_month, is_infinite, split, timestamp_out_of_range,
+    DAY, checked_date, checked_timestamp, civil_from_days, date_out_of_range, days_from_civil, days_in_month,
+    is_infinite, split, timestamp_out_of_range,
 };
 use super::{interval_neg, justify_hours, timestamp_to_timestamptz, timestamptz_to_timestamp};
 use crate::error::{Result, SqlError, state};
@@ -169,6 +169,8 @@ struct Fields {
 
 /// `age(left, right)`: years, months, days, time. For timestamptz, convert both to local time first.
 ///
+/// Deviation: PostgreSQL 15 computes with an infinity as if it were a moment; here it is out of range.
+///
 /// # Errors
 /// 22008 for infinities
 pub fn age(left: i64, right: i64) -> Result<Interval> {
@@ -192,9 +194,9 @@ pub fn age(left: i64, right: i64) -> Result<Interval> {
         (result.micros, result.days) = (result.micros + DAY, result.days - 1);
     }
     if result.days < 0 {
-        // Borrowed is the month of the earlier moment; PostgreSQL takes that of `right` when it is the later one too.
-        let of = (earlier.months - 1).max(i64::MIN + 1);
-        let length = days_in_month(of.div_euclid(12), (of.rem_euclid(12) + 1) as u8);
+        // A month is borrowed: the one in which the earlier moment lies. Months count from 1 of the year 0.
+        let month = earlier.months - 1;
+        let length = days_in_month(month.div_euclid(12), (month.rem_euclid(12) + 1) as u8);
         (result.days, result.months) = (result.days + i64::from(length), result.months - 1);
     }
     Ok(Interval {
@@ -249,5 +251,3 @@ pub fn date_bin(stride: &Interval, timestamp: i64, origin: i64) -> Result<i64> {
     let start = i128::from(origin) + difference.div_euclid(width) * width;
     checked_timestamp(start).ok_or_else(timestamp_out_of_range)
 }
-
-const _: () = assert!(HOUR == 60 * MINUTE);

@@ -82,7 +82,7 @@ pub fn make_interval(
     let months = i64::from(years) * 12 + i64::from(months);
     let days = i64::from(weeks) * 7 + i64::from(days);
     let micros = (seconds * 1e6).round_ties_even();
-    if !(micros.abs() < 9e18) {
+    if micros.is_nan() || micros.abs() >= 9e18 {
         return Err(interval_out_of_range());
     }
     let time = i128::from(hours) * i128::from(HOUR) + i128::from(minutes) * i128::from(MINUTE) + micros as i128;
