@@ -75,15 +75,22 @@ fn a_reference_conflicts_with_the_key_only() {
 fn a_parent_does_not_go_while_a_child_comes() {
     let database = database();
     let (mut parent, mut child) = (Client::new(&database), Client::new(&database));
-    parent.run("create table p (id int primary key); insert into p values (1)");
+    parent.run("create table p (id int primary key); insert into p values (1), (2)");
     parent.run("create table c (p int references p)");
+    // Each waits for the other's end, or comes after it: either way it sees what the other did.
     child.run("begin; insert into c values (1)");
-    parent.run("begin");
-    let deleted = parent.try_run("delete from p where id = 1").and_then(|_| parent.try_run("commit"));
-    let inserted = child.try_run("commit");
-    assert!(deleted.is_err() || inserted.is_err(), "not both");
-    let _ = parent.try_run("rollback");
-    assert_eq!(parent.show("select count(*) from c where p not in (select id from p)"), "0");
+    let deleted = std::thread::spawn(move || (parent.fails("delete from p where id = 1"), parent));
+    child.run("commit");
+    let (error, mut parent) = deleted.join().expect("the other session");
+    assert_eq!(
+        error.message(),
+        "update or delete on table \"p\" violates foreign key constraint \"c_p_fkey\" on table \"c\""
+    );
+    parent.run("begin; delete from p where id = 2");
+    let inserted = std::thread::spawn(move || child.fails("insert into c values (2)"));
+    parent.run("commit");
+    let error = inserted.join().expect("the other session");
+    assert_eq!(error.message(), "insert or update on table \"c\" violates foreign key constraint \"c_p_fkey\"");
 }
 
 #[test]

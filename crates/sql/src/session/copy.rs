@@ -16,10 +16,11 @@ pub(super) struct Running {
 impl Session {
     /// Starts a COPY: from the client, which gets to hear that it may send, or to the client, which gets everything.
     pub(super) fn start_copy(&mut self, statement: &ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        let ast::Statement::Copy { to, .. } = statement else {
+        let ast::Statement::Copy { to, source, .. } = statement else {
             return Err(SqlError::new(state::INTERNAL_ERROR, "only COPY starts a COPY"));
         };
-        self.open_implicit(*to);
+        // A query may be DELETE ... RETURNING.
+        self.open_implicit(*to && matches!(source, ast::CopySource::Table { .. }));
         if *to {
             return self.copy_out(statement, sink);
         }

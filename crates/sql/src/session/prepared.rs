@@ -121,7 +121,8 @@ impl Session {
         parameters: &mut bind::Parameters,
     ) -> Result<Plan> {
         self.state.noted = Some(Vec::new());
-        let bound = self.context(&[]).and_then(|mut context| bind::statement_with_text(&mut context, text, rows, parameters));
+        let bound =
+            self.context(&[]).and_then(|mut context| bind::statement_with_text(&mut context, text, rows, parameters));
         let rests_on = self.state.noted.take().unwrap_or_default().into();
         match bound {
             Ok(statement) => Ok(Plan { statement: Arc::new(crate::improve::statement(statement)), rests_on }),
