@@ -10,6 +10,11 @@ mod operators;
 mod order;
 mod scope;
 
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;
+
 pub use counters::{Counter, Counters};
 
 use crate::context::Context;

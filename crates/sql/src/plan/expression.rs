@@ -2,11 +2,12 @@
 
 use super::Plan;
 use crate::functions::Resolved;
+use crate::stack::deeper;
 use crate::types::{Datum, Modifier, Type};
 use std::sync::Arc;
 
 /// An expression.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Expr {
     /// What it computes.
     pub kind: ExprKind,
@@ -148,6 +149,14 @@ pub enum SubqueryKind {
     },
     /// ARRAY(query)
     Array,
+}
+
+/// By hand, because a chain of operators is as deep as it is long.
+impl Clone for Expr {
+    fn clone(&self) -> Expr {
+        let Expr { kind, data_type, modifier } = self;
+        Expr { kind: deeper(|| kind.clone()), data_type: *data_type, modifier: *modifier }
+    }
 }
 
 impl Expr {

@@ -72,6 +72,12 @@ impl State {
         state
     }
 
+    /// A session's side for tests that run plans by themselves.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> State {
+        State::new("postgres".to_owned(), "postgres".to_owned(), 1)
+    }
+
     /// The value of a setting; `None` if there is none of this name.
     pub fn setting(&self, name: &str) -> Option<String> {
         self.settings.get(name)
