@@ -166,7 +166,8 @@ fn a_statement_that_never_ends_is_cancelled_by_whoever_knows_the_key() {
         request(client.key);
     }
     client.stream.set_nonblocking(false).unwrap();
-    assert_eq!(client.answer(), "E[ERROR 57014 canceling statement due to user request] Z[I]");
+    let answer = client.answer();
+    assert!(answer.ends_with("E[ERROR 57014 canceling statement due to user request] Z[I]"), "{answer}");
     assert_eq!(client.query(""), "I Z[I]");
 }
 

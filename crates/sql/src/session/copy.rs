@@ -47,7 +47,7 @@ impl Session {
             sink.copy_data(&line)?;
         }
         sink.copy_done();
-        sink.complete(&format!("COPY {}", copy.rows()));
+        self.complete(&format!("COPY {}", copy.rows()), sink);
         Ok(Outcome::Done)
     }
 
@@ -82,7 +82,7 @@ impl Session {
         };
         match finished {
             Ok(rows) => {
-                sink.complete(&format!("COPY {rows}"));
+                self.complete(&format!("COPY {rows}"), sink);
                 if running.in_text {
                     return self.resume_text(sink);
                 }

@@ -77,7 +77,7 @@ impl Session {
     /// # Errors
     /// There is none of this name.
     pub fn describe_portal(&mut self, name: &str) -> Result<Option<Vec<Field>>> {
-        let portal = self.portal_named(name)?;
+        let portal = self.portal_named("portal", name)?;
         let fields = portal.fields();
         self.portals.insert(name.to_owned(), portal);
         Ok(fields)
@@ -95,7 +95,7 @@ impl Session {
         sync_follows: bool,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
-        let mut running = self.portal_named(portal)?;
+        let mut running = self.portal_named("portal", portal)?;
         let source = running.prepared.parsed.as_ref().map_or("", |parsed| parsed.source()).to_owned();
         self.begin_statement(&source);
         let outcome = self.execute_portal(&mut running, max_rows, sync_follows, sink);

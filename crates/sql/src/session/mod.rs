@@ -224,8 +224,13 @@ impl Session {
         self.entry.begin_query(query, self.state.statement_time);
     }
 
-    /// After a statement: notices, settings that clients follow, what others see.
-    fn end_statement(&mut self, sink: &mut dyn Sink) {
+    /// Says what there is to note about a statement, and that it is complete.
+    fn complete(&mut self, tag: &str, sink: &mut dyn Sink) {
+        self.say_notices(sink);
+        sink.complete(tag);
+    }
+
+    fn say_notices(&mut self, sink: &mut dyn Sink) {
         let least = self.state.settings.get("client_min_messages").unwrap_or_default();
         for notice in std::mem::take(&mut self.state.notices) {
             // What is taken although something is odd about it warns; that something is there already is only noted.
@@ -240,6 +245,11 @@ impl Session {
                 sink.notice(severity, &notice);
             }
         }
+    }
+
+    /// After a statement: notices, settings that clients follow, what others see.
+    fn end_statement(&mut self, sink: &mut dyn Sink) {
+        self.say_notices(sink);
         let now = self.parameters();
         for (name, value) in now.iter().filter(|pair| !self.told.contains(pair)) {
             sink.parameter(name, value);

@@ -61,9 +61,9 @@ impl Session {
         match std::mem::replace(&mut portal.progress, Progress::Done) {
             Progress::Rows(_, word, Some(changed)) => {
                 let zero = if word == "INSERT" { " 0" } else { "" };
-                sink.complete(&format!("{word}{zero} {changed}"));
+                self.complete(&format!("{word}{zero} {changed}"), sink);
             }
-            _ => sink.complete(&format!("SELECT {sent}")),
+            _ => self.complete(&format!("SELECT {sent}"), sink),
         }
         Ok(Outcome::Done)
     }
@@ -210,11 +210,10 @@ impl Session {
         Ok(skipped)
     }
 
-    pub(super) fn portal_named(&mut self, name: &str) -> Result<Portal> {
-        self.portals.remove(name).ok_or_else(|| {
-            let what = if name.is_empty() { "portal" } else { "cursor" };
-            SqlError::new(state::INVALID_CURSOR_NAME, format!("{what} \"{name}\" does not exist"))
-        })
+    /// The protocol calls it a portal, SQL a cursor.
+    pub(super) fn portal_named(&mut self, what: &str, name: &str) -> Result<Portal> {
+        let unknown = || SqlError::new(state::INVALID_CURSOR_NAME, format!("{what} \"{name}\" does not exist"));
+        self.portals.remove(name).ok_or_else(unknown)
     }
 
     /// Whether a portal runs a statement over rows.

@@ -95,7 +95,7 @@ impl Session {
                 return Err(SqlError::new(state::INTERNAL_ERROR, "a statement over rows is planned first"));
             }
         };
-        sink.complete(tag);
+        self.complete(tag, sink);
         Ok(Outcome::Done)
     }
 
@@ -128,14 +128,14 @@ impl Session {
             let word = words.first().map(|word| word.to_uppercase()).unwrap_or_default();
             return Err(SqlError::unsupported(format!("the statement {word}")));
         };
-        sink.complete(&tag);
+        self.complete(&tag, sink);
         Ok(Outcome::Done)
     }
 
     fn alter(&mut self, alteration: &Alteration, sink: &mut dyn Sink) -> Result<Outcome> {
         let tag = ddl::tag(alteration);
         self.run_definition(&tag, |context, notices| ddl::alter(context, alteration, notices))?;
-        sink.complete(&tag);
+        self.complete(&tag, sink);
         Ok(Outcome::Done)
     }
 
@@ -220,7 +220,7 @@ impl Session {
         for row in rows {
             sink.row(&row)?;
         }
-        sink.complete(tag);
+        self.complete(tag, sink);
         Ok(Outcome::Done)
     }
 
@@ -329,12 +329,12 @@ impl Session {
     }
 
     fn fetch(&mut self, fetch: &Fetch, sink: &mut dyn Sink) -> Result<Outcome> {
-        let mut portal = self.portal_named(&fetch.cursor)?;
+        let mut portal = self.portal_named("cursor", &fetch.cursor)?;
         let fetched = self.fetch_from(&mut portal, fetch, sink);
         self.portals.insert(fetch.cursor.clone(), portal);
         let count = fetched?;
         let word = if fetch.rows_wanted { "FETCH" } else { "MOVE" };
-        sink.complete(&format!("{word} {count}"));
+        self.complete(&format!("{word} {count}"), sink);
         Ok(Outcome::Done)
     }
 
@@ -356,7 +356,7 @@ impl Session {
                 Ok("CLOSE CURSOR ALL")
             }
             Some(name) => {
-                self.portal_named(name)?;
+                self.portal_named("cursor", name)?;
                 Ok("CLOSE CURSOR")
             }
         }
