@@ -6,6 +6,7 @@
 
 mod copy;
 mod extended;
+mod names;
 mod portal;
 mod prepared;
 mod registry;

@@ -124,7 +124,7 @@ impl Session {
         let bound =
             self.context(&[]).and_then(|mut context| bind::statement_with_text(&mut context, text, rows, parameters));
         let rests_on = self.state.noted.take().unwrap_or_default().into();
-        match bound {
+        match bound.and_then(super::names::with_names) {
             Ok(statement) => Ok(Plan { statement: Arc::new(crate::improve::statement(statement)), rests_on }),
             Err(error) => Err(self.explain(error)),
         }
