@@ -274,12 +274,24 @@ pub(super) fn check_expressions(context: &mut Context<'_>, table: &Table, first:
         if let Some(default) = &column.default
             && column.sequence.is_none()
         {
-            crate::bind::expression(context, default, &[], wanted)?;
+            check_default(context, default, wanted)?;
         }
         if let Some(generated) = &column.generated {
             check_generated(table, generated)?;
             crate::bind::expression(context, generated, &visible(table), wanted)?;
         }
+    }
+    Ok(())
+}
+
+fn check_default(context: &mut Context<'_>, default: &str, wanted: Option<(Type, Modifier)>) -> Result<()> {
+    if !super::expression::columns(default)?.is_empty() {
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression"));
+    }
+    let bound = crate::bind::expression(context, default, &[], wanted)?;
+    // A literal must be a value of the type already; other expressions have their values row by row.
+    if super::expression::is_literal(default)? {
+        crate::exec::evaluate(context, &bound, &[])?;
     }
     Ok(())
 }

@@ -142,6 +142,12 @@ fn add_keys_and_checks(
     }
     for wish in wishes {
         if let Wish::Check { name, condition } = wish {
+            if let Some(name) = name
+                && table.checks.iter().any(|check| check.name == *name)
+            {
+                let message = format!("check constraint \"{name}\" already exists");
+                return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
+            }
             constraint::add_check(context, table, name.as_deref(), condition)?;
         }
     }

@@ -172,9 +172,12 @@ fn drop_schemas(
         inside.sort_by_key(Relation::oid);
         for relation in &inside {
             let described = describe(context, relation)?;
-            if going.add(Object::Relation(relation.oid()), Some((described, schema.clone()))) {
-                going.follow(context, relation)?;
-            }
+            let is_owned = matches!(relation, Relation::Sequence(sequence) if sequence.owned_by.is_some());
+            let why = (!is_owned).then(|| (described, schema.clone()));
+            going.add(Object::Relation(relation.oid()), why);
+        }
+        for relation in &inside {
+            going.follow(context, relation)?;
         }
         going.settle(cascade, Some(&schema), notices)?;
         going.remove(context)?;

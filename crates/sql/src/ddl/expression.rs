@@ -30,6 +30,11 @@ pub(super) fn columns_of(syntax: &impl ast::Visit) -> BTreeSet<String> {
     found
 }
 
+/// Whether an expression is a literal, perhaps cast.
+pub(super) fn is_literal(expression: &str) -> Result<bool> {
+    Ok(literal(&parse::expression(expression)?).is_some())
+}
+
 /// The expression with a column called by its new name.
 pub(super) fn rename_column(expression: &str, old: &str, new: &str) -> Result<String> {
     let mut syntax = parse::expression(expression)?;

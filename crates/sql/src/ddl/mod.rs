@@ -23,7 +23,7 @@ mod view;
 pub use alteration::{alter, tag};
 
 use crate::context::Context;
-use crate::error::{Result, SqlError};
+use crate::error::{Result, SqlError, state};
 use sqlparser::ast::{self, Statement};
 
 /// Runs a definition, if the statement is one, and says its tag (`CREATE TABLE`). Notices (`table "x" does not exist,
@@ -85,6 +85,19 @@ fn other_statement(
         Statement::Revoke(revoke) => {
             accepted::privileges(context, revoke.objects.as_ref(), &revoke.grantees)?;
             "REVOKE"
+        }
+        Statement::DropExtension(drop) => {
+            for name in &drop.names {
+                drop::skip_absent("extension", &name::fold(name), drop.if_exists, notices)?;
+            }
+            "DROP EXTENSION"
+        }
+        Statement::DropFunction(function) if function.if_exists => {
+            for function in &function.func_desc {
+                let message = format!("function {}() does not exist, skipping", function.name);
+                notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, message));
+            }
+            "DROP FUNCTION"
         }
         Statement::Lock(lock) => {
             accepted::lock(context, lock)?;

@@ -5,7 +5,7 @@ use super::words::Words;
 use crate::error::{Result, SqlError, state};
 use crate::types::Type;
 use sqlparser::ast::{Expr, Ident, ObjectName, SequenceOptions, Value};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// A definition of one of these kinds.
 #[derive(Clone, Debug)]
@@ -142,6 +142,35 @@ fn create(mut words: Words<'_>) -> Result<Option<Alteration>> {
     let options = sequence_words(&mut words)?;
     words.end()?;
     Ok(Some(Alteration::CreateSequence { name, temporary, if_not_exists, options }))
+}
+
+/// The columns of `CREATE TABLE name (a, b) AS ...`, and the statement without them; `None` for other statements.
+pub fn named_columns(words: &Words<'_>) -> Option<(Vec<Ident>, Vec<TokenWithSpan>)> {
+    let mut words = words.clone();
+    words.take("CREATE");
+    let _ = words.take("GLOBAL") || words.take("LOCAL");
+    let _ = words.take("TEMPORARY") || words.take("TEMP") || words.take("UNLOGGED");
+    if !words.take("TABLE") {
+        return None;
+    }
+    words.take("IF NOT EXISTS");
+    object_name(&mut words).ok()?;
+    let mut rest = words.before();
+    if !words.take_token(&Token::LParen) {
+        return None;
+    }
+    let mut names = Vec::new();
+    loop {
+        names.push(Ident::with_quote('"', words.name().ok()?));
+        if !words.take_token(&Token::Comma) {
+            break;
+        }
+    }
+    if !words.take_token(&Token::RParen) || !words.clone().take("AS") {
+        return None;
+    }
+    rest.extend(words.rest());
+    Some((names, rest))
 }
 
 fn alter(mut words: Words<'_>) -> Result<Option<Alteration>> {

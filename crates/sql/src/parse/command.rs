@@ -175,6 +175,7 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
         "CREATE" | "ALTER" | "VACUUM" | "ANALYZE" | "ANALYSE" | "REINDEX" | "CLUSTER" => {
             return match alteration::read(&Words::new(text, tokens))? {
                 Some(alteration) => Ok(Command::Alteration(Arc::new(alteration))),
+                None if first == "CREATE" => create(text, tokens),
                 None => rows_or_definition(text, tokens),
             };
         }
@@ -182,6 +183,19 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
     };
     words.end()?;
     Ok(command)
+}
+
+/// CREATE TABLE AS may name its columns without types; `sqlparser` reads the rest.
+fn create(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
+    let Some((names, rest)) = alteration::named_columns(&Words::new(text, tokens)) else {
+        return rows_or_definition(text, tokens);
+    };
+    let mut statement = syntax(text, &rest)?;
+    if let ast::Statement::CreateTable(create) = &mut statement {
+        let column = |name| ast::ColumnDef { name, data_type: ast::DataType::Unspecified, options: vec![] };
+        create.columns = names.into_iter().map(column).collect();
+    }
+    Ok(Command::Definition(Arc::new(statement)))
 }
 
 fn rows_or_definition(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {

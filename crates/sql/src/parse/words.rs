@@ -92,6 +92,11 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// The tokens that have been read so far.
+    pub fn before(&self) -> Vec<TokenWithSpan> {
+        self.tokens[..self.at].iter().map(|token| (*token).clone()).collect()
+    }
+
     /// The rest of the tokens, to be parsed by somebody else.
     pub fn rest(&self) -> Vec<TokenWithSpan> {
         self.tokens[self.at..].iter().map(|token| (*token).clone()).collect()
