@@ -44,3 +44,6 @@ fn tables() -> Vec<&'static [Function]> {
 
 /// The columns of the functions that return rows, by name.
 const ROW_COLUMNS: &[(&str, &[(&str, Type)])] = &[("_pg_expandarray", &[("x", Type::INT2), ("n", Type::INT4)])];
+
+#[cfg(test)]
+mod tests;

@@ -162,8 +162,13 @@ pub fn comparison_function(comparison: Comparison, data_type: Type) -> Resolved 
     }
 }
 
+/// The name of a type in messages: without its length, `character` is itself there.
+fn named(data_type: Type) -> String {
+    data_type.name().replace("bpchar", "character")
+}
+
 fn listed(types: &[Type]) -> String {
-    types.iter().map(|data_type| data_type.name()).collect::<Vec<_>>().join(", ")
+    types.iter().map(|data_type| named(*data_type)).collect::<Vec<_>>().join(", ")
 }
 
 fn no_function(name: &str, arguments: &[Type]) -> SqlError {
@@ -179,7 +184,7 @@ fn ambiguous_function(name: &str, arguments: &[Type]) -> SqlError {
 /// The operator as PostgreSQL's messages write it.
 fn operator_text(symbol: &str, operands: &[Type]) -> String {
     match operands {
-        [left, right] => format!("{} {symbol} {}", left.name(), right.name()),
+        [left, right] => format!("{} {symbol} {}", named(*left), named(*right)),
         _ => format!("{symbol} {}", listed(operands)),
     }
 }

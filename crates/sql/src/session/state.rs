@@ -48,7 +48,7 @@ pub struct Noted {
 }
 
 impl State {
-    pub(super) fn new(user: String, database: String, process: i32) -> State {
+    pub(crate) fn new(user: String, database: String, process: i32) -> State {
         let mut settings = Settings::default();
         settings.tell("session_authorization", user.clone());
         let mut state = State {

@@ -84,17 +84,30 @@ impl Floats {
 }
 
 impl Sums {
-    fn add(&mut self, x: f64, y: f64) -> Result<()> {
+    /// Adds one number.
+    fn add(&mut self, x: f64) -> Result<()> {
+        let before = self.sum_x;
+        self.count += 1.0;
+        self.sum_x += x;
+        if self.count > 1.0 {
+            let deviation = x * self.count - self.sum_x;
+            self.xx += deviation * deviation / (self.count * (self.count - 1.0));
+        }
+        self.settle(before, x, |sums| (sums.sum_x, &mut sums.xx))
+    }
+
+    /// Adds a pair. The quotient is taken once, as PostgreSQL does here and not above: the last digits depend on it.
+    fn add_pair(&mut self, x: f64, y: f64) -> Result<()> {
         let before = *self;
         self.count += 1.0;
         self.sum_x += x;
         self.sum_y += y;
         if self.count > 1.0 {
             let (dx, dy) = (x * self.count - self.sum_x, y * self.count - self.sum_y);
-            let pairs = self.count * (self.count - 1.0);
-            self.xx += dx * dx / pairs;
-            self.yy += dy * dy / pairs;
-            self.xy += dx * dy / pairs;
+            let scale = 1.0 / (self.count * (self.count - 1.0));
+            self.xx += dx * dx * scale;
+            self.yy += dy * dy * scale;
+            self.xy += dx * dy * scale;
         }
         self.settle(before.sum_x, x, |sums| (sums.sum_x, &mut sums.xx))?;
         self.settle(before.sum_y, y, |sums| (sums.sum_y, &mut sums.yy))
@@ -116,8 +129,8 @@ impl Accumulator for Floats {
     fn add(&mut self, arguments: &[Datum]) -> Result<()> {
         let number = |at: usize| arguments.get(at).and_then(Datum::as_f64);
         match (number(0), number(1)) {
-            (Some(y), Some(x)) => self.sums.add(x, y),
-            (Some(x), None) => self.sums.add(x, 0.0),
+            (Some(y), Some(x)) => self.sums.add_pair(x, y),
+            (Some(x), None) => self.sums.add(x),
             _ => Ok(()),
         }
     }

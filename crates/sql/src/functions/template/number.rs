@@ -278,7 +278,8 @@ fn to_number(text: &str, template: &str) -> Result<Datum> {
         }
     }
     if integer.is_empty() && fraction.is_empty() {
-        let message = format!("invalid input syntax for type numeric: \"{text}\"");
+        // What was read: nothing.
+        let message = "invalid input syntax for type numeric: \" \"";
         return Err(SqlError::new(state::INVALID_TEXT_REPRESENTATION, message));
     }
     let sign = if negative { "-" } else { "" };

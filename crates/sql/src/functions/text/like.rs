@@ -53,6 +53,8 @@ fn like(text: &str, pattern: &str) -> Result<bool> {
             }
             None if text.as_str().is_empty() => return Ok(true),
             None => false,
+            // Where the text ends, nobody looks at what else the pattern has.
+            _ if text.as_str().is_empty() => false,
             Some('_') => text.next().is_some(),
             Some('\\') => {
                 let literal = ahead.next().ok_or_else(|| {

@@ -140,14 +140,35 @@ fn refusal(pattern: &str, error: &::regex::Error) -> SqlError {
 fn translate(pattern: &str) -> Result<String> {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern.chars().peekable();
+    let mut quantified = false;
     while let Some(c) = rest.next() {
+        let is_bound = c == '{' && rest.peek().is_some_and(char::is_ascii_digit);
+        let is_quantifier = is_bound || matches!(c, '*' | '+' | '?');
+        if is_quantifier && quantified {
+            return Err(malformed("quantifier operand invalid"));
+        }
         match c {
             '\\' => push_escape(&mut out, rest.next().ok_or_else(|| malformed("invalid escape \\ sequence"))?),
             '[' => push_bracket(&mut out, &mut rest)?,
+            '(' => {
+                out.push(c);
+                // `(?:` and its kin: the question mark is no quantifier.
+                out.extend(rest.next_if_eq(&'?'));
+            }
+            '{' if is_bound => {
+                out.push(c);
+                out.extend(std::iter::from_fn(|| rest.next_if(|c| *c != '}')));
+                out.extend(rest.next_if_eq(&'}'));
+            }
             // Only a number makes a bound.
-            '{' if !rest.peek().is_some_and(char::is_ascii_digit) => out.push_str("\\{"),
+            '{' => out.push_str("\\{"),
             _ => out.push(c),
         }
+        if is_quantifier {
+            // The one that does not greed.
+            out.extend(rest.next_if_eq(&'?'));
+        }
+        quantified = is_quantifier;
     }
     Ok(out)
 }
