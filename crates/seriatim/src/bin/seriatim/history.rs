@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Passes everything on to a store and writes each transaction that ends into a file, as `docs/history-format.md` says.
+/// Passes everything on to a store and writes each transaction that may have taken effect into a file, as
+/// `docs/history-format.md` says.
 pub struct Recorded {
     inner: Arc<dyn Store>,
     log: Arc<Log>,
@@ -89,6 +90,11 @@ impl Observed {
         let (inner, operations) = self.recorder.take()?.into_parts();
         let ended = end(inner);
         let (status, serial_point) = became(&ended);
+        if status == Status::Aborted {
+            // Its client may try the same again, and write the same values; what nobody may have seen of it now looks written
+            // by nobody, which the judges find as well.
+            return Some(ended);
+        }
         let translated = operations.into_iter().filter_map(|operation| {
             KeyForm::Text(format!("t{}", operation.table().0).into()).translate(operation, fingerprint)
         });
