@@ -64,7 +64,13 @@ impl Fixture {
     }
 
     /// A table with a primary key (if `key` has columns) and further indexes.
-    pub fn table(&mut self, name: &str, columns: &[(&str, Type)], key: &[usize], indexes: &[(&[usize], Unique)]) -> Table {
+    pub fn table(
+        &mut self,
+        name: &str,
+        columns: &[(&str, Type)],
+        key: &[usize],
+        indexes: &[(&[usize], Unique)],
+    ) -> Table {
         self.tables += 100;
         let oid = 20_000 + self.tables;
         let columns: Vec<Column> = columns

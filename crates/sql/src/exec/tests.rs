@@ -67,7 +67,8 @@ fn joins_of_every_kind() {
 #[test]
 fn lateral_joins_see_the_left_row() {
     let mut fixture = Fixture::new();
-    let right = filter(values(&[&[Some(1)], &[Some(2)], &[Some(3)]]), compare(Comparison::Less, column(0), outer(1, 0)));
+    let right =
+        filter(values(&[&[Some(1)], &[Some(2)], &[Some(3)]]), compare(Comparison::Less, column(0), outer(1, 0)));
     let left = values(&[&[Some(1)], &[Some(3)]]);
     for (kind, expected) in [(JoinKind::Inner, "3|1 3|2"), (JoinKind::Left, "1| 3|1 3|2"), (JoinKind::Anti, "1")] {
         let mut plan = join(kind, left.clone(), right.clone(), None);
@@ -166,7 +167,8 @@ fn recursion_ends_when_nothing_new_comes_or_nobody_asks() {
     let read = || Plan::CteScan { number: 1 };
     assert_eq!(fixture.show(&counting(5, false, read())), "1 2 3 4 5");
     assert_eq!(fixture.show(&counting(i32::MAX, false, limit(read(), Some(3), None, None))), "1 2 3");
-    let twice = Plan::Set { operation: SetOperation::Union, all: true, left: Box::new(read()), right: Box::new(read()) };
+    let twice =
+        Plan::Set { operation: SetOperation::Union, all: true, left: Box::new(read()), right: Box::new(read()) };
     assert_eq!(fixture.show(&counting(2, true, twice)), "1 2 1 2");
     fixture.cancel();
     let error = fixture.try_rows(&counting(i32::MAX, false, read())).expect_err("canceled");
@@ -199,7 +201,8 @@ fn subqueries_are_three_valued() {
         let left = vec![Expr::constant(left.map_or(Datum::Null, Datum::Int4), Type::INT4)];
         let operators = vec![if all { differs.clone() } else { equals.clone() }];
         let kind = SubqueryKind::Quantified { left, operators, equality: !all, all };
-        let plan = if rows.is_empty() { filter(sample(), Expr::constant(Datum::Null, Type::BOOL)) } else { values(rows) };
+        let plan =
+            if rows.is_empty() { filter(sample(), Expr::constant(Datum::Null, Type::BOOL)) } else { values(rows) };
         Plan::Values { rows: vec![vec![subquery(kind, plan, false, Type::BOOL)]] }
     };
     let cases = [

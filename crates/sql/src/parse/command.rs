@@ -156,6 +156,7 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
         "RESET" => reset(&mut words)?,
         "SHOW" => show(&mut words)?,
         "DISCARD" => discard(&mut words)?,
+        "COPY" => return rows_or_definition(text, &with_truth_values(tokens)),
         "PREPARE" => return prepare(text, words),
         "EXECUTE" => return execute(text, tokens),
         "DEALLOCATE" => {
@@ -196,6 +197,25 @@ fn create(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
         create.columns = names.into_iter().map(column).collect();
     }
     Ok(Command::Definition(Arc::new(statement)))
+}
+
+/// The options of COPY that are on or off, with the two words for it that `sqlparser` knows.
+fn with_truth_values(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let mut tokens = tokens.to_vec();
+    let mut after_switch = false;
+    for token in &mut tokens {
+        let text = match &token.token {
+            Token::Whitespace(_) => continue,
+            token => token.to_string().to_ascii_uppercase(),
+        };
+        match text.as_str() {
+            "ON" | "1" if after_switch => token.token = Token::make_keyword("TRUE"),
+            "OFF" | "0" if after_switch => token.token = Token::make_keyword("FALSE"),
+            _ => {}
+        }
+        after_switch = matches!(text.as_str(), "FREEZE" | "HEADER");
+    }
+    tokens
 }
 
 fn rows_or_definition(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {

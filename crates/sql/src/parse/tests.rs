@@ -86,3 +86,15 @@ fn depth_is_bounded_before_anybody_recurses() {
     let rows = format!("insert into t values {}(1, -1 + 2)", "(1, 'a'), ".repeat(20_000));
     assert_eq!(statements(&rows).unwrap().len(), 1, "long lists are not deep");
 }
+
+#[test]
+fn switches_of_copy_are_on_and_off() {
+    for (sql, printed) in [
+        ("copy t from stdin with (freeze on)", "COPY t FROM STDIN (FREEZE)"),
+        ("copy t from stdin (header off, format csv)", "COPY t FROM STDIN (HEADER FALSE, FORMAT csv)"),
+        ("copy t (header) from stdin (header 1)", "COPY t (header) FROM STDIN (HEADER)"),
+    ] {
+        let Command::Copy(copy) = command(sql) else { panic!("{sql}") };
+        assert_eq!(copy.to_string(), printed);
+    }
+}
