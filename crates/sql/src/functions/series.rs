@@ -47,7 +47,7 @@ fn collect(context: &mut Context<'_>, mut next: impl FnMut() -> Result<Option<Da
     let mut values = Vec::new();
     let mut taken = 0;
     while let Some(value) = next()? {
-        if values.len() % CHUNK == 0 {
+        if values.len().is_multiple_of(CHUNK) {
             context.check_cancel()?;
             let bytes = CHUNK * size_of::<Datum>();
             context.memory.take(bytes)?;

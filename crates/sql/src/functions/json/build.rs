@@ -1,6 +1,6 @@
 //! JSON out of values.
 
-use super::super::arguments::{Arguments, check_length, invalid};
+use super::super::arguments::{check_length, invalid};
 use super::super::table::*;
 use super::normalized;
 use crate::types::{Styles, text};
@@ -48,7 +48,7 @@ fn array(context: &Context<'_>, types: &[Type], values: &[Datum]) -> Result<Stri
 
 /// Names and values in turn. `on_null` says that a name is NULL, with `%1` for its number.
 fn object(context: &Context<'_>, types: &[Type], values: &[Datum], on_null: &str) -> Result<String> {
-    if values.len() % 2 != 0 {
+    if !values.len().is_multiple_of(2) {
         let function = if on_null.contains("key") { "jsonb_build_object" } else { "json_build_object" };
         return Err(invalid("argument list must have even number of elements")
             .hint(format!("The arguments of {function}() must consist of alternating keys and values.")));

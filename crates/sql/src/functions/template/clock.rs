@@ -158,7 +158,8 @@ impl Moment {
             Field::WeekOfMonth => number((self.day - 1) / 7 + 1, 1),
             Field::DayOfYear => number(self.day_of_year(), 3),
             Field::IsoDayOfYear => number(self.iso().2, 3),
-            Field::Day => number(self.day, 2),
+            Field::Day if fill => self.day.to_string(),
+            Field::Day => format!("{:02}", self.day),
             Field::DayOfWeek => (self.weekday() + 1).to_string(),
             Field::IsoDayOfWeek => if self.weekday() == 0 { 7 } else { self.weekday() }.to_string(),
             Field::DayName(whole, case) => {

@@ -12,15 +12,26 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("to_char", &[INT4, TEXT], TEXT, |a| to_char(&Numeric::from(a.int4(0)?), a.text(1)?)),
     pure("to_char", &[INT8, TEXT], TEXT, |a| to_char(&Numeric::from(a.int8(0)?), a.text(1)?)),
     pure("to_char", &[NUMERIC, TEXT], TEXT, |a| to_char(a.numeric(0)?, a.text(1)?)),
-    pure("to_char", &[FLOAT4, TEXT], TEXT, |a| to_char(&Numeric::from_f32(a.float4(0)?), a.text(1)?)),
-    pure("to_char", &[FLOAT8, TEXT], TEXT, |a| to_char(&Numeric::from_f64(a.float8(0)?), a.text(1)?)),
+    pure("to_char", &[FLOAT4, TEXT], TEXT, |a| float_to_char(&Numeric::from_f32(a.float4(0)?), a.text(1)?, 6)),
+    pure("to_char", &[FLOAT8, TEXT], TEXT, |a| float_to_char(&Numeric::from_f64(a.float8(0)?), a.text(1)?, 15)),
     pure("to_number", &[TEXT, TEXT], NUMERIC, |a| to_number(a.text(0)?, a.text(1)?)),
 ];
 
 fn to_char(value: &Numeric, template: &str) -> Result<Datum> {
-    let template = Template::parse(template)?;
+    write(value, &Template::parse(template)?)
+}
+
+/// A float shows no more digits behind the point than it has.
+fn float_to_char(value: &Numeric, template: &str, digits: usize) -> Result<Datum> {
+    let mut template = Template::parse(template)?;
+    let integer = value.abs().trunc(0).to_string().len();
+    template.after = template.after.min(digits.saturating_sub(integer));
+    write(value, &template)
+}
+
+fn write(value: &Numeric, template: &Template) -> Result<Datum> {
     if template.roman {
-        return Ok(roman(value, &template).into());
+        return Ok(roman(value, template).into());
     }
     if template.scientific {
         return Ok(scientific(value, template.after).into());
@@ -38,7 +49,7 @@ fn to_char(value: &Numeric, template: &str) -> Result<Datum> {
     };
     let integer = digits.find('.').unwrap_or(digits.len());
     let missing = template.before.saturating_sub(integer);
-    if integer > template.before || !value.is_finite() {
+    if integer > template.before {
         let hashes = |count: usize| "#".repeat(count);
         digits = if template.after > 0 {
             format!("{}.{}", hashes(template.before), hashes(template.after))
@@ -46,7 +57,7 @@ fn to_char(value: &Numeric, template: &str) -> Result<Datum> {
             hashes(template.before)
         };
     }
-    Ok(Writer::new(&template, negative, &digits, missing).write().into())
+    Ok(Writer::new(template, negative, &digits, missing).write().into())
 }
 
 /// Writes one number, column by column.

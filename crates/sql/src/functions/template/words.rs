@@ -165,11 +165,12 @@ fn field_at(rest: &str) -> Option<(usize, Field)> {
 pub(super) fn pieces(template: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut rest = template;
-    let mut fill = false;
+    let (mut fill, mut translated) = (false, false);
     while let Some(c) = rest.chars().next() {
         let head = rest.get(..2).unwrap_or("");
         if ["FM", "TM", "FX"].iter().any(|prefix| head.eq_ignore_ascii_case(prefix)) {
             fill |= head.eq_ignore_ascii_case("FM");
+            translated |= head.eq_ignore_ascii_case("TM");
             rest = &rest[2..];
             continue;
         }
@@ -179,8 +180,9 @@ pub(super) fn pieces(template: &str) -> Vec<Piece> {
             let suffix = rest.get(..2).filter(|suffix| suffix.eq_ignore_ascii_case("TH"));
             let ordinal = suffix.map(|suffix| suffix.starts_with('t'));
             rest = &rest[suffix.map_or(0, str::len)..];
-            pieces.push(Piece::Field { field, name, fill, ordinal });
-            fill = false;
+            let is_name = matches!(field, Field::MonthName(..) | Field::DayName(..));
+            pieces.push(Piece::Field { field, name, fill: fill || (translated && is_name), ordinal });
+            (fill, translated) = (false, false);
             continue;
         }
         rest = &rest[c.len_utf8()..];
