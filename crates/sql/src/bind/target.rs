@@ -175,9 +175,6 @@ fn figure(syntax: &Syntax) -> Option<(String, Strength)> {
         Syntax::Cast { expr, data_type, .. } => figure_cast(figure(expr), data_type),
         Syntax::TypedString(typed) => figure_cast(None, &typed.data_type),
         Syntax::Interval(_) => Some(("interval".into(), Strength::Weak)),
-        Syntax::Value(value) if matches!(value.value, sqlparser::ast::Value::Boolean(_)) => {
-            Some(("bool".into(), Strength::Weak))
-        }
         Syntax::Case { else_result, .. } => match else_result.as_deref().and_then(figure) {
             Some(found) if found.1 == Strength::Strong => Some(found),
             _ => Some(("case".into(), Strength::Weak)),
