@@ -35,8 +35,8 @@ impl Binder<'_, '_> {
     }
 
     fn aggregate_parts(&mut self, function: &Function, name: &str, at: Location) -> Result<AggregateCall> {
-        let syntax = plain_arguments(function)?;
-        let arguments = self.all_placed(syntax.iter().copied())?;
+        let arguments = self.arguments(function)?;
+        let syntax = plain_arguments(function).unwrap_or_default();
         let distinct =
             argument_list(function).is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct));
         if !function.within_group.is_empty() {
@@ -111,10 +111,9 @@ impl Binder<'_, '_> {
             let error = SqlError::new(state::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
             return Err(self.error_at(error, at));
         };
-        let mut arguments = self.aggregate_arguments(&aggregate, all)?;
-        let ordered = arguments.split_off(direct_count);
-        let order =
-            ordered.into_iter().zip(&function.within_group).map(|(key, syntax)| sort_key(key, syntax)).collect();
+        let arguments = self.aggregate_arguments(&aggregate, all)?;
+        let ordered = arguments[direct_count..].iter().cloned();
+        let order = ordered.zip(&function.within_group).map(|(key, syntax)| sort_key(key, syntax)).collect();
         Ok(AggregateCall { aggregate, arguments, distinct: false, filter: None, order, grouping: None })
     }
 

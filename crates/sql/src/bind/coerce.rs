@@ -33,7 +33,7 @@ impl Binder<'_, '_> {
         if modifier == Modifier::NONE || expression.modifier == modifier {
             return Ok(expression);
         }
-        self.located(|binder| binder.cast_node(expression, data_type, modifier, explicit), at)
+        self.cast_node(expression, data_type, modifier, explicit)
     }
 
     /// Converts an operand that an operator or function takes implicitly.
@@ -74,7 +74,7 @@ impl Binder<'_, '_> {
         if let Some(converted) = self.by_catalog(&expression, data_type)? {
             return Ok(converted);
         }
-        self.located(|binder| binder.cast_node(expression, data_type, modifier, context == CastContext::Explicit), at)
+        self.cast_node(expression, data_type, modifier, context == CastContext::Explicit)
     }
 
     /// Conversions that look names up: reg* types from and to text.
@@ -115,10 +115,6 @@ impl Binder<'_, '_> {
             return Ok(Expr { kind: ExprKind::Constant(value), data_type, modifier });
         }
         Ok(Expr { kind: ExprKind::Cast { input: Box::new(input), explicit }, data_type, modifier })
-    }
-
-    fn located<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>, at: Location) -> Result<T> {
-        bind(self).map_err(|error| self.error_at(error, at))
     }
 
     /// What the text forms of values depend on.

@@ -492,10 +492,11 @@ impl Binder<'_, '_> {
             _ => return Ok(()),
         };
         for row in rows {
-            for (value, wanted) in row.iter_mut().zip(wanted) {
+            for (at, (value, wanted)) in row.iter_mut().zip(wanted).enumerate() {
                 if value.data_type == Type::UNKNOWN {
+                    let place = bound.places.get(at).copied().unwrap_or(NOWHERE);
                     let open = std::mem::replace(value, Expr::constant(crate::types::Datum::Null, Type::UNKNOWN));
-                    *value = self.implicit(open, *wanted, NOWHERE)?;
+                    *value = self.implicit(open, *wanted, place)?;
                 }
             }
         }

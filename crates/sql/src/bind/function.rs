@@ -108,6 +108,11 @@ impl Binder<'_, '_> {
 
     /// The arguments of a call, bound.
     pub(super) fn arguments(&mut self, function: &Function) -> Result<Vec<Placed>> {
+        if let Some([FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))]) =
+            argument_list(function).map(|list| list.args.as_slice())
+        {
+            return Ok(vec![(self.row_of_table(table)?, name::location(table))]);
+        }
         let arguments = plain_arguments(function)?;
         arguments.into_iter().map(|argument| self.placed(argument)).collect()
     }

@@ -14,7 +14,6 @@ use super::walk::{self, Visitor, bound_offset};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Aggregation, Expr, ExprKind, Plan};
 use sqlparser::ast::Expr as Syntax;
-use sqlparser::tokenizer::Location;
 
 /// How many grouping sets a query may have (PostgreSQL's bound on CUBE's elements gives as many).
 const SETS_MOST: usize = 4096;
@@ -107,7 +106,7 @@ impl Binder<'_, '_> {
     /// One key: a number or a name of the select list, or an expression.
     fn grouping_key(&mut self, syntax: &Syntax, targets: &mut [Target], keys: &mut Vec<Expr>) -> Result<usize> {
         let key = match self.named_target(syntax, targets, "GROUP BY")? {
-            Some(target) => self.target_key(&targets[target], start(syntax))?,
+            Some(target) => self.target_key(&targets[target])?,
             None => {
                 let bound = self.in_clause(Clause::GroupBy, |binder| binder.expression(unnested(syntax)))?;
                 self.known(bound)?
@@ -121,7 +120,7 @@ impl Binder<'_, '_> {
         }))
     }
 
-    fn target_key(&self, target: &Target, at: Location) -> Result<Expr> {
+    fn target_key(&self, target: &Target) -> Result<Expr> {
         let calls = |from: usize, to: usize| {
             target.expression.any(|part| matches!(part.kind, ExprKind::Column(column) if (from..to).contains(&column)))
         };
@@ -132,7 +131,7 @@ impl Binder<'_, '_> {
             () => return Ok(target.expression.clone()),
         };
         let code = if what == "aggregate functions" { state::GROUPING_ERROR } else { state::WINDOWING_ERROR };
-        Err(self.error_at(SqlError::new(code, format!("{what} are not allowed in GROUP BY")), at))
+        Err(self.error_at(SqlError::new(code, format!("{what} are not allowed in GROUP BY")), target.at))
     }
 
     /// Groups the rows, and lets everything after speak of groups. Says how many columns a group has.

@@ -13,6 +13,7 @@ use crate::types::{Datum, Modifier, Type};
 use sqlparser::ast::{
     Expr as Syntax, Fetch, LimitClause, LockClause, OrderByExpr, OrderByKind, Query, SetExpr, Value, Values,
 };
+use sqlparser::tokenizer::Location;
 
 /// A bound query.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Bound {
     pub plan: Plan,
     /// Its columns.
     pub fields: Vec<Field>,
+    /// Where the columns of its select list stand, as far as that is known.
+    pub places: Vec<Location>,
     /// Whether it is the rows that a recursive query found last.
     pub recursive: bool,
 }
@@ -137,7 +140,7 @@ impl Binder<'_, '_> {
                 let fields = item.names.columns.iter().map(plain).collect();
                 let columns = item.names.columns.into_iter().map(|column| column.value).collect();
                 let plan = Plan::Project { input: Box::new(item.plan), columns };
-                self.with_tail(Bound { plan, fields, recursive: false }, tail)
+                self.with_tail(Bound { plan, fields, places: vec![], recursive: false }, tail)
             }
             SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
                 Err(SqlError::unsupported("a data-modifying statement in WITH"))
@@ -186,7 +189,7 @@ impl Binder<'_, '_> {
         let fields = columns.iter().enumerate().map(field).collect();
         let mut columns: Vec<_> = columns.into_iter().map(|(values, _)| values.into_iter()).collect();
         let rows = (0..values.rows.len()).map(|_| columns.iter_mut().filter_map(Iterator::next).collect()).collect();
-        Ok(Bound { plan: Plan::Values { rows }, fields, recursive: false })
+        Ok(Bound { plan: Plan::Values { rows }, fields, places: vec![], recursive: false })
     }
 
     /// ORDER BY and LIMIT over a query that is complete: its columns are all that they can speak of.
@@ -245,13 +248,7 @@ impl Binder<'_, '_> {
     }
 
     /// The column that a number in ORDER BY or GROUP BY means.
-    pub(super) fn ordinal(
-        &mut self,
-        value: &Value,
-        width: usize,
-        clause: &str,
-        at: sqlparser::tokenizer::Location,
-    ) -> Result<Option<usize>> {
+    pub(super) fn ordinal(&mut self, value: &Value, width: usize, clause: &str, at: Location) -> Result<Option<usize>> {
         let error = match value {
             Value::Placeholder(_) => return Ok(None),
             Value::Number(digits, _) => match digits.parse::<i32>() {

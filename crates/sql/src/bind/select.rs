@@ -257,7 +257,8 @@ impl Binder<'_, '_> {
             let columns = columns.map(|(at, field)| Expr::column(at, field.data_type, field.modifier)).collect();
             plan = Plan::Project { input: Box::new(plan), columns };
         }
-        Ok(Bound { plan, fields, recursive: false })
+        let places = parts.targets.iter().map(|target| target.at).collect();
+        Ok(Bound { plan, fields, places, recursive: false })
     }
 
     fn ordered(&mut self, mut plan: Plan, parts: &Parts, tail: Tail<'_>) -> Result<Plan> {
@@ -302,7 +303,7 @@ pub(super) fn target_of(expression: Expr, targets: &mut Vec<Target>) -> usize {
     }
     let field =
         Field { name: "?column?".into(), data_type: expression.data_type, modifier: expression.modifier, origin: None };
-    targets.push(Target { expression, field, hidden: true });
+    targets.push(Target { expression, field, hidden: true, at: super::position::NOWHERE });
     targets.len() - 1
 }
 

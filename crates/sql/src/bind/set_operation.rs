@@ -73,7 +73,7 @@ impl Binder<'_, '_> {
             }
         }
         let plan = Plan::Set { operation, all, left: Box::new(left.plan), right: Box::new(right.plan) };
-        Ok(Bound { plan, fields, recursive: false })
+        Ok(Bound { plan, fields, places: vec![], recursive: false })
     }
 }
 

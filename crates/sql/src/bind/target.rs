@@ -11,6 +11,7 @@ use sqlparser::ast::{
     Expr as Syntax, Function, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TrimWhereField,
     WildcardAdditionalOptions,
 };
+use sqlparser::tokenizer::Location;
 
 /// What becomes of a literal in a select list that nothing has given a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(super) struct Target {
     pub field: Field,
     /// Whether only ORDER BY, DISTINCT ON or FOR UPDATE wants it.
     pub hidden: bool,
+    /// Where it stands.
+    pub at: Location,
 }
 
 impl Binder<'_, '_> {
@@ -68,17 +71,12 @@ impl Binder<'_, '_> {
     }
 
     /// Adds the columns of `*`.
-    fn add_columns(
-        &mut self,
-        columns: Vec<ScopeColumn>,
-        targets: &mut Vec<Target>,
-        at: sqlparser::tokenizer::Location,
-    ) {
+    fn add_columns(&mut self, columns: Vec<ScopeColumn>, targets: &mut Vec<Target>, at: Location) {
         for column in columns {
             self.mention(&column.value, at);
             let (data_type, modifier) = (column.value.data_type, column.value.modifier);
             let field = Field { name: column.name, data_type, modifier, origin: column.origin };
-            targets.push(Target { expression: column.value, field, hidden: false });
+            targets.push(Target { expression: column.value, field, hidden: false, at });
         }
     }
 
@@ -90,7 +88,7 @@ impl Binder<'_, '_> {
         };
         let origin = self.origin(&expression);
         let field = Field { name, data_type: expression.data_type, modifier: expression.modifier, origin };
-        Ok(Target { expression, field, hidden: false })
+        Ok(Target { expression, field, hidden: false, at: start(syntax) })
     }
 
     /// `(f(x)).*`
@@ -113,7 +111,7 @@ impl Binder<'_, '_> {
         for (at, (name, data_type)) in columns.into_iter().enumerate() {
             let kind = crate::plan::ExprKind::Field(Box::new(record.clone()), at);
             let field = Field { name, data_type, modifier: Modifier::NONE, origin: None };
-            targets.push(Target { expression: Expr::new(kind, data_type), field, hidden: false });
+            targets.push(Target { expression: Expr::new(kind, data_type), field, hidden: false, at: start(syntax) });
         }
         Ok(())
     }
@@ -242,7 +240,7 @@ fn figure_query(query: &Query) -> Option<(String, Strength)> {
 }
 
 /// Where a select item stands.
-pub(super) fn item_start(item: Option<&SelectItem>) -> sqlparser::tokenizer::Location {
+pub(super) fn item_start(item: Option<&SelectItem>) -> Location {
     match item {
         Some(SelectItem::UnnamedExpr(syntax) | SelectItem::ExprWithAlias { expr: syntax, .. }) => start(syntax),
         _ => NOWHERE,

@@ -171,7 +171,7 @@ impl Binder<'_, '_> {
         let step = self.like_start(step?, &mut fields, name, at)?;
         let plan = Plan::Recursive { number, start: Arc::new(start.plan), step: Arc::new(step.plan), distinct: !all };
         fields.iter_mut().for_each(|field| field.origin = None);
-        Ok(Bound { plan, fields, recursive: false })
+        Ok(Bound { plan, fields, places: vec![], recursive: false })
     }
 
     /// The recursive term, with the columns of the other.
@@ -213,6 +213,7 @@ impl Binder<'_, '_> {
         let bound = Bound {
             plan: Plan::CteScan { number: named.number },
             fields: named.fields.clone(),
+            places: vec![],
             recursive: matches!(named.body, Body::Recursion { .. }),
         };
         if let Body::Recursion { barriers: outside } = named.body {

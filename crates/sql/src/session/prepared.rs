@@ -6,6 +6,7 @@ use crate::error::{Result, SqlError, state};
 use crate::parse::{Command, Parsed};
 use crate::plan::{Field, Statement};
 use crate::types::Type;
+use sqlparser::ast::SetExpr;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -196,7 +197,9 @@ impl Prepared {
     pub fn only_reads(&self) -> bool {
         match self.parsed.as_ref().map(|parsed| &parsed.command) {
             Some(Command::Rows(statement)) => {
-                matches!(&**statement, sqlparser::ast::Statement::Query(query) if query.locks.is_empty())
+                let writes = |body: &SetExpr| matches!(body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
+                matches!(&**statement, sqlparser::ast::Statement::Query(query)
+                    if query.locks.is_empty() && !writes(&query.body))
             }
             _ => false,
         }

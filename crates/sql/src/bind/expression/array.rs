@@ -3,7 +3,9 @@
 use super::operator::{comparison, symbol};
 use crate::bind::Binder;
 use crate::bind::coerce::{Placed, element_of};
+use crate::bind::name::fold;
 use crate::bind::position::start;
+use crate::bind::query::unnested;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{comparison_function, comparison_type_by, resolve_operator};
 use crate::plan::{Expr, ExprKind};
@@ -49,7 +51,11 @@ impl Binder<'_, '_> {
 
     /// `array[1]`, `array[1:2]`, `(record).field`
     pub(super) fn accesses(&mut self, root: &Syntax, chain: &[AccessExpr]) -> Result<Expr> {
-        let names = leading_names(root, chain);
+        let mut names = leading_names(unnested(root), chain);
+        // `(value).field` is a column's field, if there is such a column, `(table).column` the table's.
+        if matches!(root, Syntax::Nested(_)) && names.first().is_some_and(|name| self.is_column(&fold(name))) {
+            names.clear();
+        }
         let (mut value, rest) = match names.len() {
             0 | 1 => (self.expression(root)?, chain),
             count => (self.qualified(&names)?, &chain[count - 1..]),
@@ -101,7 +107,7 @@ impl Binder<'_, '_> {
         let Syntax::Identifier(name) = field else {
             return Err(SqlError::unsupported(format_args!("the field {field}")));
         };
-        let folded = crate::bind::name::fold(name);
+        let folded = fold(name);
         let columns = match &record.kind {
             ExprKind::Call(function, _) => function.columns.clone(),
             _ => None,

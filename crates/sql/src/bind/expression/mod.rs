@@ -101,13 +101,16 @@ impl Binder<'_, '_> {
         self.unqualified(name)
     }
 
-    fn row_of_table(&mut self, name: &ast::ObjectName) -> Result<Expr> {
+    pub(super) fn row_of_table(&mut self, name: &ast::ObjectName) -> Result<Expr> {
         let columns = self.table_columns(name)?;
         Ok(Expr::new(ExprKind::Row(columns.into_iter().map(|column| column.value).collect()), Type::RECORD))
     }
 
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
-        let (wanted, modifier) = Type::from_ast(data_type)?;
+        let (wanted, modifier) = Type::from_ast(data_type).map_err(|error| match data_type {
+            ast::DataType::Custom(name, _) => self.error_at(error, super::name::location(name)),
+            _ => error,
+        })?;
         let input = match syntax {
             Syntax::Array(array) if wanted.is_array => self.array(&array.elem, super::coerce::element_of(wanted))?,
             _ => self.expression(syntax)?,
@@ -132,7 +135,7 @@ impl Binder<'_, '_> {
         if !COLLATIONS.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
             let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
             let error = SqlError::new(state::UNDEFINED_OBJECT, message);
-            return Err(self.error_at(error, super::name::location(collation)));
+            return Err(self.error_at_operator(error, syntax, "collate"));
         }
         let (input, at) = input;
         match input.data_type {
@@ -140,7 +143,7 @@ impl Binder<'_, '_> {
             data_type if data_type.category() == 'S' || data_type.is_array => Ok(input),
             data_type => {
                 let message = format!("collations are not supported by type {}", data_type.name());
-                Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at))
+                Err(self.error_at_operator(SqlError::new(state::DATATYPE_MISMATCH, message), syntax, "collate"))
             }
         }
     }
