@@ -35,6 +35,16 @@ impl Binder<'_, '_> {
             None => error,
         }
     }
+
+    /// Tells an error about an operator before its operand where the operator stands.
+    pub(super) fn error_before_operand(&self, error: SqlError, operand: &Expr, symbol: &str) -> SqlError {
+        let begin = operand.span().start;
+        let Some(text) = self.text.filter(|_| begin != NOWHERE) else { return error };
+        match text[..byte_of(text, begin)].rfind(symbol) {
+            Some(at) => error.at(u32::try_from(text[..at].chars().count() + 1).unwrap_or(u32::MAX)),
+            None => error,
+        }
+    }
 }
 
 /// The position of the first `symbol` after a location.

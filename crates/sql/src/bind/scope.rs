@@ -293,6 +293,10 @@ impl Binder<'_, '_> {
                 return Ok(outwards(&whole_row(table), distance));
             }
         }
+        let mut tables = self.frames.iter().rev().filter(|frame| !frame.hidden).flat_map(|frame| &frame.names.tables);
+        if let Some(value) = tables.find_map(|table| system_column(table, &folded)) {
+            return Ok(value);
+        }
         let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{folded}\" does not exist"));
         let error = self.suggest(None, &folded).explain(error);
         Err(self.error_at(error, name.span.start))

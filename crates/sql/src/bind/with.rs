@@ -168,37 +168,35 @@ impl Binder<'_, '_> {
         let step = self.side(right);
         self.with.truncate(mark);
         self.with.pop();
-        let step = self.like_start(step?, &mut fields, name, at)?;
+        let step = self.like_start(step?, &fields, name, at)?;
         let plan = Plan::Recursive { number, start: Arc::new(start.plan), step: Arc::new(step.plan), distinct: !all };
         fields.iter_mut().for_each(|field| field.origin = None);
         Ok(Bound { plan, fields, places: vec![], recursive: false })
     }
 
     /// The recursive term, with the columns of the other.
-    fn like_start(&mut self, step: Bound, fields: &mut [Field], name: &str, at: Location) -> Result<Bound> {
+    fn like_start(&mut self, step: Bound, fields: &[Field], name: &str, at: Location) -> Result<Bound> {
         if step.fields.len() != fields.len() {
             let message = "each UNION query must have the same number of columns";
             return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), at));
         }
-        for (place, (field, found)) in fields.iter_mut().zip(&step.fields).enumerate() {
+        for (place, (field, found)) in fields.iter().zip(&step.fields).enumerate() {
             let both = [field.data_type, found.data_type];
             let Some(overall) = common_type(&both) else {
                 let message = format!("UNION types {} and {} cannot be matched", both[0].name(), both[1].name());
                 return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
             };
-            if overall != field.data_type {
+            let modifier = if found.modifier == field.modifier { field.modifier } else { Modifier::NONE };
+            if (overall, modifier) != (field.data_type, field.modifier) {
                 let message = format!(
                     "recursive query \"{name}\" column {} has type {} in non-recursive term but type {} overall",
                     place + 1,
-                    field.data_type.name(),
-                    overall.name()
+                    field.data_type.format(field.modifier),
+                    overall.format(modifier)
                 );
                 let error = SqlError::new(state::DATATYPE_MISMATCH, message)
                     .hint("Cast the output of the non-recursive term to the correct type.");
                 return Err(self.error_at(error, at));
-            }
-            if found.data_type != Type::UNKNOWN && found.modifier != field.modifier {
-                field.modifier = Modifier::NONE;
             }
         }
         let wanted: Vec<Type> = fields.iter().map(|field| field.data_type).collect();

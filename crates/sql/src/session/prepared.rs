@@ -193,11 +193,18 @@ impl Session {
 }
 
 impl Prepared {
-    /// Whether it is a query that locks nothing, by its syntax: known before it is planned.
+    /// Whether it is a query that neither locks nor moves a sequence: by its plan, or by its syntax before there is one.
     pub fn only_reads(&self) -> bool {
+        let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.as_ref().map(|plan| &*plan.statement) {
+            Some(Statement::Query(query)) => return !query.locks,
+            Some(_) => return false,
+            None => {}
+        }
         match self.parsed.as_ref().map(|parsed| &parsed.command) {
             Some(Command::Rows(statement)) => {
-                let writes = |body: &SetExpr| matches!(body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
+                let writes =
+                    |body: &SetExpr| matches!(body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
                 matches!(&**statement, sqlparser::ast::Statement::Query(query)
                     if query.locks.is_empty() && !writes(&query.body))
             }

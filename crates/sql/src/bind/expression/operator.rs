@@ -134,7 +134,8 @@ impl Binder<'_, '_> {
             return self.apply(base, power, exponent, left);
         }
         let bound = self.placed(operand)?;
-        let operator = resolve_operator(symbol, None, bound.0.data_type)?;
+        let operator = resolve_operator(symbol, None, bound.0.data_type)
+            .map_err(|error| self.error_before_operand(error, operand, symbol))?;
         self.call(operator, vec![bound])
     }
 }

@@ -5,9 +5,10 @@ use super::operator::negate;
 use crate::bind::Binder;
 use crate::bind::coerce::Placed;
 use crate::bind::position::{NOWHERE, start};
+use crate::bind::query::unnested;
 use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
-use sqlparser::ast::{CeilFloorKind, DateTimeField, Expr as Syntax, TrimWhereField, ValueWithSpan};
+use sqlparser::ast::{BinaryOperator, CeilFloorKind, DateTimeField, Expr as Syntax, TrimWhereField, ValueWithSpan};
 
 impl Binder<'_, '_> {
     /// Binds to a call of the function that the syntax stands for.
@@ -52,6 +53,14 @@ impl Binder<'_, '_> {
             }
             Syntax::ILike { negated, any: false, expr, pattern, escape_char } => {
                 self.like("~~*", *negated, expr, pattern, escape_char.as_ref())
+            }
+            Syntax::Like { negated, any: true, expr, pattern, escape_char: None } => {
+                let symbol = if *negated { BinaryOperator::PGNotLikeMatch } else { BinaryOperator::PGLikeMatch };
+                self.quantified(expr, &symbol, unnested(pattern), false)
+            }
+            Syntax::ILike { negated, any: true, expr, pattern, escape_char: None } => {
+                let symbol = if *negated { BinaryOperator::PGNotILikeMatch } else { BinaryOperator::PGILikeMatch };
+                self.quantified(expr, &symbol, unnested(pattern), false)
             }
             Syntax::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.similar_to(*negated, expr, pattern, escape_char.as_ref())
