@@ -112,7 +112,8 @@ def auditor(port, stop, tally):
         with connect(port) as connection:
             while not stop.is_set():
                 with connection.transaction():
-                    connection.execute("SET TRANSACTION READ ONLY")
+                    # An audit reads everything: deferrable, it waits a moment and then makes no order try again.
+                    connection.execute("SET TRANSACTION READ ONLY, DEFERRABLE")
                     check(connection)
                 tally.audits += 1
     except psycopg.OperationalError:

@@ -4,7 +4,7 @@ use super::{Session, Status};
 use crate::context::{Context, Memory};
 use crate::error::{Result, SqlError, state};
 use crate::parse::Modes;
-use crate::store::Transaction;
+use crate::store::{Store, Transaction};
 use crate::types::Datum;
 use crate::{catalog, dml};
 use model::{Begin, Durability, LogPosition, Mode};
@@ -22,6 +22,24 @@ pub(super) struct Open {
     read_only: bool,
     deferrable: bool,
     savepoints: Vec<Savepoint>,
+}
+
+/// How long a read-only block waits for older writers to end. Blocks with writers take milliseconds; one that a client has
+/// left open must not cost its readers more than this.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Begins a transaction of the engine. A read-only block is tried as a snapshot first: once the older writers have ended, it
+/// leaves no stamps behind, and no writer aborts because of what it read. If they do not end soon, it reads beside them.
+fn begin(store: &dyn Store, how: Begin, is_block: bool) -> model::Result<Box<dyn Transaction>> {
+    if is_block && how.mode == Mode::ReadOnly {
+        let patient = Begin { mode: Mode::Snapshot, wait_limit: Some(PATIENCE), ..how };
+        let mut transaction = store.begin(patient)?;
+        if transaction.savepoint().is_ok() {
+            return Ok(transaction);
+        }
+        transaction.abort();
+    }
+    store.begin(how)
 }
 
 /// SAVEPOINT.
@@ -126,7 +144,7 @@ impl Session {
         let open = open.as_mut().ok_or_else(|| SqlError::new(state::INTERNAL_ERROR, "no transaction is open"))?;
         let transaction = match &mut open.transaction {
             Some(transaction) => transaction,
-            none => none.insert(database.store.begin(how)?),
+            none => none.insert(begin(&*database.store, how, open.explicit)?),
         };
         let limit = state.settings.bytes("work_mem").and_then(|bytes| usize::try_from(bytes).ok());
         let memory = Memory { used: 0, limit: limit.unwrap_or(database.options.work_bytes) };
