@@ -115,7 +115,11 @@ impl<'t> Writer<'t> {
                 Word::Group | Word::Currency => self.out.push(' '),
                 Word::Minus | Word::Plus => self.one_sign(*word == Word::Plus),
                 Word::PlusMinus => self.out.push(if self.negative { '-' } else { '+' }),
-                Word::Ordinal(lower) if !self.negative && !self.template.has_point && self.number[0] != b'#' => {
+                Word::Ordinal(lower)
+                    if !self.negative
+                        && !self.template.has_point
+                        && self.number.first().is_some_and(|digit| *digit != b'#') =>
+                {
                     let suffix = ordinal(std::str::from_utf8(self.number).unwrap_or(""));
                     self.out.push_str(&if lower { suffix.to_owned() } else { suffix.to_uppercase() });
                 }

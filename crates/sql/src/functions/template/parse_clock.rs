@@ -220,7 +220,8 @@ impl Reading {
             Field::ZoneMinutes => {
                 let minutes = i32::try_from(number(2)?.0 * 60).unwrap_or(0);
                 let hours = self.offset.unwrap_or(0);
-                self.offset = Some(if hours < 0 { hours - minutes } else { hours + minutes });
+                self.offset =
+                    Some(if hours < 0 { hours.saturating_sub(minutes) } else { hours.saturating_add(minutes) });
             }
             Field::ZoneName(_) | Field::Offset => {
                 let message = format!("formatting field \"{name}\" is only supported in to_char");
