@@ -9,10 +9,12 @@ use crate::types::{Datum, Row, Scalar, Type};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// The functions by which PostgreSQL reads and writes values. Nobody calls them, but types refer to them.
-static OF_TYPES: LazyLock<HashSet<Oid>> = LazyLock::new(|| {
-    let functions = seed::rows("pg_type").iter().flat_map(|row| row.get(15..22).unwrap_or_default());
-    functions.filter_map(Datum::as_oid).collect()
+/// The functions that types, casts and operators refer to, whether or not somebody can call them by name.
+static REFERRED: LazyLock<HashSet<Oid>> = LazyLock::new(|| {
+    let of_types = seed::rows("pg_type").iter().flat_map(|row| row.get(15..22).unwrap_or_default());
+    let of_casts = seed::rows("pg_cast").iter().filter_map(|row| row.get(3));
+    let of_operators = seed::rows("pg_operator").iter().filter_map(|row| row.get(12));
+    of_types.chain(of_casts).chain(of_operators).filter_map(Datum::as_oid).collect()
 });
 
 static PROCEDURES: LazyLock<Vec<Row>> =
@@ -51,7 +53,7 @@ mod position {
 /// A function of these arguments: one that a call with them means, exactly.
 fn is_there(row: &Row) -> bool {
     let oid = row.get(position::OID).and_then(Datum::as_oid);
-    if oid.is_some_and(|oid| OF_TYPES.contains(&oid)) {
+    if oid.is_some_and(|oid| REFERRED.contains(&oid)) {
         return true;
     }
     let text = |at: usize| row.get(at).and_then(Datum::as_text).unwrap_or_default();

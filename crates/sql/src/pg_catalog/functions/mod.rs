@@ -180,6 +180,7 @@ pub const FUNCTIONS: &[Function] = &[
     set("pg_options_to_table", &[TEXTS], RECORD, sets::options),
     set("pg_get_keywords", &[], RECORD, sets::keywords),
     stable("pg_partition_root", &[REGCLASS], REGCLASS, server::null),
+    set("_pg_expandarray", &[Type::of(Scalar::Int2Vector)], RECORD, sets::expand_vector),
     set("pg_partition_ancestors", &[REGCLASS], REGCLASS, sets::partition_ancestors),
     set("pg_listening_channels", &[], TEXT, sets::listening_channels),
 ];

@@ -47,6 +47,12 @@ pub(super) fn listening_channels(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec
     Ok(Vec::new())
 }
 
+/// Each element with its number from 1, as `information_schema._pg_expandarray` does with arrays.
+pub(super) fn expand_vector(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+    let numbered = elements(arguments.first()).zip(1..);
+    Ok(numbered.map(|(element, number)| Datum::Record([element.clone(), Datum::Int4(number)].into())).collect())
+}
+
 /// No table is a partition.
 pub(super) fn partition_ancestors(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     Ok(Vec::new())

@@ -6,7 +6,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 
-/// The positions of the columns that an expression over a table's columns names, each once, in their order.
+/// The positions of the columns that an expression over a table's columns names, each once, as they appear.
 pub(in crate::pg_catalog) fn columns_in(expression: &str, table: &Table) -> Vec<usize> {
     let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(expression).and_then(|mut parser| parser.parse_expr());
     let Ok(parsed) = parsed else { return Vec::new() };
@@ -17,11 +17,10 @@ pub(in crate::pg_catalog) fn columns_in(expression: &str, table: &Table) -> Vec<
             Expr::CompoundIdentifier(names) => names.last(),
             _ => None,
         };
-        columns.extend(name.and_then(|name| table.column(&fold(name))));
+        let column = name.and_then(|name| table.column(&fold(name)));
+        columns.extend(column.filter(|column| !columns.contains(column)));
         ControlFlow::<()>::Continue(())
     });
-    columns.sort_unstable();
-    columns.dedup();
     columns
 }
 
