@@ -143,7 +143,7 @@ impl Binder<'_, '_> {
         ordinality: bool,
     ) -> Result<FromItem> {
         let (schema, function) = name::split(name)?;
-        if let Some(schema) = schema.filter(|schema| !matches!(schema.as_str(), "pg_catalog" | "public")) {
+        if let Some(schema) = schema.filter(|schema| !matches!(schema.as_str(), "pg_catalog" | "information_schema" | "public")) {
             let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
             return Err(self.error_at(error, name::location(name)));
         }
