@@ -89,6 +89,8 @@ fn setting(name: &str, value: &str, description: &str) -> Row {
 fn kind(known: &Known) -> &'static str {
     match known.kind {
         Kind::Bool => "bool",
+        // Switches that stand fast in one place.
+        Kind::Enum(choices) if choices.iter().all(|choice| ["on", "off"].contains(choice)) => "bool",
         Kind::Int(..) | Kind::Milliseconds | Kind::Kilobytes => "integer",
         Kind::Real => "real",
         Kind::Enum(_) => "enum",
