@@ -10,11 +10,14 @@ use sql::session::{Outcome, Session, Status};
 use std::collections::HashMap;
 use std::time::Duration;
 
+/// Bytes of a message beside a statement's text: names, types, ends.
+const BESIDES: usize = 4096;
+
 /// A session, and where its client stands in the protocol.
 pub struct Conversation {
     session: Session,
     output: Output,
-    /// Bytes that a message of a statement, values or data may have.
+    /// Bytes that a statement, or its values, may have.
     limit: usize,
     mode: Mode,
     /// The message of which only a part has arrived, if it is one that is not kept until it is whole.
@@ -89,7 +92,7 @@ impl Conversation {
         }
         match self.partial {
             Some(_) => !input.is_empty(),
-            None => Frame::first(input, self.limit) != Frame::Incomplete,
+            None => self.first_frame(input) != Frame::Incomplete,
         }
     }
 
@@ -113,8 +116,12 @@ impl Conversation {
         self.flush();
     }
 
+    fn first_frame(&self, input: &[u8]) -> Frame {
+        Frame::first(input, self.limit.saturating_add(BESIDES))
+    }
+
     fn take_message(&mut self, input: &mut BytesMut) -> Next {
-        match Frame::first(input, self.limit) {
+        match self.first_frame(input) {
             Frame::Incomplete => {}
             Frame::Message { kind, body } => {
                 let (message, rest) = input.split_at(Frame::BODY + body);

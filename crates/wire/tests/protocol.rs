@@ -151,6 +151,11 @@ fn what_is_too_long_is_passed_over_and_the_session_lives() {
     let long = format!("select '{}'", "x".repeat(3_000_000));
     let allowed = format!("select length('{}') as a", "x".repeat(90_000));
     assert_eq!(client.query(&allowed), "T[a:23:0] D[90000] C[SELECT 1] Z[I]");
+    // Exactly the limit, and one byte more.
+    let exactly = |bytes: usize| format!("select 1{}", " ".repeat(bytes - 8));
+    assert_eq!(client.query(&exactly(100_000)), "T[?column?:23:0] D[1] C[SELECT 1] Z[I]");
+    let answer = client.query(&exactly(100_001));
+    assert_eq!(answer, "E[ERROR 54000 statement too long: 100001 bytes of 100000 allowed] Z[I]");
     let answer = client.query(&long);
     assert!(answer.starts_with("E[ERROR 54000 statement too long: "), "{answer}");
     assert!(answer.ends_with("Z[I]"), "{answer}");
