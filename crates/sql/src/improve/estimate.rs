@@ -3,8 +3,9 @@
 
 use super::Ctes;
 use super::access::best_path;
-use crate::plan::{Join, JoinKind, Path, Plan, Scan};
+use crate::plan::{Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
 use crate::stack::deeper;
+use crate::types::Datum;
 
 /// Rows of a table of which nothing is known.
 const TABLE: f64 = 1000.0;
@@ -38,9 +39,9 @@ pub fn rows(plan: &Plan, ctes: &Ctes) -> f64 {
 }
 
 /// A limit that is known already.
-pub fn constant_limit(limit: Option<&crate::plan::Expr>) -> f64 {
+pub fn constant_limit(limit: Option<&Expr>) -> f64 {
     match limit.map(|limit| &limit.kind) {
-        Some(crate::plan::ExprKind::Constant(crate::types::Datum::Int8(rows))) => *rows as f64,
+        Some(ExprKind::Constant(Datum::Int8(rows))) => *rows as f64,
         _ => f64::INFINITY,
     }
 }
@@ -75,6 +76,16 @@ fn join_rows(join: &Join, ctes: &Ctes) -> f64 {
         JoinKind::Semi | JoinKind::Anti => left * FILTERED,
         _ if join.lateral => left * rows(&join.right, ctes).max(1.0),
         _ if join.equalities.is_empty() => left * rows(&join.right, ctes).max(1.0),
-        _ => left.max(rows(&join.right, ctes)),
+        _ => left * rows(&join.right, ctes).min(partners(join)),
     }
+}
+
+/// How many right rows agree with a left one: one, if the equalities fix a unique index.
+fn partners(join: &Join) -> f64 {
+    let Plan::Scan(scan) = &join.right else { return AGREEING };
+    let fixed = |column: &usize| {
+        join.equalities.iter().any(|(_, right)| matches!(right.kind, ExprKind::Column(fixed) if fixed == *column))
+    };
+    let unique = scan.table.indexes.iter().any(|index| index.unique && index.columns.iter().all(fixed));
+    if unique { 1.0 } else { AGREEING }
 }

@@ -2,12 +2,12 @@
 
 use super::super::evaluate::is_null;
 use super::super::key_table::{KeyTable, same};
-use super::super::order::{compare_plainly, compare_values};
+use super::super::order::{compare_plainly, compare_values, sort_values};
 use super::super::scope::Run;
 use super::Node;
 use crate::context::row_bytes;
 use crate::error::Result;
-use crate::functions::Accumulator;
+use crate::functions::{Accumulator, is_ordered_set};
 use crate::plan::{AggregateCall, Aggregation};
 use crate::types::{Datum, Row, Type};
 use std::cmp::Ordering;
@@ -147,11 +147,15 @@ impl CallState {
                 *counted = bytes.max(*counted);
             }
             CallState::Kept(kept) => {
-                let arguments = run.evaluate_all(&call.arguments, row)?;
+                let order = sort_values(row, &call.order, run)?;
+                let mut arguments = run.evaluate_all(&call.arguments, row)?;
+                if is_ordered_set(call.aggregate.aggregate.name) {
+                    // `WITHIN GROUP (ORDER BY x)`: what is ordered by is aggregated.
+                    arguments.extend_from_slice(&order);
+                }
                 if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
                     return Ok(());
                 }
-                let order = call.order.iter().map(|key| run.evaluate(&key.expression, row)).collect::<Result<Row>>()?;
                 run.context.memory.take(row_bytes(&arguments) + row_bytes(&order))?;
                 kept.push(Kept { order, arguments });
             }

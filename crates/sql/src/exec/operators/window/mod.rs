@@ -6,7 +6,7 @@ mod frame;
 mod functions;
 
 use super::super::evaluate::is_null;
-use super::super::order::{compare_plainly, compare_values};
+use super::super::order::{compare_plainly, compare_values, sort_values};
 use super::super::scope::Run;
 use super::Node;
 use crate::context::row_bytes;
@@ -61,7 +61,7 @@ impl WindowState {
         let mut sorted = Vec::new();
         while let Some(row) = self.input.next(&window.input, run)? {
             let partition = run.evaluate_all(&window.partition, &row)?;
-            let order = window.order.iter().map(|key| run.evaluate(&key.expression, &row)).collect::<Result<Row>>()?;
+            let order = sort_values(&row, &window.order, run)?;
             run.context.memory.take(row_bytes(&row) + row_bytes(&partition) + row_bytes(&order))?;
             sorted.push(Sorted { partition, order, row });
         }
