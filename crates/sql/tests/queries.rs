@@ -61,10 +61,7 @@ const QUERIES: &[(&str, &str)] = &[
         "kale\n\
          lime",
     ),
-    (
-        "SELECT name FROM products WHERE id NOT IN (SELECT product FROM details) ORDER BY 1",
-        "",
-    ),
+    ("SELECT name FROM products WHERE id NOT IN (SELECT product FROM details) ORDER BY 1", ""),
     (
         "SELECT id FROM orders WHERE customer IN (SELECT id FROM customers WHERE country = 'Peru') ORDER BY \
          id",

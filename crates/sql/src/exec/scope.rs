@@ -57,7 +57,7 @@ impl Run<'_, '_> {
     /// Counts a step of work; looks now and then whether somebody wants the statement to stop.
     pub fn tick(&mut self) -> Result<()> {
         self.scope.steps = self.scope.steps.wrapping_add(1);
-        if self.scope.steps % STEPS_BETWEEN_CHECKS == 0 { self.context.check_cancel() } else { Ok(()) }
+        if self.scope.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.context.check_cancel() } else { Ok(()) }
     }
 
     /// Notes for EXPLAIN ANALYZE that an operator is started again.

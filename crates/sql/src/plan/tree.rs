@@ -168,6 +168,7 @@ pub struct Scan {
 
 /// How rows are found. The expressions are constants of the scan: parameters and columns of enclosing rows.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a scan has one path, and nothing else holds any")]
 pub enum Path {
     /// All rows, in the order of the table's keys.
     All,
