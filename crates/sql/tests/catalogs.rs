@@ -662,3 +662,153 @@ fn catalogs_answer_as_postgresql() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
+
+/// A table with an expression of every kind.
+const EXPRESSIONS: &str = r#"
+create table t ( a int primary key, b varchar(20) default 'x', c numeric(10,2) default 0, d char(1)
+default 'N', e date default current_date, f timestamptz default now(), g timestamp default
+current_timestamp, h bool default true, i int default -1, j bigint default 5, k text default 'a', l real
+default 1.5, n date default '2020-01-01', o int[] default '{}', p text default null, q numeric default
+-1.5, s interval default '1 day', u int default '7', v float8 default 0, w timestamptz default
+CURRENT_TIMESTAMP,
+    ,
+    check (c >= 0),
+    check (b in ('x','y')),
+    check (b <> 'z' and a > 0 or h),
+    check (not h),
+    check (k like 'a%'),
+    check (a between 1 and 10),
+    check (length(b) > 2),
+    check (case when a > 0 then true else false end),
+    check (b is not null),
+    check (coalesce(a, 0) + 1 < j * 2),
+    check (a in (1,2,3)),
+    check (d = 'N'),
+    check (l > 0),
+    check (c + 1 > a),
+    check ((a)::text <> ''),
+    check (n > '2000-01-01'),
+    check (extract(year from n) > 1990),
+    check (h is true),
+    check (-a < 5),
+    check (a = any(o)),
+    check (b ~ '^x' and k ilike 'y'),
+    check (i <> -1),
+    check (q > -2.5),
+    check (v > 1.5),
+    check (b || 'x' <> k),
+    check (k in ('p','q')),
+    check (g < f at time zone 'utc'),
+    check (a % 2 = 0),
+    check (a is distinct from 5),
+    check (char_length(b) <= 10),
+    check (d in ('a','b')),
+    check (j > 5),
+    check (nullif(a, 1) > greatest(i, u)),
+    check (b not in ('m')),
+    check (b not like 'q%'),
+    check (position('a' in k) > 0),
+    check ((a,i) = (1,2)),
+    check(s > '1 day'::interval),
+    check (array[a,i] <> '{}'),
+    check (o[1] > 2),
+    check (now() > f),
+    check (a::numeric(5,1) > 1),
+    check (a + i * 2 - (j - 1) > 0),
+    check (not (a > 1 and h)),
+    check ((a > 1 or h) and i > 2));
+"#;
+
+/// Its checks, then its defaults, plain and pretty: what `pg_get_constraintdef` and `pg_get_expr` say in PostgreSQL.
+const PRINTED: &str = r#"CHECK (((((b)::text <> 'z'::text) AND (a > 0)) OR h))|CHECK (b::text <> 'z'::text AND a > 0 OR h)
+CHECK (((COALESCE(a, 0) + 1) < (j * 2)))|CHECK ((COALESCE(a, 0) + 1) < (j * 2))
+CHECK (((c + (1)::numeric) > (a)::numeric))|CHECK ((c + 1::numeric) > a::numeric)
+CHECK ((a = ANY (o)))|CHECK (a = ANY (o))
+CHECK ((((b)::text ~ '^x'::text) AND (k ~~* 'y'::text)))|CHECK (b::text ~ '^x'::text AND k ~~* 'y'::text)
+CHECK ((((b)::text || 'x'::text) <> k))|CHECK ((b::text || 'x'::text) <> k)
+CHECK ((g < (f AT TIME ZONE 'utc'::text)))|CHECK (g < (f AT TIME ZONE 'utc'::text))
+CHECK ((NULLIF(a, 1) > GREATEST(i, u)))|CHECK (NULLIF(a, 1) > GREATEST(i, u))
+CHECK (((a = 1) AND (i = 2)))|CHECK (a = 1 AND i = 2)
+CHECK ((ARRAY[a, i] <> '{}'::integer[]))|CHECK (ARRAY[a, i] <> '{}'::integer[])
+CHECK (((a >= 1) AND (a <= 10)))|CHECK (a >= 1 AND a <= 10)
+CHECK (((b)::text = ANY ((ARRAY['x'::character varying, 'y'::character varying])::text[])))|CHECK (b::text = ANY (ARRAY['x'::character varying, 'y'::character varying]::text[]))
+CHECK ((c >= (0)::numeric))|CHECK (c >= 0::numeric)
+CHECK ((((a + (i * 2)) - (j - 1)) > 0))|CHECK ((a + i * 2 - (j - 1)) > 0)
+CHECK ((NOT ((a > 1) AND h)))|CHECK (NOT (a > 1 AND h))
+CHECK ((((a > 1) OR h) AND (i > 2)))|CHECK ((a > 1 OR h) AND i > 2)
+CHECK ((d = 'N'::bpchar))|CHECK (d = 'N'::bpchar)
+CHECK ((now() > f))|CHECK (now() > f)
+CHECK ((NOT h))|CHECK (NOT h)
+CHECK ((i <> '-1'::integer))|CHECK (i <> '-1'::integer)
+CHECK ((j > 5))|CHECK (j > 5)
+CHECK ((k ~~ 'a%'::text))|CHECK (k ~~ 'a%'::text)
+CHECK ((l > (0)::double precision))|CHECK (l > 0::double precision)
+CHECK ((n > '2000-01-01'::date))|CHECK (n > '2000-01-01'::date)
+CHECK ((o[1] > 2))|CHECK (o[1] > 2)
+CHECK ((q > '-2.5'::numeric))|CHECK (q > '-2.5'::numeric)
+CHECK ((s > '1 day'::interval))|CHECK (s > '1 day'::interval)
+CHECK ((v > (1.5)::double precision))|CHECK (v > 1.5::double precision)
+CHECK (
+CASE
+    WHEN (a > 0) THEN true
+    ELSE false
+END)|CHECK (
+CASE
+    WHEN a > 0 THEN true
+    ELSE false
+END)
+CHECK ((a = ANY (ARRAY[1, 2, 3])))|CHECK (a = ANY (ARRAY[1, 2, 3]))
+CHECK (((a)::text <> ''::text))|CHECK (a::text <> ''::text)
+CHECK (((- a) < 5))|CHECK ((- a) < 5)
+CHECK (((a % 2) = 0))|CHECK ((a % 2) = 0)
+CHECK ((a IS DISTINCT FROM 5))|CHECK (a IS DISTINCT FROM 5)
+CHECK (((a)::numeric(5,1) > (1)::numeric))|CHECK (a::numeric(5,1) > 1::numeric)
+CHECK ((length((b)::text) > 2))|CHECK (length(b::text) > 2)
+CHECK ((b IS NOT NULL))|CHECK (b IS NOT NULL)
+CHECK ((char_length((b)::text) <= 10))|CHECK (char_length(b::text) <= 10)
+CHECK (((b)::text <> 'm'::text))|CHECK (b::text <> 'm'::text)
+CHECK (((b)::text !~~ 'q%'::text))|CHECK (b::text !~~ 'q%'::text)
+CHECK ((d = ANY (ARRAY['a'::bpchar, 'b'::bpchar])))|CHECK (d = ANY (ARRAY['a'::bpchar, 'b'::bpchar]))
+CHECK ((h IS TRUE))|CHECK (h IS TRUE)
+CHECK ((k = ANY (ARRAY['p'::text, 'q'::text])))|CHECK (k = ANY (ARRAY['p'::text, 'q'::text]))
+CHECK ((POSITION(('a'::text) IN (k)) > 0))|CHECK (POSITION(('a'::text) IN (k)) > 0)
+CHECK ((EXTRACT(year FROM n) > (1990)::numeric))|CHECK (EXTRACT(year FROM n) > 1990::numeric)
+b|'x'::character varying|'x'::character varying
+c|0|0
+d|'N'::bpchar|'N'::bpchar
+e|CURRENT_DATE|CURRENT_DATE
+f|now()|now()
+g|CURRENT_TIMESTAMP|CURRENT_TIMESTAMP
+h|true|true
+i|'-1'::integer|'-1'::integer
+j|5|5
+k|'a'::text|'a'::text
+l|1.5|1.5
+n|'2020-01-01'::date|'2020-01-01'::date
+o|'{}'::integer[]|'{}'::integer[]
+q|'-1.5'::numeric|'-1.5'::numeric
+s|'1 day'::interval|'1 day'::interval
+u|7|7
+v|0|0
+w|CURRENT_TIMESTAMP|CURRENT_TIMESTAMP"#;
+
+/// Expressions are printed as PostgreSQL prints them: with the types and casts that were found, and its parentheses.
+#[test]
+fn expressions_print_as_postgresql() {
+    let database = common::database();
+    let mut client = Client::new(&database);
+    client.run(EXPRESSIONS);
+    let checks = client.show(
+        r#"select pg_get_constraintdef(oid), pg_get_constraintdef(oid,true) from pg_constraint where
+conrelid='t'::regclass and contype='c' order by length(conname), conname"#,
+    );
+    let defaults = client.show(
+        r#"select a.attname, pg_get_expr(adbin, adrelid), pg_get_expr(adbin,adrelid,true) from pg_attrdef join
+pg_attribute a on attrelid=adrelid and attnum=adnum where adrelid='t'::regclass order by adnum"#,
+    );
+    let found = format!("{checks}\n{defaults}");
+    for (found, expected) in found.lines().zip(PRINTED.lines()) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.lines().count(), PRINTED.lines().count());
+}

@@ -104,7 +104,15 @@ impl Printer<'_, '_> {
                 _ => self.cast(operand, Type::TEXT, Modifier::NONE),
             };
         }
-        self.print(operand, Place::Operand { symbol, left })
+        match &operand.kind {
+            ExprKind::Cast { input, explicit: false } if compares_as_is(input.data_type, operand.data_type) => {
+                self.operand(input, symbol, left)
+            }
+            ExprKind::Constant(value) if matches!(operand.data_type, Type::INT2 | Type::INT8) => {
+                Some(small_integer(value).unwrap_or_else(|| constant(value, operand.data_type, self.pretty)))
+            }
+            _ => self.print(operand, Place::Operand { symbol, left }),
+        }
     }
 
     fn infix(&mut self, left: &Expr, symbol: &str, right: &Expr, place: Place<'_>) -> Option<String> {
@@ -251,6 +259,22 @@ impl Printer<'_, '_> {
         };
         Some(format!("{}::regclass", quote_literal(&printed)))
     }
+}
+
+/// Whether PostgreSQL has operators for the two types together, so that it casts neither.
+fn compares_as_is(from: Type, to: Type) -> bool {
+    const FAMILIES: [&[Type]; 3] = [
+        &[Type::INT2, Type::INT4, Type::INT8],
+        &[Type::FLOAT4, Type::FLOAT8],
+        &[Type::DATE, Type::TIMESTAMP, Type::TIMESTAMPTZ],
+    ];
+    FAMILIES.iter().any(|family| family.contains(&from) && family.contains(&to))
+}
+
+/// A literal that was an integer before it became an operand.
+fn small_integer(value: &Datum) -> Option<String> {
+    let number = i32::try_from(value.as_i64()?).ok()?;
+    (number >= 0).then(|| number.to_string())
 }
 
 fn symbol(comparison: Comparison) -> &'static str {
