@@ -7,7 +7,7 @@ use super::super::scope::Run;
 use super::Node;
 use crate::context::row_bytes;
 use crate::error::Result;
-use crate::functions::{Accumulator, is_ordered_set};
+use crate::functions::Accumulator;
 use crate::plan::{AggregateCall, Aggregation};
 use crate::types::{Datum, Row, Type};
 use std::cmp::Ordering;
@@ -148,11 +148,7 @@ impl CallState {
             }
             CallState::Kept(kept) => {
                 let order = sort_values(row, &call.order, run)?;
-                let mut arguments = run.evaluate_all(&call.arguments, row)?;
-                if is_ordered_set(call.aggregate.aggregate.name) {
-                    // `WITHIN GROUP (ORDER BY x)`: what is ordered by is aggregated.
-                    arguments.extend_from_slice(&order);
-                }
+                let arguments = run.evaluate_all(&call.arguments, row)?;
                 if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
                     return Ok(());
                 }
