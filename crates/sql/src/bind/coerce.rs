@@ -141,7 +141,7 @@ impl Binder<'_, '_> {
     }
 
     /// Brings expressions to one type, as CASE, UNION, ARRAY and the like do.
-    pub(super) fn to_common_type(&mut self, expressions: Vec<Placed>, construct: &str) -> Result<(Vec<Expr>, Type)> {
+    pub(super) fn common_typed(&mut self, expressions: Vec<Placed>, construct: &str) -> Result<(Vec<Expr>, Type)> {
         let types: Vec<Type> = expressions.iter().map(|(expression, _)| expression.data_type).collect();
         let Some(common) = common_type(&types) else {
             let (left, right) = mismatched(&types);
@@ -150,12 +150,14 @@ impl Binder<'_, '_> {
             let error = SqlError::new(state::DATATYPE_MISMATCH, message);
             return Err(self.error_at(error, expressions[right].1));
         };
-        let coerced: Result<_> =
-            expressions.into_iter().map(|(expression, at)| self.to_common(expression, common, construct, at)).collect();
+        let coerced: Result<_> = expressions
+            .into_iter()
+            .map(|(expression, at)| self.converted_to(expression, common, construct, at))
+            .collect();
         Ok((coerced?, common))
     }
 
-    fn to_common(&mut self, expression: Expr, common: Type, construct: &str, at: Location) -> Result<Expr> {
+    fn converted_to(&mut self, expression: Expr, common: Type, construct: &str, at: Location) -> Result<Expr> {
         let from = expression.data_type;
         if from != Type::UNKNOWN && cast::context(from, common).is_none_or(|needed| needed > CastContext::Implicit) {
             let message = format!("{construct} could not convert type {} to {}", from.name(), common.name());

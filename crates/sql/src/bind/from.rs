@@ -122,7 +122,7 @@ impl Binder<'_, '_> {
                         .hint("For example, FROM (SELECT ...) [AS] foo.");
                     return Err(error);
                 };
-                self.derived(bound, fold(&alias.name), Some(alias), alias.name.span.start)
+                self.derived(bound, fold(&alias.name), Some(alias))
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let item = self.join_tree(table_with_joins)?;
@@ -143,7 +143,9 @@ impl Binder<'_, '_> {
         ordinality: bool,
     ) -> Result<FromItem> {
         let (schema, function) = name::split(name)?;
-        if let Some(schema) = schema.filter(|schema| !matches!(schema.as_str(), "pg_catalog" | "information_schema" | "public")) {
+        if let Some(schema) =
+            schema.filter(|schema| !matches!(schema.as_str(), "pg_catalog" | "information_schema" | "public"))
+        {
             let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
             return Err(self.error_at(error, name::location(name)));
         }
@@ -171,7 +173,7 @@ impl Binder<'_, '_> {
             let inside = |binder: &mut Self| {
                 let mut bound: Vec<(Resolved, Vec<Expr>)> = vec![];
                 for (name, arguments, at) in calls {
-                    bound.push(binder.from_call(&name, arguments, at)?);
+                    bound.push(binder.row_call(&name, arguments, at)?);
                 }
                 Ok(bound)
             };
@@ -203,7 +205,7 @@ impl Binder<'_, '_> {
         Ok(FromItem { plan: Plan::Functions { calls, ordinality }, names: Names::of_table(names, width) })
     }
 
-    fn from_call(
+    fn row_call(
         &mut self,
         name: &str,
         arguments: Vec<&Syntax>,

@@ -176,7 +176,7 @@ impl Binder<'_, '_> {
             columns.push(if is_open && unknowns == Unknowns::Keep {
                 (column.into_iter().map(|(value, _)| value).collect(), Type::UNKNOWN)
             } else {
-                self.to_common_type(column, "VALUES")?
+                self.common_typed(column, "VALUES")?
             });
         }
         columns.reverse();

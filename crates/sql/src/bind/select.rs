@@ -127,7 +127,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn group_by(&mut self, group_by: &GroupByExpr, targets: &mut Vec<Target>) -> Result<Option<Grouping>> {
+    fn group_by(&mut self, group_by: &GroupByExpr, targets: &mut [Target]) -> Result<Option<Grouping>> {
         match group_by {
             GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
                 if keys.is_empty() {

@@ -30,14 +30,14 @@ impl Binder<'_, '_> {
         if schema.is_none()
             && let Some(item) = self.with_scan(&table, name::location(name))?
         {
-            return self.derived(item, table.clone(), alias, name::location(name));
+            return self.derived(item, table.clone(), alias);
         }
         match self.lookup(schema.as_deref(), &table, name::location(name))? {
             Source::Virtual(found) => self.virtual_scan(found, alias),
             Source::Relation(Relation::Table(found)) => self.scan(&found, alias, self.keys_wanted),
             Source::Relation(Relation::View(view)) => {
                 let bound = self.view(&view)?;
-                let mut item = self.derived(bound, view.name.clone(), alias, name::location(name))?;
+                let mut item = self.derived(bound, view.name.clone(), alias)?;
                 if let Some(names) = item.names.tables.first_mut().filter(|_| alias.is_none()) {
                     names.schema = Some(view.schema.clone());
                 }
@@ -121,13 +121,7 @@ impl Binder<'_, '_> {
     }
 
     /// A query in FROM under a name.
-    pub(super) fn derived(
-        &mut self,
-        bound: Bound,
-        name: String,
-        alias: Option<&TableAlias>,
-        at: sqlparser::tokenizer::Location,
-    ) -> Result<FromItem> {
+    pub(super) fn derived(&mut self, bound: Bound, name: String, alias: Option<&TableAlias>) -> Result<FromItem> {
         let title = alias.map_or(name.clone(), |alias| fold(&alias.name));
         let column = |(at, field): (usize, &Field)| ScopeColumn {
             name: field.name.clone(),
@@ -136,7 +130,7 @@ impl Binder<'_, '_> {
             origin: field.origin,
         };
         let columns = bound.fields.iter().enumerate().map(column).collect();
-        let columns = rename(columns, alias).map_err(|error| self.error_at(error, at))?;
+        let columns = rename(columns, alias)?;
         let behind = alias.map(|_| name);
         let width = bound.fields.len();
         let names = TableNames { schema: None, name: title, behind, columns, table: None, key: None, nullable: false };

@@ -33,7 +33,7 @@ pub(super) struct Named {
 
 enum Body {
     /// A query, and whether it may move to where it is named: always, never, or if it is named once.
-    Query { plan: Plan, materialized: Option<bool> },
+    Query { plan: Box<Plan>, materialized: Option<bool> },
     /// The recursive query that is being bound: its last rows may be named once, and not behind barriers.
     Recursion { barriers: usize },
 }
@@ -60,7 +60,13 @@ impl Binder<'_, '_> {
             match bound {
                 Ok((plan, fields, materialized)) => {
                     let number = self.fresh_number();
-                    self.with.push(Named { name, fields, number, uses: 0, body: Body::Query { plan, materialized } });
+                    self.with.push(Named {
+                        name,
+                        fields,
+                        number,
+                        uses: 0,
+                        body: Body::Query { plan: Box::new(plan), materialized },
+                    });
                 }
                 Err(error) => {
                     self.with.truncate(scope.0);
@@ -250,7 +256,7 @@ impl Binder<'_, '_> {
                 }
                 walk::plan(&mut visitor, &mut bound.plan, 0);
             } else {
-                kept.push((query.number, Arc::new(plan)));
+                kept.push((query.number, Arc::from(plan)));
             }
         }
         if !kept.is_empty() {

@@ -31,7 +31,7 @@ impl Binder<'_, '_> {
                 .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].");
             return Err(error);
         }
-        let (elements, common) = self.to_common_type(placed, "ARRAY")?;
+        let (elements, common) = self.common_typed(placed, "ARRAY")?;
         let Some(data_type) = (if common.is_array { Some(common) } else { common.to_array() }) else {
             let message = format!("could not find array type for data type {}", common.name());
             return Err(SqlError::new(state::UNDEFINED_OBJECT, message));

@@ -44,7 +44,7 @@ impl Binder<'_, '_> {
             let otherwise = self.placed(otherwise)?;
             results.insert(0, otherwise);
         }
-        let (mut results, data_type) = self.to_common_type(results, "CASE")?;
+        let (mut results, data_type) = self.common_typed(results, "CASE")?;
         let otherwise = has_otherwise.then(|| Box::new(results.remove(0)));
         let branches = tests.into_iter().zip(results).collect();
         Ok(Expr::new(ExprKind::Case { branches, otherwise }, data_type))
@@ -53,14 +53,14 @@ impl Binder<'_, '_> {
     /// COALESCE
     pub(in crate::bind) fn coalesce(&mut self, arguments: &[&Syntax]) -> Result<Expr> {
         let placed = self.all_placed(arguments.iter().copied())?;
-        let (values, data_type) = self.to_common_type(placed, "COALESCE")?;
+        let (values, data_type) = self.common_typed(placed, "COALESCE")?;
         Ok(Expr::new(ExprKind::Coalesce(values), data_type))
     }
 
     /// GREATEST and LEAST
     pub(in crate::bind) fn extreme(&mut self, arguments: &[&Syntax], greatest: bool) -> Result<Expr> {
         let placed = self.all_placed(arguments.iter().copied())?;
-        let (of, data_type) = self.to_common_type(placed, if greatest { "GREATEST" } else { "LEAST" })?;
+        let (of, data_type) = self.common_typed(placed, if greatest { "GREATEST" } else { "LEAST" })?;
         Ok(Expr::new(ExprKind::Extreme { greatest, of }, data_type))
     }
 
