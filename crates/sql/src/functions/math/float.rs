@@ -55,6 +55,36 @@ macro_rules! arithmetic {
 arithmetic!(SINGLE, FLOAT4, float4);
 arithmetic!(DOUBLE, FLOAT8, float8);
 
+/// One side single, the other double: the result is double. These also serve `real * integer`, where the choice among
+/// candidates prefers them to the operators of two singles.
+macro_rules! mixed {
+    ($table:ident, $left:expr, $get_left:ident, $right:expr, $get_right:ident) => {
+        pub(super) static $table: [Function; 4] = [
+            pure("+", &[$left, $right], FLOAT8, |a| add(f64::from(a.$get_left(0)?), f64::from(a.$get_right(1)?))),
+            pure("-", &[$left, $right], FLOAT8, |a| add(f64::from(a.$get_left(0)?), -f64::from(a.$get_right(1)?))),
+            pure("*", &[$left, $right], FLOAT8, |a| multiply(f64::from(a.$get_left(0)?), f64::from(a.$get_right(1)?))),
+            pure("/", &[$left, $right], FLOAT8, |a| divide(f64::from(a.$get_left(0)?), f64::from(a.$get_right(1)?))),
+        ];
+    };
+}
+mixed!(SINGLE_DOUBLE, FLOAT4, float4, FLOAT8, float8);
+mixed!(DOUBLE_SINGLE, FLOAT8, float8, FLOAT4, float4);
+
+fn add(left: f64, right: f64) -> Result<Datum> {
+    in_range(left + right, left.is_infinite() || right.is_infinite(), true)
+}
+
+fn multiply(left: f64, right: f64) -> Result<Datum> {
+    in_range(left * right, left.is_infinite() || right.is_infinite(), left == 0.0 || right == 0.0)
+}
+
+fn divide(left: f64, right: f64) -> Result<Datum> {
+    if right == 0.0 && !left.is_nan() {
+        return Err(division_by_zero());
+    }
+    in_range(left / right, left.is_infinite(), left == 0.0 || right.is_infinite())
+}
+
 /// The functions of floats.
 pub(super) static FUNCTIONS: &[Function] = &[
     pure("^", &[FLOAT8, FLOAT8], FLOAT8, power),

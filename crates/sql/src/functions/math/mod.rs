@@ -15,6 +15,8 @@ pub(super) fn tables() -> [&'static [Function]; 9] {
         &integer::BIG,
         integer::FUNCTIONS,
         &float::SINGLE,
+        &float::SINGLE_DOUBLE,
+        &float::DOUBLE_SINGLE,
         &float::DOUBLE,
         float::FUNCTIONS,
         numeric::FUNCTIONS,
