@@ -8,7 +8,7 @@ mod random;
 use super::Function;
 
 /// The functions and operators over numbers.
-pub(super) fn tables() -> [&'static [Function]; 9] {
+pub(super) fn tables() -> [&'static [Function]; 11] {
     [
         &integer::SMALL,
         &integer::PLAIN,
