@@ -134,7 +134,7 @@ fn add_keys_and_checks(
         for wish in wishes {
             if let Wish::Key { name, columns, primary } = wish
                 && *primary == wants_primary
-                && !is_repeated(table, name.as_deref(), columns)
+                && (*primary || !is_repeated(table, name.as_deref(), columns))
             {
                 constraint::add_key(context, table, given, name.as_deref(), columns, *primary)?;
             }

@@ -34,6 +34,8 @@ pub(in crate::ddl) fn move_relation(context: &mut Context<'_>, oid: Oid, schema:
             along.extend(context.relation_by_oid(oid)?);
         }
     }
+    // The schema may be on its way already, with all that is in it.
+    along.retain(|relation| relation.schema() != schema);
     for relation in &along {
         if context.relation_in(schema, relation.name())?.is_some() {
             let (kind, name) = (kind(relation), relation.name());
