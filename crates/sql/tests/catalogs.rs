@@ -671,7 +671,6 @@ current_timestamp, h bool default true, i int default -1, j bigint default 5, k 
 default 1.5, n date default '2020-01-01', o int[] default '{}', p text default null, q numeric default
 -1.5, s interval default '1 day', u int default '7', v float8 default 0, w timestamptz default
 CURRENT_TIMESTAMP,
-    ,
     check (c >= 0),
     check (b in ('x','y')),
     check (b <> 'z' and a > 0 or h),

@@ -116,7 +116,7 @@ fn choices(known: &Known) -> Datum {
 const DATABASE: u32 = 5;
 
 fn activity(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    Ok(context.database.sessions.all().iter().map(|entry| active(entry)).collect())
+    Ok(context.database.sessions.all().iter().map(active).collect())
 }
 
 fn active(entry: &Arc<Entry>) -> Row {

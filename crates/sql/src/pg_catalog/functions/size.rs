@@ -61,7 +61,8 @@ fn in_units(size: i128) -> Datum {
 
 pub(super) fn pretty_numeric(arguments: &[Datum]) -> Result<Datum> {
     let Some(Datum::Numeric(Numeric::Finite(size))) = arguments.first() else { return Ok(Datum::Null) };
-    if size.abs() < BigDecimal::from(10 * 1024) {
+    let ten_kilobytes = BigDecimal::from(10 * 1024);
+    if size.abs() < ten_kilobytes {
         return Ok(Datum::Text(format!("{} bytes", size.to_plain_string()).into()));
     }
     let whole = size.with_scale_round(0, RoundingMode::Down);
