@@ -6,7 +6,7 @@ use sql::database::Database;
 use sql::error::{SqlError, state};
 use std::collections::HashMap;
 use std::future::Future;
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,7 +175,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: it passes when somebody leaves.
-                eprintln!("seriatim: cannot accept a connection: {error}");
+                log(format_args!("cannot accept a connection: {error}"));
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -192,6 +192,11 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
             drop((place, alive));
         });
     }
+}
+
+/// Says something on standard error, whose reader may be gone.
+fn log(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "seriatim: {what}");
 }
 
 /// So many are connected that one more is not even asked what it wants.
@@ -231,7 +236,7 @@ impl Shared {
             }
         });
         if cancelled.await.is_err() {
-            eprintln!("seriatim: not every session has ended in time; their transactions are rolled back");
+            log(format_args!("not every session has ended in time; their transactions are rolled back"));
             self.phase.send_replace(Phase::Abandoning);
         }
     }

@@ -133,7 +133,8 @@ impl Serve {
         let stop = server.termination().map_err(Failure::trouble)?;
         self.greet(server.address())?;
         server.run(stop);
-        eprintln!("seriatim: stopped");
+        // Whoever read it may be gone.
+        let _ = writeln!(std::io::stderr(), "seriatim: stopped");
         Ok(())
     }
 
