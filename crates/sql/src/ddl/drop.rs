@@ -286,10 +286,8 @@ impl Going {
             let what = describe(context, &relation)?;
             let because = |what: String| Some((what, described.to_owned()));
             match &relation {
-                Relation::View(_) => {
-                    if self.add(Object::Relation(dependent), because(what)) {
-                        self.follow(context, &relation)?;
-                    }
+                Relation::View(_) if self.add(Object::Relation(dependent), because(what.clone())) => {
+                    self.follow(context, &relation)?;
                 }
                 Relation::Table(table) if !self.found.contains(&Object::Relation(dependent)) => {
                     for (at, column) in defaults_from(context, table, oid)? {

@@ -12,7 +12,7 @@ const LONGEST: usize = 63;
 
 /// The name that an identifier means: folded to lower case unless quoted, cut to 63 bytes.
 pub(super) fn fold(ident: &Ident) -> String {
-    let name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
+    let name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() };
     fold_name(&name)
 }
 

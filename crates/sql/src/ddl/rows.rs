@@ -45,9 +45,7 @@ pub(super) fn each_row(
 /// # Errors
 /// 23505
 pub(super) fn fill_index(context: &mut Context<'_>, table: &Table, index: &Index) -> Result<()> {
-    each_row(context, table, |context, key, row| {
-        add_entry(context, table, index, key, &row).map_err(|error| of_new_index(error))
-    })
+    each_row(context, table, |context, key, row| add_entry(context, table, index, key, &row).map_err(of_new_index))
 }
 
 /// Moves the rows of a table into new storage: `transform` makes rows of `new` from rows of `old`.
@@ -64,7 +62,7 @@ pub(super) fn rewrite(
     super::create_table::make_storage(context, new)?;
     each_row(context, old, |context, _, row| {
         let row = transform(context, row)?;
-        write_new(context, new, &row).map_err(|error| of_new_index(error))?;
+        write_new(context, new, &row).map_err(of_new_index)?;
         Ok(())
     })
 }

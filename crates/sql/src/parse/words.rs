@@ -65,7 +65,7 @@ impl<'a> Words<'a> {
         match self.peek() {
             Some(Token::Word(word)) => {
                 self.at += 1;
-                Ok(if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() })
+                Ok(if word.quote_style.is_some() { word.value.clone() } else { word.value.to_ascii_lowercase() })
             }
             _ => Err(self.unexpected()),
         }

@@ -22,6 +22,9 @@ const SEQUENCES: &str = "sql sequences";
 /// The first identifier of a user's object.
 const FIRST_OID: u64 = 16_384;
 
+/// A sequence, and which of its states: each RESTART begins another.
+type CounterName = (u32, u64);
+
 /// The state of all sequences, and of the row numbers of tables without a primary key.
 pub struct Sequences {
     store: Arc<dyn Store>,
@@ -29,7 +32,7 @@ pub struct Sequences {
     oids: Mutex<Numbers>,
     versions: Mutex<Numbers>,
     row_numbers: Mutex<HashMap<u32, Arc<Mutex<Numbers>>>>,
-    counters: Mutex<HashMap<(u32, u64), Arc<Mutex<Counter>>>>,
+    counters: Mutex<HashMap<CounterName, Arc<Mutex<Counter>>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
