@@ -132,6 +132,9 @@ fn identity_columns_own_sequences() {
     assert_eq!(client.show("insert into t (b) values ('y') returning a"), "90");
     client.run("truncate t restart identity");
     assert_eq!(client.show("insert into t (b) values ('z') returning a"), "10");
+    client
+        .run("create unlogged table u (a int generated always as identity (start 7 increment by 2 minvalue 5), b int)");
+    assert_eq!(client.run("insert into u (b) values (1), (2) returning a").rows, [["7"], ["9"]]);
     client.run("alter table t alter a drop identity");
     assert_eq!(client.fails("select nextval('own')").code(), "42P01");
     let error = client.fails("alter table t alter a drop identity");

@@ -144,33 +144,91 @@ fn create(mut words: Words<'_>) -> Result<Option<Alteration>> {
     Ok(Some(Alteration::CreateSequence { name, temporary, if_not_exists, options }))
 }
 
-/// The columns of `CREATE TABLE name (a, b) AS ...`, and the statement without them; `None` for other statements.
-pub fn named_columns(words: &Words<'_>) -> Option<(Vec<Ident>, Vec<TokenWithSpan>)> {
+/// The tokens of a CREATE as `sqlparser` reads them, and the columns that `CREATE TABLE name (a, b) AS` names without types:
+/// UNLOGGED goes, since every table is logged, and what identity columns say about their sequences is put in order.
+pub fn readable_create(words: &Words<'_>) -> (Vec<TokenWithSpan>, Vec<Ident>) {
     let mut words = words.clone();
     words.take("CREATE");
-    let _ = words.take("GLOBAL") || words.take("LOCAL");
-    let _ = words.take("TEMPORARY") || words.take("TEMP") || words.take("UNLOGGED");
-    if !words.take("TABLE") {
-        return None;
+    let mut tokens = words.since(0);
+    if !words.take("UNLOGGED") {
+        let start = words.count();
+        let _ = words.take("GLOBAL") || words.take("LOCAL");
+        let _ = words.take("TEMPORARY") || words.take("TEMP");
+        tokens.extend(words.since(start));
     }
-    words.take("IF NOT EXISTS");
-    object_name(&mut words).ok()?;
-    let mut rest = words.before();
-    if !words.take_token(&Token::LParen) {
-        return None;
+    let start = words.count();
+    let names = if words.take("TABLE") { named_columns(&mut words) } else { None };
+    match names {
+        Some((names, before)) => {
+            tokens.extend(before);
+            tokens.extend(words.rest());
+            (tokens, names)
+        }
+        None => {
+            tokens.extend(words.since(start));
+            in_order(&mut words, &mut tokens);
+            (tokens, vec![])
+        }
     }
+}
+
+/// Reads `name (a, b)` if AS follows; gives the columns, and what stood before them.
+fn named_columns(words: &mut Words<'_>) -> Option<(Vec<Ident>, Vec<TokenWithSpan>)> {
+    let mut ahead = words.clone();
+    ahead.take("IF NOT EXISTS");
+    object_name(&mut ahead).ok()?;
+    let before = ahead.since(words.count() - 1);
     let mut names = Vec::new();
+    if !ahead.take_token(&Token::LParen) {
+        return None;
+    }
     loop {
-        names.push(Ident::with_quote('"', words.name().ok()?));
-        if !words.take_token(&Token::Comma) {
+        names.push(Ident::with_quote('"', ahead.name().ok()?));
+        if !ahead.take_token(&Token::Comma) {
             break;
         }
     }
-    if !words.take_token(&Token::RParen) || !words.clone().take("AS") {
+    if !ahead.take_token(&Token::RParen) || !ahead.clone().take("AS") {
         return None;
     }
-    rest.extend(words.rest());
-    Some((names, rest))
+    *words = ahead;
+    Some((names, before))
+}
+
+/// Copies the rest of a statement. `IDENTITY (...)` says its options in the order in which `sqlparser` reads them.
+fn in_order(words: &mut Words<'_>, tokens: &mut Vec<TokenWithSpan>) {
+    while !words.is_done() {
+        let start = words.count();
+        let is_identity = words.take("IDENTITY") && words.take_token(&Token::LParen);
+        if words.count() == start {
+            words.next();
+        }
+        tokens.extend(words.since(start));
+        if !is_identity {
+            continue;
+        }
+        let mut options = Vec::new();
+        loop {
+            let (start, mut said) = (words.count(), SequenceWords::default());
+            match sequence_word(words, &mut said) {
+                Ok(true) => options.push((said.options.first().map_or(0, rank), words.since(start))),
+                _ => break,
+            }
+        }
+        options.sort_by_key(|(rank, _)| *rank);
+        tokens.extend(options.into_iter().flat_map(|(_, tokens)| tokens));
+    }
+}
+
+fn rank(option: &SequenceOptions) -> u8 {
+    match option {
+        SequenceOptions::IncrementBy(..) => 0,
+        SequenceOptions::MinValue(_) => 1,
+        SequenceOptions::MaxValue(_) => 2,
+        SequenceOptions::StartWith(..) => 3,
+        SequenceOptions::Cache(_) => 4,
+        SequenceOptions::Cycle(_) => 5,
+    }
 }
 
 fn alter(mut words: Words<'_>) -> Result<Option<Alteration>> {

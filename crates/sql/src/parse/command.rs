@@ -186,13 +186,13 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
     Ok(command)
 }
 
-/// CREATE TABLE AS may name its columns without types; `sqlparser` reads the rest.
+/// A CREATE that `sqlparser` reads, after a little help.
 fn create(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
-    let Some((names, rest)) = alteration::named_columns(&Words::new(text, tokens)) else {
-        return rows_or_definition(text, tokens);
-    };
-    let mut statement = syntax(text, &rest)?;
-    if let ast::Statement::CreateTable(create) = &mut statement {
+    let (tokens, names) = alteration::readable_create(&Words::new(text, tokens));
+    let mut statement = syntax(text, &tokens)?;
+    if let ast::Statement::CreateTable(create) = &mut statement
+        && !names.is_empty()
+    {
         let column = |name| ast::ColumnDef { name, data_type: ast::DataType::Unspecified, options: vec![] };
         create.columns = names.into_iter().map(column).collect();
     }
