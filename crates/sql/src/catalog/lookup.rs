@@ -44,7 +44,7 @@ impl Context<'_> {
             Some(schema) => self.relation_in(schema, name),
             None => {
                 let path = self.session.search_path();
-                for schema in temporary.iter().chain(&path) {
+                for schema in temporary.iter().chain(path.iter()) {
                     if let Some(relation) = self.relation_in(schema, name)? {
                         return Ok(Some(relation));
                     }

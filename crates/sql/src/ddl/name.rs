@@ -81,9 +81,9 @@ pub(super) fn creation_schema(
             None => Err(no_schema(schema)),
         },
         None => {
-            for schema in context.session.search_path() {
-                if schema != "pg_catalog" && context.namespace(&schema)?.is_some() {
-                    return Ok(schema);
+            for schema in context.session.search_path().iter() {
+                if schema != "pg_catalog" && context.namespace(schema)?.is_some() {
+                    return Ok(schema.clone());
                 }
             }
             Err(SqlError::new(state::INVALID_SCHEMA_NAME, "no schema has been selected to create in"))

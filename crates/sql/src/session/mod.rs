@@ -154,6 +154,8 @@ pub struct Session {
     awaited: LogPosition,
     /// What clients were last told of their settings.
     told: Vec<(&'static str, String)>,
+    /// The settings' revision then.
+    told_revision: u64,
 }
 
 impl Session {
@@ -171,6 +173,7 @@ impl Session {
         let entry = database.sessions.enter(database.options.connections, &how.user, name, how.client)?;
         let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
         state.settings.tell("max_connections", database.options.connections.to_string());
+        state.settings.tell("work_mem", format!("{}kB", database.options.work_bytes >> 10));
         let mut session = Session {
             state,
             entry,
@@ -184,6 +187,7 @@ impl Session {
             in_text: false,
             awaited: LogPosition::ZERO,
             told: Vec::new(),
+            told_revision: 0,
         };
         for (name, value) in &how.parameters {
             session.state.settings.initialize(name, value)?;
@@ -220,7 +224,7 @@ impl Session {
     /// Before a statement: times, what others see, the cancel flag and its deadline.
     fn begin_statement(&mut self, query: &str) {
         self.state.statement_time = state::now();
-        let timeout = self.state.settings.milliseconds("statement_timeout");
+        let timeout = self.state.follows.statement_timeout;
         self.entry.cancel.start(timeout);
         self.entry.begin_query(query, self.state.statement_time);
     }
@@ -251,14 +255,17 @@ impl Session {
     /// After a statement: notices, settings that clients follow, what others see.
     fn end_statement(&mut self, sink: &mut dyn Sink) {
         self.say_notices(sink);
-        let now = self.parameters();
-        for (name, value) in now.iter().filter(|pair| !self.told.contains(pair)) {
-            sink.parameter(name, value);
+        let revision = self.state.settings.revision();
+        if self.told_revision != revision {
+            let now = self.parameters();
+            for (name, value) in now.iter().filter(|pair| !self.told.contains(pair)) {
+                sink.parameter(name, value);
+            }
+            (self.told, self.told_revision) = (now, revision);
         }
-        self.told = now;
         let since = self.open.as_ref().map(|_| self.state.transaction_time);
-        let application = self.state.settings.get("application_name").unwrap_or_default();
-        self.entry.end_query(self.open.as_ref().map(|open| open.failed), since, &application);
+        let application = &self.state.follows.application;
+        self.entry.end_query(self.open.as_ref().map(|open| open.failed), since, application);
     }
 }
 

@@ -184,6 +184,8 @@ pub struct Settings {
     initial: HashMap<String, String>,
     /// What to take back: the name, its value before, and whether COMMIT takes it back too (SET LOCAL).
     undo: Vec<(String, Option<String>, bool)>,
+    /// Moves whenever a value may have changed, so that what follows from values is computed once for each change.
+    revision: u64,
 }
 
 impl Settings {
@@ -193,12 +195,18 @@ impl Settings {
         self.values.get(&key).cloned().or_else(|| find(name).map(|known| known.default.to_owned()))
     }
 
+    /// A number that moves whenever a value may have changed.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// Takes a start-up parameter.
     ///
     /// # Errors
     /// As [`Settings::set`].
     pub fn initialize(&mut self, name: &str, value: &str) -> Result<()> {
         let value = checked(name, value)?;
+        self.revision += 1;
         self.values.insert(name.to_ascii_lowercase(), value.clone());
         self.initial.insert(name.to_ascii_lowercase(), value);
         Ok(())
@@ -206,6 +214,7 @@ impl Settings {
 
     /// Tells a fact that no client may change.
     pub fn tell(&mut self, name: &str, value: String) {
+        self.revision += 1;
         self.values.insert(name.to_ascii_lowercase(), value.clone());
         self.initial.insert(name.to_ascii_lowercase(), value);
     }
@@ -226,6 +235,7 @@ impl Settings {
             None if find(name).is_none() && !name.contains('.') => return Err(unknown(name)),
             None => self.initial.get(&key).cloned(),
         };
+        self.revision += 1;
         let before = match value {
             Some(value) => self.values.insert(key.clone(), value),
             None => self.values.remove(&key),
@@ -236,6 +246,7 @@ impl Settings {
 
     /// RESET ALL.
     pub fn reset_all(&mut self) {
+        self.revision += 1;
         let names: Vec<String> = self.values.keys().cloned().collect();
         for key in names {
             let before = match self.initial.get(&key) {
@@ -270,6 +281,7 @@ impl Settings {
     }
 
     fn restore(&mut self, key: String, before: Option<String>) {
+        self.revision += 1;
         match before {
             Some(value) => self.values.insert(key, value),
             None => self.values.remove(&key),

@@ -4,6 +4,7 @@ use super::settings::{self, Settings};
 use crate::error::Result;
 use crate::types::Styles;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The session's side of a statement: settings, user, times, and what the transaction has left to do.
 pub struct State {
@@ -32,8 +33,27 @@ pub struct State {
     /// What was looked up in the catalog, while somebody wants to know: the names as asked, and what they meant.
     pub noted: Option<Vec<Noted>>,
     pub(super) settings: Settings,
-    pub(super) zone: jiff::tz::TimeZone,
-    pub(super) search_path: Vec<String>,
+    pub(super) follows: Follows,
+}
+
+/// What follows from the settings, computed when they change and not for each statement.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Follows {
+    /// The settings' revision that this was computed from.
+    revision: Option<u64>,
+    /// `None`: UTC.
+    zone: Option<jiff::tz::TimeZone>,
+    search_path: Arc<[String]>,
+    pub application: Arc<str>,
+    /// Milliseconds; 0: none.
+    pub statement_timeout: u64,
+    /// Milliseconds; 0: none.
+    pub lock_timeout: u64,
+    pub work_bytes: Option<usize>,
+    /// `synchronous_commit = off`
+    pub is_commit_asynchronous: bool,
+    pub is_read_only_by_default: bool,
+    pub is_deferrable_by_default: bool,
 }
 
 /// A name that was looked up, and what it meant. A plan is good as long as its names mean the same.
@@ -65,8 +85,7 @@ impl State {
             deferred: crate::dml::Deferred::default(),
             noted: None,
             settings,
-            zone: jiff::tz::TimeZone::UTC,
-            search_path: Vec::new(),
+            follows: Follows::default(),
         };
         state.follow_settings();
         state
@@ -100,20 +119,33 @@ impl State {
 
     /// How values are read and printed.
     pub fn styles(&self) -> Styles {
-        Styles { zone: self.zone.clone(), now_micros: self.transaction_time }
+        Styles { zone: self.follows.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC), now_micros: self.transaction_time }
     }
 
     /// The schemas in which names without one are looked up, in order, as set (`pg_catalog` comes before them unless named).
-    pub fn search_path(&self) -> Vec<String> {
-        self.search_path.clone()
+    pub fn search_path(&self) -> Arc<[String]> {
+        self.follows.search_path.clone()
     }
 
-    /// Renews what was computed from settings.
+    /// Renews what follows from the settings, if they have changed.
     pub(super) fn follow_settings(&mut self) {
-        let zone = self.settings.get("timezone").and_then(|value| settings::zone(&value));
-        self.zone = zone.map_or(jiff::tz::TimeZone::UTC, |(_, zone)| zone);
-        let path = self.settings.get("search_path").unwrap_or_default();
-        self.search_path = split_path(&path);
+        if self.follows.revision == Some(self.settings.revision()) {
+            return;
+        }
+        let settings = &self.settings;
+        let zone = settings.get("timezone").and_then(|value| settings::zone(&value));
+        self.follows = Follows {
+            revision: Some(settings.revision()),
+            zone: zone.map(|(_, zone)| zone),
+            search_path: split_path(&settings.get("search_path").unwrap_or_default()).into(),
+            application: settings.get("application_name").unwrap_or_default().into(),
+            statement_timeout: settings.milliseconds("statement_timeout"),
+            lock_timeout: settings.milliseconds("lock_timeout"),
+            work_bytes: settings.bytes("work_mem").and_then(|bytes| usize::try_from(bytes).ok()),
+            is_commit_asynchronous: settings.get("synchronous_commit").as_deref() == Some("off"),
+            is_read_only_by_default: settings.is_on("default_transaction_read_only"),
+            is_deferrable_by_default: settings.is_on("default_transaction_deferrable"),
+        };
     }
 }
 

@@ -63,8 +63,8 @@ impl Session {
     /// Opens a transaction around what follows, unless one is open.
     pub(super) fn open_implicit(&mut self, read_only: bool) {
         if self.open.is_none() {
-            let deferrable = read_only && self.state.settings.is_on("default_transaction_deferrable");
-            let read_only = read_only || self.state.settings.is_on("default_transaction_read_only");
+            let deferrable = read_only && self.state.follows.is_deferrable_by_default;
+            let read_only = read_only || self.state.follows.is_read_only_by_default;
             self.open_with(false, read_only, deferrable && read_only);
         }
     }
@@ -88,11 +88,11 @@ impl Session {
         } else {
             self.open_with(true, false, false);
         }
-        let settings = &self.state.settings;
+        let follows = &self.state.follows;
         let defaults = Modes {
             isolation: false,
-            read_only: Some(settings.is_on("default_transaction_read_only")),
-            deferrable: Some(settings.is_on("default_transaction_deferrable")),
+            read_only: Some(follows.is_read_only_by_default),
+            deferrable: Some(follows.is_deferrable_by_default),
         };
         self.apply(defaults)?;
         self.apply(modes)
@@ -146,8 +146,8 @@ impl Session {
             Some(transaction) => transaction,
             none => none.insert(begin(&*database.store, how, open.explicit)?),
         };
-        let limit = state.settings.bytes("work_mem").and_then(|bytes| usize::try_from(bytes).ok());
-        let memory = Memory { used: 0, limit: limit.unwrap_or(database.options.work_bytes) };
+        let limit = state.follows.work_bytes.unwrap_or(database.options.work_bytes);
+        let memory = Memory { used: 0, limit };
         Ok(Context {
             transaction: &mut **transaction,
             database,
@@ -164,12 +164,12 @@ impl Session {
             Some(open) if open.read_only => Mode::ReadOnly,
             _ => Mode::OwnAtStatement,
         };
-        let settings = &self.state.settings;
-        let durability = match (self.database.options.durability, settings.get("synchronous_commit").as_deref()) {
-            (Durability::Fsync, Some("off")) => Durability::Async,
-            (durability, _) => durability,
+        let follows = &self.state.follows;
+        let durability = match self.database.options.durability {
+            Durability::Fsync if follows.is_commit_asynchronous => Durability::Async,
+            durability => durability,
         };
-        let lock_timeout = settings.milliseconds("lock_timeout");
+        let lock_timeout = follows.lock_timeout;
         let wait_limit = (lock_timeout > 0).then(|| Duration::from_millis(lock_timeout));
         Begin { mode, durability: Some(durability), wait_limit }
     }
