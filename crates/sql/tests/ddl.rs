@@ -235,6 +235,20 @@ fn names_are_followed() {
 }
 
 #[test]
+fn the_star_of_a_view_is_what_it_was() {
+    let mut client = Client::new(&database());
+    client.run(
+        "create table t (a int, b int); create table u (c int); insert into t values (1, 2); insert into u values (3)",
+    );
+    client.run("create view v as select * from t; create view w as select x.*, u.* from t as x join u on a < c");
+    client.run("alter table t add column d int default 9");
+    assert_eq!(client.run("select * from v").rows, [["1", "2"]]);
+    assert_eq!(client.run("select * from w").rows, [["1", "2", "3"]]);
+    client.run("alter table t drop column d");
+    assert_eq!(client.fails("alter table t drop column b").code(), "2BP01");
+}
+
+#[test]
 fn temporary_tables_hide_others_and_go_with_their_session() {
     let database = database();
     let (mut one, mut other) = (Client::new(&database), Client::new(&database));

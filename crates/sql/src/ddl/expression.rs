@@ -1,6 +1,6 @@
 //! Expressions that stand in definitions as text: which columns they name, and how they follow a column's new name.
 
-use super::name::{fold, quote};
+use super::name::{fold, quoted};
 use crate::catalog::{Oid, Relation};
 use crate::context::Context;
 use crate::error::Result;
@@ -38,18 +38,14 @@ pub(super) fn is_literal(expression: &str) -> Result<bool> {
 /// The expression with a column called by its new name.
 pub(super) fn rename_column(expression: &str, old: &str, new: &str) -> Result<String> {
     let mut syntax = parse::expression(expression)?;
-    let renamed = || {
-        let quoted = quote(new);
-        if quoted == new { ast::Ident::new(new) } else { ast::Ident::with_quote('"', new) }
-    };
     let _: ControlFlow<()> = visit_expressions_mut(&mut syntax, |expression| {
         match expression {
-            Expr::Identifier(ident) if fold(ident) == old => *ident = renamed(),
+            Expr::Identifier(ident) if fold(ident) == old => *ident = quoted(new),
             Expr::CompoundIdentifier(idents) => {
                 if let Some(last) = idents.last_mut()
                     && fold(last) == old
                 {
-                    *last = renamed();
+                    *last = quoted(new);
                 }
             }
             _ => {}

@@ -16,6 +16,7 @@ mod name;
 mod rows;
 mod schema;
 mod sequence;
+mod star;
 mod table_as;
 mod truncate;
 mod view;

@@ -182,6 +182,11 @@ pub(super) fn quote(name: &str) -> String {
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
+/// The name as an identifier.
+pub(super) fn quoted(name: &str) -> Ident {
+    if quote(name) == name { Ident::new(name) } else { Ident::with_quote('"', name) }
+}
+
 fn is_reserved(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let all = sqlparser::keywords::ALL_KEYWORDS;

@@ -1,7 +1,7 @@
 //! CREATE VIEW.
 
 use super::drop::describe;
-use super::name::{creation_schema, fold, quote, split};
+use super::name::{creation_schema, fold, quoted, split};
 use super::table_as::{bound, columns_of};
 use crate::catalog::{
     Column, Oid, Relation, View, depend, forget_dependencies, insert_relation, name_taken, replace_relation,
@@ -23,7 +23,12 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<(
     // A view over something temporary is temporary.
     let temporary = create.temporary || reads_temporary(context, &reads)?;
     let schema = creation_schema(context, schema.as_deref(), &name, temporary)?;
-    let query = bound(context, &Statement::Query(create.query.clone()))?;
+    let mut written = (*create.query).clone();
+    // A WITH query may hide a table of the same name.
+    if written.with.is_none() {
+        super::star::expand(context, &mut written)?;
+    }
+    let query = bound(context, &Statement::Query(Box::new(written.clone())))?;
     let names: Vec<String> = create.columns.iter().map(|column| fold(&column.name)).collect();
     let columns = columns_of(&query, &names)?;
     let existing = context.relation_in(&schema, &name)?;
@@ -45,7 +50,7 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<(
         return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
     }
     let comment = old.as_ref().and_then(|old| old.comment.clone());
-    let view = View { oid, schema, name, version: 0, columns, query: create.query.to_string(), comment };
+    let view = View { oid, schema, name, version: 0, columns, query: written.to_string(), comment };
     forget_dependencies(context, oid)?;
     depend(context, oid, reads)?;
     let relation = Relation::View(Arc::new(view));
@@ -182,10 +187,6 @@ impl ast::VisitorMut for Renamer<'_, '_, '_> {
             Err(error) => ControlFlow::Break(error),
         }
     }
-}
-
-fn quoted(name: &str) -> ast::Ident {
-    if quote(name) == name { ast::Ident::new(name) } else { ast::Ident::with_quote('"', name) }
 }
 
 /// The error when a view stands in the way of a change that it cannot follow.
