@@ -203,6 +203,8 @@ pub struct Stats {
     pub aborted: [u64; Reason::ALL.len()],
     /// Lock requests that had to wait.
     pub waits: u64,
+    /// Transactions that sleep now until others have given locks back.
+    pub asleep: u64,
     /// Transactions open now.
     pub open: u64,
     /// Records in memory now: rows, index entries, and keys that are locked without having a row.
@@ -282,6 +284,7 @@ impl TwoPhaseLocking {
             committed: committed.load(Relaxed),
             aborted: Reason::ALL.map(|reason| aborted[reason as usize].load(Relaxed)),
             waits: waits.load(Relaxed),
+            asleep: self.sleepers.sleepers() as u64,
             open: open.load(Relaxed),
             records: keyspaces.map(|keyspace| keyspace.len() as u64).sum(),
         }

@@ -110,6 +110,8 @@ pub struct Stats {
     pub active: usize,
     /// The oldest of them, and how long ago it began.
     pub oldest: Option<(Timestamp, Duration)>,
+    /// Transactions that sleep now until an older one has ended.
+    pub asleep: usize,
     /// Below this, nothing is read any more.
     pub bound: Timestamp,
     /// Replaced versions that were given back.
@@ -274,6 +276,7 @@ impl<C: Clock> Mvto<C> {
             faults: sum.other_aborts,
             active,
             oldest: oldest.map(age),
+            asleep: self.waits.sleepers(),
             bound: self.bound.get(),
             collected_versions: sum.collected,
             waiting_versions: waiting,
