@@ -20,7 +20,7 @@ mod with;
 #[cfg(test)]
 mod tests;
 
-use crate::plan::{ExprKind, Plan, Scan, Statement};
+use crate::plan::{Expr, ExprKind, Plan, Returning, Scan, Statement};
 use crate::stack::deeper;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,17 +53,39 @@ pub fn statement(statement: Statement) -> Statement {
         }
         Statement::Insert(mut insert) => {
             insert.source = shared(insert.source);
+            if let Some(update) = insert.on_conflict.as_mut().and_then(|conflict| conflict.update.as_mut()) {
+                update.assignments.iter_mut().for_each(|(_, value)| in_expression(value));
+                update.condition.iter_mut().for_each(in_expression);
+            }
+            in_returning(&mut insert.returning);
             Statement::Insert(insert)
         }
         Statement::Update(mut update) => {
             update.source = Arc::new(owning(improve(Arc::unwrap_or_clone(update.source)), update.table.columns.len()));
+            update.assignments.iter_mut().for_each(|(_, value)| in_expression(value));
+            in_returning(&mut update.returning);
             Statement::Update(update)
         }
         Statement::Delete(mut delete) => {
             delete.source = Arc::new(owning(improve(Arc::unwrap_or_clone(delete.source)), delete.table.columns.len()));
+            in_returning(&mut delete.returning);
             Statement::Delete(delete)
         }
     }
+}
+
+fn in_returning(returning: &mut Option<Returning>) {
+    returning.iter_mut().flat_map(|returning| &mut returning.columns).for_each(in_expression);
+}
+
+/// Improves the plans of subqueries in an expression that a statement has beside its source.
+fn in_expression(expression: &mut Expr) {
+    expression.walk_mut(&mut |expression| {
+        if let ExprKind::Subquery(subquery) = &mut expression.kind {
+            let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
+            subquery.plan = shared(inner);
+        }
+    });
 }
 
 fn shared(plan: Arc<Plan>) -> Arc<Plan> {
