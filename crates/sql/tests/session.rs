@@ -40,3 +40,17 @@ fn settings_follow_transactions() {
     assert_eq!(client.show("show application_name"), "x");
     assert_eq!(client.fails("set nonsense = 1").code(), "42704");
 }
+
+#[test]
+fn a_text_that_comes_again_means_what_it_means_now() {
+    let database = database();
+    let (mut a, mut b) = (Client::new(&database), Client::new(&database));
+    a.run("create table t (x int, y int); insert into t values (1, 2)");
+    assert_eq!(a.show("select * from t"), "1|2");
+    a.run("prepare p as select * from t");
+    b.run("alter table t drop column x; alter table t add column z text default 'new'");
+    assert_eq!(a.run("select * from t").columns, ["y", "z"]);
+    assert_eq!(a.show("select * from t"), "2|new");
+    let refused = a.fails("execute p");
+    assert_eq!((refused.code(), refused.message()), ("0A000", "cached plan must not change result type"));
+}

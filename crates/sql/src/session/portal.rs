@@ -18,6 +18,8 @@ pub(super) struct Portal {
     pub prepared: Arc<Prepared>,
     pub parameters: Vec<Datum>,
     progress: Progress,
+    /// The plan, if it has just been found.
+    plan: Option<Arc<Statement>>,
     /// WITH HOLD: its rows outlive the transaction.
     pub hold: bool,
     held: bool,
@@ -37,7 +39,12 @@ enum Progress {
 
 impl Portal {
     pub fn new(prepared: Arc<Prepared>, parameters: Vec<Datum>, hold: bool) -> Portal {
-        Portal { prepared, parameters, progress: Progress::Ready, hold, held: false }
+        Portal { prepared, parameters, progress: Progress::Ready, plan: None, hold, held: false }
+    }
+
+    /// Of a statement without parameters whose plan has just been found.
+    pub fn planned(prepared: Arc<Prepared>, plan: Arc<Statement>) -> Portal {
+        Portal { plan: Some(plan), ..Portal::new(prepared, Vec::new(), false) }
     }
 
     /// Whether it stays at the end of the transaction.
@@ -109,7 +116,10 @@ impl Session {
 
     /// Starts a portal: a query's rows will come from its cursor; anything else is done at once.
     fn start(&mut self, portal: &mut Portal) -> Result<()> {
-        let statement = self.plan_of(&portal.prepared)?;
+        let statement = match portal.plan.take() {
+            Some(plan) => plan,
+            None => self.plan_of(&portal.prepared)?,
+        };
         self.check_writable(&statement)?;
         if !matches!(&*statement, Statement::Query(query) if !query.locks) {
             self.freeze_cursors()?;

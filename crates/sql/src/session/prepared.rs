@@ -96,12 +96,21 @@ impl Session {
     }
 
     /// The plan of a statement in the open transaction: the one that is there, if its names still mean the same.
+    ///
+    /// # Errors
+    /// 0A000 if it has other columns than when it was prepared.
     pub(super) fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<Statement>> {
+        let plan = self.plan_if_same_shape(prepared)?;
+        plan.ok_or_else(|| SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"))
+    }
+
+    /// As [`Session::plan_of`]; `None` if the statement has other columns than when it was prepared.
+    pub(super) fn plan_if_same_shape(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
         let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(plan) = kept
             && self.still_means(&plan.rests_on)?
         {
-            return Ok(plan.statement);
+            return Ok(Some(plan.statement));
         }
         let Some(Parsed { command: Command::Rows(rows), text, .. }) = &prepared.parsed else {
             return Err(SqlError::new(state::INTERNAL_ERROR, "only statements over rows are planned"));
@@ -109,10 +118,10 @@ impl Session {
         let mut parameters = prepared.parameters.iter().copied().map(Some).collect();
         let plan = self.plan(text, rows, &mut parameters)?;
         if !same_shape(&fields_of(&plan.statement), &prepared.fields) {
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+            return Ok(None);
         }
         *prepared.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
-        Ok(plan.statement)
+        Ok(Some(plan.statement))
     }
 
     fn plan(

@@ -1,9 +1,11 @@
 //! The simple protocol: a text of statements, run one after another.
 
 use super::portal::Portal;
+use super::prepared::Prepared;
 use super::{Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
 use crate::parse::{self, Command, Parsed};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a statement does with the transaction that it finds.
@@ -174,16 +176,19 @@ impl Session {
         }
     }
 
-    fn run_prepared(
-        &mut self,
-        prepared: &std::sync::Arc<super::prepared::Prepared>,
-        sink: &mut dyn Sink,
-    ) -> Result<Outcome> {
+    /// Runs a statement that was prepared just now, or came before in the same words. Its columns may be others by now.
+    fn run_prepared(&mut self, prepared: &Arc<Prepared>, sink: &mut dyn Sink) -> Result<Outcome> {
         self.open_implicit(prepared.only_reads());
-        if let Some(fields) = &prepared.fields {
+        let mut portal = match self.plan_if_same_shape(prepared)? {
+            Some(plan) => Portal::planned(prepared.clone(), plan),
+            None => {
+                self.recent.clear();
+                Portal::new(self.prepare(prepared.parsed.clone(), Vec::new())?, Vec::new(), false)
+            }
+        };
+        if let Some(fields) = &portal.prepared.fields {
             sink.fields(fields);
         }
-        let mut portal = Portal::new(prepared.clone(), Vec::new(), false);
         self.run_rows(&mut portal, 0, sink)
     }
 
