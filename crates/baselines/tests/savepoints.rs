@@ -28,14 +28,20 @@ fn rolling_back_restores_what_stood_at_the_savepoint() {
     transaction.rollback_to(&second).unwrap();
     assert_eq!(read(&mut transaction, table, b"a").unwrap(), b"2");
     transaction.rollback_to(&first).unwrap();
-    assert_eq!((read(&mut transaction, table, b"a").unwrap(), read(&mut transaction, table, b"b")), (b"1".into(), None));
+    assert_eq!(
+        (read(&mut transaction, table, b"a").unwrap(), read(&mut transaction, table, b"b")),
+        (b"1".into(), None)
+    );
     transaction.rollback_to(&first).unwrap();
     assert!(transaction.rollback_to(&second).is_err(), "a later one is gone");
     transaction.put(table, b"b", RowRef::new(b"3")).unwrap();
     transaction.release(first);
     transaction.commit().unwrap();
     let mut after = engine.begin(Begin::default()).unwrap();
-    assert_eq!((read(&mut after, table, b"a").unwrap(), read(&mut after, table, b"b").unwrap()), (b"1".into(), b"3".into()));
+    assert_eq!(
+        (read(&mut after, table, b"a").unwrap(), read(&mut after, table, b"b").unwrap()),
+        (b"1".into(), b"3".into())
+    );
 }
 
 #[test]

@@ -74,7 +74,8 @@ impl Options {
         self.sites = self.sites.clamp(1, 1024).next_power_of_two();
         self.key_bytes = self.key_bytes.min(usize::from(u16::MAX));
         self.row_bytes = self.row_bytes.min(ROW_BYTES_LIMIT);
-        self.write_set_bytes = self.write_set_bytes.min(64 << 20);
+        // What is written is one record of the log, which a segment must hold.
+        self.write_set_bytes = self.write_set_bytes.min(self.log.segment_bytes as usize);
         self.versions = self.versions.clamp(2, 65_000);
         self
     }

@@ -96,7 +96,7 @@ impl Builder {
         self
     }
 
-    /// Bytes of keys and rows written by one transaction. Default and limit 64 MiB.
+    /// Bytes of keys and rows written by one transaction. Default 64 MiB; at most a segment of the log.
     pub fn max_write_bytes(mut self, bytes: usize) -> Builder {
         self.settings.engine.write_set_bytes = bytes;
         self

@@ -5,7 +5,7 @@ use crate::history::Recorded;
 use crate::sql_limits;
 use baselines::twopl::TwoPhaseLocking;
 use clap::{Args, ValueEnum};
-use seriatim::{Builder, Database, Durability};
+use seriatim::{Database, Durability};
 use sql::store::{Engine, Store};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -105,13 +105,9 @@ impl Serve {
 
     fn open(&self) -> Outcome<Database> {
         let age = self.limits.max_transaction_age;
-        let builder = Builder::default()
+        let builder = sql_limits::builder()
             .durability(self.durability.into())
-            .max_row_bytes(sql_limits::ROW_BYTES)
-            .max_key_bytes(sql_limits::KEY_BYTES)
-            .max_write_rows(sql_limits::WRITTEN_ROWS)
-            .max_transaction_age((!age.is_zero()).then_some(age))
-            .engine(|options| options.tables = sql_limits::TABLES);
+            .max_transaction_age((!age.is_zero()).then_some(age));
         builder.open(&self.data).map_err(|error| Failure::Trouble(format!("{}: {error}", self.data.display())))
     }
 

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Outcome};
 use clap::Args;
 use print::{Layout, Printer};
 use seriatim::sql::{Session, SqlError};
-use seriatim::{Builder, Database, Durability};
+use seriatim::{Database, Durability};
 use splitter::{Piece, Splitter};
 use sql::session::Outcome as Ran;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -53,12 +53,7 @@ struct Shell {
 
 impl Sql {
     pub fn run(&self) -> Outcome {
-        let builder = Builder::default()
-            .durability(Durability::Fsync)
-            .max_row_bytes(crate::sql_limits::ROW_BYTES)
-            .max_key_bytes(crate::sql_limits::KEY_BYTES)
-            .max_write_rows(crate::sql_limits::WRITTEN_ROWS)
-            .engine(|options| options.tables = crate::sql_limits::TABLES);
+        let builder = crate::sql_limits::builder().durability(Durability::Fsync);
         let database = match &self.data {
             Some(place) => {
                 builder.open(place).map_err(|error| Failure::Trouble(format!("{}: {error}", place.display())))?
