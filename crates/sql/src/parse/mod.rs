@@ -4,10 +4,12 @@
 mod alteration;
 mod command;
 mod depth;
+mod translate;
 mod words;
 
 pub use alteration::{Action, Alteration, Kind, SequenceWords};
 pub use command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
+pub use translate::{Overriding, overriding};
 
 use crate::error::{Result, SqlError, state};
 use sqlparser::ast;
@@ -76,8 +78,12 @@ fn one(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Parsed> {
 /// Parses by `sqlparser`; everything must belong to the statement.
 pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<ast::Statement> {
     let dialect = PostgreSqlDialect {};
-    let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(tokens.to_vec());
-    let statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
+    let (translated, overriding) = translate::translate(tokens);
+    let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(translated);
+    let mut statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
+    if let Some(overriding) = overriding {
+        translate::mark(&mut statement, overriding);
+    }
     match &parser.peek_token_ref().token {
         Token::EOF => Ok(statement),
         _ => Err(unexpected(text, tokens, parser.peek_token_ref().span.start)),
@@ -140,7 +146,7 @@ fn broken_syntax(text: &str, tokens: &[TokenWithSpan], error: &ParserError) -> S
         ParserError::TokenizerError(message) => SqlError::new(state::SYNTAX_ERROR, message.clone()),
         ParserError::ParserError(message) => match split_location(message) {
             Some((said, location)) => unexpected(text, tokens, location).detail(said.to_owned()),
-            None if message.contains("found: EOF") => unexpected_end(text).detail(message.clone()),
+            None if message.contains("found: EOF") => unexpected_end(text, tokens.last()).detail(message.clone()),
             None => SqlError::new(state::SYNTAX_ERROR, format!("syntax error: {message}")),
         },
     }
@@ -156,14 +162,21 @@ fn split_location(message: &str) -> Option<(&str, Location)> {
 
 fn unexpected(text: &str, tokens: &[TokenWithSpan], location: Location) -> SqlError {
     let found = tokens.iter().find(|token| token.span.start == location && token.token != Token::EOF);
-    let Some(found) = found else { return unexpected_end(text) };
+    let Some(found) = found else { return unexpected_end(text, tokens.last()) };
     let word = &text[byte_of(text, found.span.start)..byte_of(text, found.span.end)];
     SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\"")).at(position_of(text, location))
 }
 
-pub(crate) fn unexpected_end(text: &str) -> SqlError {
-    let end = u32::try_from(text.chars().count()).unwrap_or(u32::MAX - 1) + 1;
-    SqlError::new(state::SYNTAX_ERROR, "syntax error at end of input").at(end)
+/// 42601 where a statement ends too early: at the semicolon that follows its last token, or at the text's end.
+pub(crate) fn unexpected_end(text: &str, last: Option<&TokenWithSpan>) -> SqlError {
+    let end = last.filter(|token| token.token != Token::EOF).map_or(text.len(), |token| byte_of(text, token.span.end));
+    let rest = text[end..].trim_start();
+    let (at, message) = match rest.starts_with(';') {
+        true => (text.len() - rest.len(), "syntax error at or near \";\""),
+        false => (text.len(), "syntax error at end of input"),
+    };
+    let position = u32::try_from(text[..at].chars().count()).unwrap_or(u32::MAX - 1) + 1;
+    SqlError::new(state::SYNTAX_ERROR, message).at(position)
 }
 
 pub(crate) fn too_deep() -> SqlError {

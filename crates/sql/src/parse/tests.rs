@@ -98,3 +98,38 @@ fn switches_of_copy_are_on_and_off() {
         assert_eq!(copy.to_string(), printed);
     }
 }
+
+#[test]
+fn words_that_the_parser_lacks_are_said_in_others() {
+    let printed = |sql: &str| match command(sql) {
+        Command::Rows(statement) => statement.to_string(),
+        other => panic!("{sql}: {other:?}"),
+    };
+    for (written, read) in [
+        ("TABLE t", "SELECT * FROM t"),
+        ("SELECT 1 FROM t FOR NO KEY UPDATE", "SELECT 1 FROM t FOR UPDATE"),
+        ("SELECT 1 FROM t FOR KEY SHARE SKIP LOCKED", "SELECT 1 FROM t FOR SHARE SKIP LOCKED"),
+        ("SELECT trim(LEADING FROM ' a')", "SELECT TRIM(LEADING ' a')"),
+        ("SELECT a NOTNULL, b ISNULL", "SELECT a IS NOT NULL, b IS NULL"),
+    ] {
+        assert_eq!(printed(written), read);
+    }
+    for (sql, said) in [
+        ("INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)", Some(Overriding::System)),
+        ("WITH q AS (SELECT 1) INSERT INTO t OVERRIDING USER VALUE SELECT 1", Some(Overriding::User)),
+        ("INSERT INTO t (a) VALUES (1)", None),
+    ] {
+        let Command::Rows(statement) = command(sql) else { panic!("{sql}") };
+        let insert = match &*statement {
+            ast::Statement::Insert(insert) => insert.clone(),
+            ast::Statement::Query(query) => match &*query.body {
+                ast::SetExpr::Insert(ast::Statement::Insert(insert)) => insert.clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(overriding(&insert), said, "{sql}");
+    }
+    let error = statement("SELECT 1 FROM; SELECT 2").unwrap_err();
+    assert_eq!((error.message(), error.fields().position), ("syntax error at or near \";\"", Some(14)));
+}

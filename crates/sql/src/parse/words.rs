@@ -82,7 +82,7 @@ impl<'a> Words<'a> {
     /// 42601 about the next token.
     pub fn unexpected(&self) -> SqlError {
         match self.tokens.get(self.at) {
-            None => unexpected_end(self.text),
+            None => unexpected_end(self.text, self.tokens.last().copied()),
             Some(token) => {
                 let (from, to) =
                     (super::byte_of(self.text, token.span.start), super::byte_of(self.text, token.span.end));

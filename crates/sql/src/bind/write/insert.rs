@@ -10,12 +10,10 @@ use crate::bind::scope::{Clause, Names};
 use crate::bind::target::Unknowns;
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
+use crate::parse::{Overriding, overriding};
 use crate::plan::{Expr, Insert, Plan};
 use sqlparser::ast::{self, Expr as Syntax, OnInsert, SetExpr, TableObject};
 use std::sync::Arc;
-
-/// OVERRIDING ... VALUE, which the parser does not know: none can be said.
-const OVERRIDING_SYSTEM_VALUE: bool = false;
 
 impl Binder<'_, '_> {
     /// Binds INSERT.
@@ -89,7 +87,7 @@ impl Binder<'_, '_> {
             _ => {
                 let bound = self.query(query, Unknowns::Keep)?;
                 self.check_count(bound.fields.len(), columns.len(), is_listed, insert, None)?;
-                self.insert_query(table, bound, columns)
+                self.insert_query(table, bound, columns, overriding(insert))
             }
         }
     }
@@ -105,6 +103,7 @@ impl Binder<'_, '_> {
     ) -> Result<Plan> {
         let clause = if rows.len() == 1 { Clause::InsertRow } else { Clause::Values };
         let width = rows.first().map_or(0, |row| row.len());
+        let overriding = overriding(insert);
         let bind = |binder: &mut Self| {
             let mut bound = Vec::with_capacity(rows.len());
             for row in rows {
@@ -115,7 +114,7 @@ impl Binder<'_, '_> {
                 binder.check_count(row.len(), columns.len(), is_listed, insert, Some(row))?;
                 let mut values = Vec::with_capacity(row.len());
                 for (value, at) in row.iter().zip(columns) {
-                    values.push(binder.row_value(table, value, *at)?);
+                    values.push(binder.row_value(table, value, *at, overriding)?);
                 }
                 bound.push(binder.full_row(table, &columns[..row.len()], values)?);
             }
@@ -131,17 +130,28 @@ impl Binder<'_, '_> {
         Ok(Plan::Project { input: Box::new(plan), columns: row })
     }
 
-    fn row_value(&mut self, table: &Table, value: &Syntax, at: usize) -> Result<Option<Expr>> {
-        if is_default(value) {
+    fn row_value(
+        &mut self,
+        table: &Table,
+        value: &Syntax,
+        at: usize,
+        overriding: Option<Overriding>,
+    ) -> Result<Option<Expr>> {
+        if is_default(value) || !given_counts(table, at, overriding)? {
             return Ok(None);
         }
-        self.check_given(table, at)?;
         let value = self.placed(value)?;
         self.value_for(value, table, at).map(Some)
     }
 
     /// Rows of a query.
-    fn insert_query(&mut self, table: &Table, mut bound: Bound, columns: &[usize]) -> Result<Plan> {
+    fn insert_query(
+        &mut self,
+        table: &Table,
+        mut bound: Bound,
+        columns: &[usize],
+        overriding: Option<Overriding>,
+    ) -> Result<Plan> {
         let wanted: Vec<_> = bound
             .fields
             .iter()
@@ -154,9 +164,11 @@ impl Binder<'_, '_> {
         bound = self.convert_columns(bound, &wanted)?;
         let mut values = Vec::with_capacity(columns.len());
         for (place, (field, at)) in bound.fields.iter().zip(columns).enumerate() {
-            self.check_given(table, *at)?;
             let column: Placed = (Expr::column(place, field.data_type, field.modifier), NOWHERE);
-            values.push(Some(self.value_for(column, table, *at)?));
+            values.push(match given_counts(table, *at, overriding)? {
+                true => Some(self.value_for(column, table, *at)?),
+                false => None,
+            });
         }
         let columns = &columns[..bound.fields.len().min(columns.len())];
         let row = self.full_row(table, columns, values)?;
@@ -199,24 +211,26 @@ impl Binder<'_, '_> {
         }
         Ok(())
     }
+}
 
-    /// # Errors
-    /// 428C9 for a value where only the table itself makes values.
-    fn check_given(&self, table: &Table, at: usize) -> Result<()> {
-        let column = &table.columns[at];
-        let error = || {
-            let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
-            SqlError::new(state::GENERATED_ALWAYS, message)
-        };
-        let error = if column.generated.is_some() {
-            error().detail(format!("Column \"{}\" is a generated column.", column.name))
-        } else if column.identity == Some(Identity::Always) && !OVERRIDING_SYSTEM_VALUE {
-            error()
-                .detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
-                .hint("Use OVERRIDING SYSTEM VALUE to override.")
-        } else {
-            return Ok(());
-        };
-        Err(error)
+/// Whether a value that is given for a column counts; else the table makes its own.
+///
+/// # Errors
+/// 428C9 for a value where only the table itself makes values.
+fn given_counts(table: &Table, at: usize, overriding: Option<Overriding>) -> Result<bool> {
+    let column = &table.columns[at];
+    let error = || {
+        let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+        SqlError::new(state::GENERATED_ALWAYS, message)
+    };
+    if column.generated.is_some() {
+        return Err(error().detail(format!("Column \"{}\" is a generated column.", column.name)));
+    }
+    match (column.identity, overriding) {
+        (Some(_), Some(Overriding::User)) => Ok(false),
+        (Some(Identity::Always), None) => Err(error()
+            .detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name))
+            .hint("Use OVERRIDING SYSTEM VALUE to override.")),
+        _ => Ok(true),
     }
 }

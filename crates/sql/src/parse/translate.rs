@@ -1,0 +1,101 @@
+//! PostgreSQL's words that `sqlparser` does not know, in words that it does. Tokens keep their places, so that errors point
+//! into the text as it was written.
+
+use sqlparser::ast::{self, Ident, Setting};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// What INSERT says about columns whose values the table makes itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overriding {
+    /// OVERRIDING SYSTEM VALUE: the given values count.
+    System,
+    /// OVERRIDING USER VALUE: they do not.
+    User,
+}
+
+/// The key under which a parsed INSERT carries [`Overriding`]: its syntax has no place for it, and no PostgreSQL statement
+/// uses the settings that it has.
+const OVERRIDING: &str = "overriding";
+
+/// The tokens of a statement without spaces, translated; and what it says about generated values.
+pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
+    let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+    let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
+    if says(&tokens, 0, "TABLE") {
+        table_as_query(&mut tokens);
+    }
+    let mut overriding = None;
+    let mut at = 0;
+    while at < tokens.len() {
+        if says(&tokens, at, "OVERRIDING SYSTEM VALUE") {
+            tokens.drain(at..at + 3);
+            overriding = Some(Overriding::System);
+        } else if says(&tokens, at, "OVERRIDING USER VALUE") {
+            tokens.drain(at..at + 3);
+            overriding = Some(Overriding::User);
+        } else if says(&tokens, at, "FOR NO KEY UPDATE") {
+            tokens.drain(at + 1..at + 3);
+        } else if says(&tokens, at, "FOR KEY SHARE") {
+            tokens.remove(at + 1);
+        } else if says(&tokens, at, "LEADING FROM")
+            || says(&tokens, at, "TRAILING FROM")
+            || says(&tokens, at, "BOTH FROM")
+        {
+            tokens.remove(at + 1);
+        } else if says(&tokens, at, "EXCLUDE NO OTHERS") {
+            tokens.drain(at..at + 3);
+        } else if at > 0 && (says(&tokens, at, "ISNULL") || says(&tokens, at, "NOTNULL")) {
+            null_test(&mut tokens, at);
+        }
+        at += 1;
+    }
+    (tokens, overriding)
+}
+
+/// Whether these words stand there, unquoted.
+fn says(tokens: &[TokenWithSpan], at: usize, words: &str) -> bool {
+    words.split(' ').enumerate().all(|(next, wanted)| {
+        matches!(tokens.get(at + next).map(|token| &token.token), Some(Token::Word(word))
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+    })
+}
+
+fn keyword(word: &str, place: &TokenWithSpan) -> TokenWithSpan {
+    TokenWithSpan { token: Token::make_keyword(word), span: place.span }
+}
+
+/// `TABLE name` is `SELECT * FROM name`.
+fn table_as_query(tokens: &mut Vec<TokenWithSpan>) {
+    let star = TokenWithSpan { token: Token::Mul, span: tokens[0].span };
+    let query = [keyword("SELECT", &tokens[0]), star, keyword("FROM", &tokens[0])];
+    tokens.splice(..1, query);
+}
+
+/// `x ISNULL` is `x IS NULL`.
+fn null_test(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    let words: &[&str] = if says(tokens, at, "ISNULL") { &["IS", "NULL"] } else { &["IS", "NOT", "NULL"] };
+    let test: Vec<TokenWithSpan> = words.iter().map(|word| keyword(word, &tokens[at])).collect();
+    tokens.splice(at..=at, test);
+}
+
+/// Notes on a parsed INSERT what was taken out of its text.
+pub fn mark(statement: &mut ast::Statement, overriding: Overriding) {
+    let insert = match statement {
+        ast::Statement::Insert(insert) => insert,
+        ast::Statement::Query(query) => match &mut *query.body {
+            ast::SetExpr::Insert(inner) => return mark(inner, overriding),
+            _ => return,
+        },
+        _ => return,
+    };
+    let what = if overriding == Overriding::System { "system" } else { "user" };
+    insert.settings =
+        Some(vec![Setting { key: Ident::new(OVERRIDING), value: ast::Expr::Identifier(Ident::new(what)) }]);
+}
+
+/// What an INSERT says about generated values.
+pub fn overriding(insert: &ast::Insert) -> Option<Overriding> {
+    let setting = insert.settings.iter().flatten().find(|setting| setting.key.value == OVERRIDING)?;
+    let is_system = matches!(&setting.value, ast::Expr::Identifier(what) if what.value == "system");
+    Some(if is_system { Overriding::System } else { Overriding::User })
+}
