@@ -1,12 +1,12 @@
 //! PostgreSQL's advanced regular expressions, as far as they are regular: translated for the `regex` crate.
 //!
-//! Deviation: of alternatives the first that matches is taken, not the longest, and each quantifier is greedy or not by
-//! itself; lookaround and back-references are refused. The `regex` crate matches in linear time, whatever the pattern.
+//! Deviation: of alternatives the first that matches is taken, not the longest, unless they are plain texts (which are put
+//! in the order of their lengths), and each quantifier is greedy or not by itself; lookaround and back-references are refused. The `regex` crate matches in linear time, whatever the pattern.
 
 use super::super::arguments::invalid;
 use super::super::table::*;
 use ::regex::{Regex, RegexBuilder};
-use regex_syntax::ast::{ErrorKind, parse::Parser};
+use regex_syntax::ast::{Ast, ErrorKind, parse::Parser};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -94,7 +94,11 @@ fn compile(pattern: &str, mut options: Options) -> Result<Regex> {
         (options.dot_stops, options.lines) = (embedded.dot_stops, embedded.lines);
         pattern = rest;
     }
-    let translated = if options.literal { ::regex::escape(pattern) } else { translate(pattern)? };
+    let translated = match options {
+        Options { literal: true, .. } => ::regex::escape(pattern),
+        Options { extended: true, .. } => translate(pattern)?,
+        _ => longest_first(translate(pattern)?),
+    };
     RegexBuilder::new(&translated)
         .case_insensitive(options.caseless)
         .dot_matches_new_line(!options.dot_stops)
@@ -171,6 +175,49 @@ fn translate(pattern: &str) -> Result<String> {
         quantified = is_quantifier;
     }
     Ok(out)
+}
+
+/// Puts alternatives that are plain texts in the order of their lengths: the first that matches is then the longest.
+fn longest_first(pattern: String) -> String {
+    if !pattern.contains('|') {
+        return pattern;
+    }
+    // What is wrong with it is found when it is compiled.
+    let Ok(mut ast) = Parser::new().parse(&pattern) else { return pattern };
+    if sort_alternatives(&mut ast) { ast.to_string() } else { pattern }
+}
+
+/// Whether anything changed.
+fn sort_alternatives(ast: &mut Ast) -> bool {
+    match ast {
+        Ast::Group(group) => sort_alternatives(&mut group.ast),
+        Ast::Repetition(repetition) => sort_alternatives(&mut repetition.ast),
+        Ast::Concat(concat) => concat.asts.iter_mut().fold(false, |changed, ast| sort_alternatives(ast) || changed),
+        Ast::Alternation(alternation) => {
+            let lengths: Option<Vec<usize>> = alternation.asts.iter().map(literal_length).collect();
+            match lengths {
+                Some(lengths) if !lengths.is_sorted_by(|a, b| a >= b) => {
+                    alternation.asts.sort_by_key(|ast| std::cmp::Reverse(literal_length(ast)));
+                    true
+                }
+                Some(_) => false,
+                None => alternation.asts.iter_mut().fold(false, |changed, ast| sort_alternatives(ast) || changed),
+            }
+        }
+        _ => false,
+    }
+}
+
+/// The characters of a plain text.
+fn literal_length(ast: &Ast) -> Option<usize> {
+    match ast {
+        Ast::Empty(_) => Some(0),
+        Ast::Literal(_) => Some(1),
+        Ast::Concat(concat) => {
+            concat.asts.iter().all(|ast| matches!(ast, Ast::Literal(_))).then_some(concat.asts.len())
+        }
+        _ => None,
+    }
 }
 
 fn push_escape(out: &mut String, escaped: char) {
