@@ -9,7 +9,7 @@ use super::same::same;
 use super::scope::Clause;
 use super::walk::refers_inwards_outwards;
 use crate::error::{Result, SqlError, state};
-use crate::functions::{ResolvedAggregate, is_ordered_set, resolve_aggregate};
+use crate::functions::{ResolvedAggregate, is_ordered_set, json_agg_of_rows, resolve_aggregate};
 use crate::plan::{AggregateCall, Expr, SortKey};
 use crate::types::Type;
 use sqlparser::ast::{DuplicateTreatment, Expr as Syntax, Function, FunctionArgumentClause, OrderByExpr};
@@ -36,6 +36,7 @@ impl Binder<'_, '_> {
 
     fn aggregate_parts(&mut self, function: &Function, name: &str, at: Location) -> Result<AggregateCall> {
         let arguments = self.arguments(function)?;
+        let (arguments, has_rows) = self.rows_as_json(name, function, arguments)?;
         let syntax = plain_arguments(function).unwrap_or_default();
         let distinct =
             argument_list(function).is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct));
@@ -46,7 +47,10 @@ impl Binder<'_, '_> {
             let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
             return Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
         }
-        let aggregate = self.resolve(function, name, &arguments, at)?;
+        let aggregate = match name {
+            "json_agg" if has_rows => json_agg_of_rows(),
+            _ => self.resolve(function, name, &arguments, at)?,
+        };
         let arguments = self.aggregate_arguments(&aggregate, arguments)?;
         let order = self.argument_order(function, &syntax, &arguments)?;
         if distinct {

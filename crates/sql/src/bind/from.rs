@@ -180,6 +180,7 @@ impl Binder<'_, '_> {
             binder.within(Names::default(), Clause::FromFunction, inside)
         };
         let (calls, _) = self.laterally(bind)?;
+        let is_value = matches!(calls.as_slice(), [(function, _)] if function.result != Type::RECORD) && !ordinality;
         let mut columns = function_columns(&calls, &title, alias)?;
         if ordinality {
             columns.push(("ordinality".into(), Type::INT8));
@@ -199,8 +200,10 @@ impl Binder<'_, '_> {
             behind: alias.map(|_| title),
             columns: rename(columns, alias)?,
             table: None,
+            oid: None,
             key: None,
             nullable: false,
+            is_value,
         };
         Ok(FromItem { plan: Plan::Functions { calls, ordinality }, names: Names::of_table(names, width) })
     }
@@ -413,8 +416,10 @@ fn aliased_join(item: FromItem, alias: &TableAlias) -> Result<FromItem> {
         behind: None,
         columns: rename(columns, Some(alias))?,
         table: None,
+        oid: None,
         key: None,
         nullable: false,
+        is_value: false,
     };
     let recursive = item.names.recursive;
     let names = Names { recursive, ..Names::of_table(names, item.names.width) };

@@ -42,7 +42,15 @@ impl Binder<'_, '_> {
             return Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
         }
         self.refuse_aggregate_clauses(function, &name, at)?;
+        if has_named(function) {
+            let arguments = self.named_arguments(function, &name, at)?;
+            return self.scalar_call(&name, arguments, at);
+        }
         let arguments = self.arguments(function)?;
+        let (mut arguments, has_rows) = self.rows_as_json(&name, function, arguments)?;
+        if has_rows && name == "row_to_json" && arguments.len() == 1 {
+            return Ok(arguments.remove(0).0);
+        }
         self.scalar_call(&name, arguments, at)
     }
 
@@ -115,6 +123,44 @@ impl Binder<'_, '_> {
         }
         let arguments = plain_arguments(function)?;
         arguments.into_iter().map(|argument| self.placed(argument)).collect()
+    }
+
+    /// The arguments of a call that names some of them, in the order of the function's parameters. Those in between that are
+    /// not given are the defaults.
+    fn named_arguments(&mut self, function: &Function, name: &str, at: Location) -> Result<Vec<Placed>> {
+        let parameters = crate::functions::parameters(name);
+        let names = parameters.map_or(&[][..], |parameters| parameters.names);
+        let mut given: Vec<Option<Placed>> = vec![None; names.len()];
+        let mut described = Vec::new();
+        let mut fits = true;
+        for (place, argument) in argument_list(function).map_or(&[][..], |list| &list.args).iter().enumerate() {
+            let (place, prefix, value) = match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(place), String::new(), value),
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                    let name = name::fold(name);
+                    (names.iter().position(|known| **known == name), format!("{name} => "), value)
+                }
+                other => return Err(SqlError::unsupported(format_args!("the argument {other}"))),
+            };
+            let value = self.placed(value)?;
+            described.push(format!("{prefix}{}", value.0.data_type.name()));
+            match place.and_then(|place| given.get_mut(place)) {
+                Some(slot) if slot.is_none() => *slot = Some(value),
+                _ => fits = false,
+            }
+        }
+        let count = given.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let default = parameters.and_then(|parameters| parameters.default.clone());
+        let or_default = |value: Option<Placed>| {
+            value.or_else(|| default.clone().map(|default| (Expr::constant(default, Type::INT4), NOWHERE)))
+        };
+        let arguments: Option<Vec<Placed>> = given.into_iter().take(count).map(or_default).collect();
+        arguments.filter(|_| fits).ok_or_else(|| {
+            let message = format!("function {name}({}) does not exist", described.join(", "));
+            let hint =
+                "No function matches the given name and argument types. You might need to add explicit type casts.";
+            self.error_at(SqlError::new(state::UNDEFINED_FUNCTION, message).hint(hint), at)
+        })
     }
 
     fn refuse_aggregate_clauses(&self, function: &Function, name: &str, at: Location) -> Result<()> {
@@ -244,6 +290,12 @@ pub(super) fn plain_arguments(function: &Function) -> Result<Vec<&Syntax>> {
         }
     }
     Ok(plain)
+}
+
+/// Whether any argument is named.
+fn has_named(function: &Function) -> bool {
+    let is_named = |argument: &FunctionArg| matches!(argument, FunctionArg::Named { .. });
+    argument_list(function).is_some_and(|list| list.args.iter().any(is_named))
 }
 
 /// Whether the one argument is `*`.

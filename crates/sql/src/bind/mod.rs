@@ -12,6 +12,7 @@ mod expression;
 mod from;
 mod function;
 mod grouping;
+mod json;
 pub(crate) mod name;
 mod parameter;
 mod position;

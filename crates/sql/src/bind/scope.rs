@@ -39,10 +39,14 @@ pub(super) struct TableNames {
     pub columns: Vec<ScopeColumn>,
     /// The definition, of a table, and the position of its first column in the row.
     pub table: Option<(Arc<Table>, usize)>,
+    /// Its number, of a table or a catalog.
+    pub oid: Option<Oid>,
     /// The position of the row's key, if it was asked for.
     pub key: Option<usize>,
     /// Whether an outer join may make it all NULL.
     pub nullable: bool,
+    /// Whether it is a function's value: its name means that, not a row.
+    pub is_value: bool,
 }
 
 /// The names of a row.
@@ -346,6 +350,14 @@ impl Binder<'_, '_> {
         }
     }
 
+    /// The names of the columns of the table that a name means, if [`unqualified`](Self::unqualified) gave its whole row.
+    pub(super) fn columns_of_row(&self, name: &Ident) -> Option<Vec<String>> {
+        let folded = fold(name);
+        let tables = self.frames.iter().rev().filter(|frame| !frame.hidden).flat_map(|frame| &frame.names.tables);
+        let table = tables.into_iter().find(|table| table.name == folded)?;
+        Some(table.columns.iter().map(|column| column.name.clone()).collect())
+    }
+
     /// The description of a plain column of the row at hand, if the expression is one.
     pub(super) fn origin(&self, expression: &Expr) -> Option<(Oid, u16)> {
         let ExprKind::Column(at) = expression.kind else { return None };
@@ -442,12 +454,14 @@ impl Binder<'_, '_> {
 
 /// `tableoid`, the one system column that is known.
 fn system_column(names: &TableNames, column: &str) -> Option<Expr> {
-    let (table, _) = names.table.as_ref()?;
-    let is_tableoid = column == "tableoid";
-    is_tableoid.then(|| Expr::constant(crate::types::Datum::Oid(table.oid), Type::OID))
+    let oid = names.oid.filter(|_| column == "tableoid")?;
+    Some(Expr::constant(crate::types::Datum::Oid(oid), Type::OID))
 }
 
 fn whole_row(table: &TableNames) -> Expr {
+    if let ([column], true) = (table.columns.as_slice(), table.is_value) {
+        return column.value.clone();
+    }
     let columns = table.columns.iter().map(|column| column.value.clone()).collect();
     Expr::new(ExprKind::Row(columns), Type::RECORD)
 }

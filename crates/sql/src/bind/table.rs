@@ -6,8 +6,9 @@ use super::name::{self, fold};
 use super::query::Bound;
 use super::scope::{Names, ScopeColumn, TableNames};
 use super::target::Unknowns;
-use crate::catalog::{Oid, Relation, Table, View, VirtualTable};
+use crate::catalog::{Oid, Relation, Sequence, Table, View, VirtualTable};
 use crate::error::{Result, SqlError, state};
+use crate::functions::sequence_state;
 use crate::parse::Command;
 use crate::plan::{Expr, Field, Path, Plan, Scan};
 use crate::types::{Modifier, Type};
@@ -43,10 +44,10 @@ impl Binder<'_, '_> {
                 }
                 Ok(item)
             }
-            Source::Relation(other) => {
-                let kind = if matches!(other, Relation::Index(_)) { "indexes" } else { "sequences" };
+            Source::Relation(Relation::Sequence(sequence)) => self.sequence_row(&sequence, alias),
+            Source::Relation(Relation::Index(_)) => {
                 let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot open relation \"{table}\""))
-                    .detail(format!("This operation is not supported for {kind}."));
+                    .detail("This operation is not supported for indexes.");
                 Err(self.error_at(error, name::location(name)))
             }
         }
@@ -85,8 +86,10 @@ impl Binder<'_, '_> {
             behind: alias.map(|_| table.name.clone()),
             columns: rename(columns, alias)?,
             table: Some((table.clone(), 0)),
+            oid: Some(table.oid),
             key: with_key.then_some(width),
             nullable: false,
+            is_value: false,
         };
         let plan = Plan::Scan(Scan {
             table: table.clone(),
@@ -114,10 +117,40 @@ impl Binder<'_, '_> {
             behind: alias.map(|_| table.name.to_owned()),
             columns: rename(columns, alias)?,
             table: None,
+            oid: Some(table.oid),
             key: None,
             nullable: false,
+            is_value: false,
         };
         Ok(FromItem { plan: Plan::Virtual { table }, names: Names::of_table(names, table.columns.len()) })
+    }
+
+    /// The one row of a sequence.
+    fn sequence_row(&mut self, sequence: &Sequence, alias: Option<&TableAlias>) -> Result<FromItem> {
+        let name = alias.map_or(sequence.name.clone(), |alias| fold(&alias.name));
+        let call = sequence_state();
+        let column = |(at, (column, data_type)): (usize, &(&'static str, Type))| ScopeColumn {
+            name: (*column).to_owned(),
+            table: name.clone(),
+            value: Expr::column(at, *data_type, Modifier::NONE),
+            origin: None,
+        };
+        let columns: Vec<ScopeColumn> = call.columns.iter().flatten().enumerate().map(column).collect();
+        let width = columns.len();
+        let names = TableNames {
+            schema: alias.is_none().then(|| sequence.schema.clone()),
+            name: name.clone(),
+            behind: alias.map(|_| sequence.name.clone()),
+            columns: rename(columns, alias)?,
+            table: None,
+            oid: Some(sequence.oid),
+            key: None,
+            nullable: false,
+            is_value: false,
+        };
+        let argument = Expr::constant(crate::types::Datum::Oid(sequence.oid), Type::REGCLASS);
+        let plan = Plan::Functions { calls: vec![(call, vec![argument])], ordinality: false };
+        Ok(FromItem { plan, names: Names::of_table(names, width) })
     }
 
     /// A query in FROM under a name.
@@ -133,7 +166,17 @@ impl Binder<'_, '_> {
         let columns = rename(columns, alias)?;
         let behind = alias.map(|_| name);
         let width = bound.fields.len();
-        let names = TableNames { schema: None, name: title, behind, columns, table: None, key: None, nullable: false };
+        let names = TableNames {
+            schema: None,
+            name: title,
+            behind,
+            columns,
+            table: None,
+            oid: None,
+            key: None,
+            nullable: false,
+            is_value: false,
+        };
         let mut names = Names::of_table(names, width);
         names.recursive = bound.recursive;
         Ok(FromItem { plan: bound.plan, names })
@@ -249,8 +292,10 @@ impl Binder<'_, '_> {
             behind: alias.map(|_| table.name.clone()),
             columns: table_columns(table, title),
             table: Some((table.clone(), 0)),
+            oid: Some(table.oid),
             key: None,
             nullable: false,
+            is_value: false,
         };
         Names::of_table(names, table.columns.len())
     }

@@ -13,6 +13,7 @@ mod datetime;
 mod index;
 mod json;
 mod math;
+mod named;
 mod polymorphic;
 mod resolve;
 mod series;
@@ -22,6 +23,7 @@ mod table;
 mod template;
 mod text;
 
+pub use named::parameters;
 pub use polymorphic::common_type;
 pub use resolve::*;
 pub use signature::*;
@@ -43,7 +45,17 @@ fn tables() -> Vec<&'static [Function]> {
 }
 
 /// The columns of the functions that return rows, by name.
-const ROW_COLUMNS: &[(&str, &[(&str, Type)])] = &[("_pg_expandarray", &[("x", Type::INT2), ("n", Type::INT4)])];
+const ROW_COLUMNS: &[(&str, &[(&str, Type)])] = &[
+    ("_pg_expandarray", &[("x", Type::INT2), ("n", Type::INT4)]),
+    ("json_array_elements", &[("value", Type::JSON)]),
+    ("json_array_elements_text", &[("value", Type::TEXT)]),
+    ("json_each", &[("key", Type::TEXT), ("value", Type::JSON)]),
+    ("json_each_text", &[("key", Type::TEXT), ("value", Type::TEXT)]),
+    ("jsonb_array_elements", &[("value", Type::JSONB)]),
+    ("jsonb_array_elements_text", &[("value", Type::TEXT)]),
+    ("jsonb_each", &[("key", Type::TEXT), ("value", Type::JSONB)]),
+    ("jsonb_each_text", &[("key", Type::TEXT), ("value", Type::TEXT)]),
+];
 
 #[cfg(test)]
 mod tests;

@@ -72,6 +72,31 @@ pub fn resolve_aggregate(name: &str, arguments: &[Type]) -> Result<Option<Resolv
     }
 }
 
+/// The function that makes a JSON object of a row: of the names and the values, with these types, in turn.
+pub fn json_of_row(arguments: Vec<Type>) -> Resolved {
+    Resolved { function: &super::json::JSON_OF_ROW, arguments, result: Type::JSON, columns: None }
+}
+
+/// The function that gives a sequence's row.
+pub fn sequence_state() -> Resolved {
+    let columns = vec![("last_value", Type::INT8), ("log_cnt", Type::INT8), ("is_called", Type::BOOL)];
+    Resolved {
+        function: &super::system::SEQUENCE_STATE,
+        arguments: vec![Type::REGCLASS],
+        result: Type::RECORD,
+        columns: Some(columns),
+    }
+}
+
+/// `json_agg` of such objects.
+pub fn json_agg_of_rows() -> ResolvedAggregate {
+    ResolvedAggregate {
+        aggregate: &super::aggregate::JSON_AGG_OF_ROWS,
+        arguments: vec![Type::JSON],
+        result: Type::JSON,
+    }
+}
+
 fn bound_aggregate(aggregate: &'static Aggregate, actual: &[Type]) -> Result<ResolvedAggregate> {
     let (arguments, result) = polymorphic::make_concrete(aggregate.arguments, aggregate.result, actual)?;
     Ok(ResolvedAggregate { aggregate, arguments, result })

@@ -184,3 +184,10 @@ fn sleep(context: &Context<'_>, seconds: f64) -> Result<Datum> {
         std::thread::sleep(left.min(LOOK));
     }
 }
+
+/// The row of a sequence, as a query of it gives.
+pub(super) static SEQUENCE_STATE: Function = set("sequence_state", &[REGCLASS], RECORD, |context, a| {
+    let (last_value, is_called) = sequence::state(context, a.oid(0)?)?;
+    Ok(vec![Datum::Record([Datum::Int8(last_value), Datum::Int8(0), Datum::Bool(is_called)].into())])
+})
+.volatile();

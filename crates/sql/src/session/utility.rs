@@ -16,7 +16,11 @@ impl Session {
         let tag = match &parsed.command {
             Command::Begin(modes) => {
                 self.begin(*modes)?;
-                "BEGIN"
+                if parsed.source().get(..5).is_some_and(|word| word.eq_ignore_ascii_case("start")) {
+                    "START TRANSACTION"
+                } else {
+                    "BEGIN"
+                }
             }
             Command::SetTransaction(modes) => {
                 self.set_transaction(*modes)?;
@@ -120,14 +124,14 @@ impl Session {
     }
 
     fn define(&mut self, definition: &sqlparser::ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        let text = definition.to_string();
-        let words: Vec<&str> = text.split_whitespace().take(2).collect();
-        let refused = words.join(" ").to_uppercase();
-        let tag = self.run_definition(&refused, |context, notices| ddl::run(context, definition, notices))?;
-        let Some(tag) = tag else {
-            let word = words.first().map(|word| word.to_uppercase()).unwrap_or_default();
-            return Err(SqlError::unsupported(format!("the statement {word}")));
-        };
+        let in_block = self.open.as_ref().is_some_and(|open| open.explicit);
+        if matches!(definition, sqlparser::ast::Statement::Lock(_)) && !in_block {
+            let message = "LOCK TABLE can only be used in transaction blocks";
+            return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
+        }
+        let command = command_name(definition);
+        let tag = self.run_definition(&command, |context, notices| ddl::run(context, definition, notices))?;
+        let Some(tag) = tag else { return Err(SqlError::unsupported(format!("the statement {command}"))) };
         self.complete(&tag, sink);
         Ok(Outcome::Done)
     }
@@ -394,4 +398,17 @@ impl Session {
 
 fn text_field(name: &str) -> Field {
     Field { name: name.to_owned(), data_type: Type::TEXT, modifier: Modifier::NONE, origin: None }
+}
+
+/// What messages call a definition: the words that it begins with.
+fn command_name(definition: &sqlparser::ast::Statement) -> String {
+    let text = definition.to_string();
+    let words =
+        text.split_whitespace().filter(|word| !matches!(*word, "OR" | "REPLACE" | "TEMPORARY" | "MATERIALIZED"));
+    let words: Vec<String> = words.take(2).map(str::to_uppercase).collect();
+    match words.first().map(String::as_str) {
+        Some("TRUNCATE") => "TRUNCATE TABLE".into(),
+        Some("CREATE" | "ALTER" | "DROP") => words.join(" "),
+        first => first.unwrap_or_default().to_owned(),
+    }
 }

@@ -206,6 +206,10 @@ static JSON_OF_ARRAYS: [Aggregate; 4] = [
     aggregate("jsonb_object_agg", &[ANY, ANYARRAY], JSONB, || JsonMembers::start(ANYARRAY, true)).called_on_null(),
 ];
 
+/// `json_agg` of rows that are JSON already: each begins a line.
+pub(in super::super) static JSON_AGG_OF_ROWS: Aggregate =
+    aggregate("json_agg", &[JSON], JSON, || JsonValues::of_rows()).called_on_null();
+
 /// The tables of `json_agg` and its kin, by type.
 pub(super) fn json_tables() -> impl Iterator<Item = &'static [Aggregate]> {
     let by_scalar = JSON_ARRAYS.iter().chain(&JSON_OBJECTS).map(|pair| &pair[..]);
@@ -227,19 +231,25 @@ fn finished(text: &str, end: &str, binary: bool) -> Result<Datum> {
 struct JsonValues {
     data_type: Type,
     binary: bool,
+    /// Whether the values are rows.
+    rows: bool,
     text: String,
 }
 
 impl JsonValues {
     fn start(data_type: Type, binary: bool) -> Box<dyn Accumulator> {
-        Box::new(JsonValues { data_type, binary, text: String::new() })
+        Box::new(JsonValues { data_type, binary, rows: data_type == RECORD, text: String::new() })
+    }
+
+    fn of_rows() -> Box<dyn Accumulator> {
+        Box::new(JsonValues { data_type: JSON, binary: false, rows: true, text: String::new() })
     }
 }
 
 impl Accumulator for JsonValues {
     fn add(&mut self, arguments: &[Datum]) -> Result<()> {
         let data_type = type_of(self.data_type, &arguments[0]);
-        let is_structured = data_type.is_array || data_type == RECORD;
+        let is_structured = data_type.is_array || self.rows;
         self.text.push_str(match self.text.is_empty() {
             true => "[",
             false if is_structured && !arguments[0].is_null() => ", \n ",

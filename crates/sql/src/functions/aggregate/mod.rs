@@ -9,6 +9,8 @@ mod plain;
 mod statistics;
 mod sum;
 
+pub(super) use collect::JSON_AGG_OF_ROWS;
+
 use super::table::*;
 use super::{Accumulator, Aggregate};
 

@@ -29,6 +29,23 @@ pub(super) static FUNCTIONS: &[Function] = &[
     .called_on_null(),
 ];
 
+/// The JSON object of a row: the names of its columns and their values in turn. The binder calls it for a row that it knows.
+pub(in super::super) static JSON_OF_ROW: Function = typed("row_to_json", &[], JSON, |context, types, a| {
+    let styles = context.session.styles();
+    let mut out = String::from("{");
+    for (at, (pair, types)) in a.chunks_exact(2).zip(types.chunks_exact(2)).enumerate() {
+        out.push_str(if at == 0 { "" } else { "," });
+        push_key(&mut out, types[0], &pair[0], &styles);
+        out.push(':');
+        push_value(&mut out, types[1], &pair[1], &styles);
+        check_length(out.len())?;
+    }
+    out.push('}');
+    Ok(out.into())
+})
+.variadic(ANY)
+.called_on_null();
+
 fn value_of(context: &Context<'_>, data_type: Type, value: &Datum) -> String {
     let mut out = String::new();
     push_value(&mut out, data_type, value, &context.session.styles());
