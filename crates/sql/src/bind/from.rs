@@ -11,11 +11,12 @@ use super::target::Unknowns;
 use super::walk::{move_out, refers_to_nearest};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Body, Resolved, common_type, resolve_function};
+use crate::parse::rewrite::{ROWS_FROM, is_carrier};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
 use crate::types::{Modifier, Type};
 use sqlparser::ast::{
-    Expr as Syntax, FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, TableAlias,
-    TableFactor, TableWithJoins,
+    Expr as Syntax, FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
+    TableAlias, TableFactor, TableWithJoins,
 };
 
 /// A part of FROM: its rows and their names.
@@ -142,6 +143,10 @@ impl Binder<'_, '_> {
         alias: Option<&TableAlias>,
         ordinality: bool,
     ) -> Result<FromItem> {
+        if matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if is_carrier(name, ROWS_FROM)) {
+            let calls = arguments.iter().map(call_of).collect::<Result<_>>()?;
+            return self.functions(calls, alias, ordinality);
+        }
         let (schema, function) = name::split(name)?;
         if let Some(schema) =
             schema.filter(|schema| !matches!(schema.as_str(), "pg_catalog" | "information_schema" | "public"))
@@ -149,16 +154,8 @@ impl Binder<'_, '_> {
             let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
             return Err(self.error_at(error, name::location(name)));
         }
-        let argument = |argument: &'_ FunctionArg| match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(_)) => Ok(()),
-            other => Err(SqlError::unsupported(format_args!("the argument {other}"))),
-        };
-        arguments.iter().try_for_each(argument)?;
-        let syntax = arguments.iter().filter_map(|argument| match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => Some(syntax),
-            _ => None,
-        });
-        self.functions(vec![(function, syntax.collect(), name::location(name))], alias, ordinality)
+        let arguments = plain_arguments(arguments)?;
+        self.functions(vec![(function, arguments, name::location(name))], alias, ordinality)
     }
 
     /// Functions in FROM, side by side. They see the left sides of the joins around them.
@@ -368,6 +365,30 @@ impl Binder<'_, '_> {
                 Err(SqlError::new(state::DUPLICATE_ALIAS, message))
             }
         }
+    }
+}
+
+fn plain_arguments(arguments: &[FunctionArg]) -> Result<Vec<&Syntax>> {
+    let argument = |argument: &'_ FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(_)) => Ok(()),
+        other => Err(SqlError::unsupported(format_args!("the argument {other}"))),
+    };
+    arguments.iter().try_for_each(argument)?;
+    let syntax = arguments.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => Some(syntax),
+        _ => None,
+    });
+    Ok(syntax.collect())
+}
+
+/// A call in ROWS FROM.
+fn call_of(argument: &FunctionArg) -> Result<FromCall<'_>> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Function(function))) => {
+            let arguments = super::function::plain_arguments(function)?;
+            Ok((name::split(&function.name)?.1, arguments, name::location(&function.name)))
+        }
+        other => Err(SqlError::unsupported(format_args!("{other} in ROWS FROM"))),
     }
 }
 

@@ -5,6 +5,7 @@ use super::name::{self, fold};
 use super::position::{NOWHERE, start};
 use super::scope::ScopeColumn;
 use crate::error::{Result, SqlError, state};
+use crate::parse::rewrite::expanded_record;
 use crate::plan::{Expr, Field};
 use crate::types::{Modifier, Type};
 use sqlparser::ast::{
@@ -41,6 +42,9 @@ impl Binder<'_, '_> {
         let mut targets = Vec::with_capacity(items.len());
         for item in items {
             match item {
+                SelectItem::UnnamedExpr(syntax) if let Some(record) = expanded_record(syntax) => {
+                    self.record_targets(&record, &mut targets)?;
+                }
                 SelectItem::UnnamedExpr(syntax) => targets.push(self.target(syntax, column_name(syntax), unknowns)?),
                 SelectItem::ExprWithAlias { expr, alias } => targets.push(self.target(expr, fold(alias), unknowns)?),
                 SelectItem::Wildcard(options) => {

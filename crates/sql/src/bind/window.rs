@@ -9,11 +9,12 @@ use super::position::{NOWHERE, start};
 use super::scope::Clause;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{is_aggregate, window_function};
+use crate::parse::rewrite;
 use crate::plan::{Expr, Frame, FrameBound, FrameExclude, FrameUnit, SortKey, WindowCall, WindowKind};
 use crate::types::Type;
 use sqlparser::ast::{
-    DuplicateTreatment, Function, Ident, NamedWindowExpr, OrderByExpr, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowSpec, WindowType,
+    DuplicateTreatment, Expr as Syntax, Function, Ident, NamedWindowExpr, OrderByExpr, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowSpec, WindowType,
 };
 use sqlparser::tokenizer::Location;
 
@@ -44,7 +45,8 @@ impl Binder<'_, '_> {
         let spec = self.window_spec(over)?;
         let partition = self.partition(&spec)?;
         let order = self.in_clause(Clause::WindowOrder, |binder| binder.plain_sort_keys(&spec.order_by))?;
-        let frame = self.window_frame(spec.window_frame.as_ref(), &order)?;
+        let mut frame = self.window_frame(spec.window_frame.as_ref(), &order)?;
+        frame.exclude = split_exclusion(&spec.partition_by).0;
         let call = WindowCall { function: kind, arguments, filter, frame };
         let column = self.frame().calls.window(WindowSlot { partition, order, call, result });
         Ok(Self::call_column(column, result))
@@ -79,8 +81,9 @@ impl Binder<'_, '_> {
 
     fn partition(&mut self, spec: &WindowSpec) -> Result<Vec<Expr>> {
         self.in_clause(Clause::WindowOrder, |binder| {
-            let mut partition = Vec::with_capacity(spec.partition_by.len());
-            for key in &spec.partition_by {
+            let (_, keys) = split_exclusion(&spec.partition_by);
+            let mut partition = Vec::with_capacity(keys.len());
+            for key in keys {
                 let bound = binder.expression(key)?;
                 partition.push(binder.known(bound)?);
             }
@@ -117,7 +120,8 @@ impl Binder<'_, '_> {
             let error = SqlError::new(state::WINDOWING_ERROR, format!("cannot {what} window \"{}\"", fold(name)));
             Err(self.error_at(error, name.span.start))
         };
-        if !spec.partition_by.is_empty() {
+        let (_, own_partition) = split_exclusion(&spec.partition_by);
+        if !own_partition.is_empty() {
             return refuse("override PARTITION BY clause of");
         }
         if !spec.order_by.is_empty() && !base.order_by.is_empty() {
@@ -128,7 +132,8 @@ impl Binder<'_, '_> {
         }
         let order_by: Vec<OrderByExpr> = if spec.order_by.is_empty() { base.order_by } else { spec.order_by.clone() };
         let window_frame = spec.window_frame.clone();
-        Ok(WindowSpec { window_name: None, partition_by: base.partition_by, order_by, window_frame })
+        let partition_by = spec.partition_by.iter().cloned().chain(base.partition_by).collect();
+        Ok(WindowSpec { window_name: None, partition_by, order_by, window_frame })
     }
 
     /// The frame; without one, everything up to the current row's equals.
@@ -177,7 +182,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn frame_offset(&mut self, offset: &sqlparser::ast::Expr, unit: FrameUnit, order: &[SortKey]) -> Result<Expr> {
+    fn frame_offset(&mut self, offset: &Syntax, unit: FrameUnit, order: &[SortKey]) -> Result<Expr> {
         let at = start(offset);
         let wanted = match unit {
             FrameUnit::Rows | FrameUnit::Groups => Type::INT8,
@@ -185,9 +190,9 @@ impl Binder<'_, '_> {
         };
         self.in_clause(Clause::WindowFrame, |binder| {
             let (bound, at) = match offset {
-                sqlparser::ast::Expr::Interval(interval) => match &*interval.value {
+                Syntax::Interval(interval) => match &*interval.value {
                     // The parser takes a string for an interval, whatever the ordering column.
-                    sqlparser::ast::Expr::Value(_) if interval.leading_field.is_none() && wanted != Type::INTERVAL => {
+                    Syntax::Value(_) if interval.leading_field.is_none() && wanted != Type::INTERVAL => {
                         binder.placed(&interval.value)?
                     }
                     _ => (binder.expression(offset)?, NOWHERE),
@@ -216,6 +221,18 @@ impl Binder<'_, '_> {
                 Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at))
             }
         }
+    }
+}
+
+/// PARTITION BY without the frame's EXCLUDE, which it carries.
+fn split_exclusion(partition_by: &[Syntax]) -> (FrameExclude, &[Syntax]) {
+    let excludes = [FrameExclude::None, FrameExclude::Current, FrameExclude::Group, FrameExclude::Ties];
+    let carried = |name: &Ident| rewrite::EXCLUSIONS.iter().position(|carrier| rewrite::is_carrier(name, carrier));
+    match partition_by.split_first() {
+        Some((Syntax::Identifier(name), rest)) if carried(name).is_some() => {
+            (carried(name).map_or(FrameExclude::None, |at| excludes[at]), rest)
+        }
+        _ => (FrameExclude::None, partition_by),
     }
 }
 

@@ -4,6 +4,7 @@
 mod alteration;
 mod command;
 mod depth;
+pub(crate) mod rewrite;
 mod translate;
 mod words;
 
@@ -79,7 +80,8 @@ fn one(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Parsed> {
 pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<ast::Statement> {
     let dialect = PostgreSqlDialect {};
     let (translated, overriding) = translate::translate(tokens);
-    let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(translated);
+    let mut parser =
+        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&translated));
     let mut statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
     if let Some(overriding) = overriding {
         translate::mark(&mut statement, overriding);
@@ -98,7 +100,8 @@ pub fn expression(text: &str) -> Result<ast::Expr> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| broken_token(text, &error))?;
     depth::check(&tokens)?;
-    let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(tokens.clone());
+    let mut parser =
+        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&tokens));
     parser.parse_expr().map_err(|error| broken_syntax(text, &tokens, &error))
 }
 

@@ -1,4 +1,5 @@
-//! PostgreSQL's words that `sqlparser` does not know, in words that it does. Tokens keep their places, so that errors point
+//! PostgreSQL's words that `sqlparser` does not know, in words that it does; whole clauses of that kind are
+//! [`super::rewrite`]'s. Tokens keep their places, so that errors point
 //! into the text as it was written.
 
 use sqlparser::ast::{self, Ident, Setting};
@@ -21,9 +22,6 @@ const OVERRIDING: &str = "overriding";
 pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
     let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
-    if says(&tokens, 0, "TABLE") {
-        table_as_query(&mut tokens);
-    }
     let mut overriding = None;
     let mut at = 0;
     while at < tokens.len() {
@@ -33,17 +31,11 @@ pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overri
         } else if says(&tokens, at, "OVERRIDING USER VALUE") {
             tokens.drain(at..at + 3);
             overriding = Some(Overriding::User);
-        } else if says(&tokens, at, "FOR NO KEY UPDATE") {
-            tokens.drain(at + 1..at + 3);
-        } else if says(&tokens, at, "FOR KEY SHARE") {
-            tokens.remove(at + 1);
         } else if says(&tokens, at, "LEADING FROM")
             || says(&tokens, at, "TRAILING FROM")
             || says(&tokens, at, "BOTH FROM")
         {
             tokens.remove(at + 1);
-        } else if says(&tokens, at, "EXCLUDE NO OTHERS") {
-            tokens.drain(at..at + 3);
         } else if at > 0 && (says(&tokens, at, "ISNULL") || says(&tokens, at, "NOTNULL")) {
             null_test(&mut tokens, at);
         }
@@ -62,13 +54,6 @@ fn says(tokens: &[TokenWithSpan], at: usize, words: &str) -> bool {
 
 fn keyword(word: &str, place: &TokenWithSpan) -> TokenWithSpan {
     TokenWithSpan { token: Token::make_keyword(word), span: place.span }
-}
-
-/// `TABLE name` is `SELECT * FROM name`.
-fn table_as_query(tokens: &mut Vec<TokenWithSpan>) {
-    let star = TokenWithSpan { token: Token::Mul, span: tokens[0].span };
-    let query = [keyword("SELECT", &tokens[0]), star, keyword("FROM", &tokens[0])];
-    tokens.splice(..1, query);
 }
 
 /// `x ISNULL` is `x IS NULL`.

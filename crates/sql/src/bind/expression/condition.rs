@@ -6,9 +6,10 @@ use crate::bind::coerce::Placed;
 use crate::bind::position::start;
 use crate::error::{Result, SqlError};
 use crate::functions::{common_type, comparison_type};
+use crate::parse::rewrite;
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
-use sqlparser::ast::{BinaryOperator, Expr as Syntax};
+use sqlparser::ast::{BinaryOperator, Expr as Syntax, ObjectNamePart};
 
 impl Binder<'_, '_> {
     /// The expressions that test something.
@@ -134,17 +135,39 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// `value BETWEEN low AND high`
+    /// `value BETWEEN low AND high`; SYMMETRIC: or between high and low.
     fn between(&mut self, value: &Syntax, low: &Syntax, high: &Syntax, negated: bool) -> Result<Expr> {
+        let (is_symmetric, low) = match symmetric_bound(low) {
+            Some(low) => (true, low),
+            None => (false, low),
+        };
         let (syntax, value) = (value, self.placed(value)?);
         let (low, high) = (self.placed(low)?, self.placed(high)?);
+        let mut between = self.within_bounds(syntax, value.clone(), low.clone(), high.clone())?;
+        if is_symmetric {
+            let reversed = self.within_bounds(syntax, value, high, low)?;
+            between = Expr::new(ExprKind::Or(vec![between, reversed]), Type::BOOL);
+        }
+        Ok(if negated { negate(between) } else { between })
+    }
+
+    fn within_bounds(&mut self, syntax: &Syntax, value: Placed, low: Placed, high: Placed) -> Result<Expr> {
         let at_operator = |binder: &Self, error| binder.error_at_operator(error, syntax, "between");
         let above = self.compare(value.clone(), Comparison::GreaterOrEqual, ">=", low);
         let above = above.map_err(|error| at_operator(self, error))?;
         let below = self.compare(value, Comparison::LessOrEqual, "<=", high);
         let below = below.map_err(|error| at_operator(self, error))?;
-        let between = Expr::new(ExprKind::And(vec![above, below]), Type::BOOL);
-        Ok(if negated { negate(between) } else { between })
+        Ok(Expr::new(ExprKind::And(vec![above, below]), Type::BOOL))
+    }
+}
+
+/// The bound after BETWEEN SYMMETRIC, as [`rewrite`] carries it.
+fn symmetric_bound(low: &Syntax) -> Option<&Syntax> {
+    let Syntax::Function(function) = low else { return None };
+    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
+    match crate::bind::function::plain_arguments(function).ok()?.as_slice() {
+        [bound] if rewrite::is_carrier(name, rewrite::SYMMETRIC) => Some(bound),
+        _ => None,
     }
 }
 

@@ -1,0 +1,423 @@
+//! Clauses of PostgreSQL that `sqlparser` does not read, said in words that it does.
+//!
+//! One pass over a statement's tokens, before `sqlparser` sees them. Each clause is either replaced by another that means
+//! the same to PostgreSQL itself (`TABLE t` by `SELECT * FROM t`), or carried in a place that it reads, under a name that no
+//! statement can say there: a word that PostgreSQL reserves (`SYMMETRIC`), or one that is no single word ([`ROWS_FROM`]).
+//! The binder knows these carriers. Printed, they are PostgreSQL's own text again, or what this pass reads again, so that
+//! views keep them. New tokens stand where those stood that they replace: positions in messages stay right.
+
+use sqlparser::ast::{Expr, Ident};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
+
+/// `FROM ROWS FROM (f(x), g(y))` becomes a function of this name, with the calls as arguments.
+pub const ROWS_FROM: &str = "ROWS FROM";
+
+/// `BETWEEN SYMMETRIC low AND high` becomes `BETWEEN SYMMETRIC(low) AND high`: a call of a reserved word.
+pub const SYMMETRIC: &str = "SYMMETRIC";
+
+/// The frame's EXCLUDE becomes the first expression of PARTITION BY: a name of two words.
+pub const EXCLUSIONS: [&str; 4] = ["EXCLUDE NO OTHERS", "EXCLUDE CURRENT ROW", "EXCLUDE GROUP", "EXCLUDE TIES"];
+
+/// `(record).*` becomes `(record)."*"`, the name without its quotes.
+pub const ALL_FIELDS: &str = "*";
+
+/// Whether a name is one that only this pass gives.
+pub fn is_carrier(name: &Ident, carrier: &str) -> bool {
+    name.quote_style.is_none() && name.value.eq_ignore_ascii_case(carrier)
+}
+
+/// Whether an expression is `(record).*`, of which this is the record.
+pub fn expanded_record(syntax: &Expr) -> Option<Expr> {
+    use sqlparser::ast::AccessExpr;
+    let Expr::CompoundFieldAccess { root, access_chain } = syntax else { return None };
+    match access_chain.split_last()? {
+        (AccessExpr::Dot(Expr::Identifier(name)), before) if is_carrier(name, ALL_FIELDS) => Some(match before {
+            [] => (**root).clone(),
+            _ => Expr::CompoundFieldAccess { root: root.clone(), access_chain: before.to_vec() },
+        }),
+        _ => None,
+    }
+}
+
+/// The tokens of a statement or an expression in `sqlparser`'s words.
+pub fn rewrite(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    if !tokens.windows(2).any(concerns) {
+        return tokens.to_vec();
+    }
+    let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
+    let tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
+    let mut pass = Pass { tokens: &tokens, at: 0, out: Vec::with_capacity(tokens.len() + 8), levels: vec![] };
+    pass.levels.push(Level::default());
+    while pass.at < tokens.len() {
+        pass.step();
+    }
+    pass.out
+}
+
+/// Whether a token begins one of the clauses, as far as it can be told without looking around.
+fn concerns(pair: &[TokenWithSpan]) -> bool {
+    match &pair[0].token {
+        Token::Word(word) if word.quote_style.is_none() => {
+            const WORDS: [&str; 10] =
+                ["TABLE", "SYMMETRIC", "ASYMMETRIC", "EXCLUDE", "ROWS", "KEY", "CONFLICT", "OF", "IDENTITY", "BY"];
+            WORDS.iter().any(|known| word.value.eq_ignore_ascii_case(known))
+        }
+        Token::Period => pair[1].token == Token::Mul,
+        _ => false,
+    }
+}
+
+/// What is known of a level of parentheses.
+#[derive(Default)]
+struct Level {
+    /// Where it begins in the new tokens.
+    start: usize,
+    /// Whether it is inside a list of FROM.
+    in_from: bool,
+    /// Where the first SELECT stands in the new tokens.
+    select: Option<usize>,
+}
+
+struct Pass<'t> {
+    tokens: &'t [TokenWithSpan],
+    at: usize,
+    out: Vec<TokenWithSpan>,
+    levels: Vec<Level>,
+}
+
+impl Pass<'_> {
+    fn step(&mut self) {
+        let done = match self.keyword(self.at).as_deref() {
+            Some("TABLE") => self.table(),
+            Some("ASYMMETRIC") if self.is(self.at.wrapping_sub(1), "BETWEEN") => self.skip(1),
+            Some("SYMMETRIC") if self.is(self.at.wrapping_sub(1), "BETWEEN") => self.symmetric(),
+            Some("EXCLUDE") => self.exclude(),
+            Some("ROWS") => self.rows_from(),
+            Some("FOR") => self.lock(),
+            Some("ON") if self.is(self.at + 1, "CONFLICT") => self.conflict(),
+            Some("IDENTITY") if self.token(self.at + 1) == Some(&Token::LParen) => self.identity(),
+            None if self.token(self.at) == Some(&Token::Period) => self.all_fields(),
+            _ => false,
+        };
+        if !done {
+            self.keep();
+        }
+    }
+
+    /// Takes the next token as it is.
+    fn keep(&mut self) {
+        let Some(token) = self.tokens.get(self.at) else { return };
+        match &token.token {
+            Token::LParen => self.levels.push(Level { start: self.out.len() + 1, ..Level::default() }),
+            Token::RParen if self.levels.len() > 1 => {
+                self.levels.pop();
+            }
+            _ => self.note_clause(),
+        }
+        self.out.push(token.clone());
+        self.at += 1;
+    }
+
+    /// Keeps in mind which clause the next token is in.
+    fn note_clause(&mut self) {
+        let out = self.out.len();
+        let word = self.keyword(self.at);
+        let Some(level) = self.levels.last_mut() else { return };
+        match word.as_deref() {
+            Some("FROM") => level.in_from = true,
+            Some("SELECT") => {
+                level.in_from = false;
+                level.select.get_or_insert(out);
+            }
+            Some(
+                "WHERE" | "GROUP" | "HAVING" | "WINDOW" | "ORDER" | "LIMIT" | "OFFSET" | "FETCH" | "UNION" | "EXCEPT"
+                | "INTERSECT" | "RETURNING" | "SET",
+            ) => level.in_from = false,
+            _ => {}
+        }
+    }
+
+    /// `TABLE t` becomes `SELECT * FROM t`, as PostgreSQL's own grammar has it. The word is reserved: where a query may
+    /// begin, and before a relation's name, it means nothing else.
+    fn table(&mut self) -> bool {
+        let defines = ["CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "LOCK"];
+        let is_definition = self.keyword(0).is_some_and(|first| defines.contains(&first.as_str()));
+        let begins = match self.at.checked_sub(1) {
+            None => true,
+            Some(before) if is_definition => self.is(before, "AS") || self.token(before) == Some(&Token::LParen),
+            Some(before) => {
+                !["INTO", "TEMP", "TEMPORARY", "UNLOGGED"].iter().any(|word| self.is(before, word))
+                    && self.token(before) != Some(&Token::Period)
+            }
+        };
+        let names = match self.token(self.at + 1) {
+            Some(Token::Word(word)) => word.quote_style.is_some() || !is_reserved_after_label(word),
+            _ => false,
+        };
+        if begins && names {
+            let span = self.span(self.at);
+            self.note_select();
+            self.put(Token::make_keyword("SELECT"), span);
+            self.put(Token::Mul, span);
+            self.put(Token::make_keyword("FROM"), span);
+            self.at += 1;
+        }
+        begins && names
+    }
+
+    fn note_select(&mut self) {
+        let out = self.out.len();
+        if let Some(level) = self.levels.last_mut() {
+            level.select.get_or_insert(out);
+        }
+    }
+
+    /// Puts parentheses around what follows SYMMETRIC.
+    fn symmetric(&mut self) -> bool {
+        let Some(end) = self.find(self.at + 1, "AND") else { return false };
+        let (first, last) = (self.span(self.at + 1), self.span(end));
+        self.keep();
+        self.put(Token::LParen, first);
+        self.levels.push(Level { start: self.out.len(), ..Level::default() });
+        while self.at < end {
+            self.step();
+        }
+        self.levels.pop();
+        self.put(Token::RParen, last);
+        true
+    }
+
+    /// The frame's EXCLUDE, and what a carrier of it looks like when it was printed.
+    fn exclude(&mut self) -> bool {
+        let matches = |carrier: &&&str| {
+            let words = carrier.split(' ').enumerate();
+            words.clone().all(|(place, word)| self.is(self.at + place, word))
+        };
+        let Some(carrier) = EXCLUSIONS.iter().find(matches) else { return false };
+        let (length, span) = (carrier.split(' ').count(), self.span(self.at));
+        let before = self.at.wrapping_sub(1);
+        if self.is(before, "BY") {
+            self.put(carrier_word(carrier), span);
+            return self.skip(length);
+        }
+        let ends_frame = ["ROW", "PRECEDING", "FOLLOWING"].iter().any(|word| self.is(before, word))
+            && self.token(self.at + length) == Some(&Token::RParen);
+        if ends_frame {
+            self.carry_exclusion(carrier, span);
+            return self.skip(length);
+        }
+        false
+    }
+
+    fn carry_exclusion(&mut self, carrier: &str, span: Span) {
+        let mut place = self.levels.last().map_or(0, |level| level.start);
+        let word = |place: usize| self.out.get(place).and_then(|token| plain_word(&token.token));
+        let is_clause = |word: &str| ["PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS"].contains(&word);
+        if !word(place).as_deref().is_some_and(is_clause) {
+            place += 1;
+        }
+        let mut carried = vec![carrier_word(carrier)];
+        if word(place).as_deref() == Some("PARTITION") {
+            place += 2;
+            carried.push(Token::Comma);
+        } else {
+            carried.insert(0, Token::make_keyword("PARTITION"));
+            carried.insert(1, Token::make_keyword("BY"));
+        }
+        let place = place.min(self.out.len());
+        self.out.splice(place..place, carried.into_iter().map(|token| TokenWithSpan { token, span }));
+    }
+
+    /// ROWS FROM, where a relation is to come. `SELECT rows FROM (...)` is none.
+    fn rows_from(&mut self) -> bool {
+        let in_from = self.levels.last().is_some_and(|level| level.in_from);
+        let before = self.at.wrapping_sub(1);
+        let begins = self.token(before) == Some(&Token::Comma)
+            || ["FROM", "JOIN", "LATERAL"].iter().any(|word| self.is(before, word));
+        let is_ours =
+            in_from && begins && self.is(self.at + 1, "FROM") && self.token(self.at + 2) == Some(&Token::LParen);
+        if is_ours {
+            self.put(carrier_word(ROWS_FROM), self.span(self.at));
+            self.at += 2;
+        }
+        is_ours
+    }
+
+    /// FOR NO KEY UPDATE and FOR KEY SHARE become the stronger locks; each table of OF gets a clause of its own.
+    fn lock(&mut self) -> bool {
+        let forms: [(&[&str], &str); 4] = [
+            (&["NO", "KEY", "UPDATE"], "UPDATE"),
+            (&["UPDATE"], "UPDATE"),
+            (&["KEY", "SHARE"], "SHARE"),
+            (&["SHARE"], "SHARE"),
+        ];
+        let says = |words: &[&str]| words.iter().enumerate().all(|(at, word)| self.is(self.at + 1 + at, word));
+        let Some((words, strength)) = forms.iter().find(|(words, _)| says(words)) else { return false };
+        let after = self.at + 1 + words.len();
+        let span = self.span(self.at);
+        if !self.is(after, "OF") {
+            self.put(Token::make_keyword("FOR"), span);
+            self.put(Token::make_keyword(strength), span);
+            self.at = after;
+            return true;
+        }
+        let mut end = after + 2;
+        while self.token(end) == Some(&Token::Comma) {
+            end += 2;
+        }
+        let waits = match () {
+            () if self.is(end, "NOWAIT") => 1,
+            () if self.is(end, "SKIP") && self.is(end + 1, "LOCKED") => 2,
+            () => 0,
+        };
+        for name in (after + 1..end).step_by(2) {
+            self.put(Token::make_keyword("FOR"), span);
+            self.put(Token::make_keyword(strength), span);
+            self.put(Token::make_keyword("OF"), span);
+            self.out.extend(self.tokens.get(name).cloned());
+            self.out.extend(self.tokens[end.min(self.tokens.len())..].iter().take(waits).cloned());
+        }
+        self.at = end + waits;
+        true
+    }
+
+    /// ON CONFLICT: a condition on the index is left out, since all unique indexes here are over all rows, which is more
+    /// than any condition asks for. A query before it gets parentheses: `sqlparser` takes `SELECT 1 ON` for a name.
+    fn conflict(&mut self) -> bool {
+        let (span, select) = (self.span(self.at), self.levels.last().and_then(|level| level.select));
+        if let (Some(select), true) = (select, self.levels.len() == 1) {
+            let token = TokenWithSpan { token: Token::LParen, span: self.out[select].span };
+            self.out.insert(select, token);
+            self.put(Token::RParen, span);
+        }
+        self.keep();
+        self.keep();
+        if self.token(self.at) != Some(&Token::LParen) {
+            return true;
+        }
+        let depth = self.levels.len();
+        self.keep();
+        while self.levels.len() > depth && self.at < self.tokens.len() {
+            self.step();
+        }
+        if let (true, Some(end)) = (self.is(self.at, "WHERE"), self.find(self.at, "DO")) {
+            self.at = end;
+        }
+        true
+    }
+
+    /// The options of an identity column in the one order that `sqlparser` knows.
+    fn identity(&mut self) -> bool {
+        const ORDER: [&str; 6] = ["INCREMENT", "MINVALUE", "MAXVALUE", "START", "CACHE", "CYCLE"];
+        let rank = |at: usize| ORDER.iter().position(|word| self.is(at, word));
+        let Some(end) = (self.at..self.tokens.len()).find(|&at| self.token(at) == Some(&Token::RParen)) else {
+            return false;
+        };
+        let mut options: Vec<(usize, Vec<TokenWithSpan>)> = vec![];
+        for at in self.at + 2..end {
+            let is_no = self.is(at, "NO");
+            let negated = self.is(at.wrapping_sub(1), "NO");
+            match (rank(if is_no { at + 1 } else { at }), options.last_mut()) {
+                (Some(rank), _) if !negated => options.push((rank, vec![self.tokens[at].clone()])),
+                (_, Some((_, option))) => option.push(self.tokens[at].clone()),
+                (_, None) => return false,
+            }
+        }
+        options.sort_by_key(|(rank, _)| *rank);
+        self.out.extend_from_slice(&self.tokens[self.at..self.at + 2]);
+        self.out.extend(options.into_iter().flat_map(|(_, option)| option));
+        self.out.push(self.tokens[end].clone());
+        self.at = end + 1;
+        true
+    }
+
+    /// `(record).*`
+    fn all_fields(&mut self) -> bool {
+        let before = self.at.wrapping_sub(1);
+        let is_ours = self.token(before) == Some(&Token::RParen) && self.token(self.at + 1) == Some(&Token::Mul);
+        if is_ours {
+            let span = self.span(self.at + 1);
+            self.keep();
+            self.put(carrier_word(ALL_FIELDS), span);
+            self.at += 1;
+        }
+        is_ours
+    }
+
+    /// Where this word stands next, outside of parentheses and CASE.
+    fn find(&self, from: usize, word: &str) -> Option<usize> {
+        let mut depth = 0_usize;
+        for at in from..self.tokens.len() {
+            match self.token(at)? {
+                Token::LParen | Token::LBracket => depth += 1,
+                Token::RParen | Token::RBracket => depth = depth.checked_sub(1)?,
+                _ if self.is(at, "CASE") => depth += 1,
+                _ if self.is(at, "END") => depth = depth.checked_sub(1)?,
+                _ if depth == 0 && self.is(at, word) => return Some(at),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn skip(&mut self, tokens: usize) -> bool {
+        self.at += tokens;
+        true
+    }
+
+    fn put(&mut self, token: Token, span: Span) {
+        self.out.push(TokenWithSpan { token, span });
+    }
+
+    fn token(&self, at: usize) -> Option<&Token> {
+        self.tokens.get(at).map(|token| &token.token)
+    }
+
+    fn span(&self, at: usize) -> Span {
+        self.tokens.get(at).map_or(Span::empty(), |token| token.span)
+    }
+
+    fn keyword(&self, at: usize) -> Option<String> {
+        self.token(at).and_then(plain_word)
+    }
+
+    fn is(&self, at: usize, wanted: &str) -> bool {
+        matches!(self.token(at), Some(Token::Word(word)) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+    }
+}
+
+fn plain_word(token: &Token) -> Option<String> {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_ascii_uppercase()),
+        _ => None,
+    }
+}
+
+fn carrier_word(carrier: &str) -> Token {
+    Token::Word(Word { value: carrier.to_owned(), quote_style: None, keyword: Keyword::NoKeyword })
+}
+
+/// Whether a word can follow a column that is called `table`, and so is no relation's name: PostgreSQL reserves them.
+fn is_reserved_after_label(word: &Word) -> bool {
+    let words = [
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "WINDOW",
+        "ORDER",
+        "LIMIT",
+        "OFFSET",
+        "FETCH",
+        "FOR",
+        "UNION",
+        "INTERSECT",
+        "EXCEPT",
+        "INTO",
+        "WITH",
+        "ON",
+        "RETURNING",
+    ];
+    words.iter().any(|known| word.value.eq_ignore_ascii_case(known))
+}

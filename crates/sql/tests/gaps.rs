@@ -1,0 +1,167 @@
+//! Statements that PostgreSQL knows beyond the common ones; each answer is PostgreSQL 15's.
+
+mod common;
+
+use common::{Client, database};
+
+const SCHEMA: &str = "
+    CREATE TABLE t (id int PRIMARY KEY, a int, b text);
+    CREATE TABLE u (id int PRIMARY KEY, x int UNIQUE, y text);
+    CREATE TABLE k (a int, b int, c text, UNIQUE (a, b));
+    INSERT INTO t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'three');
+    INSERT INTO u VALUES (1, 100, 'u1'), (2, 200, 'u2');
+    INSERT INTO k VALUES (1, 1, 'x'), (1, 2, 'y'), (2, 1, 'z');
+";
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run(SCHEMA);
+    for (sql, expected) in cases {
+        match client.try_run(sql) {
+            Ok(answer) => {
+                let lines: Vec<String> = answer.rows.iter().map(|row| row.join("|").replace("<null>", "")).collect();
+                assert_eq!(lines.join("\n"), *expected, "{sql}");
+            }
+            Err(error) => assert_eq!(format!("ERROR {} {}", error.code(), error.message()), *expected, "{sql}"),
+        }
+    }
+}
+
+#[test]
+fn table_is_a_query() {
+    check(&[
+        ("TABLE t", "1|10|one\n2|20|two\n3|30|three"),
+        ("(TABLE t) ORDER BY id DESC LIMIT 1", "3|30|three"),
+        ("TABLE t UNION ALL TABLE t ORDER BY 1, 2", "1|10|one\n1|10|one\n2|20|two\n2|20|two\n3|30|three\n3|30|three"),
+        ("TABLE t ORDER BY a % 20, id LIMIT 2", "2|20|two\n1|10|one"),
+        ("WITH q AS (TABLE u) TABLE q", "1|100|u1\n2|200|u2"),
+        ("SELECT count(*) FROM (TABLE t UNION ALL TABLE u) s", "5"),
+        ("SELECT 1 AS table, 2 \"table\"", "1|2"),
+        ("SELECT 1 table UNION SELECT 2 ORDER BY 1", "1\n2"),
+        ("CREATE VIEW tables AS TABLE t", ""),
+        ("SELECT count(*) FROM tables", "3"),
+        ("INSERT INTO u TABLE u RETURNING id", "ERROR 23505 duplicate key value violates unique constraint \"u_pkey\""),
+        ("CREATE TABLE copy AS TABLE u", ""),
+        ("TABLE copy", "1|100|u1\n2|200|u2"),
+    ]);
+}
+
+#[test]
+fn between_symmetric() {
+    check(&[
+        ("SELECT 2 BETWEEN SYMMETRIC 3 AND 1, 5 BETWEEN ASYMMETRIC 3 AND 1, 2 NOT BETWEEN SYMMETRIC 3 AND 1", "t|f|f"),
+        (
+            "SELECT id FROM t WHERE a BETWEEN SYMMETRIC 25 + 1 AND CASE WHEN id > 0 AND true THEN 15 END ORDER BY id",
+            "2",
+        ),
+        (
+            "SELECT NULL BETWEEN SYMMETRIC 1 AND 2, 3 BETWEEN SYMMETRIC NULL AND 1, 1 BETWEEN SYMMETRIC (2) AND (0) AND true",
+            "||t",
+        ),
+        ("CREATE TABLE checked (v int CHECK (v BETWEEN SYMMETRIC 5 AND 1))", ""),
+        ("INSERT INTO checked VALUES (2)", ""),
+        (
+            "INSERT INTO checked VALUES (6)",
+            "ERROR 23514 new row for relation \"checked\" violates check constraint \"checked_v_check\"",
+        ),
+        ("CREATE VIEW between_view AS SELECT id FROM t WHERE a BETWEEN SYMMETRIC 25 AND 15", ""),
+        ("SELECT * FROM between_view", "2"),
+    ]);
+}
+
+#[test]
+fn frames_exclude() {
+    check(&[
+        (
+            "SELECT id, sum(a) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW) FROM t",
+            "1|20\n2|40\n3|20",
+        ),
+        (
+            "SELECT id, count(*) OVER (PARTITION BY 1 ORDER BY a / 20 GROUPS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE TIES) FROM t",
+            "1|1\n2|2\n3|2",
+        ),
+        (
+            "SELECT id, count(*) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE GROUP) FROM t WINDOW w AS (ORDER BY a / 20)",
+            "1|2\n2|1\n3|1",
+        ),
+        ("SELECT id, sum(a) OVER (ROWS UNBOUNDED PRECEDING EXCLUDE NO OTHERS) FROM t", "1|10\n2|30\n3|60"),
+        (
+            "CREATE VIEW frames AS SELECT id, sum(a) OVER (ORDER BY id ROWS 2 PRECEDING EXCLUDE CURRENT ROW) AS s FROM t",
+            "",
+        ),
+        ("SELECT * FROM frames", "1|\n2|10\n3|30"),
+        ("SELECT exclude.id FROM (SELECT 1 AS id) exclude", "1"),
+    ]);
+}
+
+#[test]
+fn rows_from() {
+    check(&[
+        (
+            "SELECT * FROM ROWS FROM (generate_series(1, 3), unnest(ARRAY['a', 'b'])) WITH ORDINALITY AS x(n, s, o)",
+            "1|a|1\n2|b|2\n3||3",
+        ),
+        (
+            "SELECT t.id, n FROM t, LATERAL ROWS FROM (generate_series(1, t.id)) AS x(n) WHERE id < 3 ORDER BY 1, 2",
+            "1|1\n2|1\n2|2",
+        ),
+        ("SELECT rows FROM (SELECT 1 AS rows) q", "1"),
+        ("SELECT 2, rows FROM (SELECT 1 AS rows) q", "2|1"),
+        (
+            "CREATE VIEW both_rows AS SELECT * FROM ROWS FROM (generate_series(1, 2), generate_series(5, 7)) AS x(a, b)",
+            "",
+        ),
+        ("SELECT * FROM both_rows", "1|5\n2|6\n|7"),
+    ]);
+}
+
+#[test]
+fn locking_clauses() {
+    check(&[
+        ("SELECT * FROM t FOR NO KEY UPDATE", "1|10|one\n2|20|two\n3|30|three"),
+        ("SELECT id FROM t WHERE id = 1 FOR KEY SHARE", "1"),
+        ("SELECT t.id FROM t, u WHERE t.id = u.id FOR UPDATE OF t, u", "1\n2"),
+        ("SELECT t.id FROM t, u WHERE t.id = u.id FOR NO KEY UPDATE OF t FOR KEY SHARE OF u", "1\n2"),
+        ("SELECT substring('abcdef' FROM 2 FOR 3)", "bcd"),
+        (
+            "SELECT t.id FROM t FOR UPDATE OF v",
+            "ERROR 42P01 relation \"v\" in FOR UPDATE clause not found in FROM clause",
+        ),
+    ]);
+}
+
+#[test]
+fn on_conflict_forms() {
+    check(&[
+        (
+            "INSERT INTO u VALUES (1, 100, 'v') ON CONFLICT (id) WHERE id > 0 DO UPDATE SET y = excluded.y RETURNING *",
+            "1|100|v",
+        ),
+        ("INSERT INTO k SELECT 1, 1, 'n' ON CONFLICT (b, a) WHERE (a > 0) DO NOTHING", ""),
+        (
+            "INSERT INTO k (a, b) SELECT 1, 1 UNION SELECT 9, 9 ON CONFLICT (a, b) DO UPDATE SET c = 'met' RETURNING *",
+            "1|1|met\n9|9|",
+        ),
+        ("INSERT INTO k SELECT 7, 7, 'n' ON CONFLICT DO NOTHING RETURNING a", "7"),
+    ]);
+}
+
+#[test]
+fn identity_options() {
+    check(&[
+        (
+            "CREATE TABLE numbered (id int GENERATED BY DEFAULT AS IDENTITY (START 5 INCREMENT BY 3 NO CYCLE MAXVALUE 100), v text)",
+            "",
+        ),
+        ("INSERT INTO numbered (v) VALUES ('a'), ('b') RETURNING *", "5|a\n8|b"),
+        ("CREATE SEQUENCE sq MAXVALUE 10 START 3 INCREMENT 2 MINVALUE 1 CYCLE", ""),
+        ("SELECT nextval('sq')", "3"),
+        ("SELECT id, a INTO taken FROM t WHERE id < 3", ""),
+        ("TABLE taken", "1|10\n2|20"),
+        ("SELECT * INTO TEMP TABLE taken2 FROM t", ""),
+        ("SELECT count(*) FROM taken2", "3"),
+        ("VALUES (1, 'a'), (2, 'b') ORDER BY 1 DESC", "2|b\n1|a"),
+    ]);
+}
