@@ -50,6 +50,7 @@ impl Binder<'_, '_> {
                     return Ok(converted);
                 }
                 let styles = self.styles();
+                self.context.session.has_read_moments |= is_moment(data_type);
                 let value = text::parse(literal, data_type, Modifier::NONE, &styles)
                     .map_err(|error| self.error_at(error, at))?;
                 Ok(Expr::constant(value, data_type))
@@ -251,6 +252,11 @@ fn mismatched(types: &[Type]) -> (usize, usize) {
     let first = types.iter().position(|data_type| *data_type != Type::UNKNOWN).unwrap_or(0);
     let other = (first + 1..types.len()).find(|&end| common_type(&types[..=end]).is_none());
     (first, other.unwrap_or(first))
+}
+
+/// Whether the text forms of values depend on the time, or on the time zone: `now`, `today`, `12:00`.
+fn is_moment(data_type: Type) -> bool {
+    matches!(data_type.scalar, Scalar::Date | Scalar::Time | Scalar::Timestamp | Scalar::Timestamptz)
 }
 
 /// Whether a cast gives the same result always: those between texts and times depend on the session.

@@ -17,7 +17,7 @@ mod storage;
 pub use cache::Cache;
 pub use definition::*;
 pub use explain::{explain, explain_outside};
-pub use storage::{TouchedStorage, after_commit, drop_temporary, forget_created};
+pub use storage::{TouchedStorage, after_commit, discard_temporary, drop_temporary, forget_created};
 
 pub(crate) use change::{
     insert_namespace, insert_relation, name_taken, remove_namespace, remove_relation, rename_relation, replace_relation,

@@ -2,7 +2,7 @@
 //! hidden until a definition that names them is committed. What no definition names in the end is dropped.
 
 use super::cache::{all_relations, relations_of};
-use super::change::delete_relation;
+use super::change::{delete_relation, remove_relation};
 use super::{Cache, Column, KeyForm, Oid, Relation, Storage};
 use crate::context::Context;
 use crate::database::Database;
@@ -154,6 +154,19 @@ pub(crate) fn independently<T>(
             done => return done,
         }
     }
+}
+
+/// Drops the temporary relations of the session, as a part of its transaction.
+///
+/// # Errors
+/// The engine's.
+pub fn discard_temporary(context: &mut Context<'_>) -> Result<()> {
+    let Some(schema) = context.session.temporary_schema.clone() else { return Ok(()) };
+    for relation in context.relations_in(&schema)? {
+        remove_relation(context, &relation)?;
+        storages(&relation).for_each(|storage| leave_storage(context, relation.oid(), storage));
+    }
+    Ok(())
 }
 
 /// Drops the temporary relations of a session that ends.

@@ -35,6 +35,9 @@ impl Session {
     }
 
     fn copy_out(&mut self, statement: &ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
+        if matches!(statement, ast::Statement::Copy { source: ast::CopySource::Query(_), .. }) {
+            self.freeze_cursors()?;
+        }
         let mut context = self.context(&[])?;
         let mut copy = CopyOut::start(&mut context, statement)?;
         sink.copy_out_start(copy.columns(), copy.is_binary());
@@ -82,10 +85,11 @@ impl Session {
         };
         match finished {
             Ok(rows) => {
-                self.complete(&format!("COPY {rows}"), sink);
+                let tag = format!("COPY {rows}");
                 if running.in_text {
-                    return self.resume_text(sink);
+                    return self.resume_text(&tag, sink);
                 }
+                self.complete(&tag, sink);
                 self.end_statement(sink);
                 Ok(Outcome::Done)
             }

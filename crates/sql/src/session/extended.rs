@@ -68,7 +68,12 @@ impl Session {
             }
         };
         let values = parameters.iter().zip(&prepared.parameters).map(read).collect::<Result<_>>()?;
-        self.portals.insert(portal.to_owned(), Portal::new(prepared, values, false));
+        let mut bound = Portal::new(prepared, values, false);
+        if self.open.is_some() && bound.prepared.only_reads() {
+            // It sees the state of now, whatever is executed before it.
+            self.start(&mut bound)?;
+        }
+        self.enter_portal(portal, bound);
         Ok(())
     }
 
@@ -158,12 +163,17 @@ impl Session {
     /// # Errors
     /// The commit's.
     pub fn sync(&mut self, failed: bool) -> Result<()> {
-        if failed {
+        let done = if failed {
             self.copy = None;
             self.fail_open();
-            return Ok(());
+            Ok(())
+        } else {
+            self.commit_implicit().map_err(|error| self.explain(error))
+        };
+        if self.open.is_none() {
+            self.end_portals();
         }
-        self.commit_implicit().map_err(|error| self.explain(error))
+        done
     }
 }
 

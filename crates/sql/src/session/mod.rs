@@ -145,17 +145,28 @@ pub struct Session {
     /// Statements of the simple protocol that came before, by their text.
     recent: prepared::Recent,
     portals: HashMap<String, Portal>,
+    /// How many portals there have been.
+    portals_entered: u64,
     copy: Option<copy::Running>,
     /// What is left of a simple query while its COPY waits for data.
     rest: VecDeque<crate::parse::Parsed>,
     /// Whether a simple query is being run.
     in_text: bool,
+    completion: Completion,
     /// What must be durable before the answers so far may leave.
     awaited: LogPosition,
     /// What clients were last told of their settings.
     told: Vec<(&'static str, String)>,
     /// The settings' revision then.
     told_revision: u64,
+}
+
+/// When a statement is told complete.
+enum Completion {
+    /// When it has been run.
+    AtOnce,
+    /// When it has been committed, too: it is the last of its transaction. The tag, once it has been run.
+    AtCommit(Option<String>),
 }
 
 impl Session {
@@ -182,9 +193,11 @@ impl Session {
             prepared: HashMap::new(),
             recent: prepared::Recent::default(),
             portals: HashMap::new(),
+            portals_entered: 0,
             copy: None,
             rest: VecDeque::new(),
             in_text: false,
+            completion: Completion::AtOnce,
             awaited: LogPosition::ZERO,
             told: Vec::new(),
             told_revision: 0,
@@ -232,7 +245,26 @@ impl Session {
     /// Says what there is to note about a statement, and that it is complete.
     fn complete(&mut self, tag: &str, sink: &mut dyn Sink) {
         self.say_notices(sink);
-        sink.complete(tag);
+        match &mut self.completion {
+            Completion::AtOnce => sink.complete(tag),
+            Completion::AtCommit(waiting) => *waiting = Some(tag.to_owned()),
+        }
+    }
+
+    /// Runs what ends with a commit: its last statement is told complete only after that.
+    fn complete_at_commit<T>(
+        &mut self,
+        sink: &mut dyn Sink,
+        run: impl FnOnce(&mut Session, &mut dyn Sink) -> Result<T>,
+    ) -> Result<T> {
+        self.completion = Completion::AtCommit(None);
+        let done = run(self, sink);
+        if let Completion::AtCommit(Some(tag)) = std::mem::replace(&mut self.completion, Completion::AtOnce)
+            && done.is_ok()
+        {
+            sink.complete(&tag);
+        }
+        done
     }
 
     fn say_notices(&mut self, sink: &mut dyn Sink) {

@@ -23,6 +23,8 @@ pub(super) struct Portal {
     /// WITH HOLD: its rows outlive the transaction.
     pub hold: bool,
     held: bool,
+    /// Portals are numbered in the order in which they were entered.
+    pub number: u64,
 }
 
 /// How far a portal is.
@@ -39,7 +41,7 @@ enum Progress {
 
 impl Portal {
     pub fn new(prepared: Arc<Prepared>, parameters: Vec<Datum>, hold: bool) -> Portal {
-        Portal { prepared, parameters, progress: Progress::Ready, plan: None, hold, held: false }
+        Portal { prepared, parameters, progress: Progress::Ready, plan: None, hold, held: false, number: 0 }
     }
 
     /// Of a statement without parameters whose plan has just been found.
@@ -115,7 +117,7 @@ impl Session {
     }
 
     /// Starts a portal: a query's rows will come from its cursor; anything else is done at once.
-    fn start(&mut self, portal: &mut Portal) -> Result<()> {
+    pub(super) fn start(&mut self, portal: &mut Portal) -> Result<()> {
         let statement = match portal.plan.take() {
             Some(plan) => plan,
             None => self.plan_of(&portal.prepared)?,
@@ -146,6 +148,7 @@ impl Session {
             return Ok(());
         }
         let word = match statement {
+            _ if self.only_guessed_read_only() => return Err(changed()),
             Statement::Query(_) => "SELECT FOR UPDATE",
             Statement::Insert(_) => "INSERT",
             Statement::Update(_) => "UPDATE",
@@ -187,17 +190,28 @@ impl Session {
         Ok(())
     }
 
-    /// Before COMMIT: cursors WITH HOLD read the rest of their rows, and stay.
-    pub(super) fn hold_cursors(&mut self) -> Result<()> {
+    /// Before COMMIT: cursors WITH HOLD read the rest of their rows.
+    pub(super) fn read_held_cursors(&mut self) -> Result<()> {
         let names: Vec<String> =
             self.portals.iter().filter(|(_, portal)| portal.hold).map(|(name, _)| name.clone()).collect();
-        for name in names {
-            self.freeze(&name)?;
-            if let Some(portal) = self.portals.get_mut(&name) {
-                portal.held = true;
-            }
-        }
-        Ok(())
+        names.iter().try_for_each(|name| self.freeze(name))
+    }
+
+    /// After COMMIT: cursors WITH HOLD stay.
+    pub(super) fn hold_cursors(&mut self) {
+        self.portals.values_mut().for_each(|portal| portal.held = portal.hold);
+    }
+
+    /// The end of a transaction: what is not held goes.
+    pub(super) fn end_portals(&mut self) {
+        self.portals.retain(|_, portal| portal.is_held());
+    }
+
+    /// Keeps a new portal under a name.
+    pub(super) fn enter_portal(&mut self, name: &str, mut portal: Portal) {
+        self.portals_entered += 1;
+        portal.number = self.portals_entered;
+        self.portals.insert(name.to_owned(), portal);
     }
 
     /// Passes over rows of a portal (MOVE); how many there were.
@@ -245,6 +259,15 @@ fn send(
         sent += 1;
     }
     Ok((sent, false))
+}
+
+/// What a statement names has changed since it was planned, and it has to begin anew.
+pub(super) fn changed() -> SqlError {
+    let message = "could not serialize access due to concurrent update";
+    let mut error = SqlError::new(state::SERIALIZATION_FAILURE, message)
+        .detail("Another transaction has changed a relation that the statement names.");
+    error.fields_mut().retryable = true;
+    error
 }
 
 /// 25006

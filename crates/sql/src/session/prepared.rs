@@ -30,6 +30,8 @@ pub(super) struct Prepared {
 struct Plan {
     statement: Arc<Statement>,
     rests_on: Arc<[Noted]>,
+    /// Whether it has values in it that another time or time zone would have changed.
+    has_moments: bool,
 }
 
 /// Statements of the simple protocol by text, so that one that comes again is not planned again.
@@ -47,8 +49,9 @@ impl Recent {
         if text.len() > RECENT_BYTES { None } else { self.by_text.get(text).cloned() }
     }
 
+    /// Keeps a statement, unless it is long, or would have meant something else at another time.
     pub fn put(&mut self, text: &str, prepared: &Arc<Prepared>) {
-        if text.len() > RECENT_BYTES {
+        if text.len() > RECENT_BYTES || prepared.has_moments() {
             return;
         }
         if self.by_text.len() >= RECENT {
@@ -86,7 +89,7 @@ impl Session {
         let mut parameters = given;
         let planned = self.plan(&text, &rows, &mut parameters);
         if own_transaction {
-            self.roll_back();
+            self.stop_looking();
         }
         let plan = planned?;
         let parameters = parameters.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect();
@@ -106,11 +109,8 @@ impl Session {
 
     /// As [`Session::plan_of`]; `None` if the statement has other columns than when it was prepared.
     pub(super) fn plan_if_same_shape(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
-        let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(plan) = kept
-            && self.still_means(&plan.rests_on)?
-        {
-            return Ok(Some(plan.statement));
+        if let Some(statement) = self.kept_plan(prepared)? {
+            return Ok(Some(statement));
         }
         let Some(Parsed { command: Command::Rows(rows), text, .. }) = &prepared.parsed else {
             return Err(SqlError::new(state::INTERNAL_ERROR, "only statements over rows are planned"));
@@ -124,6 +124,15 @@ impl Session {
         Ok(Some(plan.statement))
     }
 
+    /// The plan that is there, if its names still mean the same.
+    pub(super) fn kept_plan(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
+        let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match kept {
+            Some(plan) if self.still_means(&plan.rests_on)? => Ok(Some(plan.statement)),
+            _ => Ok(None),
+        }
+    }
+
     fn plan(
         &mut self,
         text: &str,
@@ -131,11 +140,16 @@ impl Session {
         parameters: &mut bind::Parameters,
     ) -> Result<Plan> {
         self.state.noted = Some(Vec::new());
+        self.state.has_read_moments = false;
         let bound =
             self.context(&[]).and_then(|mut context| bind::statement_with_text(&mut context, text, rows, parameters));
         let rests_on = self.state.noted.take().unwrap_or_default().into();
         match bound.and_then(super::names::with_names) {
-            Ok(statement) => Ok(Plan { statement: Arc::new(crate::improve::statement(statement)), rests_on }),
+            Ok(statement) => Ok(Plan {
+                statement: Arc::new(crate::improve::statement(statement)),
+                rests_on,
+                has_moments: self.state.has_read_moments,
+            }),
             Err(error) => Err(self.explain(error)),
         }
     }
@@ -202,6 +216,10 @@ impl Session {
 }
 
 impl Prepared {
+    fn has_moments(&self) -> bool {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|plan| plan.has_moments)
+    }
+
     /// Whether it is a query that neither locks nor moves a sequence: by its plan, or by its syntax before there is one.
     pub fn only_reads(&self) -> bool {
         let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,8 +252,8 @@ pub(super) fn fields_of(statement: &Statement) -> Option<Vec<Field>> {
 }
 
 fn same_shape(left: &Option<Vec<Field>>, right: &Option<Vec<Field>>) -> bool {
-    let types = |fields: &Option<Vec<Field>>| {
-        fields.as_ref().map(|fields| fields.iter().map(|field| field.data_type).collect::<Vec<_>>())
-    };
-    types(left) == types(right)
+    let shape = |field: &Field| (field.name.clone(), field.data_type, field.modifier);
+    let shapes =
+        |fields: &Option<Vec<Field>>| fields.as_ref().map(|fields| fields.iter().map(shape).collect::<Vec<_>>());
+    shapes(left) == shapes(right)
 }

@@ -1,6 +1,6 @@
 //! The simple protocol: a text of statements, run one after another.
 
-use super::portal::Portal;
+use super::portal::{Portal, changed};
 use super::prepared::Prepared;
 use super::{Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
@@ -37,7 +37,7 @@ impl Session {
             if let Some(parsed) = &prepared.parsed {
                 self.check_failed(&parsed.command)?;
             }
-            return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_prepared(&prepared, sink));
+            return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_recent(&prepared, sink));
         }
         let statements = parse::statements(sql).inspect_err(|_| self.fail_open())?;
         if statements.is_empty() {
@@ -56,6 +56,16 @@ impl Session {
             self.check_failed(&parsed.command)?;
             let outcome = match place {
                 Place::Alone => self.run_alone_or_in_block(sink, &mut |session, sink| session.run(&parsed, sink))?,
+                Place::Among if self.rest.is_empty() => {
+                    sink.begin_statement();
+                    self.complete_at_commit(sink, |session, sink| {
+                        let outcome = session.run_among(&parsed, sink)?;
+                        if outcome == Outcome::Done {
+                            session.commit_implicit()?;
+                        }
+                        Ok(outcome)
+                    })?
+                }
                 Place::Among => {
                     sink.begin_statement();
                     self.run_among(&parsed, sink)?
@@ -69,7 +79,6 @@ impl Session {
                 self.wait_durable()?;
             }
         }
-        self.commit_implicit()?;
         Ok(Outcome::Done)
     }
 
@@ -80,16 +89,32 @@ impl Session {
         self.run(parsed, sink)
     }
 
-    /// After COPY: goes on with the statements behind it.
-    pub(super) fn resume_text(&mut self, sink: &mut dyn Sink) -> Result<Outcome> {
+    /// After COPY: says so, and goes on with the statements behind it.
+    pub(super) fn resume_text(&mut self, tag: &str, sink: &mut dyn Sink) -> Result<Outcome> {
         self.in_text = true;
-        let outcome = self.run_rest(Place::Among, sink);
+        let outcome = if self.rest.is_empty() {
+            self.complete_at_commit(sink, |session, sink| {
+                session.complete(tag, sink);
+                session.commit_implicit()?;
+                Ok(Outcome::Done)
+            })
+        } else {
+            self.complete(tag, sink);
+            self.run_rest(Place::Among, sink)
+        };
         self.finish_text(outcome, sink)
     }
 
     pub(super) fn finish_text(&mut self, outcome: Result<Outcome>, sink: &mut dyn Sink) -> Result<Outcome> {
         self.in_text = false;
-        let outcome = outcome.map_err(|error| {
+        let committed = outcome.and_then(|outcome| {
+            if outcome == Outcome::Done {
+                // What messages of the extended protocol before this text have left open.
+                self.commit_implicit()?;
+            }
+            Ok(outcome)
+        });
+        let outcome = committed.map_err(|error| {
             let error = self.explain(error);
             self.rest.clear();
             self.fail_open();
@@ -127,9 +152,10 @@ impl Session {
         let mut attempts = 0;
         loop {
             sink.begin_statement();
-            let outcome = run(self, sink).and_then(|outcome| {
+            let outcome = self.complete_at_commit(sink, |session, sink| {
+                let outcome = run(session, sink)?;
                 if outcome == Outcome::Done {
-                    self.commit_implicit()?;
+                    session.commit_implicit()?;
                 }
                 Ok(outcome)
             });
@@ -151,6 +177,8 @@ impl Session {
                 };
                 return Err(error.detail(detail));
             }
+            // The next attempt has its own.
+            self.state.notices.clear();
             give_way(attempts);
         }
     }
@@ -176,16 +204,30 @@ impl Session {
         }
     }
 
-    /// Runs a statement that was prepared just now, or came before in the same words. Its columns may be others by now.
+    /// Runs a statement that was prepared just now.
     fn run_prepared(&mut self, prepared: &Arc<Prepared>, sink: &mut dyn Sink) -> Result<Outcome> {
         self.open_implicit(prepared.only_reads());
-        let mut portal = match self.plan_if_same_shape(prepared)? {
-            Some(plan) => Portal::planned(prepared.clone(), plan),
-            None => {
-                self.recent.clear();
-                Portal::new(self.prepare(prepared.parsed.clone(), Vec::new())?, Vec::new(), false)
-            }
-        };
+        let plan = self.plan_if_same_shape(prepared)?.ok_or_else(changed)?;
+        self.run_planned(Portal::planned(prepared.clone(), plan), sink)
+    }
+
+    /// Runs a text that came before: by its plan, if that is still good, else like a new one.
+    fn run_recent(&mut self, prepared: &Arc<Prepared>, sink: &mut dyn Sink) -> Result<Outcome> {
+        let was_open = self.open.is_some();
+        self.open_implicit(prepared.only_reads());
+        if let Some(plan) = self.kept_plan(prepared)? {
+            return self.run_planned(Portal::planned(prepared.clone(), plan), sink);
+        }
+        if !was_open {
+            self.stop_looking();
+        }
+        match &prepared.parsed {
+            Some(parsed) => self.run(parsed, sink),
+            None => Err(SqlError::new(state::INTERNAL_ERROR, "only statements over rows are kept")),
+        }
+    }
+
+    fn run_planned(&mut self, mut portal: Portal, sink: &mut dyn Sink) -> Result<Outcome> {
         if let Some(fields) = &portal.prepared.fields {
             sink.fields(fields);
         }

@@ -32,6 +32,8 @@ pub struct State {
     pub deferred: crate::dml::Deferred,
     /// What was looked up in the catalog, while somebody wants to know: the names as asked, and what they meant.
     pub noted: Option<Vec<Noted>>,
+    /// Whether the binder has read a literal that means another value at another time, or in another time zone.
+    pub has_read_moments: bool,
     pub(super) settings: Settings,
     pub(super) follows: Follows,
 }
@@ -84,6 +86,7 @@ impl State {
             temporary_schema: None,
             deferred: crate::dml::Deferred::default(),
             noted: None,
+            has_read_moments: false,
             settings,
             follows: Follows::default(),
         };

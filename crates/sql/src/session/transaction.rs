@@ -47,6 +47,9 @@ struct Savepoint {
     name: String,
     place: Box<dyn Any + Send>,
     settings: usize,
+    read_only: bool,
+    /// The number of the last portal before it.
+    portals: u64,
     deferred: dml::Deferred,
 }
 
@@ -114,11 +117,8 @@ impl Session {
         if let Some(read_only) = modes.read_only
             && read_only != open.read_only
         {
-            if open.transaction.is_some() {
-                let message = match read_only {
-                    true => "transaction read-only mode must be set before any query",
-                    false => "transaction read-write mode must be set before any query",
-                };
+            if open.transaction.is_some() && !read_only {
+                let message = "transaction read-write mode must be set before any query";
                 return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
             }
             open.read_only = read_only;
@@ -174,6 +174,12 @@ impl Session {
         Begin { mode, durability: Some(durability), wait_limit }
     }
 
+    /// Whether the transaction refuses writes only because its statement was taken for one that only reads.
+    pub(super) fn only_guessed_read_only(&self) -> bool {
+        let implicit = self.open.as_ref().is_some_and(|open| !open.explicit);
+        implicit && !self.state.settings.is_on("default_transaction_read_only")
+    }
+
     /// Whether the transaction refuses writes.
     pub(super) fn is_read_only(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.read_only)
@@ -184,7 +190,10 @@ impl Session {
         match &mut self.open {
             Some(open) if open.explicit => {
                 open.failed = true;
-                self.portals.retain(|_, portal| portal.is_held());
+                // ROLLBACK TO brings back those that are older than its savepoint.
+                if open.savepoints.is_empty() {
+                    self.end_portals();
+                }
             }
             _ => self.roll_back(),
         }
@@ -197,7 +206,7 @@ impl Session {
             self.end();
             return Ok(());
         }
-        let prepared = self.hold_cursors().and_then(|()| dml::check_deferred(&mut self.context(&[])?));
+        let prepared = self.read_held_cursors().and_then(|()| dml::check_deferred(&mut self.context(&[])?));
         if let Err(error) = prepared {
             let error = self.explain(error);
             self.roll_back();
@@ -208,6 +217,7 @@ impl Session {
             Ok(committed) => {
                 self.awaited = self.awaited.max(committed.log_position);
                 self.state.settings.commit();
+                self.hold_cursors();
                 catalog::after_commit(&self.database, &mut self.state);
                 self.end();
                 Ok(())
@@ -234,7 +244,14 @@ impl Session {
         self.open = None;
         self.state.deferred = dml::Deferred::default();
         self.state.follow_settings();
-        self.portals.retain(|_, portal| portal.is_held());
+        self.end_portals();
+    }
+
+    /// Ends a transaction that was opened only to look names up. Portals that wait for theirs stay.
+    pub(super) fn stop_looking(&mut self) {
+        if let Some(transaction) = self.open.take().and_then(|open| open.transaction) {
+            transaction.abort();
+        }
     }
 
     /// COMMIT; the tag says what it did.
@@ -290,6 +307,8 @@ impl Session {
             name: name.to_owned(),
             place,
             settings: self.state.settings.mark(),
+            read_only: self.is_read_only(),
+            portals: self.portals_entered,
             deferred: self.state.deferred.clone(),
         };
         if let Some(open) = &mut self.open {
@@ -314,7 +333,7 @@ impl Session {
     pub(super) fn roll_back_to(&mut self, name: &str) -> Result<()> {
         self.in_block("ROLLBACK TO SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
-        let Session { open, state, .. } = self;
+        let Session { open, state, portals, .. } = self;
         let Some(open) = open else { return Ok(()) };
         open.savepoints.truncate(at + 1);
         let (Some(savepoint), Some(transaction)) = (open.savepoints.last(), &mut open.transaction) else {
@@ -324,7 +343,8 @@ impl Session {
         state.settings.back_to(savepoint.settings);
         state.deferred = savepoint.deferred.clone();
         state.follow_settings();
-        open.failed = false;
+        portals.retain(|_, portal| portal.is_held() || portal.number <= savepoint.portals);
+        (open.failed, open.read_only) = (false, savepoint.read_only);
         Ok(())
     }
 
@@ -352,9 +372,10 @@ impl Session {
     /// # Errors
     /// The outcome is unknown (08007).
     pub fn wait_durable(&mut self) -> Result<()> {
-        let awaited = std::mem::take(&mut self.awaited);
-        if awaited > LogPosition::ZERO {
-            self.database.store.wait_durable(awaited)?;
+        if self.awaited > LogPosition::ZERO {
+            // After a failure it is awaited still: the answers have not left.
+            self.database.store.wait_durable(self.awaited)?;
+            self.awaited = LogPosition::ZERO;
         }
         Ok(())
     }

@@ -184,7 +184,6 @@ impl Session {
             self.state.settings.set(name, Some("serializable"), local)?;
         }
         self.state.follow_settings();
-        self.recent.clear();
         self.keep_settings();
         Ok(())
     }
@@ -231,7 +230,7 @@ impl Session {
     fn discard(&mut self, what: Discard) -> Result<&'static str> {
         Ok(match what {
             Discard::All => {
-                if self.open.as_ref().is_some_and(|open| open.explicit) {
+                if self.open.is_some() {
                     let message = "DISCARD ALL cannot run inside a transaction block";
                     return Err(SqlError::new(state::ACTIVE_SQL_TRANSACTION, message));
                 }
@@ -254,7 +253,9 @@ impl Session {
                 "DISCARD SEQUENCES"
             }
             Discard::Temporary => {
-                catalog::drop_temporary(&self.database, &mut self.state)?;
+                self.open_implicit(false);
+                self.freeze_cursors()?;
+                catalog::discard_temporary(&mut self.context(&[])?)?;
                 "DISCARD TEMP"
             }
         })
@@ -328,15 +329,18 @@ impl Session {
         self.open_implicit(false);
         let query = Parsed { command: Command::Rows(query.clone()), ..parsed.clone() };
         let prepared = self.prepare(Some(query), Vec::new())?;
-        self.portals.insert(name.to_owned(), Portal::new(prepared, Vec::new(), hold));
+        let mut portal = Portal::new(prepared, Vec::new(), hold);
+        // It sees the state of now, whenever its rows are asked for.
+        self.start(&mut portal)?;
+        self.enter_portal(name, portal);
         Ok(())
     }
 
     fn fetch(&mut self, fetch: &Fetch, sink: &mut dyn Sink) -> Result<Outcome> {
         let mut portal = self.portal_named("cursor", &fetch.cursor)?;
-        let fetched = self.fetch_from(&mut portal, fetch, sink);
+        // A cursor that has failed is no use any more.
+        let count = self.fetch_from(&mut portal, fetch, sink)?;
         self.portals.insert(fetch.cursor.clone(), portal);
-        let count = fetched?;
         let word = if fetch.rows_wanted { "FETCH" } else { "MOVE" };
         self.complete(&format!("{word} {count}"), sink);
         Ok(Outcome::Done)

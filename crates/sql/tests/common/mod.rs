@@ -49,7 +49,7 @@ pub struct Answer {
     pub notices: Vec<String>,
     fields: Vec<Field>,
     styles: Styles,
-    marks: (usize, usize),
+    marks: (usize, usize, usize),
 }
 
 impl Client {
@@ -134,11 +134,12 @@ impl Sink for Answer {
     fn restart(&mut self) -> bool {
         self.rows.truncate(self.marks.0);
         self.tags.truncate(self.marks.1);
+        self.notices.truncate(self.marks.2);
         true
     }
 
     fn begin_statement(&mut self) {
-        self.marks = (self.rows.len(), self.tags.len());
+        self.marks = (self.rows.len(), self.tags.len(), self.notices.len());
     }
 
     fn copy_out_start(&mut self, _: usize, _: bool) {

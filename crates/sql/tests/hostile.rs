@@ -1,0 +1,620 @@
+//! Attempts to catch the database out: plans that outlive what they were made for, cursors over what has changed or never
+//! was, acknowledgements of what did not happen, statements that happen twice.
+
+mod common;
+
+use common::{Answer, Client, database, database_twopl, open, store};
+use model::{Access, Begin, Committed, Durability, Error, Fault, LogPosition, Result as EngineResult, Schema, TableId};
+use seriatim_sql::database::Database;
+use seriatim_sql::session::{Outcome, Status};
+use seriatim_sql::store::{Store, Transaction};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// A client's extended protocol: prepares and binds without parameters.
+fn bind(client: &mut Client, portal: &str, sql: &str) {
+    client.session.parse(portal, sql, &[]).expect("it can be prepared");
+    client.session.bind(portal, portal, &[]).expect("it can be bound");
+}
+
+/// Executes a portal; its rows as [`Client::show`] gives them.
+fn execute(client: &mut Client, portal: &str, sync_follows: bool) -> Result<String, seriatim_sql::SqlError> {
+    let mut answer = Answer::default();
+    let outcome = client.session.execute(portal, 0, sync_follows, &mut answer)?;
+    assert_eq!(outcome, Outcome::Done);
+    Ok(answer.rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join("\n"))
+}
+
+/// What a text was answered with before it failed.
+fn failing(client: &mut Client, sql: &str) -> (Answer, seriatim_sql::SqlError) {
+    let mut answer = Answer::default();
+    let error = client.session.simple(sql, &mut answer).expect_err("it fails");
+    (answer, error)
+}
+
+// Plans and what they rest on.
+
+#[test]
+fn a_repeated_text_follows_the_settings() {
+    let mut client = Client::new(&database());
+    let instant = "select extract(epoch from timestamptz '2020-01-01 00:00')::int8";
+    let (utc, vienna) = ("1577836800", "1577833200");
+    let show = |client: &mut Client, expected: &str, after: &str| assert_eq!(client.show(instant), expected, "{after}");
+    show(&mut client, utc, "at first");
+    client.run("begin; set timezone = 'Europe/Vienna'");
+    show(&mut client, vienna, "set in a block");
+    client.run("rollback");
+    show(&mut client, utc, "rolled back");
+    client.run("begin; set local timezone = 'Europe/Vienna'");
+    show(&mut client, vienna, "set local");
+    client.run("commit");
+    show(&mut client, utc, "committed");
+    client.run("set timezone = 'Europe/Vienna'");
+    show(&mut client, vienna, "set");
+    client.run("reset all");
+    show(&mut client, utc, "reset all");
+    client.run("select set_config('timezone', 'Europe/Vienna', false)");
+    show(&mut client, vienna, "set_config");
+    client.run("begin; savepoint s; set timezone = 'UTC'");
+    show(&mut client, utc, "in a savepoint");
+    client.run("rollback to s");
+    show(&mut client, vienna, "rolled back to the savepoint");
+    client.run("rollback");
+    client.run("discard all");
+    show(&mut client, utc, "discard all");
+}
+
+#[test]
+fn a_repeated_text_has_its_own_now() {
+    let mut client = Client::new(&database());
+    for _ in 0..3 {
+        assert_eq!(client.show("select timestamptz 'now' = now(), 'today'::date = current_date"), "t|t");
+    }
+}
+
+#[test]
+fn a_repeated_text_follows_the_definitions() {
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run("create table t (a int); insert into t values (1)");
+    assert_eq!(client.run("select * from t").columns, ["a"]);
+    other.run("alter table t rename column a to b");
+    assert_eq!(client.run("select * from t").columns, ["b"]);
+    other.run("alter table t add column c int default 2");
+    assert_eq!(client.show("select * from t"), "1|2");
+    other.run("alter table t alter column b type text");
+    assert_eq!(client.run("select * from t").columns, ["b", "c"]);
+    other.run("drop table t; create table t (z int)");
+    assert_eq!(client.run("select * from t").columns, ["z"]);
+    other.run("drop table t");
+    assert_eq!(client.fails("select * from t").code(), "42P01");
+}
+
+#[test]
+fn a_prepared_statement_keeps_its_columns_or_fails() {
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run("create table t (a int); insert into t values (1); prepare p as select * from t");
+    assert_eq!(client.show("execute p"), "1");
+    other.run("alter table t add column b int");
+    assert_eq!(client.fails("execute p").code(), "0A000");
+    other.run("alter table t drop column b");
+    assert_eq!(client.show("execute p"), "1");
+    other.run("alter table t rename column a to b");
+    assert_eq!(client.fails("execute p").message(), "cached plan must not change result type");
+}
+
+#[test]
+fn a_plan_follows_views_and_what_is_behind_them() {
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run(
+        "create table t (a int8); insert into t values (1); create sequence s;
+        create view v as select a from t; create view w as select a from v",
+    );
+    client.run("prepare p as select a from w");
+    for _ in 0..2 {
+        assert_eq!((client.show("select a from w"), client.show("execute p")), ("1".into(), "1".into()));
+    }
+    other.run("create or replace view v as select a + 1 as a from t");
+    assert_eq!((client.show("select a from w"), client.show("execute p")), ("2".into(), "2".into()));
+    // The new plan moves a sequence, which the transaction of one that only reads would not allow.
+    other.run("create or replace view v as select nextval('s') as a from t");
+    assert_eq!((client.show("select a from w"), client.show("execute p")), ("1".into(), "2".into()));
+    other.run("create or replace view v as select a from t for update");
+    assert_eq!((client.show("select a from w"), client.show("execute p")), ("1".into(), "1".into()));
+}
+
+#[test]
+fn a_plan_follows_the_search_path_and_what_comes_to_hide_its_table() {
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run(
+        "create table t (a text); insert into t values ('public'); create schema x; create table x.t (a text);
+        insert into x.t values ('x'); create schema y; prepare p as select a from t",
+    );
+    let both = |client: &mut Client| (client.show("select a from t"), client.show("execute p"));
+    assert_eq!(both(&mut client), ("public".into(), "public".into()));
+    client.run("set search_path = y, x, public");
+    assert_eq!(both(&mut client), ("x".into(), "x".into()));
+    other.run("create table y.t (a text); insert into y.t values ('y')");
+    assert_eq!(both(&mut client), ("y".into(), "y".into()));
+    client.run("create temp table t (a text); insert into t values ('temp')");
+    assert_eq!(both(&mut client), ("temp".into(), "temp".into()));
+    client.run("discard temp");
+    assert_eq!(both(&mut client), ("y".into(), "y".into()));
+    other.run("drop table y.t");
+    assert_eq!(both(&mut client), ("x".into(), "x".into()));
+}
+
+#[test]
+fn a_definition_that_was_rolled_back_leaves_no_trace() {
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run("create table t (a int primary key); insert into t values (1)");
+    client.run("prepare p as select * from t");
+    client.run("begin; alter table t add column b int default 5");
+    assert_eq!(client.show("select * from t"), "1|5");
+    client.run("savepoint s; alter table t drop column b; alter table t add column c text default 'c'");
+    assert_eq!(client.show("select * from t"), "1|c");
+    client.run("rollback to s");
+    assert_eq!(client.show("select * from t"), "1|5");
+    client.run("rollback");
+    assert_eq!(client.run("select * from t").columns, ["a"]);
+    assert_eq!(client.show("execute p"), "1");
+    assert_eq!(other.show("select * from t"), "1");
+    client.run("begin; create table u (a int); insert into u values (1); select * from u; rollback");
+    other.run("create table u (a text); insert into u values ('other')");
+    assert_eq!(client.show("select * from u"), "other");
+}
+
+#[test]
+fn defaults_checks_and_sequences_are_those_of_the_transaction() {
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run("create sequence s; create table t (a int default nextval('s'), b int default 1)");
+    let insert = "insert into t values (default, default) returning *";
+    assert_eq!(client.show(insert), "1|1");
+    other.run("alter table t alter column b set default 2");
+    assert_eq!(client.show(insert), "2|2");
+    other.run("alter sequence s restart with 50");
+    assert_eq!(client.show(insert), "50|2");
+    other.run("alter table t add check (a < 51)");
+    assert_eq!(client.fails(insert).code(), "23514");
+    other.run("alter table t alter column a drop default; drop sequence s; create sequence s start 7");
+    assert_eq!(client.show("insert into t values (nextval('s'), default) returning *"), "7|2");
+    other.run("drop sequence s; create sequence s start 9");
+    assert_eq!(client.show("insert into t values (nextval('s'), default) returning *"), "9|2");
+}
+
+#[test]
+fn a_restart_that_was_rolled_back_gives_no_value_twice() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run("create sequence s; select nextval('s')");
+    client.run("begin; alter sequence s restart with 100");
+    assert_eq!(client.show("select nextval('s')"), "100");
+    client.run("rollback");
+    assert_eq!(client.show("select nextval('s')"), "2");
+    client.run("alter sequence s restart with 200");
+    assert_eq!(client.show("select nextval('s')"), "200");
+}
+
+// Portals and cursors.
+
+#[test]
+fn preparing_one_statement_does_not_end_the_portal_of_another() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int)");
+    bind(&mut client, "p", "insert into t values (1)");
+    bind(&mut client, "q", "select count(*) from t");
+    assert_eq!(execute(&mut client, "p", false).unwrap(), "");
+    assert_eq!(execute(&mut client, "q", true).unwrap(), "1");
+    client.session.sync(false).unwrap();
+    assert_eq!(client.show("select count(*) from t"), "1");
+}
+
+#[test]
+fn a_cursor_sees_the_state_at_its_declaration() {
+    for database in [database(), database_twopl()] {
+        let mut client = Client::new(&database);
+        client.run("create table t (a int primary key); insert into t select generate_series(1, 20)");
+        client.run("begin; declare c cursor for select a from t; declare d cursor for select count(*) from t");
+        client.run("insert into t values (21); delete from t where a < 20");
+        assert_eq!(client.run("fetch all from c").rows.len(), 20);
+        assert_eq!(client.show("fetch all from d"), "20");
+        client.run("declare e cursor for select a from t order by a; alter table t add column b int; truncate t");
+        assert_eq!(client.show("fetch all from e"), "20\n21");
+        client.run("rollback");
+    }
+}
+
+#[test]
+fn a_bound_portal_sees_the_state_at_its_binding() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int)");
+    client.run("begin");
+    bind(&mut client, "p", "select count(*) from t");
+    client.run("insert into t values (1)");
+    assert_eq!(execute(&mut client, "p", false).unwrap(), "0");
+    client.run("commit");
+}
+
+#[test]
+fn cursors_end_with_the_savepoint_in_which_they_began() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int); insert into t values (1)");
+    client.run("begin; declare before cursor for select a from t");
+    client.run("savepoint s; insert into t values (2); declare inside cursor for select a from t");
+    assert_eq!(client.show("fetch 1 from inside"), "1");
+    client.run("rollback to s");
+    assert_eq!(client.fails("fetch inside").code(), "34000", "what it reads never was");
+    client.run("rollback to s");
+    assert_eq!(client.show("fetch all from before"), "1", "an error does not end a cursor of before");
+    client.run("declare released cursor for select 7 as a; savepoint t; declare kept cursor for select 8; release t");
+    client.run("savepoint u");
+    client.fails("select 1/0");
+    client.run("rollback to u");
+    assert_eq!(client.show("fetch released; fetch kept"), "8");
+    client.run("rollback to s");
+    assert_eq!(client.fails("fetch kept").code(), "34000");
+    client.run("rollback");
+}
+
+const DEFERRED: &str = "create table parent (id int primary key);
+    create table child (p int references parent deferrable initially deferred)";
+
+#[test]
+fn cursors_with_hold_hold_what_was_committed() {
+    let mut client = Client::new(&database());
+    client.run(DEFERRED);
+    client.run("begin; insert into child values (1); declare c cursor with hold for select p from child");
+    assert_eq!(client.fails("commit").code(), "23503");
+    assert_eq!(client.fails("fetch c").code(), "34000", "the rows never were");
+    client.run("insert into parent values (1); begin; insert into child values (1)");
+    client.run("declare c cursor with hold for select p from child; commit");
+    client.run("delete from child");
+    assert_eq!(client.show("fetch all from c"), "1");
+}
+
+#[test]
+fn copy_of_a_deletion_is_a_deletion() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int); insert into t select generate_series(1, 20)");
+    client.run("begin read only");
+    assert_eq!(client.fails("copy (delete from t returning a) to stdout").code(), "25006");
+    client.run("rollback; begin; declare c cursor for select a from t");
+    client.run("fetch 1 from c; copy (delete from t returning a) to stdout");
+    assert_eq!(client.run("fetch all from c").rows.len(), 19);
+    client.run("rollback");
+}
+
+// What is told is so.
+
+#[test]
+fn a_statement_is_told_complete_only_when_it_is_committed() {
+    let mut client = Client::new(&database());
+    client.run(DEFERRED);
+    let (answer, error) = failing(&mut client, "insert into child values (1)");
+    assert_eq!((answer.tags, error.code()), (vec![], "23503"));
+    let (answer, error) = failing(&mut client, "insert into parent values (1); insert into child values (2)");
+    assert_eq!((answer.tags, error.code()), (vec!["INSERT 0 1".to_owned()], "23503"));
+    assert_eq!(client.show("select count(*) from parent"), "0");
+    let (answer, error) = failing(&mut client, "begin; insert into child values (1); commit");
+    assert_eq!((answer.tags.len(), error.code()), (2, "23503"));
+    assert_eq!(client.session.status(), Status::Idle);
+}
+
+/// An engine whose commits and waits fail when they are told to.
+struct Faulty {
+    engine: Arc<dyn Store>,
+    state: Arc<Faults>,
+}
+
+#[derive(Default)]
+struct Faults {
+    /// So many commits of transactions that wrote will conflict.
+    conflicts: AtomicU32,
+    /// Nothing becomes durable any more.
+    is_stopped: AtomicBool,
+    armed: AtomicBool,
+}
+
+struct FaultyTransaction {
+    inner: Box<dyn Transaction>,
+    state: Arc<Faults>,
+    wrote: bool,
+}
+
+fn faulty() -> (Arc<Database>, Arc<Faults>) {
+    let state = Arc::new(Faults::default());
+    let database = open(Arc::new(Faulty { engine: store(), state: state.clone() }));
+    (database, state)
+}
+
+impl Store for Faulty {
+    fn begin(&self, how: Begin) -> EngineResult<Box<dyn Transaction>> {
+        // The sequences' transactions are of another mode, and left alone.
+        let own = how.mode == model::Mode::OwnAtStatement;
+        let inner = self.engine.begin(how)?;
+        if !own {
+            return Ok(inner);
+        }
+        Ok(Box::new(FaultyTransaction { inner, state: self.state.clone(), wrote: false }))
+    }
+
+    fn wait_durable(&self, position: LogPosition) -> EngineResult<()> {
+        if self.state.is_stopped.load(Ordering::SeqCst) {
+            return Err(Fault::OutcomeUnknown { detail: "the disk is gone".into() }.into());
+        }
+        self.engine.wait_durable(position)
+    }
+
+    fn create_table(&self, schema: Schema) -> EngineResult<TableId> {
+        self.engine.create_table(schema)
+    }
+
+    fn drop_table(&self, name: &str) -> EngineResult<()> {
+        self.engine.drop_table(name)
+    }
+
+    fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        self.engine.tables()
+    }
+}
+
+impl Access for FaultyTransaction {
+    fn read(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        columns: model::Columns<'_>,
+        row: &mut model::RowBuf,
+    ) -> EngineResult<bool> {
+        self.inner.read(table, key, columns, row)
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut model::RowBuf) -> EngineResult<bool> {
+        self.inner.read_for_update(table, key, row)
+    }
+
+    fn put(&mut self, table: TableId, key: &[u8], row: model::RowRef<'_>) -> EngineResult<()> {
+        self.wrote = true;
+        self.inner.put(table, key, row)
+    }
+
+    fn insert(&mut self, table: TableId, key: &[u8], row: model::RowRef<'_>) -> EngineResult<()> {
+        self.wrote = true;
+        self.inner.insert(table, key, row)
+    }
+
+    fn update(&mut self, table: TableId, key: &[u8], delta: &model::Delta) -> EngineResult<bool> {
+        self.wrote = true;
+        self.inner.update(table, key, delta)
+    }
+
+    fn delete(&mut self, table: TableId, key: &[u8]) -> EngineResult<bool> {
+        self.wrote = true;
+        self.inner.delete(table, key)
+    }
+
+    fn scan(
+        &mut self,
+        scan: &model::Scan<'_>,
+        visit: &mut dyn FnMut(model::Item<'_>) -> std::ops::ControlFlow<()>,
+    ) -> EngineResult<model::ScanEnd> {
+        self.inner.scan(scan, visit)
+    }
+}
+
+impl Transaction for FaultyTransaction {
+    fn savepoint(&mut self) -> EngineResult<Box<dyn std::any::Any + Send>> {
+        self.inner.savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: &(dyn std::any::Any + Send)) -> EngineResult<()> {
+        self.inner.rollback_to(savepoint)
+    }
+
+    fn release(&mut self, savepoint: Box<dyn std::any::Any + Send>) {
+        self.inner.release(savepoint);
+    }
+
+    fn poison(&self) -> Option<&Error> {
+        self.inner.poison()
+    }
+
+    fn serial_point(&self) -> Option<model::Timestamp> {
+        self.inner.serial_point()
+    }
+
+    fn set_durability(&mut self, durability: Durability) {
+        self.inner.set_durability(durability);
+    }
+
+    fn commit(self: Box<Self>) -> EngineResult<Committed> {
+        let conflicts = &self.state.conflicts;
+        let armed = self.state.armed.load(Ordering::SeqCst);
+        let take = |left: u32| left.checked_sub(1);
+        if (self.wrote || armed) && conflicts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
+            self.inner.abort();
+            return Err(model::Abort {
+                class: model::AbortClass::Conflict,
+                rule: "later-reader",
+                explanation: "a test wants it so",
+                table: None,
+                target: model::Target::None,
+                transaction: model::Timestamp(1),
+                other: None,
+            }
+            .into());
+        }
+        let committed = self.inner.commit()?;
+        // In memory nothing waits.
+        Ok(Committed { log_position: LogPosition(1), ..committed })
+    }
+
+    fn abort(self: Box<Self>) {
+        self.inner.abort();
+    }
+}
+
+#[test]
+fn a_statement_that_is_repeated_happens_once() {
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int); create sequence s");
+    let conflict = |times| faults.conflicts.store(times, Ordering::SeqCst);
+    conflict(2);
+    assert_eq!(client.run("insert into t values (1), (2)").tags, ["INSERT 0 2"]);
+    assert_eq!(client.show("select count(*) from t"), "2");
+    conflict(2);
+    assert_eq!(client.show("insert into t values (nextval('s')) returning a"), "3", "a sequence does not go back");
+    conflict(2);
+    bind(&mut client, "", "insert into t values (9) returning a");
+    let mut answer = Answer::default();
+    client.session.execute("", 0, true, &mut answer).unwrap();
+    client.session.sync(false).unwrap();
+    assert_eq!((answer.rows.len(), client.show("select count(*) from t where a = 9")), (1, "1".into()));
+}
+
+#[test]
+fn a_statement_that_is_repeated_says_its_notices_once() {
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int); create table c (a int primary key); create table d (a int references c)");
+    faults.conflicts.store(2, Ordering::SeqCst);
+    let answer = client.run("drop table if exists nothing, t");
+    assert_eq!(answer.notices, ["NOTICE: table \"nothing\" does not exist, skipping"]);
+    faults.conflicts.store(2, Ordering::SeqCst);
+    assert_eq!(client.run("drop table c cascade").notices.len(), 1);
+}
+
+#[test]
+fn a_cursor_with_hold_outside_a_block_is_declared_once() {
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int); insert into t values (1)");
+    faults.armed.store(true, Ordering::SeqCst);
+    faults.conflicts.store(2, Ordering::SeqCst);
+    client.run("declare c cursor with hold for select a from t");
+    assert_eq!(client.show("fetch all from c"), "1");
+}
+
+#[test]
+fn several_statements_that_conflict_are_not_repeated() {
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int)");
+    for several in ["insert into t values (1); insert into t values (2)", "begin; insert into t values (1); commit"] {
+        faults.conflicts.store(1, Ordering::SeqCst);
+        assert_eq!(client.fails(several).code(), "40001", "{several}");
+        assert_eq!((client.session.status(), client.show("select count(*) from t")), (Status::Idle, "0".into()));
+    }
+    bind(&mut client, "p", "insert into t values (1)");
+    bind(&mut client, "q", "insert into t values (2)");
+    faults.conflicts.store(1, Ordering::SeqCst);
+    execute(&mut client, "p", false).unwrap();
+    execute(&mut client, "q", true).unwrap();
+    assert_eq!(client.session.sync(false).unwrap_err().code(), "40001");
+    assert_eq!(client.show("select count(*) from t"), "0");
+}
+
+#[test]
+fn what_may_not_be_durable_is_never_acknowledged() {
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int primary key)");
+    faults.is_stopped.store(true, Ordering::SeqCst);
+    let (_, error) = failing(&mut client, "begin; insert into t values (1); commit; select 1");
+    assert_eq!(error.code(), "08007");
+    assert_eq!(client.session.wait_durable().unwrap_err().code(), "08007", "COMMIT's answer has not left yet");
+}
+
+// Transactions.
+
+#[test]
+fn a_transaction_may_become_read_only_but_not_go_back() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int)");
+    client.run("begin; insert into t values (1); savepoint s; set transaction read only");
+    assert_eq!(client.fails("insert into t values (2)").code(), "25006");
+    client.run("rollback to s; insert into t values (2); rollback; begin read only; select 1");
+    assert_eq!(client.fails("set transaction read write").code(), "25001");
+    client.run("rollback");
+}
+
+#[test]
+fn discard_belongs_to_its_transaction() {
+    for database in [database(), database_twopl()] {
+        let mut client = Client::new(&database);
+        client.run("create temp table t (a int)");
+        client.run("begin; insert into t values (1); create temp table u (a int)");
+        client.run("discard temp");
+        assert_eq!(client.fails("select * from t").code(), "42P01");
+        client.run("rollback");
+        assert_eq!(client.show("select count(*) from t"), "0", "the block was rolled back");
+        assert_eq!(client.fails("select 1; discard all").code(), "25001");
+        assert_eq!(client.fails("begin; discard all").code(), "25001");
+        client.run("rollback; discard temp");
+        assert_eq!(client.fails("select * from t").code(), "42P01");
+    }
+}
+
+#[test]
+fn savepoints_take_back_definitions_settings_and_checks() {
+    let mut client = Client::new(&database());
+    client.run(DEFERRED);
+    client.run("create table t (a int); insert into t values (1)");
+    client.run("begin; savepoint s; savepoint s");
+    client.run("truncate t; insert into child values (9); set timezone = 'Europe/Vienna'; rollback to s; release s");
+    client.run("drop table t; rollback to s; savepoint x; alter table t rename to u; rollback to x; release x");
+    assert_eq!(client.show("show timezone"), "UTC");
+    client.run("insert into t values (2); commit");
+    assert_eq!(client.show("select a from t order by a"), "1\n2");
+    assert_eq!(client.show("select count(*) from child"), "0");
+}
+
+#[test]
+fn an_older_transaction_and_a_definition_have_a_serial_order() {
+    for (definition, statement) in [
+        ("create index i on t (b)", "insert into t values (9, 9)"),
+        ("create unique index i on t (b)", "insert into t values (9, 1)"),
+        ("alter table t add check (b < 5)", "insert into t values (9, 9)"),
+        ("alter table t add check (b < 5)", "update t set b = 9"),
+        ("alter table t add foreign key (b) references parent", "insert into t values (9, 9)"),
+        ("alter table t add foreign key (b) references parent", "delete from parent"),
+        ("alter table t add column c int default 7", "insert into t values (9, 9)"),
+        ("alter table t alter column b type text", "update t set b = 2"),
+        ("alter table t alter column b set not null", "update t set b = null"),
+        ("truncate t", "insert into t values (9, 9)"),
+        ("truncate t", "update t set b = b + 1"),
+        ("drop table t", "delete from t"),
+        ("alter table t drop column b", "update t set b = 3"),
+        ("alter table t drop constraint t_pkey", "insert into t values (9, 9)"),
+    ] {
+        let database = database();
+        let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+        client.run("create table parent (id int primary key); insert into parent values (1)");
+        client.run("create table t (a int primary key, b int); insert into t values (1, 1); create table z (a int)");
+        client.run("begin; select * from z");
+        other.run(definition);
+        // The older one comes first: either it does not disturb what the definition saw, or it must go.
+        let done = client.try_run(statement).and_then(|_| client.try_run("commit"));
+        if let Err(error) = &done {
+            assert_eq!(error.code(), "40001", "{definition}, {statement}: {error:?}");
+            client.run("rollback");
+        }
+        let check = "select count(*) from t where b is null or b >= 5 or not exists (select from parent where id = b)";
+        let gone = definition.starts_with("drop") || definition.contains("drop column") || definition.contains("type");
+        if !gone && !definition.contains("index i") && !definition.contains("drop") && !definition.contains("column c")
+        {
+            assert_eq!(client.show(check), "0", "{definition}, {statement}, {done:?}");
+        }
+        if !definition.starts_with("drop") {
+            client.run("set enable_seqscan = off");
+            let rows = client.show("select count(*) from t");
+            assert_eq!(client.show("select count(*) from (select * from t order by a) q"), rows, "{definition}");
+        }
+    }
+}
