@@ -72,14 +72,18 @@ pub(super) fn must_exist(context: &mut Context<'_>, name: &ObjectName) -> Result
     Ok(())
 }
 
-/// LOCK TABLE: writes the definition anew, so that whoever uses the table comes before or after.
+/// LOCK TABLE: writes the definition anew, so that whoever uses the table comes before or after. The modes that statements over
+/// rows take by themselves have no more to do than find the table.
 ///
 /// # Errors
 /// 42P01, 42809, the engine's.
 pub(super) fn lock(context: &mut Context<'_>, lock: &ast::Lock) -> Result<()> {
+    use ast::LockTableMode::{AccessShare, RowExclusive, RowShare};
+    let is_weak = matches!(lock.lock_mode, Some(AccessShare | RowShare | RowExclusive));
     for target in &lock.tables {
         let (schema, name) = split(&target.name)?;
         match context.relation(schema.as_deref(), &name)? {
+            Some(Relation::Table(_) | Relation::View(_)) if is_weak => {}
             Some(relation @ (Relation::Table(_) | Relation::View(_))) => replace_relation(context, relation)?,
             Some(_) => {
                 let message = format!("cannot lock relation \"{name}\"");

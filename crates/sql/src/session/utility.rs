@@ -124,13 +124,15 @@ impl Session {
     }
 
     fn define(&mut self, definition: &sqlparser::ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        let in_block = self.open.as_ref().is_some_and(|open| open.explicit);
-        if matches!(definition, sqlparser::ast::Statement::Lock(_)) && !in_block {
+        let is_lock = matches!(definition, sqlparser::ast::Statement::Lock(_));
+        if is_lock && !self.open.as_ref().is_some_and(|open| open.explicit) {
             let message = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
         }
         let command = command_name(definition);
-        let tag = self.run_definition(&command, |context, notices| ddl::run(context, definition, notices))?;
+        // A lock is no write: pg_dump takes some in its read-only transaction.
+        let writes = (!is_lock).then_some(command.as_str());
+        let tag = self.run_definition(writes, |context, notices| ddl::run(context, definition, notices))?;
         let Some(tag) = tag else { return Err(SqlError::unsupported(format!("the statement {command}"))) };
         self.complete(&tag, sink);
         Ok(Outcome::Done)
@@ -138,19 +140,20 @@ impl Session {
 
     fn alter(&mut self, alteration: &Alteration, sink: &mut dyn Sink) -> Result<Outcome> {
         let tag = ddl::tag(alteration);
-        self.run_definition(&tag, |context, notices| ddl::alter(context, alteration, notices))?;
+        self.run_definition(Some(&tag), |context, notices| ddl::alter(context, alteration, notices))?;
         self.complete(&tag, sink);
         Ok(Outcome::Done)
     }
 
+    /// `writes` names a command that read-only transactions refuse.
     fn run_definition<T>(
         &mut self,
-        what: &str,
+        writes: Option<&str>,
         run: impl FnOnce(&mut Context<'_>, &mut Vec<SqlError>) -> Result<T>,
     ) -> Result<T> {
         self.open_implicit(false);
-        if self.is_read_only() {
-            return Err(read_only(what));
+        if let Some(command) = writes.filter(|_| self.is_read_only()) {
+            return Err(read_only(command));
         }
         self.freeze_cursors()?;
         let mut notices = Vec::new();
