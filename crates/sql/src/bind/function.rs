@@ -136,7 +136,9 @@ impl Binder<'_, '_> {
         for (place, argument) in argument_list(function).map_or(&[][..], |list| &list.args).iter().enumerate() {
             let (place, prefix, value) = match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(place), String::new(), value),
-                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                FunctionArg::ExprNamed {
+                    name: Syntax::Identifier(name), arg: FunctionArgExpr::Expr(value), ..
+                } => {
                     let name = name::fold(name);
                     (names.iter().position(|known| **known == name), format!("{name} => "), value)
                 }
@@ -294,7 +296,7 @@ pub(super) fn plain_arguments(function: &Function) -> Result<Vec<&Syntax>> {
 
 /// Whether any argument is named.
 fn has_named(function: &Function) -> bool {
-    let is_named = |argument: &FunctionArg| matches!(argument, FunctionArg::Named { .. });
+    let is_named = |argument: &FunctionArg| matches!(argument, FunctionArg::ExprNamed { .. });
     argument_list(function).is_some_and(|list| list.args.iter().any(is_named))
 }
 

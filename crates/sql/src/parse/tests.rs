@@ -110,6 +110,7 @@ fn words_that_the_parser_lacks_are_said_in_others() {
         ("SELECT 1 FROM t FOR NO KEY UPDATE", "SELECT 1 FROM t FOR UPDATE"),
         ("SELECT 1 FROM t FOR KEY SHARE SKIP LOCKED", "SELECT 1 FROM t FOR SHARE SKIP LOCKED"),
         ("SELECT trim(LEADING FROM ' a')", "SELECT TRIM(LEADING ' a')"),
+        ("SELECT 'a'\n 'b' -- more\n 'c'", "SELECT 'abc'"),
         ("SELECT a NOTNULL, b ISNULL", "SELECT a IS NOT NULL, b IS NULL"),
     ] {
         assert_eq!(printed(written), read);

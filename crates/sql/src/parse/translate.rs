@@ -38,6 +38,11 @@ pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overri
             tokens.remove(at + 1);
         } else if at > 0 && (says(&tokens, at, "ISNULL") || says(&tokens, at, "NOTNULL")) {
             null_test(&mut tokens, at);
+        } else if tokens[at].token == Token::Assignment {
+            // The older way to name an argument.
+            tokens[at].token = Token::RArrow;
+        } else {
+            join_strings(&mut tokens, at);
         }
         at += 1;
     }
@@ -54,6 +59,23 @@ fn says(tokens: &[TokenWithSpan], at: usize, words: &str) -> bool {
 
 fn keyword(word: &str, place: &TokenWithSpan) -> TokenWithSpan {
     TokenWithSpan { token: Token::make_keyword(word), span: place.span }
+}
+
+/// Strings on lines that follow each other are one.
+fn join_strings(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    while let [first, second, ..] = &tokens[at..]
+        && second.span.start.line > first.span.end.line
+        && let Token::SingleQuotedString(rest) = &second.token
+    {
+        let joined = match &first.token {
+            Token::SingleQuotedString(text) => Token::SingleQuotedString(format!("{text}{rest}")),
+            Token::EscapedStringLiteral(text) => Token::EscapedStringLiteral(format!("{text}{rest}")),
+            _ => return,
+        };
+        let span = first.span.union(&second.span);
+        tokens[at] = TokenWithSpan { token: joined, span };
+        tokens.remove(at + 1);
+    }
 }
 
 /// `x ISNULL` is `x IS NULL`.

@@ -9,7 +9,7 @@ use crate::bind::query::unnested;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{comparison_function, comparison_type_by, resolve_operator};
 use crate::plan::{Expr, ExprKind};
-use crate::types::{Type, cast};
+use crate::types::{Datum, Modifier, Type, cast};
 use sqlparser::ast::{AccessExpr, BinaryOperator, Expr as Syntax, Subscript};
 
 impl Binder<'_, '_> {
@@ -43,7 +43,7 @@ impl Binder<'_, '_> {
         let array_type = element_type.to_array().unwrap_or(element_type);
         let convert = |(element, at): Placed| {
             let wanted = if element.data_type.is_array { array_type } else { element_type };
-            self.explicit_cast(element, wanted, crate::types::Modifier::NONE, at)
+            self.explicit_cast(element, wanted, Modifier::NONE, at)
         };
         let elements: Result<_> = elements.into_iter().map(convert).collect();
         Ok(Expr::new(ExprKind::Array(elements?), array_type))
@@ -70,6 +70,9 @@ impl Binder<'_, '_> {
     }
 
     fn subscript(&mut self, array: Expr, subscript: &Subscript, at: sqlparser::tokenizer::Location) -> Result<Expr> {
+        if let (Type::NAME, Subscript::Index { index }) = (array.data_type, subscript) {
+            return self.letter(array, index, at);
+        }
         let Some(element) = element_of(array.data_type) else {
             let message =
                 format!("cannot subscript type {} because it does not support subscripting", array.data_type.name());
@@ -91,6 +94,16 @@ impl Binder<'_, '_> {
         }
     }
 
+    /// A name is an array of letters, from 0 on.
+    fn letter(&mut self, name: Expr, index: &Syntax, at: sqlparser::tokenizer::Location) -> Result<Expr> {
+        let one = || (Expr::constant(Datum::Int4(1), Type::INT4), at);
+        let index = self.index(index)?;
+        let position = self.call_operator("+", (index, at), one())?;
+        let text = self.explicit_cast(name, Type::TEXT, Modifier::NONE, at)?;
+        let letter = self.call_by_name("substr", vec![(text, at), (position, at), one()], at)?;
+        self.explicit_cast(letter, Type::CHAR, Modifier::NONE, at)
+    }
+
     fn index(&mut self, syntax: &Syntax) -> Result<Expr> {
         let (index, at) = self.placed(syntax)?;
         let fits = index.data_type == Type::UNKNOWN
@@ -100,7 +113,7 @@ impl Binder<'_, '_> {
             let error = SqlError::new(state::DATATYPE_MISMATCH, "array subscript must have type integer");
             return Err(self.error_at(error, at));
         }
-        self.coerce(index, Type::INT4, crate::types::Modifier::NONE, crate::types::CastContext::Assignment, at)
+        self.coerce(index, Type::INT4, Modifier::NONE, crate::types::CastContext::Assignment, at)
     }
 
     fn field(&mut self, record: Expr, field: &Syntax) -> Result<Expr> {
