@@ -19,7 +19,7 @@ pub struct Options {
     pub row_bytes: usize,
     /// Rows and index entries written by one transaction. Default 1,000,000.
     pub write_set_rows: usize,
-    /// Bytes of keys and rows written by one transaction. Default and limit 64 MiB.
+    /// Bytes of keys and rows written by one transaction. Default 64 MiB; at most a segment of the log.
     pub write_set_bytes: usize,
     /// Versions of one row kept for older readers. Default 10,000, at most 65,000. A writer that would exceed it gets a
     /// named error.
