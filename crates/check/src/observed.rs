@@ -3,8 +3,8 @@
 //! Keys of a history are integers (one table of it may claim them) or texts, `table/key`, whose order is the order of the
 //! keys. A range that excludes a bound is shown by a text just beside it that no key has.
 
-use crate::{Operation, Scalar};
-use model::{Key, RowRef, history};
+use crate::{Operation, Record, Scalar, Status};
+use model::{Key, RowRef, TableId, history};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Bound;
@@ -16,6 +16,33 @@ pub enum KeyForm {
     Integers,
     /// This name, a slash, and the key's bytes in hexadecimal.
     Text(Cow<'static, str>),
+}
+
+impl Record {
+    /// What was observed of a transaction: `form` says how the keys of each table are shown, `value` how rows are, as in
+    /// [`KeyForm::translate`].
+    pub fn observed(
+        id: u64,
+        transaction: history::Transaction,
+        form: impl Fn(TableId) -> KeyForm,
+        value: impl Fn(RowRef<'_>) -> Scalar,
+    ) -> Record {
+        let (status, serial_point) = match transaction.outcome {
+            history::Outcome::Committed(point) => (Status::Committed, Some(point.0)),
+            history::Outcome::Aborted => (Status::Aborted, None),
+            history::Outcome::Unknown => (Status::Unknown, None),
+        };
+        let translate = |operation: history::Operation| form(operation.table()).translate(operation, &value);
+        Record {
+            id,
+            process: transaction.client.into(),
+            start_ns: transaction.start_ns,
+            end_ns: transaction.end_ns,
+            status,
+            serial_point,
+            operations: transaction.operations.into_iter().filter_map(translate).collect(),
+        }
+    }
 }
 
 impl KeyForm {

@@ -1,7 +1,7 @@
 //! The server.
 
 use crate::failure::{Failure, Outcome};
-use crate::history::Recorded;
+use crate::history::recorded;
 use crate::sql_limits;
 use baselines::twopl::TwoPhaseLocking;
 use clap::{Args, ValueEnum};
@@ -113,7 +113,7 @@ impl Serve {
 
     fn serve(&self, mut store: Arc<dyn Store>) -> Outcome {
         if let Some(file) = &self.history {
-            store = Arc::new(Recorded::new(store, file).map_err(Failure::file(file))?);
+            store = Arc::new(recorded(store, file).map_err(Failure::file(file))?);
         }
         let options = sql::database::Options {
             statement_bytes: self.limits.statement_size,

@@ -1,0 +1,165 @@
+//! A store that tells an observer what its transactions do: histories, for judges of serializability.
+
+use super::{Store, Transaction};
+use model::history::{self, Outcome, Recorder};
+use model::{
+    Access, Begin, Columns, Committed, Delta, Durability, Error, Fault, Item, LogPosition, Result, RowBuf, RowRef,
+    Scan, ScanEnd, Schema, TableId, Timestamp,
+};
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Passes everything on to a store, and tells of each transaction when it has ended.
+pub struct Recorded {
+    inner: Arc<dyn Store>,
+    observer: Arc<Observer>,
+}
+
+struct Observer {
+    begun: Instant,
+    tell: Box<dyn Fn(history::Transaction) + Send + Sync>,
+}
+
+impl Recorded {
+    /// Tells from now on: the store must still be empty, or what it holds will look written by nobody. `tell` is called by
+    /// whoever ends a transaction, by several at once.
+    pub fn new(inner: Arc<dyn Store>, tell: impl Fn(history::Transaction) + Send + Sync + 'static) -> Recorded {
+        Recorded { inner, observer: Arc::new(Observer { begun: Instant::now(), tell: Box::new(tell) }) }
+    }
+}
+
+impl Store for Recorded {
+    fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>> {
+        let start_ns = self.observer.now();
+        let recorder = Some(Recorder::new(self.inner.begin(how)?));
+        Ok(Box::new(Observed { recorder, observer: self.observer.clone(), start_ns }))
+    }
+
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        self.inner.wait_durable(position)
+    }
+
+    fn create_table(&self, schema: Schema) -> Result<TableId> {
+        self.inner.create_table(schema)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<()> {
+        self.inner.drop_table(name)
+    }
+
+    fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        self.inner.tables()
+    }
+}
+
+/// A transaction that is told of when it ends.
+struct Observed {
+    /// `None` after the end.
+    recorder: Option<Recorder<Box<dyn Transaction>>>,
+    observer: Arc<Observer>,
+    start_ns: u64,
+}
+
+/// A savepoint, and how much was noted before it.
+struct Place {
+    inner: Box<dyn Any + Send>,
+    recorded: usize,
+}
+
+impl Observer {
+    fn now(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Observed {
+    fn recorder(&mut self) -> &mut Recorder<Box<dyn Transaction>> {
+        self.recorder.as_mut().expect("only the end takes the recorder, and takes the transaction with it")
+    }
+
+    /// Ends the transaction with `end`, and tells what it did and what became of it.
+    fn end<T>(&mut self, end: impl FnOnce(Box<dyn Transaction>) -> T, became: impl FnOnce(&T) -> Outcome) -> Option<T> {
+        let (inner, operations) = self.recorder.take()?.into_parts();
+        let ended = end(inner);
+        let (start_ns, end_ns) = (self.start_ns, self.observer.now());
+        let outcome = became(&ended);
+        (self.observer.tell)(history::Transaction { client: 0, start_ns, end_ns, outcome, operations });
+        Some(ended)
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        self.end(Transaction::abort, |()| Outcome::Aborted);
+    }
+}
+
+impl Transaction for Observed {
+    fn savepoint(&mut self) -> Result<Box<dyn Any + Send>> {
+        let recorded = self.recorder().recorded();
+        let inner = self.recorder().inner().savepoint()?;
+        Ok(Box::new(Place { inner, recorded }))
+    }
+
+    fn rollback_to(&mut self, savepoint: &(dyn Any + Send)) -> Result<()> {
+        let place: &Place = savepoint.downcast_ref().ok_or(model::Invalid::UnknownSavepoint)?;
+        self.recorder().inner().rollback_to(&*place.inner)?;
+        self.recorder().forget_after(place.recorded);
+        Ok(())
+    }
+
+    fn release(&mut self, savepoint: Box<dyn Any + Send>) {
+        if let Ok(place) = savepoint.downcast::<Place>() {
+            self.recorder().inner().release(place.inner);
+        }
+    }
+
+    fn poison(&self) -> Option<&Error> {
+        self.recorder.as_ref()?.get().poison()
+    }
+
+    fn serial_point(&self) -> Option<Timestamp> {
+        self.recorder.as_ref()?.get().serial_point()
+    }
+
+    fn set_durability(&mut self, durability: Durability) {
+        self.recorder().inner().set_durability(durability);
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<Committed> {
+        let committed = self.end(Transaction::commit, |ended| match ended {
+            Ok(committed) => Outcome::Committed(committed.serial_point),
+            Err(Error::Fault(Fault::OutcomeUnknown { .. })) => Outcome::Unknown,
+            Err(_) => Outcome::Aborted,
+        });
+        committed.expect("a transaction ends once")
+    }
+
+    fn abort(self: Box<Self>) {}
+}
+
+impl Access for Observed {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.recorder().read(table, key, columns, row)
+    }
+    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        self.recorder().read_for_update(table, key, row)
+    }
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.recorder().put(table, key, row)
+    }
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.recorder().insert(table, key, row)
+    }
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        self.recorder().update(table, key, delta)
+    }
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        self.recorder().delete(table, key)
+    }
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        self.recorder().scan(scan, visit)
+    }
+}
