@@ -192,7 +192,7 @@ fn sort_alternatives(ast: &mut Ast) -> bool {
     match ast {
         Ast::Group(group) => sort_alternatives(&mut group.ast),
         Ast::Repetition(repetition) => sort_alternatives(&mut repetition.ast),
-        Ast::Concat(concat) => concat.asts.iter_mut().fold(false, |changed, ast| sort_alternatives(ast) || changed),
+        Ast::Concat(concat) => sort_in_all(&mut concat.asts),
         Ast::Alternation(alternation) => {
             let lengths: Option<Vec<usize>> = alternation.asts.iter().map(literal_length).collect();
             match lengths {
@@ -201,11 +201,20 @@ fn sort_alternatives(ast: &mut Ast) -> bool {
                     true
                 }
                 Some(_) => false,
-                None => alternation.asts.iter_mut().fold(false, |changed, ast| sort_alternatives(ast) || changed),
+                None => sort_in_all(&mut alternation.asts),
             }
         }
         _ => false,
     }
+}
+
+/// Sorts in each, whatever the others had to sort.
+fn sort_in_all(asts: &mut [Ast]) -> bool {
+    let mut has_changed = false;
+    for ast in asts {
+        has_changed |= sort_alternatives(ast);
+    }
+    has_changed
 }
 
 /// The characters of a plain text.
