@@ -253,6 +253,9 @@ pub trait Savepoints {
 
     /// Sets what its acknowledgement waits for.
     fn set_durability(&mut self, durability: Durability);
+
+    /// Sets how long it waits for one other transaction from now on; `None`: for as long as the engine says.
+    fn set_wait_limit(&mut self, limit: Option<Duration>);
 }
 
 /// An engine whose tables come and go while it runs.

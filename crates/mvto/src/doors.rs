@@ -183,6 +183,10 @@ impl<H: Handle> Savepoints for Transaction<H> {
     fn set_durability(&mut self, durability: model::Durability) {
         Transaction::set_durability(self, durability);
     }
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.core.view.wait_limit = limit.unwrap_or(self.engine.engine().options().wait_limit);
+    }
 }
 
 impl<C: Clock> Tables for Mvto<C> {

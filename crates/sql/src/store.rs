@@ -8,6 +8,7 @@ pub use recorded::Recorded;
 
 use model::{Access, Begin, Committed, Error, Interactive, LogPosition, Result, Savepoints, Schema, TableId, Tables};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An engine that holds transactions open and keeps tables.
 pub trait Store: Send + Sync + 'static {
@@ -64,6 +65,9 @@ pub trait Transaction: Access + Send {
 
     /// Sets what its acknowledgement waits for.
     fn set_durability(&mut self, durability: model::Durability);
+
+    /// Sets how long it waits for one other transaction from now on; `None`: for as long as the engine says.
+    fn set_wait_limit(&mut self, limit: Option<Duration>);
 
     /// Commits.
     ///
@@ -174,6 +178,10 @@ impl<T: Savepoints + Access + model::Finish + Send + 'static> Transaction for Op
 
     fn set_durability(&mut self, durability: model::Durability) {
         self.0.set_durability(durability);
+    }
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.0.set_wait_limit(limit);
     }
 
     fn commit(self: Box<Self>) -> Result<Committed> {

@@ -10,6 +10,7 @@ use seriatim_sql::session::{Outcome, Status};
 use seriatim_sql::store::{Store, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 /// A client's extended protocol: prepares and binds without parameters.
 fn bind(client: &mut Client, portal: &str, sql: &str) {
@@ -430,6 +431,10 @@ impl Transaction for FaultyTransaction {
 
     fn set_durability(&mut self, durability: Durability) {
         self.inner.set_durability(durability);
+    }
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.inner.set_wait_limit(limit);
     }
 
     fn commit(self: Box<Self>) -> EngineResult<Committed> {

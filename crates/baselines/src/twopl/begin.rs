@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
     pub(super) engine: H,
     pub(super) owner: Arc<Owner>,
-    how: Begin,
+    pub(super) how: Begin,
     catalog: Arc<Catalog>,
     /// What a declared procedure may touch, sorted; locked before it runs.
     footprint: Option<Vec<FootprintEntry>>,

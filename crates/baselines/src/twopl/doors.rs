@@ -11,6 +11,7 @@ use model::{
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
@@ -102,6 +103,10 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
 
     /// Nothing is durable here.
     fn set_durability(&mut self, _: model::Durability) {}
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.how.wait_limit = limit;
+    }
 }
 
 impl Tables for TwoPhaseLocking {

@@ -35,6 +35,7 @@ fn begin(store: &dyn Store, how: Begin, is_block: bool) -> model::Result<Box<dyn
         let patient = Begin { mode: Mode::Snapshot, wait_limit: Some(PATIENCE), ..how };
         let mut transaction = store.begin(patient)?;
         if transaction.savepoint().is_ok() {
+            transaction.set_wait_limit(how.wait_limit);
             return Ok(transaction);
         }
         transaction.abort();

@@ -9,7 +9,7 @@ use model::{
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Passes everything on to a store, and tells of each transaction when it has ended.
 pub struct Recorded {
@@ -126,6 +126,10 @@ impl Transaction for Observed {
 
     fn set_durability(&mut self, durability: Durability) {
         self.recorder().inner().set_durability(durability);
+    }
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.recorder().inner().set_wait_limit(limit);
     }
 
     fn commit(mut self: Box<Self>) -> Result<Committed> {
