@@ -165,3 +165,124 @@ fn identity_options() {
         ("VALUES (1, 'a'), (2, 'b') ORDER BY 1 DESC", "2|b\n1|a"),
     ]);
 }
+
+#[test]
+fn with_that_writes() {
+    check(&[
+        (
+            "WITH x AS (INSERT INTO t VALUES (9, 90, 'nine') RETURNING *) SELECT * FROM x UNION ALL SELECT * FROM t ORDER BY 1",
+            "1|10|one\n2|20|two\n3|30|three\n9|90|nine",
+        ),
+        (
+            "WITH x AS (DELETE FROM t WHERE id = 9 RETURNING id) INSERT INTO u SELECT id, id, 'moved' FROM x RETURNING *",
+            "9|9|moved",
+        ),
+        (
+            "WITH x AS (UPDATE t SET a = a + 1 RETURNING id, a), y AS (SELECT sum(a) FROM t) SELECT * FROM x, y ORDER BY 1",
+            "1|11|60\n2|21|60\n3|31|60",
+        ),
+        ("WITH x AS (DELETE FROM u WHERE id = 9) SELECT count(*) FROM u", "3"),
+        (
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3), ins AS (INSERT INTO u SELECT n + 50, n + 50, 'r' FROM r RETURNING id) SELECT count(*), min(id) FROM ins",
+            "3|51",
+        ),
+        ("DELETE FROM u WHERE id > 50 RETURNING id", "51\n52\n53"),
+        (
+            "WITH a AS (INSERT INTO u VALUES (70, 70, 'a') RETURNING id), b AS (INSERT INTO k SELECT id, id, 'b' FROM a RETURNING a) SELECT a.id, b.a FROM a, b",
+            "70|70",
+        ),
+        (
+            "WITH ins AS (INSERT INTO u VALUES (70, 71, 'new') ON CONFLICT (id) DO NOTHING RETURNING id, 'new') SELECT * FROM ins UNION ALL SELECT id, 'old' FROM u WHERE id = 70",
+            "70|old",
+        ),
+        (
+            "WITH ins AS (INSERT INTO u VALUES (80, 80, 'new') ON CONFLICT (id) DO NOTHING RETURNING id, 'new') SELECT * FROM ins UNION ALL SELECT id, 'old' FROM u WHERE id = 80",
+            "80|new",
+        ),
+        (
+            "WITH d AS (DELETE FROM u WHERE id = 80 RETURNING *) INSERT INTO u SELECT id, x, y || '!' FROM d RETURNING *",
+            "80|80|new!",
+        ),
+        (
+            "WITH moved AS (DELETE FROM k WHERE a = 1 RETURNING *) SELECT (SELECT count(*) FROM k), (SELECT count(*) FROM moved), EXISTS (SELECT 1 FROM moved WHERE b = 2)",
+            "4|2|t",
+        ),
+        (
+            "WITH x AS (UPDATE t SET a = 0 WHERE id = 1 RETURNING id) UPDATE u SET y = (SELECT max(id)::text FROM x) WHERE u.id IN (SELECT id FROM x) RETURNING *",
+            "1|100|1",
+        ),
+        (
+            "WITH x AS (UPDATE t SET a = 5 WHERE id = 1 RETURNING id) DELETE FROM u USING x WHERE u.id = x.id RETURNING u.id, x.id",
+            "1|1",
+        ),
+        (
+            "WITH x AS (INSERT INTO t VALUES (99, 1, 'x')) SELECT * FROM x",
+            "ERROR 0A000 WITH query \"x\" does not have a RETURNING clause",
+        ),
+        (
+            "SELECT * FROM (WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x) s",
+            "ERROR 0A000 WITH clause containing a data-modifying statement must be at the top level",
+        ),
+        (
+            "WITH x AS (INSERT INTO t VALUES (1, 1, 'x') RETURNING id) SELECT * FROM x",
+            "ERROR 23505 duplicate key value violates unique constraint \"t_pkey\"",
+        ),
+        (
+            "WITH x AS (DELETE FROM t RETURNING *), y AS (INSERT INTO t SELECT id + 10, a, b FROM x RETURNING id) SELECT sum(id) FROM y",
+            "36",
+        ),
+        ("SELECT id FROM t ORDER BY id", "11\n12\n13"),
+        (
+            "WITH x(p, q) AS (INSERT INTO u (id) SELECT 500 WHERE false RETURNING id, y) SELECT q, p FROM x RIGHT JOIN (VALUES (1)) v(w) ON p = w",
+            "|",
+        ),
+        (
+            "WITH x AS (SELECT 1 AS one), y AS (DELETE FROM u USING x WHERE u.id = one RETURNING u.id) SELECT * FROM x, y",
+            "",
+        ),
+        ("PREPARE p AS WITH x AS (INSERT INTO u VALUES ($1, $1, $2) RETURNING *) SELECT y, id FROM x", ""),
+        ("EXECUTE p(901, 'prepared')", "prepared|901"),
+        ("SELECT y FROM u WHERE id = 901", "prepared"),
+        (
+            "INSERT INTO u VALUES (901, 1, 'a'), (902, 902, 'b'), (902, 903, 'c') ON CONFLICT DO NOTHING RETURNING id",
+            "902",
+        ),
+        (
+            "INSERT INTO u VALUES (903, 904, 'a'), (903, 905, 'b') ON CONFLICT (id) DO UPDATE SET y = 'z'",
+            "ERROR 21000 ON CONFLICT DO UPDATE command cannot affect row a second time",
+        ),
+    ]);
+}
+
+#[test]
+fn records_expand() {
+    check(&[
+        ("SELECT (t).* FROM t ORDER BY id", "1|10|one\n2|20|two\n3|30|three"),
+        ("SELECT count(t.*) FROM t", "3"),
+        ("SELECT (x.t).* FROM (SELECT t FROM t) x ORDER BY 1", "1|10|one\n2|20|two\n3|30|three"),
+        ("SELECT (x.t).a, (t).b FROM (SELECT t FROM t) x ORDER BY 1", "10|one\n20|two\n30|three"),
+        ("SELECT (t).a, (t).b FROM t ORDER BY id", "10|one\n20|two\n30|three"),
+        ("SELECT (information_schema._pg_expandarray('7 8'::int2vector)).*", "7|1\n8|2"),
+        ("SELECT (information_schema._pg_expandarray('7 8'::int2vector)).n", "1\n2"),
+        (
+            "SELECT (r.k).x, (r.k).n FROM (SELECT information_schema._pg_expandarray('7 8'::int2vector) AS k) r WHERE (r.k).n = 2",
+            "8|2",
+        ),
+        ("WITH q AS (SELECT k AS r FROM k) SELECT (r).c, (q.r).b FROM q ORDER BY 1, 2", "x|1\ny|2\nz|1"),
+        ("SELECT (x.r).f2, (x.r).f1 FROM (SELECT ROW(1, 2.5) AS r) x", "2.5|1"),
+        ("SELECT (x.s).sum FROM (SELECT s FROM (SELECT sum(a) FROM t) s) x", "60"),
+        (
+            "SELECT (x.t).missing FROM (SELECT ROW(1) AS t) x",
+            "ERROR 42703 could not identify column \"missing\" in record data type",
+        ),
+        (
+            "SELECT (id).a FROM t",
+            "ERROR 42809 column notation .a applied to type integer, which is not a composite type",
+        ),
+        ("SELECT (id).* FROM t", "ERROR 42809 type integer is not composite"),
+        (
+            "SELECT result.n, result.a FROM (SELECT (information_schema._pg_expandarray(i.indkey)).n AS n, information_schema._pg_expandarray(i.indkey) AS keys, a.attnum AS a FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid WHERE i.indrelid = 'k'::regclass) result WHERE result.a = (result.keys).x ORDER BY 1",
+            "1|1\n2|2",
+        ),
+    ]);
+}

@@ -99,9 +99,9 @@ impl Binder<'_, '_> {
         let allowed = self.frame().clause.allow_set();
         allowed.map_err(|error| self.error_at(error, at))?;
         let converted = self.set_arguments(&function, arguments)?;
-        let result = function.result;
+        let (result, modifier) = (function.result, self.modifier_of_function(&function));
         let column = self.frame().calls.set(function, converted);
-        Ok(Expr::column(column, result, Modifier::NONE))
+        Ok(Expr::column(column, result, modifier))
     }
 
     /// The arguments of a set-returning function, converted.

@@ -17,6 +17,7 @@ pub(crate) mod name;
 mod parameter;
 mod position;
 mod query;
+mod record;
 mod same;
 mod scope;
 mod select;
@@ -125,6 +126,8 @@ struct Binder<'b, 's> {
     locks: bool,
     /// Views that are being bound, against endless ones.
     views: usize,
+    /// The fields of the records so far, by the modifiers of their types.
+    shapes: Vec<record::Shape>,
     /// What kind of definition is bound, in messages.
     definition: &'static str,
 }
@@ -144,18 +147,21 @@ impl<'b, 's> Binder<'b, 's> {
             keys_wanted: false,
             locks: false,
             views: 0,
+            shapes: vec![],
             definition: "DEFAULT expression",
         }
     }
 
     fn statement(mut self, statement: &ast::Statement) -> Result<Statement> {
-        let bound = self.rows(statement)?;
+        let mut bound = self.rows(statement)?;
         self.check_parameters()?;
+        record::forget_shapes(&mut bound);
         Ok(bound)
     }
 
     fn rows(&mut self, statement: &ast::Statement) -> Result<Statement> {
         match statement {
+            ast::Statement::Query(query) if with::writes(query) => self.modifying(query),
             ast::Statement::Query(query) => match &*query.body {
                 ast::SetExpr::Insert(inner) | ast::SetExpr::Update(inner) | ast::SetExpr::Delete(inner) => {
                     self.writing_with(query.with.as_ref(), inner)

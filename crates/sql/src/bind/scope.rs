@@ -293,8 +293,9 @@ impl Binder<'_, '_> {
             }
         }
         for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
-            if let Some(table) = frame.names.tables.iter().find(|table| table.name == folded) {
-                return Ok(outwards(&whole_row(table), distance));
+            if let Some(table) = frame.names.tables.iter().find(|table| table.name == folded).cloned() {
+                let row = self.whole_row(&table);
+                return Ok(outwards(&row, distance));
             }
         }
         let mut tables = self.frames.iter().rev().filter(|frame| !frame.hidden).flat_map(|frame| &frame.names.tables);
@@ -456,12 +457,4 @@ impl Binder<'_, '_> {
 fn system_column(names: &TableNames, column: &str) -> Option<Expr> {
     let oid = names.oid.filter(|_| column == "tableoid")?;
     Some(Expr::constant(crate::types::Datum::Oid(oid), Type::OID))
-}
-
-fn whole_row(table: &TableNames) -> Expr {
-    if let ([column], true) = (table.columns.as_slice(), table.is_value) {
-        return column.value.clone();
-    }
-    let columns = table.columns.iter().map(|column| column.value.clone()).collect();
-    Expr::new(ExprKind::Row(columns), Type::RECORD)
 }

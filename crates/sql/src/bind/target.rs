@@ -3,11 +3,12 @@
 use super::Binder;
 use super::name::{self, fold};
 use super::position::{NOWHERE, start};
+use super::record::field_of;
 use super::scope::ScopeColumn;
 use crate::error::{Result, SqlError, state};
 use crate::parse::rewrite::expanded_record;
 use crate::plan::{Expr, Field};
-use crate::types::{Modifier, Type};
+use crate::types::Type;
 use sqlparser::ast::{
     Expr as Syntax, Function, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TrimWhereField,
     WildcardAdditionalOptions,
@@ -86,6 +87,7 @@ impl Binder<'_, '_> {
 
     fn target(&mut self, syntax: &Syntax, name: String, unknowns: Unknowns) -> Result<Target> {
         let expression = self.expression(syntax)?;
+        let expression = self.with_shape(expression);
         let expression = match unknowns {
             Unknowns::Text => self.known(expression)?,
             Unknowns::Keep => expression,
@@ -98,24 +100,23 @@ impl Binder<'_, '_> {
     /// `(f(x)).*`
     fn record_targets(&mut self, syntax: &Syntax, targets: &mut Vec<Target>) -> Result<()> {
         let record = self.expression(syntax)?;
-        let columns: Vec<(String, Type)> = match &record.kind {
-            crate::plan::ExprKind::Call(function, _) => {
-                function.columns.iter().flatten().map(|(name, data_type)| ((*name).to_owned(), *data_type)).collect()
-            }
-            crate::plan::ExprKind::Row(fields) => {
-                let name = |at: usize| format!("f{}", at + 1);
-                fields.iter().enumerate().map(|(at, field)| (name(at), field.data_type)).collect()
-            }
-            _ => vec![],
-        };
-        if columns.is_empty() {
-            let error = SqlError::unsupported(format_args!("the expansion {syntax}.*"));
+        let shape = self.shape(&record).unwrap_or_default();
+        if shape.is_empty() {
+            let error = match record.data_type {
+                Type::RECORD => SqlError::unsupported(format_args!("the expansion {syntax}.*")),
+                other => {
+                    let message = format!("type {} is not composite", other.name());
+                    SqlError::new(state::WRONG_OBJECT_TYPE, message)
+                }
+            };
             return Err(self.error_at(error, start(syntax)));
         }
-        for (at, (name, data_type)) in columns.into_iter().enumerate() {
-            let kind = crate::plan::ExprKind::Field(Box::new(record.clone()), at);
-            let field = Field { name, data_type, modifier: Modifier::NONE, origin: None };
-            targets.push(Target { expression: Expr::new(kind, data_type), field, hidden: false, at: start(syntax) });
+        for (at, described) in shape.iter().enumerate() {
+            let expression = field_of(&record, at, described);
+            self.mention(&expression, start(syntax));
+            let (data_type, modifier) = (expression.data_type, expression.modifier);
+            let field = Field { name: described.0.clone(), data_type, modifier, origin: self.origin(&expression) };
+            targets.push(Target { expression, field, hidden: false, at: start(syntax) });
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::target::Unknowns;
 use super::walk::{self, Visitor, move_in};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Volatility, common_type};
-use crate::plan::{Expr, ExprKind, Field, Plan};
+use crate::plan::{self, Expr, ExprKind, Field, Modifying, Plan, Statement};
 use crate::types::{Modifier, Type};
 use sqlparser::ast::{
     Cte, CteAsMaterialized, ObjectName, Query, SetExpr, SetOperator, SetQuantifier, Visit, Visitor as SyntaxVisitor,
@@ -34,6 +34,8 @@ pub(super) struct Named {
 enum Body {
     /// A query, and whether it may move to where it is named: always, never, or if it is named once.
     Query { plan: Box<Plan>, materialized: Option<bool> },
+    /// What writes, and whether it returns anything.
+    Writes { returns: bool },
     /// The recursive query that is being bound: its last rows may be named once, and not behind barriers.
     Recursion { barriers: usize },
 }
@@ -47,34 +49,101 @@ impl Binder<'_, '_> {
         let scope = Scope(self.with.len());
         let Some(with) = with else { return Ok(scope) };
         for cte in &with.cte_tables {
-            let name = fold(&cte.alias.name);
-            let bound = if self.with[scope.0..].iter().any(|other| other.name == name) {
-                let message = format!("WITH query name \"{name}\" specified more than once");
-                let error = SqlError::new(state::DUPLICATE_ALIAS, message);
-                Err(self.error_at(error, cte.alias.name.span.start))
-            } else if with.recursive && names(&cte.query, &name) {
-                self.recursive_query(cte, &name)
-            } else {
-                self.plain_query(cte)
-            };
-            match bound {
-                Ok((plan, fields, materialized)) => {
-                    let number = self.fresh_number();
-                    self.with.push(Named {
-                        name,
-                        fields,
-                        number,
-                        uses: 0,
-                        body: Body::Query { plan: Box::new(plan), materialized },
-                    });
-                }
-                Err(error) => {
-                    self.with.truncate(scope.0);
-                    return Err(error);
-                }
+            if let Err(error) = self.open_query(&scope, with, cte) {
+                self.with.truncate(scope.0);
+                return Err(error);
             }
         }
         Ok(scope)
+    }
+
+    fn open_query(&mut self, scope: &Scope, with: &With, cte: &Cte) -> Result<()> {
+        let name = self.fresh_name(scope, cte)?;
+        let (plan, fields, materialized) = match with.recursive && names(&cte.query, &name) {
+            true => self.recursive_query(cte, &name)?,
+            false => self.plain_query(cte)?,
+        };
+        let number = self.fresh_number();
+        let body = Body::Query { plan: Box::new(plan), materialized };
+        self.with.push(Named { name, fields, number, uses: 0, body });
+        Ok(())
+    }
+
+    /// The name of a query, which no other of its WITH has.
+    fn fresh_name(&self, scope: &Scope, cte: &Cte) -> Result<String> {
+        let name = fold(&cte.alias.name);
+        if !self.with[scope.0..].iter().any(|other| other.name == name) {
+            return Ok(name);
+        }
+        let message = format!("WITH query name \"{name}\" specified more than once");
+        let error = SqlError::new(state::DUPLICATE_ALIAS, message);
+        Err(self.error_at(error, cte.alias.name.span.start))
+    }
+
+    /// A statement whose WITH clause writes.
+    pub(super) fn modifying(&mut self, query: &Query) -> Result<Statement> {
+        let scope = Scope(self.with.len());
+        let bound = self.modifying_parts(&scope, query);
+        let named = self.with.split_off(scope.0);
+        let (mut writing, mut body) = bound?;
+        let mut parts: Vec<(usize, Statement)> = vec![];
+        let mut rows: Vec<(usize, Plan)> = vec![];
+        for query in named {
+            let types: Vec<Type> = query.fields.iter().map(|field| field.data_type).collect();
+            let mut part = match (query.body, writing.iter().position(|(number, _)| *number == query.number)) {
+                (_, Some(at)) => writing.swap_remove(at).1,
+                (Body::Query { plan, .. }, None) if query.uses > 0 => {
+                    let (plan, fields) = (Arc::from(plan), query.fields);
+                    Statement::Query(plan::Query { plan, fields, locks: false })
+                }
+                _ => continue,
+            };
+            read_rows(&mut part, &rows);
+            rows.push((query.number, Plan::no_rows(&types)));
+            parts.push((query.number, part));
+        }
+        read_rows(&mut body, &rows);
+        Ok(Statement::Modifying(Modifying { parts, body: Box::new(body) }))
+    }
+
+    /// The writing queries of WITH by their numbers, and the body.
+    fn modifying_parts(&mut self, scope: &Scope, query: &Query) -> Result<(Vec<(usize, Statement)>, Statement)> {
+        let mut writing = vec![];
+        if let Some(with) = &query.with {
+            for cte in &with.cte_tables {
+                match &*cte.query.body {
+                    SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
+                        let name = self.fresh_name(scope, cte)?;
+                        if cte.query.with.as_ref().is_some_and(|with| with.cte_tables.iter().any(is_writing)) {
+                            return Err(self.not_at_top(cte));
+                        }
+                        let part = self.writing_with(cte.query.with.as_ref(), inner)?;
+                        let mut fields = returned_fields(&part);
+                        self.rename_fields(&mut fields, cte)?;
+                        let number = self.fresh_number();
+                        let body = Body::Writes { returns: !fields.is_empty() };
+                        self.with.push(Named { name, fields, number, uses: 0, body });
+                        writing.push((number, part));
+                    }
+                    _ => self.open_query(scope, with, cte)?,
+                }
+            }
+        }
+        let body = match &*query.body {
+            SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => self.rows(inner)?,
+            _ => {
+                let bound = self.query(&Query { with: None, ..query.clone() }, Unknowns::Text)?;
+                let plan = Arc::new(bound.plan);
+                Statement::Query(plan::Query { plan, fields: bound.fields, locks: self.locks })
+            }
+        };
+        Ok((writing, body))
+    }
+
+    fn not_at_top(&self, cte: &Cte) -> SqlError {
+        let message = "WITH clause containing a data-modifying statement must be at the top level";
+        let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
+        self.error_at(error, cte.alias.name.span.start)
     }
 
     fn fresh_number(&mut self) -> usize {
@@ -84,8 +153,7 @@ impl Binder<'_, '_> {
 
     fn plain_query(&mut self, cte: &Cte) -> Result<(Plan, Vec<Field>, Option<bool>)> {
         if let SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) = &*cte.query.body {
-            let error = SqlError::unsupported("a data-modifying statement in WITH");
-            return Err(self.error_at(error, cte.alias.name.span.start));
+            return Err(self.not_at_top(cte));
         }
         let bound = self.query(&cte.query, Unknowns::Text)?;
         let mut fields = bound.fields;
@@ -220,6 +288,10 @@ impl Binder<'_, '_> {
             places: vec![],
             recursive: matches!(named.body, Body::Recursion { .. }),
         };
+        if let Body::Writes { returns: false } = named.body {
+            let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
+            return Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at));
+        }
         if let Body::Recursion { barriers: outside } = named.body {
             let problem = match barriers.get(outside) {
                 Some(barrier) => format!("within {barrier}"),
@@ -320,6 +392,47 @@ impl Visitor for Renumber<'_> {
         }
         true
     }
+}
+
+/// Whether a query's WITH clause writes.
+pub(super) fn writes(query: &Query) -> bool {
+    query.with.iter().flat_map(|with| &with.cte_tables).any(is_writing)
+}
+
+fn is_writing(cte: &Cte) -> bool {
+    matches!(&*cte.query.body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_))
+}
+
+/// The columns of RETURNING.
+fn returned_fields(statement: &Statement) -> Vec<Field> {
+    let returning = match statement {
+        Statement::Insert(insert) => &insert.returning,
+        Statement::Update(update) => &update.returning,
+        Statement::Delete(delete) => &delete.returning,
+        Statement::Query(_) | Statement::Modifying(_) => return vec![],
+    };
+    returning.as_ref().map_or_else(Vec::new, |returning| returning.fields.clone())
+}
+
+/// Puts the rows of the queries that a part reads around its plans, under their numbers.
+fn read_rows(part: &mut Statement, rows: &[(usize, Plan)]) {
+    part.each_plan_mut(&mut |plan, _| {
+        let mut read = vec![];
+        plan.walk(&mut |plan| {
+            if let Plan::CteScan { number } = plan {
+                read.push(*number);
+            }
+        });
+        let queries: Vec<(usize, Arc<Plan>)> = rows
+            .iter()
+            .filter(|(number, _)| read.contains(number))
+            .map(|(number, plan)| (*number, Arc::new(plan.clone())))
+            .collect();
+        if !queries.is_empty() {
+            let body = Box::new(std::mem::replace(plan, Plan::Values { rows: vec![] }));
+            *plan = Plan::With { queries, body };
+        }
+    });
 }
 
 /// Whether a plan calls a volatile function.

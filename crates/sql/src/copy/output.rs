@@ -171,6 +171,16 @@ impl Source {
             }
             plan::Statement::Insert(insert) => (returning(&insert.returning)?, dml::insert(context, &insert)?),
             plan::Statement::Update(update) => (returning(&update.returning)?, dml::update(context, &update)?),
+            plan::Statement::Modifying(modifying) => {
+                let fields = match &*modifying.body {
+                    plan::Statement::Query(query) => query.fields.clone(),
+                    plan::Statement::Insert(insert) => returning(&insert.returning)?,
+                    plan::Statement::Update(update) => returning(&update.returning)?,
+                    plan::Statement::Delete(delete) => returning(&delete.returning)?,
+                    plan::Statement::Modifying(_) => vec![],
+                };
+                (fields, dml::modifying(context, &modifying)?)
+            }
             plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(context, &delete)?),
         };
         Ok((Source::Done(changed.returned.into_iter()), fields))

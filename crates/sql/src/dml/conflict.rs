@@ -1,101 +1,136 @@
 //! INSERT ... ON CONFLICT.
 
-use super::{Changed, ForeignKeys, returning, rows, rules};
-use crate::catalog::Table;
+use super::write::{Intent, Preparation, Write};
+use super::{returning, rows, rules};
+use crate::catalog::{Index, Table};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use crate::exec::evaluate;
 use crate::plan::{ConflictUpdate, Insert, OnConflict};
 use crate::types::{Datum, Row};
-use model::Key;
+use model::{Key, TableId};
 use std::collections::HashSet;
 
-/// Inserts the rows that meet no other; the rest are passed over, or update those that they meet.
-pub(super) fn insert(
-    context: &mut Context<'_>,
-    statement: &Insert,
-    on_conflict: &OnConflict,
-    new: Vec<Row>,
-    foreign_keys: &mut ForeignKeys,
-) -> Result<Changed> {
-    let mut changed = Changed::default();
-    let mut touched = HashSet::new();
-    for row in new {
-        rules::check(context, &statement.table, &statement.checks, &row)?;
-        let met = meets(context, &statement.table, &on_conflict.arbiters, &row)?;
-        let now = match (met, &on_conflict.update) {
-            (None, _) => {
-                let key = rows::write_new(context, &statement.table, &row)?;
-                if on_conflict.update.is_some() {
-                    context.memory.take(size_of::<Key>())?;
-                    touched.insert(key);
-                }
-                foreign_keys.inserted(context, &statement.table, &row)?;
-                Some(row)
-            }
-            (Some(_), None) => None,
-            (Some(key), Some(update)) => update_met(context, statement, update, &key, row, &mut touched, foreign_keys)?,
-        };
-        if let Some(row) = now {
-            changed.rows += 1;
-            changed.returned.extend(returning::row(context, statement.returning.as_ref(), &row)?);
-        }
-    }
-    Ok(changed)
+/// What the rows of one statement have taken so far.
+#[derive(Default)]
+struct Taken {
+    /// The places of new rows in unique indexes.
+    places: HashSet<(TableId, Key)>,
+    /// The rows that are updated.
+    rows: HashSet<Key>,
 }
 
-/// The key of a row that has the new row's values in one of the arbiters. Reading their entries protects the gaps, so
-/// that what is not there now will not be there before this transaction's own.
-fn meets(context: &mut Context<'_>, table: &Table, arbiters: &[usize], row: &[Datum]) -> Result<Option<Key>> {
+/// What a row meets that has its values in one of the arbiters.
+enum Met {
+    /// Nothing.
+    Nothing,
+    /// A row that was there.
+    Row(Key),
+    /// A row of this statement.
+    Own,
+}
+
+/// The rows that meet no other will come; the rest are passed over, or update those that they meet.
+pub(super) fn prepare<'s>(
+    context: &mut Context<'_>,
+    statement: &'s Insert,
+    on_conflict: &OnConflict,
+    new: Vec<Row>,
+    preparation: &mut Preparation,
+) -> Result<Intent<'s>> {
+    let table = &statement.table;
+    let (mut writes, mut returned) = (vec![], vec![]);
+    let mut taken = Taken::default();
+    for row in new {
+        rules::check(context, table, &statement.checks, &row)?;
+        let write = match (meets(context, table, &on_conflict.arbiters, &row, &taken)?, &on_conflict.update) {
+            (Met::Nothing, _) => Some(Write::Insert(row)),
+            (_, None) => None,
+            (Met::Own, Some(_)) => return Err(second_time()),
+            (Met::Row(key), Some(_)) if taken.rows.contains(&key) => return Err(second_time()),
+            (Met::Row(key), Some(update)) => {
+                updated(context, statement, update, key, row, preparation)?.inspect(|write| {
+                    if let Write::Replace { key, .. } = write {
+                        taken.rows.insert(key.clone());
+                    }
+                })
+            }
+        };
+        let Some(write) = write else { continue };
+        let (Write::Insert(now) | Write::Replace { new: now, .. } | Write::Remove { old: now, .. }) = &write;
+        take(context, table, now, &mut taken)?;
+        returned.extend(returning::row(context, preparation, statement.returning.as_ref(), now)?);
+        writes.push(write);
+    }
+    Ok(Intent { table, checks: None, writes, returned })
+}
+
+/// What has the new row's values in one of the arbiters. Reading their entries protects the gaps, so that what is not there
+/// now will not be there before this transaction's own.
+fn meets(context: &mut Context<'_>, table: &Table, arbiters: &[usize], row: &[Datum], taken: &Taken) -> Result<Met> {
     for (at, index) in table.indexes.iter().enumerate() {
         if !index.unique || !(arbiters.is_empty() || arbiters.contains(&at)) {
             continue;
         }
-        let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
+        let values = values_of(index, row);
+        let Some(place) = rows::unique_place(table, index, &values)? else { continue };
+        if taken.places.contains(&place) {
+            return Ok(Met::Own);
+        }
         if let Some(key) = rows::find_unique(context, table, index, &values)? {
-            return Ok(Some(key));
+            return Ok(Met::Row(key));
         }
     }
-    Ok(None)
+    Ok(Met::Nothing)
 }
 
-/// DO UPDATE of the row under `key`; the row as it is now, unless WHERE excludes it.
-fn update_met(
+/// Notes where a row will stand in the unique indexes.
+fn take(context: &mut Context<'_>, table: &Table, row: &[Datum], taken: &mut Taken) -> Result<()> {
+    for index in table.indexes.iter().filter(|index| index.unique) {
+        if let Some(place) = rows::unique_place(table, index, &values_of(index, row))? {
+            context.memory.take(size_of::<(TableId, Key)>())?;
+            taken.places.insert(place);
+        }
+    }
+    Ok(())
+}
+
+fn values_of<'r>(index: &Index, row: &'r [Datum]) -> Vec<&'r Datum> {
+    index.columns.iter().map(|&column| &row[column]).collect()
+}
+
+fn second_time() -> SqlError {
+    SqlError::new(state::CARDINALITY_VIOLATION, "ON CONFLICT DO UPDATE command cannot affect row a second time")
+        .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
+}
+
+/// DO UPDATE of the row under `key`, unless WHERE excludes it.
+fn updated(
     context: &mut Context<'_>,
     statement: &Insert,
     update: &ConflictUpdate,
-    key: &Key,
+    key: Key,
     excluded: Row,
-    touched: &mut HashSet<Key>,
-    foreign_keys: &mut ForeignKeys,
-) -> Result<Option<Row>> {
+    preparation: &mut Preparation,
+) -> Result<Option<Write>> {
     let table = &statement.table;
-    if touched.contains(key) {
-        return Err(SqlError::new(
-            state::CARDINALITY_VIOLATION,
-            "ON CONFLICT DO UPDATE command cannot affect row a second time",
-        )
-        .hint(
-            "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
-        ));
-    }
-    let Some(old) = rows::read_for_update(context, table, key)? else {
+    let Some(old) = rows::read_for_update(context, table, &key)? else {
         let message = format!("an index of table \"{}\" has an entry without its row", table.name);
         return Err(SqlError::new(state::DATA_CORRUPTED, message));
     };
     let both: Row = old.iter().cloned().chain(excluded).collect();
     if let Some(condition) = &update.condition
-        && !matches!(evaluate(context, condition, &both)?, Datum::Bool(true))
+        && !matches!(preparation.evaluator.evaluate(context, condition, &both)?, Datum::Bool(true))
     {
         return Ok(None);
     }
+    if !preparation.claim(context, table, &key)? {
+        return Err(second_time());
+    }
     let mut new = old.clone();
     for (column, expression) in &update.assignments {
-        new[*column] = evaluate(context, expression, &both)?;
+        new[*column] = preparation.evaluator.evaluate(context, expression, &both)?;
     }
     rules::generate(context, &statement.generated, &mut new)?;
     rules::check(context, table, &statement.checks, &new)?;
-    touched.insert(rows::replace(context, table, key, &old, &new)?);
-    foreign_keys.updated(context, table, &old, &new)?;
-    Ok(Some(new))
+    Ok(Some(Write::Replace { key, old, new }))
 }

@@ -1,6 +1,7 @@
 //! DELETE.
 
-use super::{Changed, ForeignKeys, returning, rows, source};
+use super::write::{Intent, Preparation, Write};
+use super::{Changed, ForeignKeys, returning, source};
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::Delete;
@@ -10,24 +11,29 @@ use crate::plan::Delete;
 /// # Errors
 /// 23503, those of expressions, the engine's.
 pub fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> {
-    let mut changed = Changed::default();
-    let targets = source::targets(context, &statement.table, &statement.source)?;
-    // RETURNING sees the state at the statement's start, too.
-    for (_, row) in &targets {
-        changed.returned.extend(returning::row(context, statement.returning.as_ref(), row)?);
-    }
-    let width = statement.table.columns.len();
+    let intent = prepare(context, statement, &mut Preparation::default())?;
     let mut foreign_keys = ForeignKeys::default();
-    for (key, row) in &targets {
-        let old = &row[..width];
-        if rows::remove(context, &statement.table, key, old)? {
-            foreign_keys.deleted(context, &statement.table, old)?;
-            changed.rows += 1;
-        }
-        if changed.rows.is_multiple_of(256) {
-            context.check_cancel()?;
-        }
-    }
+    let changed = intent.apply(context, &mut foreign_keys)?;
     foreign_keys.finish(context)?;
     Ok(changed)
+}
+
+/// The rows that will go.
+pub(super) fn prepare<'s>(
+    context: &mut Context<'_>,
+    statement: &'s Delete,
+    preparation: &mut Preparation,
+) -> Result<Intent<'s>> {
+    let table = &statement.table;
+    let width = table.columns.len();
+    let (mut writes, mut returned) = (vec![], vec![]);
+    for (key, mut row) in source::targets(context, table, &statement.source)? {
+        if !preparation.claim(context, table, &key)? {
+            continue;
+        }
+        returned.extend(returning::row(context, preparation, statement.returning.as_ref(), &row)?);
+        row.truncate(width);
+        writes.push(Write::Remove { key, old: row });
+    }
+    Ok(Intent { table, checks: None, writes, returned })
 }

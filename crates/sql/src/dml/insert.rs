@@ -1,6 +1,7 @@
 //! INSERT.
 
-use super::{Changed, ForeignKeys, conflict, returning, rows, rules, source};
+use super::write::{Intent, Preparation, Write};
+use super::{Changed, ForeignKeys, conflict, returning, rules, source};
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::Insert;
@@ -11,38 +12,39 @@ use crate::types::Row;
 /// # Errors
 /// 23502, 23503, 23505, 23514, those of expressions, the engine's.
 pub fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Changed> {
-    let mut new = source::rows(context, &statement.source)?;
-    for row in &mut new {
-        rules::generate(context, &statement.generated, row)?;
-    }
+    let intent = prepare(context, statement, &mut Preparation::default())?;
     let mut foreign_keys = ForeignKeys::default();
-    let changed = match &statement.on_conflict {
-        Some(on_conflict) => conflict::insert(context, statement, on_conflict, new, &mut foreign_keys)?,
-        None => insert_all(context, statement, new, &mut foreign_keys)?,
-    };
+    let changed = intent.apply(context, &mut foreign_keys)?;
     foreign_keys.finish(context)?;
     Ok(changed)
 }
 
-fn insert_all(
+/// The rows that will come, and with ON CONFLICT DO UPDATE those that change.
+pub(super) fn prepare<'s>(
     context: &mut Context<'_>,
-    statement: &Insert,
+    statement: &'s Insert,
+    preparation: &mut Preparation,
+) -> Result<Intent<'s>> {
+    let mut new = source::rows(context, &statement.source)?;
+    for row in &mut new {
+        rules::generate(context, &statement.generated, row)?;
+    }
+    match &statement.on_conflict {
+        Some(on_conflict) => conflict::prepare(context, statement, on_conflict, new, preparation),
+        None => plain(context, statement, new, preparation),
+    }
+}
+
+fn plain<'s>(
+    context: &mut Context<'_>,
+    statement: &'s Insert,
     new: Vec<Row>,
-    foreign_keys: &mut ForeignKeys,
-) -> Result<Changed> {
-    let mut changed = Changed::default();
-    // RETURNING sees the state at the statement's start, too.
+    preparation: &mut Preparation,
+) -> Result<Intent<'s>> {
+    let mut returned = vec![];
     for row in &new {
-        changed.returned.extend(returning::row(context, statement.returning.as_ref(), row)?);
+        returned.extend(returning::row(context, preparation, statement.returning.as_ref(), row)?);
     }
-    for row in &new {
-        rules::check(context, &statement.table, &statement.checks, row)?;
-        rows::write_new(context, &statement.table, row)?;
-        foreign_keys.inserted(context, &statement.table, row)?;
-        changed.rows += 1;
-        if changed.rows.is_multiple_of(256) {
-            context.check_cancel()?;
-        }
-    }
-    Ok(changed)
+    let writes = new.into_iter().map(Write::Insert).collect();
+    Ok(Intent { table: &statement.table, checks: Some(&statement.checks), writes, returned })
 }

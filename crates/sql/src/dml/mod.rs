@@ -2,7 +2,8 @@
 //!
 //! A statement reads everything that it will change before it changes anything, so that it sees the state at its start.
 //!
-//! `insert.rs`, `conflict.rs`, `update.rs` and `delete.rs` are the statements; `rows.rs` keeps a row and its index entries
+//! `insert.rs`, `conflict.rs`, `update.rs` and `delete.rs` are the statements, `with.rs` several in one; `write.rs` writes what
+//! they have computed; `rows.rs` keeps a row and its index entries
 //! together; `rules.rs` holds what one row must fulfil by itself; `foreign_key` what it must fulfil with others;
 //! `violation.rs` words the errors.
 
@@ -16,12 +17,15 @@ pub(crate) mod rules;
 mod source;
 mod update;
 mod violation;
+mod with;
+mod write;
 
 pub use delete::delete;
 pub(crate) use foreign_key::ForeignKeys;
 pub use foreign_key::{Deferred, check_deferred, set_constraints};
 pub use insert::insert;
 pub use update::update;
+pub use with::modifying;
 
 use crate::types::Row;
 

@@ -1,17 +1,22 @@
 //! RETURNING.
 
+use super::write::Preparation;
 use crate::context::{Context, row_bytes};
 use crate::error::Result;
-use crate::exec::evaluate;
 use crate::plan::Returning;
 use crate::types::{Datum, Row};
 
-/// RETURNING's row over `row`, if the statement has RETURNING.
-pub(super) fn row(context: &mut Context<'_>, returning: Option<&Returning>, row: &[Datum]) -> Result<Option<Row>> {
+/// RETURNING's row over `row`, if the statement has RETURNING. It sees the state at the statement's start, too.
+pub(super) fn row(
+    context: &mut Context<'_>,
+    preparation: &mut Preparation,
+    returning: Option<&Returning>,
+    row: &[Datum],
+) -> Result<Option<Row>> {
     let Some(returning) = returning else { return Ok(None) };
     let mut returned = Row::with_capacity(returning.columns.len());
     for column in &returning.columns {
-        returned.push(evaluate(context, column, row)?);
+        returned.push(preparation.evaluator.evaluate(context, column, row)?);
     }
     context.memory.take(row_bytes(&returned))?;
     Ok(Some(returned))

@@ -160,7 +160,7 @@ pub(crate) fn same(table: &Table, columns: &[usize], left: &[Datum], right: &[Da
 }
 
 /// The engine table and key where a unique index has these values; `None` if one is NULL: then nowhere.
-fn unique_place(table: &Table, index: &Index, values: &[&Datum]) -> Result<Option<(TableId, Key)>> {
+pub(crate) fn unique_place(table: &Table, index: &Index, values: &[&Datum]) -> Result<Option<(TableId, Key)>> {
     if values.iter().any(|value| matches!(value, Datum::Null)) {
         return Ok(None);
     }

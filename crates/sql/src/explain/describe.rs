@@ -7,8 +7,8 @@ use super::deparse::Deparser;
 use crate::catalog::Table;
 use crate::exec::Counters;
 use crate::plan::{
-    Aggregation, Expr, Join, JoinKind, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement, Subquery, Window,
-    WindowKind,
+    Aggregation, Expr, Join, JoinKind, Modifying, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement,
+    Subquery, Window, WindowKind,
 };
 use crate::stack::deeper;
 use std::ops::Bound;
@@ -20,6 +20,7 @@ pub fn describe(statement: &Statement, counters: Option<&Counters>) -> Node {
         Statement::Insert(insert) => ("Insert", &insert.table, &insert.source),
         Statement::Update(update) => ("Update", &update.table, &update.source),
         Statement::Delete(delete) => ("Delete", &delete.table, &delete.source),
+        Statement::Modifying(modifying) => return describe_parts(modifying, counters),
     };
     let mut node = Node::new(format!("{verb} on {}", table.name));
     node.parts = vec![
@@ -28,6 +29,17 @@ pub fn describe(statement: &Statement, counters: Option<&Counters>) -> Node {
         ("Relation Name", table.name.clone()),
     ];
     node.inputs.push(Describer::new(source, counters).node(source).0);
+    node
+}
+
+/// The body, with the parts of WITH below it.
+fn describe_parts(modifying: &Modifying, counters: Option<&Counters>) -> Node {
+    let mut node = describe(&modifying.body, counters);
+    for (at, (_, part)) in modifying.parts.iter().enumerate() {
+        let mut part = describe(part, counters);
+        part.role = Some(format!("CTE {}", at + 1));
+        node.inputs.insert(at, part);
+    }
     node
 }
 

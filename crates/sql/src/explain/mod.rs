@@ -81,6 +81,7 @@ pub fn analyze(context: &mut Context<'_>, statement: &Statement, json: bool) -> 
         Statement::Insert(insert) => drop(dml::insert(context, insert)?),
         Statement::Update(update) => drop(dml::update(context, update)?),
         Statement::Delete(delete) => drop(dml::delete(context, delete)?),
+        Statement::Modifying(modifying) => drop(dml::modifying(context, modifying)?),
     }
     let counters = cursor.as_ref().and_then(Cursor::counters);
     Ok(explain(statement, Options { json, counters, elapsed: Some(since.elapsed()) }))

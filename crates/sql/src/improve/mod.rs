@@ -60,6 +60,12 @@ pub fn statement(statement: Statement) -> Statement {
             in_returning(&mut insert.returning);
             Statement::Insert(insert)
         }
+        Statement::Modifying(mut modifying) => {
+            modifying.parts =
+                modifying.parts.into_iter().map(|(number, part)| (number, self::statement(part))).collect();
+            modifying.body = Box::new(self::statement(*modifying.body));
+            Statement::Modifying(modifying)
+        }
         Statement::Update(mut update) => {
             update.source = Arc::new(owning(improve(Arc::unwrap_or_clone(update.source)), update.table.columns.len()));
             update.assignments.iter_mut().for_each(|(_, value)| in_expression(value));

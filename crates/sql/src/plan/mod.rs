@@ -2,6 +2,7 @@
 
 mod expression;
 mod output;
+mod parts;
 mod statement;
 mod tree;
 mod visit;

@@ -15,6 +15,18 @@ pub enum Statement {
     Update(Update),
     /// DELETE
     Delete(Delete),
+    /// WITH whose queries write
+    Modifying(Modifying),
+}
+
+/// A statement whose WITH clause writes. All parts see the state at its start.
+#[derive(Clone, Debug)]
+pub struct Modifying {
+    /// The queries of WITH, in order, and the number under which [`Plan::With`] of later parts and of the body has their
+    /// rows; the query that stands there is a placeholder.
+    pub parts: Vec<(usize, Statement)>,
+    /// What the whole statement returns.
+    pub body: Box<Statement>,
 }
 
 /// INSERT.

@@ -9,7 +9,12 @@ use std::sync::Arc;
 
 /// The statement, whose rows have names where its fields are such identifiers.
 pub(super) fn with_names(mut statement: Statement) -> Result<Statement> {
-    match &mut statement {
+    name_fields(&mut statement)?;
+    Ok(statement)
+}
+
+fn name_fields(statement: &mut Statement) -> Result<()> {
+    match statement {
         Statement::Query(query) if query.fields.iter().any(is_name) => {
             let column = |(at, field): (usize, &Field)| {
                 named(Expr::column(at, field.data_type, field.modifier), field.data_type)
@@ -21,8 +26,11 @@ pub(super) fn with_names(mut statement: Statement) -> Result<Statement> {
         Statement::Insert(insert) => name_returning(&mut insert.returning)?,
         Statement::Update(update) => name_returning(&mut update.returning)?,
         Statement::Delete(delete) => name_returning(&mut delete.returning)?,
+        Statement::Modifying(modifying) => {
+            name_fields(&mut modifying.body)?;
+        }
     }
-    Ok(statement)
+    Ok(())
 }
 
 fn name_returning(returning: &mut Option<Returning>) -> Result<()> {

@@ -134,11 +134,12 @@ impl Session {
             }
             Statement::Insert(insert) => ("INSERT", dml::insert(&mut context, insert)?),
             Statement::Update(update) => ("UPDATE", dml::update(&mut context, update)?),
+            Statement::Modifying(modifying) => (word_of(&modifying.body), dml::modifying(&mut context, modifying)?),
             Statement::Delete(delete) => ("DELETE", dml::delete(&mut context, delete)?),
         };
         let Changed { rows, returned } = changed;
         debug_assert!(fields_of(&statement).is_some() || returned.is_empty());
-        portal.progress = Progress::Rows(returned.into(), word, Some(rows));
+        portal.progress = Progress::Rows(returned.into(), word, (word != "SELECT").then_some(rows));
         Ok(())
     }
 
@@ -150,9 +151,7 @@ impl Session {
         let word = match statement {
             _ if self.only_guessed_read_only() => return Err(changed()),
             Statement::Query(_) => "SELECT FOR UPDATE",
-            Statement::Insert(_) => "INSERT",
-            Statement::Update(_) => "UPDATE",
-            Statement::Delete(_) => "DELETE",
+            other => word_of(other),
         };
         Err(read_only(word))
     }
@@ -268,6 +267,17 @@ pub(super) fn changed() -> SqlError {
         .detail("Another transaction has changed a relation that the statement names.");
     error.fields_mut().retryable = true;
     error
+}
+
+/// What a statement's tag begins with.
+fn word_of(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Query(_) => "SELECT",
+        Statement::Insert(_) => "INSERT",
+        Statement::Update(_) => "UPDATE",
+        Statement::Delete(_) => "DELETE",
+        Statement::Modifying(modifying) => word_of(&modifying.body),
+    }
 }
 
 /// 25006

@@ -232,8 +232,11 @@ impl Prepared {
             Some(Command::Rows(statement)) => {
                 let writes =
                     |body: &SetExpr| matches!(body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
+                let parts = |query: &sqlparser::ast::Query| {
+                    query.with.iter().flat_map(|with| &with.cte_tables).any(|cte| writes(&cte.query.body))
+                };
                 matches!(&**statement, sqlparser::ast::Statement::Query(query)
-                    if query.locks.is_empty() && !writes(&query.body))
+                    if query.locks.is_empty() && !writes(&query.body) && !parts(query))
             }
             _ => false,
         }
@@ -244,6 +247,7 @@ impl Prepared {
 pub(super) fn fields_of(statement: &Statement) -> Option<Vec<Field>> {
     let returning = match statement {
         Statement::Query(query) => return Some(query.fields.clone()),
+        Statement::Modifying(modifying) => return fields_of(&modifying.body),
         Statement::Insert(insert) => &insert.returning,
         Statement::Update(update) => &update.returning,
         Statement::Delete(delete) => &delete.returning,

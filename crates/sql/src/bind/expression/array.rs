@@ -6,6 +6,7 @@ use crate::bind::coerce::{Placed, element_of};
 use crate::bind::name::fold;
 use crate::bind::position::start;
 use crate::bind::query::unnested;
+use crate::bind::record::field_of;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{comparison_function, comparison_type_by, resolve_operator};
 use crate::plan::{Expr, ExprKind};
@@ -121,19 +122,9 @@ impl Binder<'_, '_> {
             return Err(SqlError::unsupported(format_args!("the field {field}")));
         };
         let folded = fold(name);
-        let columns = match &record.kind {
-            ExprKind::Call(function, _) => function.columns.clone(),
-            _ => None,
-        };
-        let found = columns.iter().flatten().position(|(column, _)| *column == folded);
-        if let (Some(at), Some(columns)) = (found, &columns) {
-            return Ok(Expr::new(ExprKind::Field(Box::new(record), at), columns[at].1));
-        }
-        if let (ExprKind::Row(fields), Some(at)) = (&record.kind, folded.strip_prefix('f'))
-            && let Some(at) = at.parse::<usize>().ok().and_then(|at| at.checked_sub(1))
-            && let Some(value) = fields.get(at)
-        {
-            return Ok(value.clone());
+        let shape = self.shape(&record).unwrap_or_default();
+        if let Some(at) = shape.iter().position(|(field, ..)| *field == folded) {
+            return Ok(field_of(&record, at, &shape[at]));
         }
         let (code, message) = match record.data_type {
             Type::RECORD => {

@@ -15,7 +15,7 @@ use super::Binder;
 use super::coerce::Placed;
 use super::position::{NOWHERE, start};
 use crate::error::{Result, SqlError, state};
-use crate::plan::{Expr, ExprKind};
+use crate::plan::Expr;
 use crate::stack::deeper;
 use crate::types::{CastContext, Modifier, Type};
 use sqlparser::ast::{self, Expr as Syntax};
@@ -103,7 +103,7 @@ impl Binder<'_, '_> {
 
     pub(super) fn row_of_table(&mut self, name: &ast::ObjectName) -> Result<Expr> {
         let columns = self.table_columns(name)?;
-        Ok(Expr::new(ExprKind::Row(columns.into_iter().map(|column| column.value).collect()), Type::RECORD))
+        Ok(self.row_of(&columns))
     }
 
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {

@@ -11,14 +11,12 @@ use super::coerce::Placed;
 use super::position::NOWHERE;
 use super::scope::{Clause, Names};
 use super::target::Unknowns;
-use super::walk;
 use crate::catalog::{Column, Table};
 use crate::error::{Result, SqlError, state};
 use crate::functions::resolve_function;
-use crate::plan::{Expr, ExprKind, Plan, Returning, Statement};
+use crate::plan::{Expr, ExprKind, Returning, Statement};
 use crate::types::{Datum, Modifier, Type};
 use sqlparser::ast::{self, SelectItem, With};
-use std::sync::Arc;
 
 impl Binder<'_, '_> {
     /// A writing statement with a WITH clause before it.
@@ -32,7 +30,7 @@ impl Binder<'_, '_> {
                 return Err(error);
             }
         };
-        self.close_with_in(scope, |inline| each_part(&mut bound, inline));
+        self.close_with_in(scope, |inline| bound.each_plan_mut(inline));
         Ok(bound)
     }
 
@@ -120,41 +118,4 @@ fn definition_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
 /// The row of NULLs of a dropped column's type, where one must be.
 fn null_of(column: &Column) -> Expr {
     Expr { kind: ExprKind::Constant(Datum::Null), data_type: column.data_type, modifier: column.modifier }
-}
-
-/// Calls `visit` with each plan of a statement: its source, and those of the subqueries in its other expressions, which
-/// lie one row further in.
-fn each_part(statement: &mut Statement, visit: &mut dyn FnMut(&mut Plan, usize)) {
-    struct Subqueries<'v>(&'v mut dyn FnMut(&mut Plan, usize));
-    impl walk::Visitor for Subqueries<'_> {
-        fn plan(&mut self, plan: &mut Plan, depth: usize) -> bool {
-            (self.0)(plan, depth);
-            false
-        }
-    }
-    let mut expressions: Vec<&mut Expr> = vec![];
-    match statement {
-        Statement::Query(query) => visit(Arc::make_mut(&mut query.plan), 0),
-        Statement::Insert(insert) => {
-            visit(Arc::make_mut(&mut insert.source), 0);
-            if let Some(update) = insert.on_conflict.as_mut().and_then(|conflict| conflict.update.as_mut()) {
-                expressions.extend(update.assignments.iter_mut().map(|(_, value)| value));
-                expressions.extend(&mut update.condition);
-            }
-            expressions.extend(insert.returning.iter_mut().flat_map(|returning| &mut returning.columns));
-        }
-        Statement::Update(update) => {
-            visit(Arc::make_mut(&mut update.source), 0);
-            expressions.extend(update.assignments.iter_mut().map(|(_, value)| value));
-            expressions.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.columns));
-        }
-        Statement::Delete(delete) => {
-            visit(Arc::make_mut(&mut delete.source), 0);
-            expressions.extend(delete.returning.iter_mut().flat_map(|returning| &mut returning.columns));
-        }
-    }
-    let mut subqueries = Subqueries(visit);
-    for expression in expressions {
-        walk::expression(&mut subqueries, expression, 0);
-    }
 }

@@ -1,0 +1,111 @@
+//! The fields of records.
+//!
+//! A record's type says nothing of its fields. As PostgreSQL does, the binder numbers the kinds of rows that it meets, and the
+//! number travels as the type's modifier: through subqueries, WITH and views, to where a field is named.
+
+use super::Binder;
+use super::scope::{ScopeColumn, TableNames};
+use crate::functions::Resolved;
+use crate::plan::{Expr, ExprKind, Field, Statement};
+use crate::types::{Modifier, Type};
+
+/// The fields of a record: names, types and modifiers.
+pub(super) type Shape = Vec<(String, Type, Modifier)>;
+
+impl Binder<'_, '_> {
+    /// The fields of a record, if they are known.
+    pub(super) fn shape(&self, record: &Expr) -> Option<Shape> {
+        if record.data_type != Type::RECORD {
+            return None;
+        }
+        let known = usize::try_from(record.modifier.0).ok().and_then(|number| self.shapes.get(number));
+        match &record.kind {
+            _ if known.is_some() => known.cloned(),
+            ExprKind::Call(function, _) => shape_of_function(function),
+            ExprKind::Row(fields) => {
+                let field = |(at, field): (usize, &Expr)| (format!("f{}", at + 1), field.data_type, field.modifier);
+                Some(fields.iter().enumerate().map(field).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// The modifier that stands for these fields.
+    pub(super) fn modifier_of(&mut self, shape: Shape) -> Modifier {
+        let number = self.shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
+            self.shapes.push(shape);
+            self.shapes.len() - 1
+        });
+        i32::try_from(number).map_or(Modifier::NONE, Modifier)
+    }
+
+    /// A record that tells its fields by its modifier.
+    pub(super) fn with_shape(&mut self, mut record: Expr) -> Expr {
+        if record.modifier == Modifier::NONE
+            && let Some(shape) = self.shape(&record)
+        {
+            record.modifier = self.modifier_of(shape);
+        }
+        record
+    }
+
+    /// The whole row of a table; of a function with one value, the value.
+    pub(super) fn whole_row(&mut self, table: &TableNames) -> Expr {
+        if let ([column], true) = (table.columns.as_slice(), table.is_value) {
+            return column.value.clone();
+        }
+        self.row_of(&table.columns)
+    }
+
+    /// Columns as one record.
+    pub(super) fn row_of(&mut self, columns: &[ScopeColumn]) -> Expr {
+        let field = |column: &ScopeColumn| (column.name.clone(), column.value.data_type, column.value.modifier);
+        let modifier = self.modifier_of(columns.iter().map(field).collect());
+        let kind = ExprKind::Row(columns.iter().map(|column| column.value.clone()).collect());
+        Expr { kind, data_type: Type::RECORD, modifier }
+    }
+
+    /// The modifier of what a set-returning function returns.
+    pub(super) fn modifier_of_function(&mut self, function: &Resolved) -> Modifier {
+        match shape_of_function(function) {
+            Some(shape) if function.result == Type::RECORD => self.modifier_of(shape),
+            _ => Modifier::NONE,
+        }
+    }
+}
+
+fn shape_of_function(function: &Resolved) -> Option<Shape> {
+    let field = |(name, data_type): &(&'static str, Type)| ((*name).to_owned(), *data_type, Modifier::NONE);
+    Some(function.columns.as_ref()?.iter().map(field).collect())
+}
+
+/// A field of a record, by its place.
+pub(super) fn field_of(record: &Expr, at: usize, (_, data_type, modifier): &(String, Type, Modifier)) -> Expr {
+    match &record.kind {
+        ExprKind::Row(fields) if at < fields.len() => fields[at].clone(),
+        _ => {
+            let kind = ExprKind::Field(Box::new(record.clone()), at);
+            Expr { kind, data_type: *data_type, modifier: *modifier }
+        }
+    }
+}
+
+/// The description of a result does not tell the binder's numbers.
+pub(super) fn forget_shapes(statement: &mut Statement) {
+    let returning = |returning: &mut Option<crate::plan::Returning>| {
+        returning.iter_mut().flat_map(|returning| &mut returning.fields).for_each(forget);
+    };
+    match statement {
+        Statement::Query(query) => query.fields.iter_mut().for_each(forget),
+        Statement::Insert(insert) => returning(&mut insert.returning),
+        Statement::Update(update) => returning(&mut update.returning),
+        Statement::Delete(delete) => returning(&mut delete.returning),
+        Statement::Modifying(modifying) => forget_shapes(&mut modifying.body),
+    }
+}
+
+fn forget(field: &mut Field) {
+    if field.data_type == Type::RECORD {
+        field.modifier = Modifier::NONE;
+    }
+}

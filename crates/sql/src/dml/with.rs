@@ -1,0 +1,115 @@
+//! WITH whose queries write.
+//!
+//! All parts see the state at the statement's start: each computes what it will write and what it returns, in order, and
+//! only then is anything written. What one part returns is what the others see of it.
+
+use super::write::{Intent, Preparation};
+use super::{Changed, ForeignKeys, delete, insert, source, update};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state};
+use crate::plan::{Expr, ExprKind, Modifying, Plan, Statement};
+use crate::stack::deeper;
+use crate::types::{Row, Type};
+use std::sync::Arc;
+
+/// The rows of the parts so far, by the number under which they are read.
+type Given = Vec<(usize, Arc<Plan>)>;
+
+/// Runs it: the rows that the body returns, and how many it changed.
+///
+/// # Errors
+/// As [`super::insert`].
+pub fn modifying(context: &mut Context<'_>, statement: &Modifying) -> Result<Changed> {
+    let mut preparation = Preparation::of_parts();
+    let mut given = Given::new();
+    // The parts as they are run: with the rows of the earlier ones in place.
+    let parts: Vec<Statement> = statement.parts.iter().map(|(_, part)| part.clone()).collect();
+    let (mut parts, mut body) = (parts, (*statement.body).clone());
+    let mut intents = vec![];
+    for ((number, _), part) in statement.parts.iter().zip(&mut parts) {
+        give(part, &given);
+        let types = fields_of(part);
+        let (rows, intent) = prepare(context, part, &mut preparation)?;
+        given.push((*number, Arc::new(constant_rows(rows, &types))));
+        intents.extend(intent);
+    }
+    give(&mut body, &given);
+    let (rows, intent) = prepare(context, &body, &mut preparation)?;
+    let mut foreign_keys = ForeignKeys::default();
+    for intent in intents {
+        intent.apply(context, &mut foreign_keys)?;
+    }
+    let mut changed = Changed { rows: 0, returned: rows };
+    if let Some(intent) = intent {
+        changed.rows = intent.apply(context, &mut foreign_keys)?.rows;
+    }
+    foreign_keys.finish(context)?;
+    Ok(changed)
+}
+
+/// The rows that a part returns, and what it will write.
+fn prepare<'s>(
+    context: &mut Context<'_>,
+    part: &'s Statement,
+    preparation: &mut Preparation,
+) -> Result<(Vec<Row>, Option<Intent<'s>>)> {
+    let mut intent = match part {
+        Statement::Query(query) => return Ok((source::rows(context, &query.plan)?, None)),
+        Statement::Insert(part) => insert::prepare(context, part, preparation)?,
+        Statement::Update(part) => update::prepare(context, part, preparation)?,
+        Statement::Delete(part) => delete::prepare(context, part, preparation)?,
+        Statement::Modifying(_) => {
+            let message = "WITH clause containing a data-modifying statement must be at the top level";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+    };
+    let rows = std::mem::take(&mut intent.returned);
+    Ok((rows, Some(intent)))
+}
+
+fn fields_of(part: &Statement) -> Vec<Type> {
+    let returning = match part {
+        Statement::Query(query) => return query.fields.iter().map(|field| field.data_type).collect(),
+        Statement::Insert(part) => &part.returning,
+        Statement::Update(part) => &part.returning,
+        Statement::Delete(part) => &part.returning,
+        Statement::Modifying(_) => return vec![],
+    };
+    returning.iter().flat_map(|returning| &returning.fields).map(|field| field.data_type).collect()
+}
+
+/// Rows that are there, as a plan; with the types of their columns even if there are none.
+fn constant_rows(rows: Vec<Row>, types: &[Type]) -> Plan {
+    if rows.is_empty() {
+        return Plan::no_rows(types);
+    }
+    let constant = |(value, data_type): (_, &Type)| Expr::constant(value, *data_type);
+    let row = |row: Row| row.into_iter().zip(types).map(constant).collect();
+    Plan::Values { rows: rows.into_iter().map(row).collect() }
+}
+
+/// Puts the rows of earlier parts where they are read.
+fn give(part: &mut Statement, given: &Given) {
+    part.each_plan_mut(&mut |plan, _| give_to(plan, given));
+}
+
+fn give_to(plan: &mut Plan, given: &Given) {
+    plan.each_expression_mut(&mut |expression| {
+        expression.walk_mut(&mut |expression| {
+            if let ExprKind::Subquery(subquery) = &mut expression.kind {
+                give_to(Arc::make_mut(&mut subquery.plan), given);
+            }
+        });
+    });
+    let Plan::With { queries, body } = plan else {
+        plan.each_input_mut(&mut |input, _| deeper(|| give_to(input, given)));
+        return;
+    };
+    for (number, query) in queries {
+        match given.iter().find(|(known, _)| known == number) {
+            Some((_, rows)) => *query = rows.clone(),
+            None => give_to(Arc::make_mut(query), given),
+        }
+    }
+    deeper(|| give_to(body, given));
+}

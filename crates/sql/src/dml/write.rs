@@ -1,0 +1,105 @@
+//! What a statement is going to write: computed from the state at its start, then written at once.
+
+use super::{Changed, ForeignKeys, rows, rules};
+use crate::catalog::{Oid, Table};
+use crate::context::Context;
+use crate::error::Result;
+use crate::exec::Evaluator;
+use crate::plan::Expr;
+use crate::types::Row;
+use model::Key;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What happens to one row.
+pub(super) enum Write {
+    /// A new row.
+    Insert(Row),
+    /// A row that changes.
+    Replace {
+        /// Its key so far.
+        key: Key,
+        /// As it was.
+        old: Row,
+        /// As it will be.
+        new: Row,
+    },
+    /// A row that goes.
+    Remove {
+        /// Its key.
+        key: Key,
+        /// As it was.
+        old: Row,
+    },
+}
+
+/// What a statement is going to write, and what it returns.
+pub(super) struct Intent<'s> {
+    pub table: &'s Arc<Table>,
+    /// The CHECK constraints that new rows must still fulfil; empty if they were looked at before.
+    pub checks: Option<&'s [Expr]>,
+    pub writes: Vec<Write>,
+    pub returned: Vec<Row>,
+}
+
+/// What the parts of one statement share while they compute what they will write.
+#[derive(Default)]
+pub(super) struct Preparation {
+    /// Subqueries that refer to no row answer once.
+    pub evaluator: Evaluator,
+    /// The rows that parts of the statement have claimed, if it has several: each is changed by the first alone.
+    claims: Option<HashSet<(Oid, Key)>>,
+}
+
+impl Preparation {
+    /// Of a statement with several writing parts.
+    pub fn of_parts() -> Preparation {
+        Preparation { claims: Some(HashSet::new()), ..Preparation::default() }
+    }
+
+    /// Claims a row; `false` if an earlier part of the statement changes it already.
+    pub fn claim(&mut self, context: &mut Context<'_>, table: &Table, key: &Key) -> Result<bool> {
+        let Some(claims) = &mut self.claims else { return Ok(true) };
+        context.memory.take(size_of::<(Oid, Key)>())?;
+        Ok(claims.insert((table.oid, key.clone())))
+    }
+}
+
+impl Intent<'_> {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// 23502, 23505, 23514, those of expressions, the engine's.
+    pub fn apply(self, context: &mut Context<'_>, foreign_keys: &mut ForeignKeys) -> Result<Changed> {
+        let mut changed = Changed { rows: 0, returned: self.returned };
+        for write in self.writes {
+            match write {
+                Write::Insert(row) => {
+                    if let Some(checks) = self.checks {
+                        rules::check(context, self.table, checks, &row)?;
+                    }
+                    rows::write_new(context, self.table, &row)?;
+                    foreign_keys.inserted(context, self.table, &row)?;
+                }
+                Write::Replace { key, old, new } => {
+                    if let Some(checks) = self.checks {
+                        rules::check(context, self.table, checks, &new)?;
+                    }
+                    rows::replace(context, self.table, &key, &old, &new)?;
+                    foreign_keys.updated(context, self.table, &old, &new)?;
+                }
+                Write::Remove { key, old } => {
+                    if !rows::remove(context, self.table, &key, &old)? {
+                        continue;
+                    }
+                    foreign_keys.deleted(context, self.table, &old)?;
+                }
+            }
+            changed.rows += 1;
+            if changed.rows.is_multiple_of(256) {
+                context.check_cancel()?;
+            }
+        }
+        Ok(changed)
+    }
+}
