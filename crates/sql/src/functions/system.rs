@@ -23,8 +23,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
     session("version", &[], TEXT, |context, _| {
         let version = context.session.setting("server_version").unwrap_or_default();
-        let (own, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
-        Ok(format!("PostgreSQL {version} (Seriatim {own}) on {machine}-{}", std::env::consts::OS).into())
+        let (machine, system) = (std::env::consts::ARCH, std::env::consts::OS);
+        Ok(format!("PostgreSQL {version} on {machine}-{system}").into())
     }),
     session("pg_backend_pid", &[], INT4, |context, _| Ok(Datum::Int4(context.session.process))),
     session("current_setting", &[TEXT], TEXT, |context, a| current_setting(context, a.text(0)?, false)),

@@ -101,7 +101,7 @@ pub struct SequenceWords {
     pub options: Vec<SequenceOptions>,
     /// OWNED BY
     pub owned_by: Option<ObjectName>,
-    /// RESTART [WITH]
+    /// `RESTART [WITH]`
     pub restart: Option<Option<Expr>>,
     /// SEQUENCE NAME, of an identity column.
     pub name: Option<ObjectName>,

@@ -32,9 +32,9 @@ pub enum Command {
     Rollback(bool),
     /// SAVEPOINT
     Savepoint(String),
-    /// RELEASE [SAVEPOINT]
+    /// `RELEASE [SAVEPOINT]`
     Release(String),
-    /// ROLLBACK TO [SAVEPOINT]
+    /// `ROLLBACK TO [SAVEPOINT]`
     RollbackTo(String),
     /// SET name = value
     Set(Setting),
