@@ -42,7 +42,12 @@ fn reopen(disk: &SimDisk, context: &str) -> Arc<Database> {
 /// A disk with a database on it that was stopped cleanly.
 fn prepared(seed: u64, sql: &str) -> SimDisk {
     let disk = SimDisk::new(seed, SimDiskOptions::default());
-    Client::new(&reopen(&disk, "a fresh disk")).run(sql);
+    let mut client = Client::new(&reopen(&disk, "a fresh disk"));
+    // Each in a transaction of its own, which fits into a segment.
+    for statement in sql.split(';') {
+        client.run(statement);
+    }
+    drop(client);
     disk
 }
 
