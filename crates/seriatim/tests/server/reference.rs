@@ -38,6 +38,11 @@ impl Reference {
         Some(reference)
     }
 
+    /// One of PostgreSQL's programs.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
     fn data(&self) -> String {
         self.directory.join("data").to_str().unwrap().to_owned()
     }

@@ -111,6 +111,8 @@ fn words_that_the_parser_lacks_are_said_in_others() {
         ("SELECT 1 FROM t FOR KEY SHARE SKIP LOCKED", "SELECT 1 FROM t FOR SHARE SKIP LOCKED"),
         ("SELECT trim(LEADING FROM ' a')", "SELECT TRIM(LEADING ' a')"),
         ("SELECT 'a'\n 'b' -- more\n 'c'", "SELECT 'abc'"),
+        ("DELETE FROM ONLY t", "DELETE FROM t"),
+        ("SELECT f(a := 1)", "SELECT f(a => 1)"),
         ("SELECT a NOTNULL, b ISNULL", "SELECT a IS NOT NULL, b IS NULL"),
     ] {
         assert_eq!(printed(written), read);

@@ -36,9 +36,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
     2611 pg_inherits = nothing; {
         inhrelid: Oid, inhparent: Oid, inhseqno: Int4, inhdetachpending: Bool
     }
-    3394 pg_init_privs = nothing; {
-        objoid: Oid, classoid: Oid, objsubid: Int4, privtype: Char, initprivs: [AclItem]
-    }
     2613 pg_largeobject = nothing; {
         loid: Oid, pageno: Int4, data: Bytea
     }

@@ -22,6 +22,9 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
     2615 pg_namespace = namespaces; {
         oid: Oid, nspname: Name, nspowner: Oid, nspacl: [AclItem]
     }
+    3394 pg_init_privs = initial_privileges; {
+        objoid: Oid, classoid: Oid, objsubid: Int4, privtype: Char, initprivs: [AclItem]
+    }
     2224 pg_sequence = sequences; {
         seqrelid: Oid, seqtypid: Oid, seqstart: Int8, seqincrement: Int8, seqmax: Int8, seqmin: Int8,
         seqcache: Int8, seqcycle: Bool
@@ -244,6 +247,16 @@ fn namespaces(context: &mut Context<'_>) -> Result<Vec<Row>> {
         vec![oid(schema), text(name), oid(owner), privileges.unwrap_or_default()]
     };
     Ok(schemas.into_iter().map(row).collect())
+}
+
+/// The privileges that a fresh database has; pg_dump leaves them out.
+fn initial_privileges(_: &mut Context<'_>) -> Result<Vec<Row>> {
+    let privileges = ["postgres=UC/postgres", "=U/postgres"].map(text).to_vec();
+    let of_schema = |schema| {
+        let privileges = array(Scalar::AclItem, privileges.clone());
+        vec![oid(schema), oid(class::PG_NAMESPACE), Datum::Int4(0), text("i"), privileges]
+    };
+    Ok([PG_CATALOG, INFORMATION_SCHEMA].map(of_schema).to_vec())
 }
 
 fn sequences(context: &mut Context<'_>) -> Result<Vec<Row>> {
