@@ -36,6 +36,9 @@ pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overri
             || says(&tokens, at, "BOTH FROM")
         {
             tokens.remove(at + 1);
+        } else if ["FROM ONLY", "JOIN ONLY", "UPDATE ONLY"].iter().any(|words| says(&tokens, at, words)) {
+            // There is no inheritance, and so no more than the table itself.
+            tokens.remove(at + 1);
         } else if at > 0 && (says(&tokens, at, "ISNULL") || says(&tokens, at, "NOTNULL")) {
             null_test(&mut tokens, at);
         } else if tokens[at].token == Token::Assignment {
