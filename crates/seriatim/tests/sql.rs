@@ -1,0 +1,100 @@
+//! SQL in the process, and the `seriatim sql` command.
+#![cfg(feature = "server")]
+
+mod common;
+
+use common::{Directory, seriatim};
+use seriatim::sql::{Datum, Session};
+use seriatim::{Database, Error};
+use std::io::Write;
+use std::process::Stdio;
+
+fn texts(session: &mut Session, query: &str) -> Vec<Vec<Option<String>>> {
+    let answer = session.query(query, &[]).unwrap();
+    let row = |row: &seriatim::sql::Row| (0..answer.columns.len()).map(|at| row.text(at)).collect();
+    answer.rows.iter().map(row).collect()
+}
+
+#[test]
+fn sessions_take_parameters_and_give_typed_values() {
+    let db = Database::in_memory().unwrap();
+    db.sql("CREATE TABLE t (id bigint PRIMARY KEY, name text, weight double precision, raw bytea, yes boolean)").unwrap();
+    let mut session = db.sql_session().unwrap();
+    let insert = "INSERT INTO t VALUES ($1, $2, $3, $4, $5)";
+    let none: Option<&str> = None;
+    session.query(insert, &[&1, &"it's", &2.5, &vec![0_u8, 255], &true]).unwrap();
+    let answer = session.query(insert, &[&2, &none, &Option::<f64>::None, &Option::<Vec<u8>>::None, &false]).unwrap();
+    assert_eq!(answer.tag, "INSERT 0 1");
+    let rows = session.query("SELECT * FROM t ORDER BY id", &[]).unwrap().rows;
+    assert_eq!(rows[0].get::<i64>(0).unwrap(), 1);
+    assert_eq!(rows[0].get::<String>(1).unwrap(), "it's");
+    assert_eq!(rows[0].get::<f64>(2).unwrap(), 2.5);
+    assert_eq!(rows[0].get::<Vec<u8>>(3).unwrap(), [0, 255]);
+    assert!(rows[0].get::<bool>(4).unwrap());
+    assert_eq!(rows[1].get::<Option<String>>(1).unwrap(), None);
+    assert!(matches!(rows[1].values()[1], Datum::Null));
+    assert_eq!(rows[0].get::<i64>(1).unwrap_err().sqlstate(), "42804");
+    assert_eq!(rows[0].get::<i64>(9).unwrap_err().sqlstate(), "42703");
+    let error = session.query("SELECT $1::int", &[&"x"]).unwrap_err();
+    assert_eq!((error.sqlstate(), error.is_retryable()), ("22P02", false));
+    assert_eq!(texts(&mut session, "SELECT count(*) FROM t"), [[Some("2".into())]], "the session lives on");
+}
+
+#[test]
+fn a_session_has_blocks_and_loses_them_when_it_is_dropped() {
+    let db = Database::in_memory().unwrap();
+    db.sql("CREATE TABLE t (a int)").unwrap();
+    let mut session = db.sql_session().unwrap();
+    session.run("BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s; INSERT INTO t VALUES (2); ROLLBACK TO s; COMMIT").unwrap();
+    session.run("BEGIN").unwrap();
+    session.query("INSERT INTO t VALUES (3)", &[]).unwrap();
+    drop(session);
+    assert_eq!(db.sql("SELECT sum(a) FROM t").unwrap().rows[0].get::<i64>(0).unwrap(), 1);
+    let error = db.sql("INSERT INTO t VALUES (1); SELECT 1/0").unwrap_err();
+    assert!(matches!(&error, Error::Sql(error) if error.code() == "22012"));
+    assert_eq!(db.sql("SELECT count(*) FROM t").unwrap().rows[0].get::<i64>(0).unwrap(), 1, "one text, one transaction");
+}
+
+#[test]
+fn rows_are_copied_in_and_out() {
+    let db = Database::in_memory().unwrap();
+    let mut session = db.sql_session().unwrap();
+    session.run("CREATE TABLE t (a int, b text)").unwrap();
+    assert_eq!(session.copy_in("COPY t FROM STDIN WITH (FORMAT csv)", b"1,one\n2,\"t,wo\"\n").unwrap().tag, "COPY 2");
+    assert_eq!(session.copy_in("COPY t FROM STDIN", b"x\ty\n").unwrap_err().sqlstate(), "22P02");
+    assert_eq!(session.run("COPY t FROM STDIN").unwrap_err().sqlstate(), "57014");
+    let out = session.run("COPY t TO STDOUT").unwrap();
+    assert_eq!(out[0].rows.len(), 2);
+    assert_eq!(out[0].rows[1].text(0).unwrap(), "2\tt,wo");
+}
+
+#[test]
+fn the_command_runs_statements_and_files_and_says_how_it_went() {
+    let directory = Directory::new("sql");
+    let data = directory.path().to_str().unwrap();
+    let run = |arguments: &[&str], input: &str| {
+        let mut command = seriatim();
+        command.args(["sql", "--data", data]).args(arguments);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let script = "CREATE TABLE t (a int PRIMARY KEY, b text);\nCOPY t FROM STDIN;\n1\tone\n2\ttwo\n\\.\n\
+                  SELECT * FROM t\n  ORDER BY a;\n";
+    let (code, out, err) = run(&["--format", "unaligned", "-f", "-"], script);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "1|one\n2|two\n", ""));
+    let (code, out, _) = run(&["-c", "SELECT a, b FROM t WHERE a = 1"], "");
+    assert_eq!((code, out.as_str()), (0, " a |  b  \n---+-----\n 1 | one \n(1 row)\n\n"));
+    let (_, out, _) = run(&["-c", "SELECT a, b, a > 1 AS c, NULL AS d FROM t", "--format", "json"], "");
+    assert_eq!(out, "[{\"a\":1,\"b\":\"one\",\"c\":false,\"d\":null},{\"a\":2,\"b\":\"two\",\"c\":true,\"d\":null}]\n");
+    let (_, out, _) = run(&["-c", "TABLE t", "--format", "csv"], "");
+    assert_eq!(out, "a,b\n1,one\n2,two\n");
+    let (code, out, err) = run(&["--format", "unaligned"], "SELECT 1; SELECT x;\nSELECT 2;\n");
+    assert_eq!((code, out.as_str()), (1, "1\n"), "the first error ends it");
+    assert!(err.contains("42703") && err.contains("LINE 1: SELECT x;\n               ^"), "{err}");
+    let (code, out, _) = run(&["--format", "unaligned", "--keep-going"], "SELECT x;\nSELECT 2;\n");
+    assert_eq!((code, out.as_str()), (1, "2\n"));
+}
