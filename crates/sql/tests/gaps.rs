@@ -286,3 +286,56 @@ fn records_expand() {
         ),
     ]);
 }
+
+#[test]
+fn arrays_and_extremes_by_index() {
+    check(&[
+        ("PREPARE ids(int[]) AS SELECT id, b FROM t WHERE id = ANY($1)", ""),
+        ("EXECUTE ids('{3,1,NULL,3,77}')", "1|one\n3|three"),
+        ("EXECUTE ids(NULL)", ""),
+        ("EXECUTE ids('{{1,2},{2,3}}')", "1|one\n2|two\n3|three"),
+        ("PREPARE pairs(int, int[]) AS SELECT a, b FROM k WHERE a = $1 AND b = ANY($2) ORDER BY b", ""),
+        ("EXECUTE pairs(1, '{2,1,9}')", "1|1\n1|2"),
+        ("PREPARE wide(bigint[]) AS SELECT id FROM t WHERE id = ANY($1) ORDER BY id", ""),
+        ("EXECUTE wide('{1,99999999999}')", "1"),
+        (
+            "SELECT id FROM t WHERE id = ANY((SELECT array_agg(x) FROM generate_series(2, 9) x)::int[]) ORDER BY id",
+            "2\n3",
+        ),
+        ("INSERT INTO u VALUES (3, NULL, NULL), (4, NULL, 'n')", ""),
+        ("SELECT min(id), max(id) FROM t", "1|3"),
+        ("SELECT max(id) FROM t WHERE id < 3", "2"),
+        ("SELECT min(id) FROM t WHERE b = 'two'", "2"),
+        ("SELECT max(x) FROM u", "200"),
+        ("SELECT min(x) FROM u", "100"),
+        ("SELECT max(x) FROM u WHERE x < 0", ""),
+        ("SELECT max(b) FROM k WHERE a = 1", "2"),
+        ("SELECT min(b) FROM k WHERE a = 7", ""),
+        ("SELECT max(x) FROM u WHERE y IS NULL", ""),
+        ("SELECT max(id) + 1 FROM t HAVING max(id) > 2", "4"),
+        ("SELECT coalesce((SELECT max(k.b) FROM k WHERE k.a = t.id), 0) FROM t ORDER BY id", "2\n1\n0"),
+    ]);
+}
+
+#[test]
+fn indexes_lead_to_arrays_and_extremes() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run(SCHEMA);
+    let cases = [
+        ("SELECT max(id) FROM t", "Aggregate\n  ->  Limit\n        ->  Index Scan Backward using t_pkey on t"),
+        (
+            "SELECT min(b) FROM k WHERE a = 1",
+            "Aggregate\n  ->  Limit\n        ->  Index Scan using k_a_b_key on k\n              \
+             Index Cond: (a = 1)\n              Filter: (NOT (b IS NULL))",
+        ),
+        ("SELECT * FROM t WHERE id = ANY((SELECT ARRAY[1, 2]))", ""),
+    ];
+    for (query, expected) in cases {
+        let plan = client.show(&format!("EXPLAIN {query}"));
+        match expected {
+            "" => assert!(plan.starts_with("Index Scan using t_pkey on t\n  Index Cond: (id = ANY ("), "{plan}"),
+            _ => assert_eq!(plan, expected, "{query}"),
+        }
+    }
+}

@@ -200,7 +200,7 @@ impl<'c> Describer<'c> {
         let (number, backward) = match path {
             Path::All => return on("Seq Scan", &table.name),
             Path::Index { index, backward, .. } => (*index, *backward),
-            Path::Alternatives { index, .. } => (*index, false),
+            Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => (*index, false),
         };
         let Some(index) = table.indexes.get(number) else { return on("Seq Scan", &table.name) };
         let direction = if backward { " Backward" } else { "" };
@@ -229,6 +229,13 @@ impl<'c> Describer<'c> {
                     let value = self.text(value, &[], &mut node);
                     conditions.push(format!("({} {symbol} {value})", column(equal.len())));
                 }
+            }
+            Path::AnyOf { equal, array, .. } => {
+                for (at, value) in equal.iter().enumerate() {
+                    conditions.push(format!("({} = {})", column(at), self.text(value, &[], &mut node)));
+                }
+                let array = self.text(array, &[], &mut node);
+                conditions.push(format!("({} = ANY ({array}))", column(equal.len())));
             }
             Path::Alternatives { equal, .. } => {
                 let width = equal.first().map_or(0, Vec::len);

@@ -4,6 +4,7 @@ use super::Ctes;
 use super::columns::{inward, is_volatile, join, sink, split};
 use super::conditions::{Fact, fact};
 use super::estimate::{constant_limit, rows};
+use super::extreme;
 use super::order::satisfy;
 use crate::catalog::{Index, Table};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
@@ -55,6 +56,14 @@ fn step(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
             }
         }
         Plan::Join(join) => Plan::Join(Box::new(with_searches(*join, goal, ctes))),
+        Plan::Aggregate(mut aggregation) => {
+            let input = std::mem::replace(&mut aggregation.input, Plan::Values { rows: Vec::new() });
+            aggregation.input = match extreme::first_entry(&aggregation, &input) {
+                Some(first) => first,
+                None => choose(input, None, ctes),
+            };
+            Plan::Aggregate(aggregation)
+        }
         mut other => {
             other.each_input_mut(&mut |input, _| {
                 let plan = std::mem::replace(input, Plan::Values { rows: Vec::new() });
@@ -65,7 +74,8 @@ fn step(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
     }
 }
 
-fn with_path(mut scan: Scan) -> Scan {
+/// The scan by its best path.
+pub fn with_path(mut scan: Scan) -> Scan {
     if let Some(choice) = best_path(&scan) {
         apply(&mut scan, choice);
     }
@@ -139,17 +149,21 @@ fn listed(
     exact: &[usize],
     facts: &[Option<Fact>],
 ) -> Option<Choice> {
-    let (at, list) = facts.iter().enumerate().find_map(|(at, fact)| match fact {
-        Some(Fact::OneOf(of, list)) if *of == next => Some((at, list)),
+    let extended = |value: &Expr| equal.iter().cloned().chain([value.clone()]).collect::<Vec<_>>();
+    let (at, path) = facts.iter().enumerate().find_map(|(at, fact)| match fact {
+        Some(Fact::OneOf(of, list)) if *of == next => {
+            Some((at, Path::Alternatives { index: number, equal: list.iter().map(extended).collect() }))
+        }
+        Some(Fact::AnyOf(of, array)) if *of == next => {
+            Some((at, Path::AnyOf { index: number, equal: equal.to_vec(), array: Box::new(array.clone()) }))
+        }
         _ => None,
     })?;
-    let alternatives =
-        list.iter().map(|value| equal.iter().cloned().chain([value.clone()]).collect::<Vec<_>>()).collect();
     let exact: Vec<usize> = exact.iter().copied().chain([at]).collect();
     let whole = equal.len() + 1 == index.columns.len();
     let score = (equal.len() + 1) * 10 - 1 + if whole && index.unique { 900 } else { 0 };
     let used = exact.clone();
-    Some(Choice { path: Path::Alternatives { index: number, equal: alternatives }, exact, used, score })
+    Some(Choice { path, exact, used, score })
 }
 
 /// A range of one column.

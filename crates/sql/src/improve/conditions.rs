@@ -12,6 +12,8 @@ pub enum Fact {
     Equal(usize, Expr),
     /// It equals one of these.
     OneOf(usize, Vec<Expr>),
+    /// It equals an element of this array.
+    AnyOf(usize, Expr),
     /// It lies above this.
     Lower(usize, Bound<Expr>),
     /// It lies below this.
@@ -36,7 +38,10 @@ pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
             if element != left.data_type {
                 return None;
             }
-            elements(array, element).map(|list| Fact::OneOf(column, list))
+            match elements(array, element) {
+                Some(list) => Some(Fact::OneOf(column, list)),
+                None => is_constant(array).then(|| Fact::AnyOf(column, (**array).clone())),
+            }
         }
         ExprKind::Or(any) => {
             let mut of = None;

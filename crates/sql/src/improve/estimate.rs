@@ -14,6 +14,9 @@ const FILTERED: f64 = 0.3;
 /// Rows that agree in an index that is not unique.
 const AGREEING: f64 = 10.0;
 
+/// Elements of an array that is not known yet.
+const ELEMENTS: f64 = 10.0;
+
 /// How many rows a plan makes, about.
 pub fn rows(plan: &Plan, ctes: &Ctes) -> f64 {
     deeper(|| match plan {
@@ -66,6 +69,7 @@ fn path_rows(scan: &Scan, path: &Path) -> f64 {
     match path {
         Path::All => TABLE,
         Path::Index { index, equal, .. } => of(*index, equal.len()),
+        Path::AnyOf { index, equal, .. } => ELEMENTS * of(*index, equal.len() + 1),
         Path::Alternatives { index, equal } => equal.len() as f64 * of(*index, equal.first().map_or(0, Vec::len)),
     }
 }

@@ -3,7 +3,8 @@
 //! The passes, in order: `with.rs` puts queries of WITH that are read once in their reader's place; `decorrelate.rs` turns
 //! EXISTS and IN into joins; `filters.rs` moves conditions down to where their columns come from; `joins.rs` orders inner
 //! joins so that equalities connect them; `access.rs` chooses indexes, with `conditions.rs` telling what a condition says of
-//! a column; `order.rs` drops sorts that an index makes needless; `wanted.rs` finds the columns that nobody looks at.
+//! a column; `order.rs` drops sorts that an index makes needless, `extreme.rs`
+//! finds `min` and `max` at the ends of one; `wanted.rs` finds the columns that nobody looks at.
 //! `columns.rs` renumbers columns when an expression moves.
 
 mod access;
@@ -11,6 +12,7 @@ mod columns;
 mod conditions;
 mod decorrelate;
 mod estimate;
+mod extreme;
 mod filters;
 mod joins;
 mod order;

@@ -66,7 +66,7 @@ fn order_scan(scan: &mut Scan, wanted: &[Wanted], few: bool) -> bool {
             scan.path = Path::Index { index, equal: Vec::new(), lower, upper, backward };
             true
         }
-        Path::Index { .. } | Path::Alternatives { .. } => false,
+        Path::Index { .. } | Path::Alternatives { .. } | Path::AnyOf { .. } => false,
     }
 }
 

@@ -193,6 +193,15 @@ pub enum Path {
         /// For each alternative, the values of the leading columns.
         equal: Vec<Vec<Expr>>,
     },
+    /// As Alternatives, one for each element of an array that is known only when the scan starts (`= ANY ($1)`).
+    AnyOf {
+        /// Which index.
+        index: usize,
+        /// The values of the leading columns.
+        equal: Vec<Expr>,
+        /// The values of the next one.
+        array: Box<Expr>,
+    },
 }
 
 /// A column of [`Plan::ProjectSet`].

@@ -250,6 +250,12 @@ macro_rules! walks {
                         }
                     }
                 }
+                Path::AnyOf { equal, array, .. } => {
+                    for value in equal {
+                        visit(value);
+                    }
+                    visit(array);
+                }
                 Path::Alternatives { equal, .. } => {
                     for value in equal.into_iter().flatten() {
                         visit(value);

@@ -67,28 +67,23 @@ impl Run<'_, '_> {
             }
             Path::Alternatives { index, equal } => {
                 let search = Search::new(table, *index)?;
-                self.alternatives(&search, equal)
+                let values = equal.iter().map(|alternative| self.values(alternative)).collect::<Result<Vec<_>>>()?;
+                search.alternatives(values.into_iter().flatten())
+            }
+            Path::AnyOf { index, equal, array } => {
+                let search = Search::new(table, *index)?;
+                let Some(equal) = self.values(equal)? else { return Ok(VecDeque::new()) };
+                let array = self.evaluate(array, &[])?;
+                let mut elements = Vec::new();
+                flatten(&array, &mut elements);
+                self.context.memory.take(elements.len() * size_of::<Datum>())?;
+                search.alternatives(elements.into_iter().map(|element| {
+                    let mut values = equal.clone();
+                    values.push(element.clone());
+                    values
+                }))
             }
         }
-    }
-
-    /// Each alternative once, in the order of the index.
-    fn alternatives(&mut self, search: &Search<'_>, equal: &[Vec<Expr>]) -> Result<VecDeque<Range>> {
-        let mut keyed = Vec::with_capacity(equal.len());
-        for alternative in equal {
-            if let Some(values) = self.values(alternative)?
-                && let Some(key) = search.prefix(&values)?
-            {
-                keyed.push((key, values));
-            }
-        }
-        keyed.sort_unstable_by(|left, right| left.0.cmp(&right.0));
-        keyed.dedup_by(|left, right| left.0 == right.0);
-        let mut ranges = VecDeque::with_capacity(keyed.len());
-        for (_, values) in keyed {
-            ranges.extend(search.one(&values)?);
-        }
-        Ok(ranges)
     }
 
     /// The values of leading columns; `None` if one is NULL, which equals nothing.
@@ -139,6 +134,23 @@ impl<'p> Search<'p> {
             }
         }
         Ok(Some(key))
+    }
+
+    /// Each alternative once, in the order of the index.
+    fn alternatives(&self, alternatives: impl Iterator<Item = Row>) -> Result<VecDeque<Range>> {
+        let mut keyed = Vec::new();
+        for values in alternatives {
+            if let Some(key) = self.prefix(&values)? {
+                keyed.push((key, values));
+            }
+        }
+        keyed.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+        keyed.dedup_by(|left, right| left.0 == right.0);
+        let mut ranges = VecDeque::with_capacity(keyed.len());
+        for (_, values) in keyed {
+            ranges.extend(self.one(&values)?);
+        }
+        Ok(ranges)
     }
 
     /// The rows whose leading columns equal these.
@@ -205,6 +217,15 @@ impl<'p> Search<'p> {
 
     fn range_of(&self, lower: Bound<Key>, upper: Bound<Key>, backward: bool) -> Range {
         Range::Between(Entries { table: self.storage, index: !self.own, lower, upper, backward })
+    }
+}
+
+/// The elements of an array of any dimensions; NULLs, which nothing equals, are left out.
+fn flatten<'a>(array: &'a Datum, elements: &mut Vec<&'a Datum>) {
+    match array {
+        Datum::Array(array) => array.elements.iter().for_each(|element| flatten(element, elements)),
+        Datum::Null => {}
+        element => elements.push(element),
     }
 }
 
