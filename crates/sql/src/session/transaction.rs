@@ -113,7 +113,7 @@ impl Session {
         self.apply(modes)
     }
 
-    fn apply(&mut self, modes: Modes) -> Result<()> {
+    pub(super) fn apply(&mut self, modes: Modes) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         if let Some(read_only) = modes.read_only
             && read_only != open.read_only

@@ -4,7 +4,7 @@ use super::portal::{Portal, read_only};
 use super::{Outcome, Session, Sink, settings};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use crate::parse::{Alteration, Command, Discard, ExplainFormat, Fetch, Parsed};
+use crate::parse::{Alteration, Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
 use crate::{bind, catalog, ddl, exec, explain};
@@ -180,6 +180,9 @@ impl Session {
             let warning = "SET LOCAL can only be used in transaction blocks";
             self.state.notices.push(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, warning));
         }
+        if name.eq_ignore_ascii_case("transaction_read_only") {
+            return self.set_read_only(name, value);
+        }
         // Every level is accepted, and what is told is what is done.
         let is_level = name.ends_with("transaction_isolation");
         self.state.settings.set(name, value, local)?;
@@ -189,6 +192,15 @@ impl Session {
         self.state.follow_settings();
         self.keep_settings();
         Ok(())
+    }
+
+    /// `SET transaction_read_only` is another way to say `SET TRANSACTION READ ONLY`. Outside a transaction it means nothing.
+    fn set_read_only(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let mark = self.state.settings.mark();
+        self.state.settings.set(name, value, true)?;
+        let read_only = self.state.settings.is_on("transaction_read_only");
+        self.state.settings.back_to(mark);
+        self.apply(Modes { isolation: false, read_only: Some(read_only), deferrable: None })
     }
 
     /// Outside a transaction a setting is kept at once.
@@ -341,6 +353,8 @@ impl Session {
 
     fn fetch(&mut self, fetch: &Fetch, sink: &mut dyn Sink) -> Result<Outcome> {
         let mut portal = self.portal_named("cursor", &fetch.cursor)?;
+        // One that is held has its rows, but values that stand for names are still to be looked up.
+        self.open_implicit(true);
         // A cursor that has failed is no use any more.
         let count = self.fetch_from(&mut portal, fetch, sink)?;
         self.portals.insert(fetch.cursor.clone(), portal);
