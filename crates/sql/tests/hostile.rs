@@ -623,3 +623,127 @@ fn an_older_transaction_and_a_definition_have_a_serial_order() {
         }
     }
 }
+
+// Names and values.
+
+#[test]
+fn views_and_defaults_mean_what_they_meant_when_they_were_made() {
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run(
+        "create schema x; create table x.t (a text); insert into x.t values ('x.t'); create sequence x.s start 500;
+        set search_path = x, public; create view public.v as select a from t;
+        create table public.d (a int8 default nextval('s'), b int)",
+    );
+    other.run("create table t (a text); insert into t values ('public.t'); create sequence s start 7");
+    assert_eq!(other.show("select a from v"), "x.t");
+    assert_eq!(other.show("insert into d (b) values (1) returning a"), "500");
+    client.run("reset search_path; create temp table t (a text); insert into t values ('temp')");
+    client.run("create temp sequence s start 9");
+    assert_eq!(client.show("select a from v"), "x.t");
+    assert_eq!(client.show("insert into d (b) values (1) returning a"), "501");
+    client.run("create view w as select a from public.t; alter schema x rename to z");
+    assert_eq!(other.show("select a from v union all select a from w"), "x.t\npublic.t");
+    assert_eq!(other.show("insert into d (b) values (1) returning a"), "502");
+}
+
+#[test]
+fn values_that_are_equal_are_one_key() {
+    let mut client = Client::new(&database());
+    for (data_type, one, other) in [
+        ("numeric", "1.0", "1.00"),
+        ("numeric", "0", "-0.000"),
+        ("float8", "0", "-0"),
+        ("float8", "nan", "NaN"),
+        ("char(5)", "a", "a  "),
+        ("interval", "1 day", "24 hours"),
+        ("interval", "1 mon", "30 days"),
+        ("timestamptz", "2020-01-01 00:00+00", "2020-01-01 01:00+01"),
+        ("uuid", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"),
+        ("numeric[]", "{1.0,2}", "{1,2.00}"),
+    ] {
+        client.run(&format!("create table k (a {data_type} primary key, b {data_type} unique)"));
+        client.run(&format!("insert into k values ('{one}', '{one}')"));
+        for (a, b) in [(other, "null"), (one, "null")] {
+            let insert = format!("insert into k values ('{a}', {b})");
+            assert_eq!(client.fails(&insert).code(), "23505", "{data_type} {one} {other}");
+        }
+        let find = format!("select count(*) from k where a = '{other}' and b = '{other}'");
+        assert_eq!(client.show(&find), "1", "{data_type}");
+        client.run(&format!("update k set a = '{other}', b = '{other}'"));
+        client.run(&format!("delete from k where b = '{one}'"));
+        assert_eq!(client.show("select count(*) from k"), "0", "{data_type}");
+        client.run(&format!("insert into k values ('{one}', '{one}'); drop table k"));
+    }
+}
+
+#[test]
+fn on_conflict_sees_the_state_at_its_start() {
+    let mut client = Client::new(&database());
+    client.run("create table t (id int primary key, n int8); insert into t values (1, 0)");
+    let insert = "insert into t values (9, 0), (1, 1)
+        on conflict (id) do update set n = (select count(*) from t) returning id, n, (select count(*) from t)";
+    assert_eq!(client.show(insert), "9|0|1\n1|1|1");
+    let insert = "insert into t values (10, 0), (1, 1)
+        on conflict (id) do update set n = 77 where (select count(*) from t) = 2";
+    assert_eq!(client.run(insert).tags, ["INSERT 0 2"]);
+    assert_eq!(
+        client.fails("insert into t values (11, 0), (11, 1) on conflict (id) do update set n = 1").code(),
+        "21000"
+    );
+    assert_eq!(client.run("insert into t values (11, 0), (11, 1) on conflict do nothing").tags, ["INSERT 0 1"]);
+}
+
+#[test]
+fn held_cursors_give_names() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int)");
+    client.run("begin; declare c cursor with hold for select 't'::regclass, 'int4'::regtype; commit");
+    assert_eq!(client.show("fetch c"), "t|integer");
+}
+
+#[test]
+fn a_deferred_check_survives_a_change_of_its_columns() {
+    let mut client = Client::new(&database());
+    client.run(DEFERRED);
+    client.run("insert into parent values (5)");
+    for (values, definition, expected) in [
+        ("(5)", "alter table child alter column p type bigint", None),
+        ("(6)", "alter table child alter column p type bigint", Some("23503")),
+        ("(6)", "alter table parent alter column id type bigint", Some("23503")),
+        ("(6)", "alter table child rename column p to q", Some("23503")),
+        ("(6)", "alter table parent rename to mother", Some("23503")),
+        ("(6)", "truncate child", None),
+        ("(6)", "drop table child", None),
+    ] {
+        client.run("begin");
+        client.run(&format!("insert into child values {values}"));
+        // PostgreSQL refuses it while checks wait; what may not be is an answer that is wrong.
+        let changed = client.try_run(definition);
+        match (changed.and_then(|_| client.try_run("commit")), expected) {
+            (Ok(_), None) => {}
+            (Err(error), Some(_)) => assert!(["23503", "55006"].contains(&error.code()), "{definition}: {error:?}"),
+            (done, _) => panic!("{definition}: {done:?}"),
+        }
+        if client.session.status() != Status::Idle {
+            client.run("rollback");
+        }
+        if expected.is_none() {
+            client.run("drop table if exists child; drop table parent");
+            client.run(DEFERRED);
+            client.run("insert into parent values (5)");
+        }
+    }
+}
+
+#[test]
+fn setting_a_transaction_read_only_makes_it_so() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int primary key)");
+    client.run("begin; set transaction_read_only = on");
+    assert_eq!(client.fails("insert into t values (1)").code(), "25006");
+    client.run("rollback; begin; set local transaction_read_only to on");
+    assert_eq!(client.fails("insert into t values (1)").code(), "25006");
+    client.run("rollback");
+    client.run("insert into t values (1)");
+}

@@ -71,7 +71,9 @@ pub(super) fn define<'s>(context: &mut Context<'_>, table: &Table, written: &'s 
         dropped: false,
         comment: None,
     };
-    column.default = options.default.and_then(|default| print_default(default, &column));
+    if let Some(default) = options.default {
+        column.default = print_default(context, default, &column)?;
+    }
     let sequence = match (serial, options.identity) {
         (None, None) => None,
         (_, identity) => {
@@ -245,18 +247,22 @@ pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
     })
 }
 
-/// A default as SQL; `None` for NULL, which is no default. A literal string is shown with the column's type.
-pub(super) fn print_default(default: &Expr, column: &Column) -> Option<String> {
+/// A default as SQL; `None` for NULL, which is no default. A literal string is shown with the column's type; sequences are
+/// named with their schemas.
+///
+/// # Errors
+/// The engine's.
+pub(super) fn print_default(context: &mut Context<'_>, default: &Expr, column: &Column) -> Result<Option<String>> {
     if let Expr::Value(value) = default {
         match &value.value {
-            Value::Null => return None,
+            Value::Null => return Ok(None),
             Value::SingleQuotedString(_) => {
-                return Some(format!("{default}::{}", column.data_type.format(column.modifier)));
+                return Ok(Some(format!("{default}::{}", column.data_type.format(column.modifier))));
             }
             _ => {}
         }
     }
-    Some(default.to_string())
+    super::expression::with_sequences(context, default).map(|default| Some(default.to_string()))
 }
 
 /// The columns as expressions over a row see them.

@@ -1,13 +1,16 @@
 //! Expressions that stand in definitions as text: which columns they name, and how they follow a column's new name.
 
+use super::column::next_value_of;
 use super::name::{fold, quoted};
-use crate::catalog::{Oid, Relation};
+use crate::catalog::{Oid, Relation, Sequence};
 use crate::context::Context;
 use crate::error::Result;
 use crate::parse;
+use crate::types::Type;
 use sqlparser::ast::{self, Expr, visit_expressions, visit_expressions_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The columns that an expression names.
 pub(super) fn columns(expression: &str) -> Result<BTreeSet<String>> {
@@ -59,29 +62,93 @@ pub(super) fn rename_column(expression: &str, old: &str, new: &str) -> Result<St
 pub(super) fn sequences(context: &mut Context<'_>, expression: &str) -> Result<BTreeSet<Oid>> {
     let mut names = Vec::new();
     let _: ControlFlow<()> = visit_expressions(&parse::expression(expression)?, |expression| {
-        if let Expr::Function(call) = expression
-            && matches!(call.name.0.last(), Some(ast::ObjectNamePart::Identifier(ident)) if fold(ident) == "nextval")
-            && let ast::FunctionArguments::List(list) = &call.args
-            && let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument))] = &list.args[..]
-        {
-            names.extend(literal(argument));
-        }
+        names.extend(next_value_argument(expression).and_then(literal));
         ControlFlow::Continue(())
     });
     let mut found = BTreeSet::new();
     for name in names {
-        let idents = match parse::expression(&name) {
-            Ok(Expr::CompoundIdentifier(idents)) => idents,
-            Ok(Expr::Identifier(ident)) => vec![ident],
-            _ => continue,
-        };
-        let mut parts: Vec<String> = idents.iter().map(fold).collect();
-        let (name, schema) = (parts.pop().unwrap_or_default(), parts.pop());
-        if let Some(Relation::Sequence(sequence)) = context.relation(schema.as_deref(), &name)? {
-            found.insert(sequence.oid);
-        }
+        found.extend(sequence(context, &name)?.map(|sequence| sequence.oid));
     }
     Ok(found)
+}
+
+/// The expression with the sequences that it calls named with their schemas: they are the ones meant now, along whatever
+/// search path the expression is evaluated. A name that is text on purpose is looked up anew each time.
+pub(super) fn with_sequences(context: &mut Context<'_>, expression: &Expr) -> Result<Expr> {
+    let mut expression = expression.clone();
+    let visited = visit_expressions_mut(&mut expression, |expression| {
+        let is_text = |argument: &Expr| match argument {
+            Expr::Cast { data_type, .. } => Type::from_ast(data_type).is_ok_and(|(cast, _)| cast == Type::TEXT),
+            _ => false,
+        };
+        let argument = next_value_argument(expression).filter(|argument| !is_text(argument));
+        let Some(name) = argument.and_then(literal) else { return ControlFlow::Continue(()) };
+        let named = match sequence(context, &name) {
+            Ok(Some(sequence)) => parse::expression(&next_value_of(&sequence)),
+            Ok(None) => return ControlFlow::Continue(()),
+            Err(error) => Err(error),
+        };
+        match named {
+            Ok(named) => *expression = named,
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    });
+    match visited {
+        ControlFlow::Continue(()) => Ok(expression),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The expression with a sequence called by its new name.
+pub(super) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) -> Result<String> {
+    let mut syntax = parse::expression(expression)?;
+    let visited = visit_expressions_mut(&mut syntax, |expression| {
+        let named = next_value_argument(expression).and_then(literal).and_then(|name| name_parts(&name));
+        if named.is_some_and(|(schema, name)| schema.as_ref() == Some(&old.schema) && name == old.name) {
+            match parse::expression(&next_value_of(new)) {
+                Ok(renamed) => *expression = renamed,
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match visited {
+        ControlFlow::Continue(()) => Ok(syntax.to_string()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The argument of a call of `nextval`.
+fn next_value_argument(expression: &Expr) -> Option<&Expr> {
+    let Expr::Function(call) = expression else { return None };
+    let Some(ast::ObjectNamePart::Identifier(ident)) = call.name.0.last() else { return None };
+    let ast::FunctionArguments::List(list) = &call.args else { return None };
+    match &list.args[..] {
+        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument))] if fold(ident) == "nextval" => Some(argument),
+        _ => None,
+    }
+}
+
+/// The sequence that a text names.
+fn sequence(context: &mut Context<'_>, name: &str) -> Result<Option<Arc<Sequence>>> {
+    let Some((schema, name)) = name_parts(name) else { return Ok(None) };
+    Ok(match context.relation(schema.as_deref(), &name)? {
+        Some(Relation::Sequence(sequence)) => Some(sequence),
+        _ => None,
+    })
+}
+
+/// The schema, if there is one, and the name that a text gives.
+fn name_parts(text: &str) -> Option<(Option<String>, String)> {
+    let idents = match parse::expression(text) {
+        Ok(Expr::CompoundIdentifier(idents)) => idents,
+        Ok(Expr::Identifier(ident)) => vec![ident],
+        _ => return None,
+    };
+    let mut parts: Vec<String> = idents.iter().map(fold).collect();
+    let name = parts.pop()?;
+    Some((parts.pop(), name))
 }
 
 /// The text of a literal, also of one that is cast.

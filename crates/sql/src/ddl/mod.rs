@@ -13,6 +13,7 @@ mod expression;
 mod foreign_key;
 mod index;
 mod name;
+pub(crate) mod qualify;
 mod rows;
 mod schema;
 mod sequence;

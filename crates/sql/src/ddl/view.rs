@@ -28,6 +28,7 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<(
     if written.with.is_none() {
         super::star::expand(context, &mut written)?;
     }
+    super::qualify::qualify(context, &mut written)?;
     let query = bound(context, &Statement::Query(Box::new(written.clone())))?;
     let names: Vec<String> = create.columns.iter().map(|column| fold(&column.name)).collect();
     let columns = columns_of(&query, &names)?;

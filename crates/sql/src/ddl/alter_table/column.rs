@@ -158,7 +158,7 @@ pub(super) fn alter(
         }
         AlterColumnOperation::SetDefault { value } => {
             check_takes_default(&table, at)?;
-            table.columns[at].default = print_default(value, &table.columns[at]);
+            table.columns[at].default = print_default(context, value, &table.columns[at])?;
             let only = Table { columns: vec![table.columns[at].clone()], ..table.clone() };
             check_expressions(context, &only, 0)?;
             note_sequences(context, &table)?;

@@ -3,7 +3,6 @@
 use super::store;
 use crate::catalog::{Oid, Relation, Sequence, Table, View, dependents, name_taken, rename_relation, replace_relation};
 use crate::context::Context;
-use crate::ddl::column::next_value_of;
 use crate::ddl::constraint::constraint_taken;
 use crate::ddl::drop::views_over;
 use crate::ddl::name::{has_constraint, kind, no_relation};
@@ -99,12 +98,11 @@ fn rename_in_defaults(context: &mut Context<'_>, old: &Sequence, new: &Sequence)
     let mut tables = dependents(context, new.oid)?;
     tables.extend(new.owned_by.map(|(table, _)| table));
     tables.dedup();
-    let (before, after) = (next_value_of(old), next_value_of(new));
     for oid in tables {
         let Some(Relation::Table(table)) = context.relation_by_oid(oid)? else { continue };
         let mut table = Arc::unwrap_or_clone(table);
         for default in table.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
-            *default = default.replace(&before, &after);
+            *default = expression::rename_sequence(default, old, new)?;
         }
         store(context, &table)?;
     }

@@ -135,7 +135,9 @@ pub(super) fn view(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Dat
     if let Some(query) = crate::pg_catalog::query_of_system_view(oid) {
         return optional(Some(print::query(query)));
     }
-    optional(find_view(context, oid)?.map(|view| print::query(&view.query)))
+    let Some(view) = find_view(context, oid)? else { return Ok(Datum::Null) };
+    let query = crate::ddl::qualify::shown(context, &view.query)?;
+    optional(Some(print::query(&query)))
 }
 
 pub(super) fn view_named(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
@@ -146,10 +148,10 @@ pub(super) fn view_named(context: &mut Context<'_>, arguments: &[Datum]) -> Resu
 /// The one rule there is: what a view means.
 pub(super) fn rule(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
     let Some(view) = derived::index_of_constraint(argument_oid(arguments, 0)) else { return Ok(Datum::Null) };
-    optional(find_view(context, view)?.map(|view| {
-        let name = names::qualified(&view.schema, &view.name);
-        format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {}", print::query(&view.query))
-    }))
+    let Some(view) = find_view(context, view)? else { return Ok(Datum::Null) };
+    let query = crate::ddl::qualify::shown(context, &view.query)?;
+    let name = names::qualified(&view.schema, &view.name);
+    optional(Some(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {}", print::query(&query))))
 }
 
 /// The sequence that a column owns.

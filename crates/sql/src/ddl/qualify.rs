@@ -1,0 +1,93 @@
+//! A view means the relations that its names meant when it was made, whoever reads it along whatever search path.
+
+use super::name::{quoted, split};
+use crate::context::Context;
+use crate::error::{Result, SqlError};
+use crate::parse::Command;
+use sqlparser::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, VisitorMut};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Gives the relations that a query names without a schema the schema in which they were found.
+///
+/// # Errors
+/// The engine's.
+pub(super) fn qualify(context: &mut Context<'_>, query: &mut Query) -> Result<()> {
+    rename(context, query, |context, name| {
+        let (None, table) = split(name)? else { return Ok(None) };
+        let is_built_in =
+            crate::pg_catalog::table(None, &table).is_some() || crate::pg_catalog::view(None, &table).is_some();
+        let found = if is_built_in { None } else { context.relation(None, &table)? };
+        Ok(found.map(|found| ObjectName::from(vec![quoted(found.schema()), quoted(found.name())])))
+    })
+}
+
+/// A view's query as it is shown: without the schemas of relations that are found without them.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn shown(context: &mut Context<'_>, query: &str) -> Result<String> {
+    let Some(Command::Rows(statement)) = crate::parse::statement(query)?.map(|parsed| parsed.command) else {
+        return Ok(query.to_owned());
+    };
+    let mut statement = (*statement).clone();
+    rename(context, &mut statement, |context, name| {
+        let (Some(schema), table) = split(name)? else { return Ok(None) };
+        let oid = |relation: crate::catalog::Relation| relation.oid();
+        let there = context.relation(Some(&schema), &table)?.map(oid);
+        let is_visible = there.is_some() && context.relation(None, &table)?.map(oid) == there;
+        Ok(is_visible.then(|| ObjectName::from(vec![quoted(&table)])))
+    })?;
+    Ok(statement.to_string())
+}
+
+fn rename<'s>(
+    context: &mut Context<'s>,
+    syntax: &mut (impl Visit + VisitMut),
+    renamed: impl FnMut(&mut Context<'s>, &ObjectName) -> Result<Option<ObjectName>>,
+) -> Result<()> {
+    let mut hiding = Hiding(BTreeSet::new());
+    let _ = Visit::visit(syntax, &mut hiding);
+    let mut names = Names { context, hidden: hiding.0, renamed };
+    match VisitMut::visit(syntax, &mut names) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The names of the queries of WITH, which hide relations. One that is hidden somewhere stays as it is written everywhere.
+struct Hiding(BTreeSet<String>);
+
+impl Visitor for Hiding {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let named = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.0.extend(named.map(|named| super::name::fold(&named.alias.name)));
+        ControlFlow::Continue(())
+    }
+}
+
+/// Replaces the names of relations in FROM.
+struct Names<'c, 's, F> {
+    context: &'c mut Context<'s>,
+    hidden: BTreeSet<String>,
+    renamed: F,
+}
+
+impl<'s, F: FnMut(&mut Context<'s>, &ObjectName) -> Result<Option<ObjectName>>> VisitorMut for Names<'_, 's, F> {
+    type Break = SqlError;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
+        let TableFactor::Table { name, args: None, .. } = factor else { return ControlFlow::Continue(()) };
+        let renamed = split(name).and_then(|(_, table)| {
+            if self.hidden.contains(&table) { Ok(None) } else { (self.renamed)(self.context, name) }
+        });
+        match renamed {
+            Ok(Some(renamed)) => *name = renamed,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+}
