@@ -318,6 +318,25 @@ fn arrays_and_extremes_by_index() {
 }
 
 #[test]
+fn subqueries_with_projections() {
+    check(&[
+        (
+            "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM (SELECT a / 10 AS x, 0 AS id FROM t) s WHERE s.x = t.id AND s.id < 1) ORDER BY id",
+            "1\n2\n3",
+        ),
+        ("SELECT id FROM t WHERE EXISTS (SELECT 1 FROM (SELECT a AS x, id AS y FROM t) s WHERE s.x = t.id)", ""),
+        (
+            "SELECT id FROM t WHERE id IN (SELECT x FROM (SELECT a / 10 AS x, id + 1 AS y FROM t) s WHERE s.y = t.id + 1) ORDER BY id",
+            "1\n2\n3",
+        ),
+        (
+            "SELECT id FROM t WHERE NOT EXISTS (SELECT DISTINCT y FROM (SELECT id + 1 AS y FROM t) s WHERE s.y = t.id) ORDER BY id",
+            "1",
+        ),
+    ]);
+}
+
+#[test]
 fn indexes_lead_to_arrays_and_extremes() {
     let database = database();
     let mut client = Client::new(&database);
@@ -329,7 +348,7 @@ fn indexes_lead_to_arrays_and_extremes() {
             "Aggregate\n  ->  Limit\n        ->  Index Scan using k_a_b_key on k\n              \
              Index Cond: (a = 1)\n              Filter: (NOT (b IS NULL))",
         ),
-        ("SELECT * FROM t WHERE id = ANY((SELECT ARRAY[1, 2]))", ""),
+        ("SELECT * FROM t WHERE id = ANY((SELECT ARRAY[1, 2])::int[])", ""),
     ];
     for (query, expected) in cases {
         let plan = client.show(&format!("EXPLAIN {query}"));

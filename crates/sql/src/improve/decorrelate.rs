@@ -71,12 +71,12 @@ impl Pulled {
             return None;
         }
         let mut pulled = match &subquery.kind {
-            SubqueryKind::Exists => pull((*subquery.plan).clone(), None)?,
+            SubqueryKind::Exists => pull((*subquery.plan).clone(), None, false)?,
             SubqueryKind::Quantified { left, .. } => {
                 if left.iter().any(|value| is_volatile(value) || has_subquery(value)) {
                     return None;
                 }
-                pull((*subquery.plan).clone(), Some(left))?
+                pull((*subquery.plan).clone(), Some(left), false)?
             }
             _ => return None,
         };
@@ -115,11 +115,11 @@ fn has_subquery(expression: &Expr) -> bool {
 }
 
 /// Takes the conditions that refer to the row at hand off the top of a plan. `wanted` are values of the row at hand that the
-/// plan's columns must equal.
-fn pull(plan: Plan, wanted: Option<&[Expr]>) -> Option<Pulled> {
+/// plan's columns must equal; `seen` says whether conditions that were taken off above speak of the plan's columns.
+fn pull(plan: Plan, wanted: Option<&[Expr]>, seen: bool) -> Option<Pulled> {
     match plan {
-        Plan::Project { input, columns } => {
-            let mut pulled = pull(*input, None)?;
+        Plan::Project { input, columns } if !seen => {
+            let mut pulled = pull(*input, None, wanted.is_some())?;
             for (value, column) in wanted.unwrap_or_default().iter().zip(columns) {
                 let value = super::columns::inward(value)?;
                 let equal = ExprKind::Compare(Comparison::Equal, Box::new(value), Box::new(column));
@@ -127,9 +127,9 @@ fn pull(plan: Plan, wanted: Option<&[Expr]>) -> Option<Pulled> {
             }
             Some(pulled)
         }
-        Plan::Sort { input, .. } | Plan::Distinct { input, on: None } if wanted.is_none() => pull(*input, None),
+        Plan::Sort { input, .. } | Plan::Distinct { input, on: None } if wanted.is_none() => pull(*input, None, seen),
         Plan::Filter { input, condition } if wanted.is_none() => {
-            let mut pulled = pull(*input, None)?;
+            let mut pulled = pull(*input, None, true)?;
             let mut conjuncts = Vec::new();
             split(condition, &mut conjuncts);
             let (outward, own): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(|conjunct| {
