@@ -527,13 +527,16 @@ fn several_statements_that_conflict_are_not_repeated() {
 
 #[test]
 fn what_may_not_be_durable_is_never_acknowledged() {
-    let (database, faults) = faulty();
-    let mut client = Client::new(&database);
-    client.run("create table t (a int primary key)");
-    faults.is_stopped.store(true, Ordering::SeqCst);
-    let (_, error) = failing(&mut client, "begin; insert into t values (1); commit; select 1");
-    assert_eq!(error.code(), "08007");
-    assert_eq!(client.session.wait_durable().unwrap_err().code(), "08007", "COMMIT's answer has not left yet");
+    for commit in ["commit", "commit and chain"] {
+        let (database, faults) = faulty();
+        let mut client = Client::new(&database);
+        client.run("create table t (a int primary key)");
+        faults.is_stopped.store(true, Ordering::SeqCst);
+        // Rows of a later statement of the text may leave before it is done, and COMMIT's answer with them.
+        let (answer, error) = failing(&mut client, &format!("begin; insert into t values (1); {commit}; select 1"));
+        assert_eq!((error.code(), answer.rows.len()), ("08007", 0));
+        assert_eq!(client.session.wait_durable().unwrap_err().code(), "08007", "COMMIT's answer has not left yet");
+    }
 }
 
 // Transactions.
@@ -746,4 +749,95 @@ fn setting_a_transaction_read_only_makes_it_so() {
     assert_eq!(client.fails("insert into t values (1)").code(), "25006");
     client.run("rollback");
     client.run("insert into t values (1)");
+}
+
+// Concurrency of what is beside rows.
+
+/// Two sessions take steps in turn; each step's outcome is `ok`, or the error's code.
+fn turns(database: &Arc<Database>, steps: &[(usize, &str)]) -> Vec<String> {
+    let mut clients = [Client::new(database), Client::new(database)];
+    // One that would have to wait for the other gives up.
+    clients.iter_mut().for_each(|client| drop(client.run("set lock_timeout = '20ms'")));
+    let outcome = |(client, sql): &(usize, &str)| match clients[*client].try_run(sql) {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => error.code().to_owned(),
+    };
+    steps.iter().map(outcome).collect()
+}
+
+#[test]
+fn what_is_referenced_does_not_go_whoever_is_older() {
+    for on_delete in ["no action", "restrict", "no action deferrable initially deferred"] {
+        for (first, second) in [(0, 1), (1, 0)] {
+            let database = database();
+            let mut client = Client::new(&database);
+            client
+                .run("create table p (id int primary key, n int); insert into p values (1, 0); create table z (a int)");
+            client.run(&format!("create table c (a int primary key, p int references p on delete {on_delete})"));
+            let outcomes = turns(
+                &database,
+                &[
+                    (first, "begin; select * from z"),
+                    (second, "begin; select * from z"),
+                    (0, "insert into c values (1, 1)"),
+                    (1, "delete from p where id = 1"),
+                    (0, "commit"),
+                    (1, "commit"),
+                ],
+            );
+            let orphans = client.show("select count(*) from c where p not in (select id from p)");
+            assert_eq!(orphans, "0", "{on_delete}: {outcomes:?}");
+            let losers = outcomes[2..].iter().filter(|outcome| *outcome != "ok").count();
+            assert!(losers > 0, "{on_delete}: {outcomes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_reads_through_truncation_and_rewriting_or_fails_to() {
+    for definition in [
+        "truncate t",
+        "alter table t add column c int default 1",
+        "drop table t",
+        "drop table t; create table t (a int)",
+    ] {
+        for begin in ["begin", "begin read only", "begin read only deferrable"] {
+            let database = database();
+            let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+            client.run("create table t (a int); insert into t values (1), (2); create table z (a int)");
+            client.run(begin);
+            client.run("select * from z");
+            other.run(definition);
+            match client.try_run("select a from t order by a") {
+                Ok(answer) => assert_eq!(answer.rows, [["1"], ["2"]], "{definition}"),
+                Err(error) => assert_eq!(error.code(), "40001", "{definition}"),
+            }
+            client.run("rollback");
+        }
+    }
+}
+
+#[test]
+fn a_unique_value_is_taken_once_whoever_is_older() {
+    for (first, second) in [(0, 1), (1, 0)] {
+        for insert in ["insert into t values (1, 5)", "insert into t values (1, 5) on conflict do nothing"] {
+            let database = database();
+            let mut client = Client::new(&database);
+            client.run("create table t (id int primary key, u int unique); create table z (a int)");
+            let outcomes = turns(
+                &database,
+                &[
+                    (first, "begin; select * from z"),
+                    (second, "begin; select * from z"),
+                    (0, "select * from t where u = 5"),
+                    (0, insert),
+                    (1, "insert into t values (2, 5)"),
+                    (0, "commit"),
+                    (1, "commit"),
+                ],
+            );
+            assert!(["0", "1"].contains(&&*client.show("select count(*) from t where u = 5")), "{outcomes:?}");
+            assert_eq!(client.show("select count(*) from t"), client.show("select count(*) from t where u = 5"));
+        }
+    }
 }

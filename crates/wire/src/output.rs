@@ -143,9 +143,9 @@ impl Output {
         if self.buffer.len() < FULL {
             return Ok(());
         }
-        let awaited = std::mem::take(&mut self.awaited);
-        if awaited > LogPosition::ZERO {
-            self.store.wait_durable(awaited)?;
+        if self.awaited > LogPosition::ZERO {
+            self.store.wait_durable(self.awaited)?;
+            self.awaited = LogPosition::ZERO;
         }
         let lost = |error| SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"));
         self.send().map_err(lost)

@@ -74,7 +74,7 @@ impl Session {
             if outcome != Outcome::Done {
                 return Ok(outcome);
             }
-            if self.open.is_none() && !self.rest.is_empty() {
+            if !self.rest.is_empty() {
                 // A COMMIT in the middle: rows of what follows may leave early, and its answer with them.
                 self.wait_durable()?;
             }
