@@ -1,6 +1,6 @@
 //! The order of values, and equality and hashing that agree with it.
 
-use super::{Array, Datum, Interval, Scalar, Type};
+use super::{Array, Datum, Interval, Scalar, Type, jsonb};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -102,14 +102,17 @@ fn compare_lists_by<'d>(
     if right.next().is_some() { Ordering::Less } else { Ordering::Equal }
 }
 
-/// How two values of this type compare: [`Datum::compare`], with `character(n)` compared without its trailing blanks.
+/// How two values of this type compare: [`Datum::compare`], with `character(n)` compared without its trailing blanks, and
+/// jsonb by what it says.
 pub fn compare_typed(data_type: Type, left: &Datum, right: &Datum) -> Ordering {
-    if data_type.scalar != Scalar::Bpchar {
-        return left.compare(right);
-    }
-    match (left, right) {
-        (Datum::Text(a), Datum::Text(b)) => without_blanks(a).as_bytes().cmp(without_blanks(b).as_bytes()),
-        (Datum::Array(a), Datum::Array(b)) => compare_arrays_by(a, b, |a, b| compare_typed(Type::BPCHAR, a, b)),
+    match (data_type.scalar, left, right) {
+        (Scalar::Bpchar, Datum::Text(a), Datum::Text(b)) => {
+            without_blanks(a).as_bytes().cmp(without_blanks(b).as_bytes())
+        }
+        (Scalar::Jsonb, Datum::Text(a), Datum::Text(b)) => jsonb::compare(a, b),
+        (Scalar::Bpchar | Scalar::Jsonb, Datum::Array(a), Datum::Array(b)) => {
+            compare_arrays_by(a, b, |a, b| compare_typed(Type::of(data_type.scalar), a, b))
+        }
         _ => left.compare(right),
     }
 }
@@ -139,6 +142,7 @@ pub fn hash_typed(data_type: Type, value: &Datum, hasher: &mut impl Hasher) {
         Datum::Float8(value) => hash_float(*value, hasher),
         Datum::Numeric(value) => value.hash_value(hasher),
         Datum::Text(text) if data_type.scalar == Scalar::Bpchar => without_blanks(text).hash(hasher),
+        Datum::Text(text) if data_type.scalar == Scalar::Jsonb => jsonb::hash(text, hasher),
         Datum::Text(text) => text.hash(hasher),
         Datum::Bytea(bytes) => bytes.hash(hasher),
         Datum::Interval(interval) => interval.normalized().hash(hasher),

@@ -10,6 +10,7 @@ mod compare;
 pub mod datetime;
 mod datum;
 mod facts;
+mod jsonb;
 mod name;
 pub mod numeric;
 pub mod storage;
