@@ -22,15 +22,53 @@ const TYPES: &[(&str, &[&str])] = &[
     ("double precision", &["0", "-0", "0.5", "-2.5", "NaN", "Infinity", "-Infinity", "1.7e308", "5e-324", "1e15"]),
     (
         "numeric",
-        &["0", "1", "-1.5", "0.000000000000000001", "NaN", "Infinity", "-Infinity", "1e1000", "1e-1000", "99999999999999999999", "2.5"],
+        &[
+            "0",
+            "1",
+            "-1.5",
+            "0.000000000000000001",
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "1e1000",
+            "1e-1000",
+            "99999999999999999999",
+            "2.5",
+        ],
     ),
     ("boolean", &["t", "f"]),
     (
         "text",
         &[
-            "", " ", "abc", "a%_\\b", "ünïcødé 😀", "123", "-1.5e3", "2024-02-29", "{1,NULL,2}", "{\"a\": [1, null]}", "$.a[*]",
-            "(a|b)*c", "[", "\\1", "YYYY-MM-DD HH24:MI:SS.US TZ", "FM999,990.00EEEE", "RN S9 PR V9", "day", "epoch", "g", "UTC",
-            "Europe/Berlin", "hex", "postgres", "plain_table", "NFC", "%s %I %L %1$s %%", "\u{301}", "~",
+            "",
+            " ",
+            "abc",
+            "a%_\\b",
+            "ünïcødé 😀",
+            "123",
+            "-1.5e3",
+            "2024-02-29",
+            "{1,NULL,2}",
+            "{\"a\": [1, null]}",
+            "$.a[*]",
+            "(a|b)*c",
+            "[",
+            "\\1",
+            "YYYY-MM-DD HH24:MI:SS.US TZ",
+            "FM999,990.00EEEE",
+            "RN S9 PR V9",
+            "day",
+            "epoch",
+            "g",
+            "UTC",
+            "Europe/Berlin",
+            "hex",
+            "postgres",
+            "plain_table",
+            "NFC",
+            "%s %I %L %1$s %%",
+            "\u{301}",
+            "~",
         ],
     ),
     ("varchar(5)", &["", "abc", "äöüß€", "     "]),
@@ -42,17 +80,37 @@ const TYPES: &[(&str, &[&str])] = &[
     ("time", &["00:00:00", "24:00:00", "23:59:59.999999", "12:34:56.789"]),
     (
         "timestamp",
-        &["2024-02-29 23:59:59.999999", "infinity", "-infinity", "4713-01-01 00:00:00 BC", "294276-12-31 23:59:59.999999", "epoch"],
+        &[
+            "2024-02-29 23:59:59.999999",
+            "infinity",
+            "-infinity",
+            "4713-01-01 00:00:00 BC",
+            "294276-12-31 23:59:59.999999",
+            "epoch",
+        ],
     ),
     (
         "timestamptz",
-        &["2024-03-31 02:30:00 Europe/Berlin", "infinity", "-infinity", "4713-01-02 00:00:00+00 BC", "294276-12-31 23:59:59+00"],
+        &[
+            "2024-03-31 02:30:00 Europe/Berlin",
+            "infinity",
+            "-infinity",
+            "4713-01-02 00:00:00+00 BC",
+            "294276-12-31 23:59:59+00",
+        ],
     ),
     (
         "interval",
         &[
-            "0", "1 mon -1 day 00:00:01", "178000000 years", "-178000000 years", "2147483647 days", "-2147483648 mons",
-            "2562047788 hours", "-1 microsecond", "P1Y2M3DT4H5M6.789S",
+            "0",
+            "1 mon -1 day 00:00:01",
+            "178000000 years",
+            "-178000000 years",
+            "2147483647 days",
+            "-2147483648 mons",
+            "2562047788 hours",
+            "-1 microsecond",
+            "P1Y2M3DT4H5M6.789S",
         ],
     ),
     ("uuid", &["00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"]),
@@ -77,8 +135,9 @@ const STATEMENTS: usize = 3_000;
 
 /// What a generated statement is harmed with.
 const WORDS: &[&str] = &[
-    "select", "from", "where", "(", ")", ",", "*", "null", "group by", "order by", "1", "::", "as", "with", "in", "not", "and",
-    "'", "\"", "$1", ".", "[", "]", "values", "having", "over", "row", "array", "distinct", "lateral", "union", ";", "--", "/*",
+    "select", "from", "where", "(", ")", ",", "*", "null", "group by", "order by", "1", "::", "as", "with", "in",
+    "not", "and", "'", "\"", "$1", ".", "[", "]", "values", "having", "over", "row", "array", "distinct", "lateral",
+    "union", ";", "--", "/*",
 ];
 
 /// SplitMix64: the same numbers for the same seed, everywhere.
@@ -312,7 +371,9 @@ impl Generator {
 
     fn aggregate(&mut self, depth: usize) -> String {
         let result = self.any_type();
-        let Some(routine) = Generator::routine(&mut self.random, &self.aggregates, result) else { return "count(*)".into() };
+        let Some(routine) = Generator::routine(&mut self.random, &self.aggregates, result) else {
+            return "count(*)".into();
+        };
         let (name, types) = (routine.name.clone(), routine.arguments.clone());
         let arguments = self.arguments(&types, depth);
         let distinct = if self.random.one_in(5) { "distinct " } else { "" };
@@ -389,7 +450,8 @@ impl Generator {
         if self.random.one_in(3) {
             let (other, alias) = self.table(depth);
             self.scope.push(alias);
-            let kind = self.random.pick(&["join", "left join", "right join", "full join", "cross join", "natural join"]);
+            let kind =
+                self.random.pick(&["join", "left join", "right join", "full join", "cross join", "natural join"]);
             text = match kind {
                 "cross join" | "natural join" => format!("{text} {kind} {other}"),
                 _ => format!("{text} {kind} {other} on {}", self.condition(depth.min(1))),
@@ -404,7 +466,8 @@ impl Generator {
         let text = match self.random.below(10) {
             0 => {
                 let data_type = result.unwrap_or("integer");
-                let (left, right) = (self.plain_query(Some(data_type), depth), self.plain_query(Some(data_type), depth));
+                let (left, right) =
+                    (self.plain_query(Some(data_type), depth), self.plain_query(Some(data_type), depth));
                 let operator = self.random.pick(&["union", "union all", "intersect", "except", "except all"]);
                 format!("select * from ({left}) l {operator} select * from ({right}) r")
             }
@@ -416,7 +479,9 @@ impl Generator {
             }
             2 => {
                 let step = self.expression("integer", depth.min(1));
-                format!("with recursive n (c1) as (select 1 union select {step} from n where c1 < 5) select c1 from n limit 20")
+                format!(
+                    "with recursive n (c1) as (select 1 union select {step} from n where c1 < 5) select c1 from n limit 20"
+                )
             }
             _ => self.plain_query(result, depth),
         };
@@ -473,7 +538,9 @@ impl Generator {
             0 | 1 => format!("insert into {table} ({column}) values ({value}), (default){returning}"),
             2 => {
                 let action = self.random.pick(&["nothing", "update set c7 = excluded.c7"]);
-                format!("insert into keyed_table (c1, {column}) values (1, {value}) on conflict (c1) do {action}{returning}")
+                format!(
+                    "insert into keyed_table (c1, {column}) values (1, {value}) on conflict (c1) do {action}{returning}"
+                )
             }
             3 => format!("insert into {table} ({column}) {}{returning}", self.query(Some(TYPES[at].0), 2)),
             4 => format!("update {table} set {column} = {inside} where {condition}{returning}"),
@@ -523,7 +590,10 @@ impl Generator {
             6 => format!("explain (analyze, costs off, timing off) {}", self.query(None, 2)),
             7 => format!("copy ({}) to stdout", self.query(None, 3)),
             8 => format!("declare c cursor for {}", self.query(None, 2)),
-            9 => format!("{} c", self.random.pick(&["fetch 2 from", "fetch all", "fetch backward 1 from", "move 1 in", "close"])),
+            9 => format!(
+                "{} c",
+                self.random.pick(&["fetch 2 from", "fetch all", "fetch backward 1 from", "move 1 in", "close"])
+            ),
             10 => format!(
                 "deallocate all; prepare p ({data_type}) as select $1, {}; execute p({})",
                 self.expression(data_type, 2),
@@ -531,8 +601,26 @@ impl Generator {
             ),
             _ => format!(
                 "set {} = '{}'",
-                self.random.pick(&["datestyle", "intervalstyle", "timezone", "bytea_output", "extra_float_digits", "search_path"]),
-                self.random.pick(&["iso, mdy", "german", "sql, dmy", "iso_8601", "sql_standard", "Asia/Kathmandu", "escape", "-15", "3", "public"])
+                self.random.pick(&[
+                    "datestyle",
+                    "intervalstyle",
+                    "timezone",
+                    "bytea_output",
+                    "extra_float_digits",
+                    "search_path"
+                ]),
+                self.random.pick(&[
+                    "iso, mdy",
+                    "german",
+                    "sql, dmy",
+                    "iso_8601",
+                    "sql_standard",
+                    "Asia/Kathmandu",
+                    "escape",
+                    "-15",
+                    "3",
+                    "public"
+                ])
             ),
         }
     }
@@ -569,9 +657,10 @@ impl Generator {
 fn set_up(database: &Arc<Database>) {
     let mut client = Client::new(database);
     let columns = |primary: &str| {
-        let columns = TYPES.iter().enumerate().map(|(at, (data_type, _))| {
-            format!("{} {data_type}{}", column(at), if at == 1 { primary } else { "" })
-        });
+        let columns = TYPES
+            .iter()
+            .enumerate()
+            .map(|(at, (data_type, _))| format!("{} {data_type}{}", column(at), if at == 1 { primary } else { "" }));
         columns.collect::<Vec<_>>().join(", ")
     };
     client.run(&format!("create table plain_table ({})", columns("")));

@@ -20,6 +20,8 @@ const SCHEMA: &str = "
 
 /// A query and its rows, as `psql -At` prints them.
 const QUERIES: &[(&str, &str)] = &[
+    // A window ordered by something volatile is a window of its own.
+    ("SELECT count(*) OVER (ORDER BY random() < 2), rank() OVER (ORDER BY random() < 2) FROM people LIMIT 1", "4|1"),
     (
         "SELECT c.name, p.name, d.amount FROM customers c JOIN orders o ON o.customer = c.id JOIN details d \
          ON d.order_id = o.id JOIN products p ON p.id = d.product WHERE c.country = 'Japan' ORDER BY 1, 2, 3",

@@ -48,10 +48,12 @@ impl Binder<'_, '_> {
 fn windows(mut plan: Plan, slots: Vec<WindowSlot>, places: &mut Places, types: &mut Vec<Option<Type>>) -> Plan {
     places.windows = vec![0; slots.len()];
     let mut rest: Vec<(usize, WindowSlot)> = slots.into_iter().enumerate().collect();
-    while let Some((_, first)) = rest.first() {
-        let (partition, order) = (first.partition.clone(), first.order.clone());
+    while let Some((first_number, first)) = rest.first() {
+        let (first_number, partition, order) = (*first_number, first.partition.clone(), first.order.clone());
         let is_same = |slot: &WindowSlot| same_all(&slot.partition, &partition) && same_order(&slot.order, &order);
-        let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, slot)| is_same(slot));
+        // A window ordered by something volatile is not even the same as itself.
+        let is_own = |(number, slot): &(usize, WindowSlot)| *number == first_number || is_same(slot);
+        let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
         rest = others;
         let mut window = Window { input: plan, partition, order, calls: vec![] };
         window.partition.iter_mut().for_each(|key| places.place(key));

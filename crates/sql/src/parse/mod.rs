@@ -4,6 +4,7 @@
 mod alteration;
 mod command;
 mod depth;
+mod dialect;
 pub(crate) mod rewrite;
 mod translate;
 mod words;
@@ -47,13 +48,16 @@ const NESTING: usize = 120;
 /// 42601 with the position, 54001 for what nests too deep.
 pub fn statements(sql: &str) -> Result<Vec<Parsed>> {
     let text: Arc<str> = sql.into();
-    let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(|error| broken_token(sql, &error))?;
-    tokens
+    tokens_of(sql)?
         .split(|token| token.token == Token::SemiColon)
         .filter(|tokens| tokens.iter().any(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF)))
         .map(|tokens| one(&text, tokens))
         .collect()
+}
+
+fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
+    let dialect = PostgreSqlDialect {};
+    Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| broken_token(text, &error))
 }
 
 /// The one statement of a text; `None` if it is empty.
@@ -78,7 +82,7 @@ fn one(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Parsed> {
 
 /// Parses by `sqlparser`; everything must belong to the statement.
 pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<ast::Statement> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = dialect::Dialect::new(tokens);
     let (translated, overriding) = translate::translate(tokens);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&translated));
@@ -97,9 +101,9 @@ pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<ast::Statem
 /// # Errors
 /// 42601.
 pub fn expression(text: &str) -> Result<ast::Expr> {
-    let dialect = PostgreSqlDialect {};
-    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| broken_token(text, &error))?;
+    let tokens = tokens_of(text)?;
     depth::check(&tokens)?;
+    let dialect = dialect::Dialect::new(&tokens);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&tokens));
     parser.parse_expr().map_err(|error| broken_syntax(text, &tokens, &error))

@@ -136,3 +136,17 @@ fn words_that_the_parser_lacks_are_said_in_others() {
     let error = statement("SELECT 1 FROM; SELECT 2").unwrap_err();
     assert_eq!((error.message(), error.fields().position), ("syntax error at or near \";\"", Some(14)));
 }
+
+/// Some of these are read twice where what is inside is wrong: so many levels would never end.
+#[test]
+fn an_error_deep_inside_is_found() {
+    let openings = "array[;cast(;extract(year from ;substring(;overlay(;ceil(;position(;trim(;trim(both from ;convert(;exists(select ;\
+                    case when ;not ;interval ;coalesce(;(;(select ;x[;x in (;f(a => ;sum(x) over (order by ;{fn f(;date ;(values (;map {";
+    for opening in openings.split(';') {
+        for inside in ["1 )", "from from"] {
+            let sql = format!("select {}{inside}", opening.repeat(60));
+            let code = statements(&sql).map_or_else(|error| error.code(), |_| "00000");
+            assert!(["42601", "54001"].contains(&code), "{sql}: {code}");
+        }
+    }
+}
