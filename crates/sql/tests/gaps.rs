@@ -337,6 +337,41 @@ fn subqueries_with_projections() {
 }
 
 #[test]
+fn rows_compared_with_queries() {
+    check(&[
+        (
+            "SELECT (1, 2) < (SELECT 1, 3), (1, 2) = (SELECT 1, 2), (2, 1) > ALL (SELECT 1, 5), (1, 2) < ANY (SELECT 1, 3), (1, NULL) < (SELECT 1, 3), (1, NULL) <= ANY (SELECT 2, 0)",
+            "t|t|t|t||t",
+        ),
+        ("SELECT a, b FROM k WHERE (a, b) >= ALL (SELECT a, b FROM k)", "2|1"),
+        ("SELECT a, b FROM k WHERE (a, b) < ANY (SELECT a, b FROM k WHERE c = 'z') ORDER BY 1, 2", "1|1\n1|2"),
+        ("SELECT id FROM t WHERE (id, a) = (SELECT u.id, u.x / 10 FROM u WHERE u.id = t.id) ORDER BY id", "1\n2"),
+        ("SELECT (1, 2) = (SELECT 1, 2 WHERE false), (1, 2) <> (SELECT 1, 3)", "|t"),
+        (
+            "SELECT (1, 2) = (SELECT a, b FROM k)",
+            "ERROR 21000 more than one row returned by a subquery used as an expression",
+        ),
+        ("SELECT (1, 2, 3) < ANY (SELECT 1, 2)", "ERROR 42601 subquery has too few columns"),
+        ("SELECT a, (a, count(*)) = (SELECT 1, 2::bigint) FROM k GROUP BY a ORDER BY a", "1|t\n2|f"),
+        ("CREATE SEQUENCE looks", ""),
+        (
+            "SELECT CASE nextval('looks') WHEN 3 THEN 'three' WHEN 2 THEN 'two' WHEN 1 THEN 'one' END FROM t",
+            "one\ntwo\nthree",
+        ),
+        ("SELECT nextval('looks')", "4"),
+        (
+            "SELECT nextval('looks') BETWEEN 5 AND 5, nextval('looks') NOT BETWEEN SYMMETRIC t.id + 10 AND t.id - 20 FROM t",
+            "f|f\nf|t\nf|t",
+        ),
+        ("SELECT nextval('looks')", "22"),
+        (
+            "SELECT id, CASE nextval('looks') - 11 WHEN id THEN b ELSE b || '!' END FROM t ORDER BY id",
+            "1|one!\n2|two!\n3|three!",
+        ),
+    ]);
+}
+
+#[test]
 fn indexes_lead_to_arrays_and_extremes() {
     let database = database();
     let mut client = Client::new(&database);

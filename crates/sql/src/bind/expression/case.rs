@@ -1,5 +1,6 @@
 //! CASE, COALESCE, NULLIF, GREATEST, LEAST.
 
+use super::once::Once;
 use crate::bind::Binder;
 use crate::bind::position::start;
 use crate::error::Result;
@@ -16,13 +17,18 @@ impl Binder<'_, '_> {
         conditions: &[CaseWhen],
         otherwise: Option<&Syntax>,
     ) -> Result<Expr> {
-        let operand = match operand {
+        let (once, operand) = match operand {
             Some(operand) => {
                 let at = start(operand);
                 let bound = self.expression(operand)?;
-                Some((self.known(bound)?, at))
+                let (once, operand) = Once::new(self.known(bound)?);
+                (Some(once), Some((operand, at)))
             }
-            None => None,
+            None => (None, None),
+        };
+        let beside = |part: Expr| match &once {
+            Some(once) => once.beside(part),
+            None => part,
         };
         let mut tests = Vec::with_capacity(conditions.len());
         let mut results = Vec::with_capacity(conditions.len() + 1);
@@ -30,8 +36,8 @@ impl Binder<'_, '_> {
             tests.push(match &operand {
                 None => self.condition(&when.condition, "CASE/WHEN")?,
                 Some(operand) => {
-                    let value = self.placed(&when.condition)?;
-                    let at = value.1;
+                    let (value, at) = self.placed(&when.condition)?;
+                    let value = (beside(value), at);
                     let test = self.compare(operand.clone(), Comparison::Equal, "=", value);
                     test.map_err(|error| self.error_at(error, at))?
                 }
@@ -44,10 +50,15 @@ impl Binder<'_, '_> {
             let otherwise = self.placed(otherwise)?;
             results.insert(0, otherwise);
         }
-        let (mut results, data_type) = self.common_typed(results, "CASE")?;
+        let (results, data_type) = self.common_typed(results, "CASE")?;
+        let mut results: Vec<Expr> = results.into_iter().map(beside).collect();
         let otherwise = has_otherwise.then(|| Box::new(results.remove(0)));
         let branches = tests.into_iter().zip(results).collect();
-        Ok(Expr::new(ExprKind::Case { branches, otherwise }, data_type))
+        let case = Expr::new(ExprKind::Case { branches, otherwise }, data_type);
+        Ok(match once {
+            Some(once) => once.around(case),
+            None => case,
+        })
     }
 
     /// COALESCE

@@ -135,7 +135,8 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// `value BETWEEN low AND high`; SYMMETRIC: or between high and low.
+    /// `value BETWEEN low AND high`; SYMMETRIC: or between high and low. As in PostgreSQL the value is computed for each
+    /// comparison.
     fn between(&mut self, value: &Syntax, low: &Syntax, high: &Syntax, negated: bool) -> Result<Expr> {
         let (is_symmetric, low) = match symmetric_bound(low) {
             Some(low) => (true, low),

@@ -4,6 +4,7 @@ mod array;
 mod case;
 mod condition;
 mod literal;
+mod once;
 mod operator;
 mod row;
 mod sql_function;

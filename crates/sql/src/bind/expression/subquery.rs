@@ -7,7 +7,7 @@ use crate::bind::coerce::Placed;
 use crate::bind::position::{NOWHERE, start};
 use crate::bind::query::Bound;
 use crate::bind::target::Unknowns;
-use crate::bind::walk::is_correlated;
+use crate::bind::walk::{is_correlated, outwards};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, comparison_function, comparison_type_by, resolve_operator};
 use crate::plan::{Comparison, Expr, ExprKind, Plan, Subquery, SubqueryKind};
@@ -79,11 +79,6 @@ impl Binder<'_, '_> {
         let bound = self.subquery(query)?;
         self.check_width(values.len(), bound.fields.len(), left)?;
         let symbol = symbol(op)?;
-        if let (Some(ordered), 2..) = (comparison(op), values.len())
-            && !matches!(ordered, Comparison::Equal | Comparison::NotEqual)
-        {
-            return Err(SqlError::unsupported("an ordering comparison of a row with the rows of a subquery"));
-        }
         if let (Some(Comparison::NotEqual), 2..) = (comparison(op), values.len()) {
             // Rows differ if any field does: the opposite quantifier of equality.
             let equal = self.quantify(values, &BinaryOperator::Eq, "=", bound, !all, left)?;
@@ -131,19 +126,19 @@ impl Binder<'_, '_> {
         };
         let bound = self.subquery(query)?;
         self.check_width(fields.len(), bound.fields.len(), left)?;
-        let record = row_subquery(bound.clone());
-        let column = |(at, field): (usize, &crate::plan::Field)| {
-            let kind = ExprKind::Field(Box::new(record.clone()), at);
-            Expr { kind, data_type: field.data_type, modifier: field.modifier }
-        };
+        let column = |(at, field): (usize, &crate::plan::Field)| Expr::column(at, field.data_type, field.modifier);
         let columns = bound.fields.iter().enumerate().map(column).collect();
+        // The row is compared where the query's row is at hand: each is computed once.
+        let fields = fields.iter().map(|field| outwards(field, 1)).collect();
         let (left, right) = (ExprKind::Row(fields), ExprKind::Row(columns));
-        self.compare(
+        let test = self.compare(
             (Expr::new(left, Type::RECORD), NOWHERE),
             comparison,
             symbol_of(comparison),
             (Expr::new(right, Type::RECORD), NOWHERE),
-        )
+        )?;
+        let plan = Plan::Project { input: Box::new(bound.plan), columns: vec![test] };
+        Ok(subquery_expression(SubqueryKind::Scalar, plan))
     }
 
     fn check_width(&self, have: usize, found: usize, left: &Syntax) -> Result<()> {
@@ -165,7 +160,7 @@ pub(in crate::bind) fn row_subquery(bound: Bound) -> Expr {
     Expr { data_type: Type::RECORD, ..subquery_expression(SubqueryKind::Scalar, plan) }
 }
 
-fn subquery_expression(kind: SubqueryKind, plan: Plan) -> Expr {
+pub(super) fn subquery_expression(kind: SubqueryKind, plan: Plan) -> Expr {
     let correlated = is_correlated(&plan);
     Expr::from(Subquery { kind, plan: Arc::new(plan), correlated })
 }

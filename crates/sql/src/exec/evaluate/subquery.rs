@@ -13,7 +13,8 @@ use crate::context::row_bytes;
 use crate::error::{Result, SqlError, state};
 use crate::functions::Resolved;
 use crate::plan::{Expr, ExprKind, Plan, Subquery, SubqueryKind};
-use crate::types::{Datum, Row};
+use crate::types::{Datum, Row, Type, compare_typed};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// What is known of a subquery while its statement runs.
@@ -48,7 +49,7 @@ struct Rows {
 
 impl SubqueryState {
     fn new(subquery: &Subquery) -> SubqueryState {
-        let (mut columns, mut correlated) = (Vec::new(), false);
+        let (mut columns, mut correlated) = (Vec::new(), subquery.correlated);
         subquery.plan.each_outer(0, &mut |depth, reference| {
             correlated = true;
             if let (1, ExprKind::Outer { column, .. }) = (depth, &reference.kind) {
@@ -234,8 +235,14 @@ impl Run<'_, '_> {
         Ok(known.then_some(all))
     }
 
-    /// Compares rows column by column: all columns agree, or for `<>` any differs.
+    /// Compares rows column by column: all columns agree, or for `<>` any differs; for `<` and its kin the first columns
+    /// that differ decide.
     fn compare_rows(&mut self, operators: &[Resolved], left: &[Datum], right: &[Datum]) -> Result<Option<bool>> {
+        if let [first, _, ..] = operators
+            && let Some(order) = Order::of(first.function.name)
+        {
+            return Ok(order.holds(operators, left, right));
+        }
         let decisive = operators.iter().all(|operator| operator.function.name == "<>");
         let mut known = true;
         for (operator, (left, right)) in operators.iter().zip(left.iter().zip(right)) {
@@ -246,6 +253,41 @@ impl Run<'_, '_> {
             }
         }
         Ok(known.then_some(!decisive))
+    }
+}
+
+/// What `<`, `<=`, `>` and `>=` ask of two rows.
+struct Order {
+    wanted: Ordering,
+    /// Whether equal rows are good, too.
+    or_equal: bool,
+}
+
+impl Order {
+    fn of(operator: &str) -> Option<Order> {
+        let (wanted, or_equal) = match operator {
+            "<" => (Ordering::Less, false),
+            "<=" => (Ordering::Less, true),
+            ">" => (Ordering::Greater, false),
+            ">=" => (Ordering::Greater, true),
+            _ => return None,
+        };
+        Some(Order { wanted, or_equal })
+    }
+
+    /// Unknown if a NULL stands before, or at, the first difference.
+    fn holds(&self, operators: &[Resolved], left: &[Datum], right: &[Datum]) -> Option<bool> {
+        for (operator, (left, right)) in operators.iter().zip(left.iter().zip(right)) {
+            if is_null(left) || is_null(right) {
+                return None;
+            }
+            let data_type = operator.arguments.first().copied().unwrap_or(Type::TEXT);
+            match compare_typed(data_type, left, right) {
+                Ordering::Equal => {}
+                found => return Some(found == self.wanted),
+            }
+        }
+        Some(self.or_equal)
     }
 }
 

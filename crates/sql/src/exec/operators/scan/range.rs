@@ -74,8 +74,8 @@ impl Run<'_, '_> {
                 let search = Search::new(table, *index)?;
                 let Some(equal) = self.values(equal)? else { return Ok(VecDeque::new()) };
                 let array = self.evaluate(array, &[])?;
-                let mut elements = Vec::new();
-                flatten(&array, &mut elements);
+                let Datum::Array(array) = &array else { return Ok(VecDeque::new()) };
+                let elements: Vec<&Datum> = array.leaves().filter(|element| !is_null(element)).collect();
                 self.context.memory.take(elements.len() * size_of::<Datum>())?;
                 search.alternatives(elements.into_iter().map(|element| {
                     let mut values = equal.clone();
@@ -217,15 +217,6 @@ impl<'p> Search<'p> {
 
     fn range_of(&self, lower: Bound<Key>, upper: Bound<Key>, backward: bool) -> Range {
         Range::Between(Entries { table: self.storage, index: !self.own, lower, upper, backward })
-    }
-}
-
-/// The elements of an array of any dimensions; NULLs, which nothing equals, are left out.
-fn flatten<'a>(array: &'a Datum, elements: &mut Vec<&'a Datum>) {
-    match array {
-        Datum::Array(array) => array.elements.iter().for_each(|element| flatten(element, elements)),
-        Datum::Null => {}
-        element => elements.push(element),
     }
 }
 
