@@ -841,3 +841,53 @@ fn a_unique_value_is_taken_once_whoever_is_older() {
         }
     }
 }
+
+#[test]
+fn who_has_waited_as_long_as_it_may_is_told_so() {
+    for database in [database(), database_twopl()] {
+        let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+        client.run("create table t (a int primary key); insert into t values (1)");
+        client.run("begin; update t set a = a where a = 1");
+        other.run("set lock_timeout = '20ms'");
+        let error = other.fails("update t set a = a where a = 1");
+        assert_eq!(error.code(), "55P03");
+        let detail = error.fields().detail.clone().unwrap_or_default();
+        assert!(!detail.contains("times"), "the limit is the client's, for all attempts together: {detail}");
+    }
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int primary key)");
+    faults.conflicts.store(1000, Ordering::SeqCst);
+    let error = client.fails("insert into t values (1)");
+    let detail = error.fields().detail.clone().unwrap_or_default();
+    assert_eq!(
+        (error.code(), detail.ends_with(" The server ran the statement 101 times.")),
+        ("40001", true),
+        "{detail}"
+    );
+}
+
+#[test]
+fn messages_before_a_sync_are_one_transaction() {
+    let mut client = Client::new(&database());
+    client.run("create table t (a int primary key)");
+    bind(&mut client, "p", "insert into t values (1)");
+    execute(&mut client, "p", false).unwrap();
+    bind(&mut client, "q", "insert into t values (1)");
+    assert_eq!(execute(&mut client, "q", true).unwrap_err().code(), "23505");
+    client.session.sync(true).unwrap();
+    assert_eq!(client.show("select count(*) from t"), "0");
+    bind(&mut client, "r", "insert into t values (1)");
+    execute(&mut client, "r", false).unwrap();
+    bind(&mut client, "s", "begin");
+    execute(&mut client, "s", true).unwrap();
+    client.session.sync(false).unwrap();
+    assert_eq!(client.session.status(), Status::InTransaction);
+    client.run("rollback");
+    assert_eq!(client.show("select count(*) from t"), "0", "BEGIN took over what was open");
+    bind(&mut client, "u", "insert into t values (1)");
+    execute(&mut client, "u", false).unwrap();
+    assert_eq!(client.show("select count(*) from t"), "1", "a text of the simple protocol ends it");
+    client.run("begin; rollback");
+    assert_eq!(client.show("select count(*) from t"), "1");
+}

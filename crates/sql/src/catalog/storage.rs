@@ -6,7 +6,7 @@ use super::change::{delete_relation, remove_relation};
 use super::{Cache, Column, KeyForm, Oid, Relation, Storage};
 use crate::context::Context;
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{Result, state as sqlstate};
 use crate::session::State;
 use crate::store::{Store, Transaction};
 use crate::types::storage::column_type;
@@ -150,7 +150,11 @@ pub(crate) fn independently<T>(
             Ok(value)
         });
         match done {
-            Err(error) if error.is_retryable() && attempt < ATTEMPTS => attempt += 1,
+            Err(error)
+                if error.is_retryable() && error.code() != sqlstate::LOCK_NOT_AVAILABLE && attempt < ATTEMPTS =>
+            {
+                attempt += 1;
+            }
             done => return done,
         }
     }

@@ -165,7 +165,10 @@ impl Session {
             };
             self.fail_open();
             attempts += 1;
-            let may_repeat = error.is_retryable() && !self.has_block() && self.entry.cancel.check().is_ok();
+            // Who has waited for as long as it may is not made to wait again.
+            let has_waited = error.code() == state::LOCK_NOT_AVAILABLE;
+            let may_repeat =
+                error.is_retryable() && !has_waited && !self.has_block() && self.entry.cancel.check().is_ok();
             if !may_repeat || !sink.restart() {
                 return Err(error);
             }

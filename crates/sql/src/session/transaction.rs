@@ -387,9 +387,12 @@ impl Session {
             return error;
         }
         let database = self.database.clone();
-        match self.context(&[]) {
+        let mut explained = match self.context(&[]) {
             Ok(mut context) => catalog::explain(&mut context, error),
             Err(_) => catalog::explain_outside(&database, error),
-        }
+        };
+        // Once is enough: whoever adds to the explanation wants to find it again.
+        explained.fields_mut().engine = None;
+        explained
     }
 }
