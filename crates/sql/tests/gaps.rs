@@ -372,6 +372,36 @@ fn rows_compared_with_queries() {
 }
 
 #[test]
+fn functions_of_the_server() {
+    check(&[
+        (
+            "SELECT pg_size_bytes('1 MB'), pg_size_bytes('2.5kB'), pg_size_bytes('12'), pg_size_bytes('1e3 kb'), pg_size_bytes(' -.5MB '), pg_size_bytes('1.'), pg_size_bytes('0.1')",
+            "1048576|2560|12|1024000|-524288|1|0",
+        ),
+        ("SELECT pg_size_bytes('1 xx')", "ERROR 22023 invalid size: \"1 xx\""),
+        ("SELECT pg_size_bytes('abc')", "ERROR 22023 invalid size: \"abc\""),
+        ("SELECT pg_size_bytes('')", "ERROR 22023 invalid size: \"\""),
+        ("SELECT pg_size_bytes('99999999 PB')", "ERROR 22003 bigint out of range"),
+        ("SELECT pg_postmaster_start_time() <= now()", "t"),
+        ("CREATE SEQUENCE sp MINVALUE 2 INCREMENT 3 CYCLE", ""),
+        ("SELECT * FROM pg_sequence_parameters('sp'::regclass)", "2|2|9223372036854775807|3|t|1|20"),
+        (
+            "CREATE TABLE dd (a int DEFAULT 1 + 2, b text DEFAULT 'a' || 'b', c text DEFAULT lower('X'), d int DEFAULT -1, e numeric DEFAULT 2 * 3.5, CHECK (a > 1 + 1))",
+            "",
+        ),
+        (
+            "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'dd'::regclass ORDER BY adnum",
+            "(1 + 2)\n('a'::text || 'b'::text)\nlower('X'::text)\n'-1'::integer\n((2)::numeric * 3.5)",
+        ),
+        (
+            "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'dd'::regclass",
+            "CHECK ((a > (1 + 1)))",
+        ),
+        ("INSERT INTO dd DEFAULT VALUES RETURNING *", "3|ab|x|-1|7.0"),
+    ]);
+}
+
+#[test]
 fn indexes_lead_to_arrays_and_extremes() {
     let database = database();
     let mut client = Client::new(&database);

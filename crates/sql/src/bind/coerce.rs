@@ -222,7 +222,7 @@ impl Binder<'_, '_> {
     /// The value of an immutable function of constants.
     fn fold(&mut self, function: &Resolved, arguments: &[Expr]) -> Option<Datum> {
         let Body::Pure(body) = function.function.body else { return None };
-        if function.function.volatility != Volatility::Immutable {
+        if function.function.volatility != Volatility::Immutable || !self.folds {
             return None;
         }
         let value = |argument: &Expr| match &argument.kind {

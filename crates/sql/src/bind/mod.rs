@@ -78,9 +78,32 @@ pub fn expression(
     columns: &[(String, Type, Modifier)],
     wanted: Option<(Type, Modifier)>,
 ) -> Result<Expr> {
+    definition(context, expression, columns, wanted, true)
+}
+
+/// As [`expression`], to be printed: calls of functions with constants stay calls.
+///
+/// # Errors
+/// As [`statement`].
+pub fn expression_as_written(
+    context: &mut Context<'_>,
+    expression: &str,
+    columns: &[(String, Type, Modifier)],
+) -> Result<Expr> {
+    definition(context, expression, columns, None, false)
+}
+
+fn definition(
+    context: &mut Context<'_>,
+    expression: &str,
+    columns: &[(String, Type, Modifier)],
+    wanted: Option<(Type, Modifier)>,
+    folds: bool,
+) -> Result<Expr> {
     let syntax = crate::parse::expression(expression)?;
     let mut parameters = vec![];
     let mut binder = Binder::new(context, &mut parameters, None);
+    binder.folds = folds;
     let column = |(at, (name, data_type, modifier)): (usize, &(String, Type, Modifier))| ScopeColumn {
         name: name.clone(),
         table: String::new(),
@@ -128,6 +151,8 @@ struct Binder<'b, 's> {
     views: usize,
     /// The fields of the records so far, by the modifiers of their types.
     shapes: Vec<record::Shape>,
+    /// Whether calls of immutable functions with constants become their values.
+    folds: bool,
     /// What kind of definition is bound, in messages.
     definition: &'static str,
 }
@@ -148,6 +173,7 @@ impl<'b, 's> Binder<'b, 's> {
             locks: false,
             views: 0,
             shapes: vec![],
+            folds: true,
             definition: "DEFAULT expression",
         }
     }

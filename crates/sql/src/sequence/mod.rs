@@ -169,7 +169,7 @@ pub(crate) fn forget_all_but(store: &Arc<dyn Store>, relations: &[Relation]) -> 
 }
 
 /// The definition of a sequence.
-fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc<Sequence>> {
+pub(crate) fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc<Sequence>> {
     match context.relation_by_oid(sequence)? {
         Some(Relation::Sequence(sequence)) => Ok(sequence),
         Some(other) => {

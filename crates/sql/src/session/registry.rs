@@ -13,6 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Registry {
     sessions: Mutex<BTreeMap<i32, Arc<Entry>>>,
     secrets: RandomState,
+    since: Since,
+}
+
+/// When something came to be. Microseconds since 1970.
+struct Since(i64);
+
+impl Default for Since {
+    fn default() -> Since {
+        Since(super::state::now())
+    }
 }
 
 /// One session, as others see it.
@@ -108,6 +118,11 @@ impl Registry {
             entry.cancel.raise();
             true
         })
+    }
+
+    /// When the first session could come. Microseconds since 1970.
+    pub fn since(&self) -> i64 {
+        self.since.0
     }
 
     /// All sessions, by number.

@@ -157,6 +157,9 @@ pub const FUNCTIONS: &[Function] = &[
     volatile("pg_tablespace_size", &[NAME], INT8, size::tablespace),
     pure("pg_size_pretty", &[INT8], TEXT, size::pretty),
     pure("pg_size_pretty", &[NUMERIC], TEXT, size::pretty_numeric),
+    pure("pg_size_bytes", &[TEXT], INT8, size::bytes),
+    stable("pg_postmaster_start_time", &[], TIMESTAMPTZ, server::start_time),
+    set("pg_sequence_parameters", &[OID], RECORD, sets::sequence_parameters),
     stable("pg_tablespace_location", &[OID], TEXT, server::tablespace_location),
     stable("pg_indexam_has_property", &[OID, TEXT], BOOL, definition::access_method_property),
     stable("pg_index_has_property", &[REGCLASS, TEXT], BOOL, definition::index_property),
@@ -188,6 +191,18 @@ pub const FUNCTIONS: &[Function] = &[
 /// The columns of those that return rows, by name.
 pub const FUNCTION_COLUMNS: &[(&str, &[(&str, Type)])] = &[
     ("aclexplode", &[("grantor", OID), ("grantee", OID), ("privilege_type", TEXT), ("is_grantable", BOOL)]),
+    (
+        "pg_sequence_parameters",
+        &[
+            ("start_value", INT8),
+            ("minimum_value", INT8),
+            ("maximum_value", INT8),
+            ("increment", INT8),
+            ("cycle_option", BOOL),
+            ("cache_size", INT8),
+            ("data_type", OID),
+        ],
+    ),
     ("pg_options_to_table", &[("option_name", TEXT), ("option_value", TEXT)]),
     (
         "pg_get_keywords",

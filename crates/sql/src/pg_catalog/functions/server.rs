@@ -97,6 +97,11 @@ pub(super) fn blocking_processes(_: &mut Context<'_>, _: &[Datum]) -> Result<Dat
     Ok(Datum::Array(Arc::new(Array { element: Scalar::Int4, lower_bound: 1, elements: Vec::new() })))
 }
 
+/// When the server began to take sessions.
+pub(super) fn start_time(context: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Timestamptz(context.database.sessions.since()))
+}
+
 /// Stops what another session runs.
 pub(super) fn cancel_backend(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
     let process = argument_int(arguments, 0).and_then(|process| i32::try_from(process).ok()).unwrap_or_default();

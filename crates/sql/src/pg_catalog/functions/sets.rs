@@ -1,6 +1,6 @@
 //! Functions that return rows.
 
-use super::role_name;
+use super::{argument_oid, role_name};
 use crate::context::Context;
 use crate::error::Result;
 use crate::pg_catalog::names::KEYWORDS;
@@ -51,6 +51,21 @@ pub(super) fn listening_channels(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec
 pub(super) fn expand_vector(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let numbered = elements(arguments.first()).zip(1..);
     Ok(numbered.map(|(element, number)| Datum::Record([element.clone(), Datum::Int4(number)].into())).collect())
+}
+
+/// How a sequence counts.
+pub(super) fn sequence_parameters(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+    let sequence = crate::sequence::definition(context, argument_oid(arguments, 0))?;
+    let columns = [
+        Datum::Int8(sequence.start),
+        Datum::Int8(sequence.min),
+        Datum::Int8(sequence.max),
+        Datum::Int8(sequence.increment),
+        Datum::Bool(sequence.cycle),
+        Datum::Int8(sequence.cache),
+        Datum::Oid(sequence.data_type.oid()),
+    ];
+    Ok(vec![Datum::Record(columns.into())])
 }
 
 /// No table is a partition.

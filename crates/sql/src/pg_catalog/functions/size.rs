@@ -59,6 +59,50 @@ fn in_units(size: i128) -> Datum {
     Datum::Null
 }
 
+/// The bytes that a text such as `1.5 MB` says.
+pub(super) fn bytes(arguments: &[Datum]) -> Result<Datum> {
+    let text = argument_text(arguments, 0);
+    let invalid = || SqlError::new(state::INVALID_PARAMETER_VALUE, format!("invalid size: \"{text}\""));
+    let trimmed = text.trim();
+    let (number, unit) = trimmed.split_at(number_end(trimmed));
+    let number: BigDecimal = number.trim_end_matches('.').parse().map_err(|_| invalid())?;
+    let unit = unit.trim();
+    let power = match UNITS.iter().position(|known| known.eq_ignore_ascii_case(unit)) {
+        Some(power) => power,
+        None if unit.is_empty() => 0,
+        None => {
+            return Err(invalid()
+                .detail(format!("Invalid size unit: \"{unit}\"."))
+                .hint("Valid units are \"bytes\", \"kB\", \"MB\", \"GB\", \"TB\", and \"PB\"."));
+        }
+    };
+    let bytes = (0..power).fold(number, |bytes, _| bytes * BigDecimal::from(1024));
+    let whole = bytes.with_scale_round(0, RoundingMode::HalfUp).to_i64();
+    let too_many = || SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range");
+    whole.map(Datum::Int8).ok_or_else(too_many)
+}
+
+/// Where the number ends that a text begins with: a sign, digits with a point, an exponent.
+fn number_end(text: &str) -> usize {
+    let skip = |from: usize, what: fn(&u8) -> bool| {
+        from + text.as_bytes()[from..].iter().take_while(|byte| what(byte)).count()
+    };
+    let sign = usize::from(text.starts_with(['+', '-']));
+    let mut end = skip(sign, u8::is_ascii_digit);
+    if text[end..].starts_with('.') {
+        end = skip(end + 1, u8::is_ascii_digit);
+    }
+    if text[end..].starts_with(['e', 'E']) {
+        let sign = usize::from(text[end + 1..].starts_with(['+', '-']));
+        let exponent = skip(end + 1 + sign, u8::is_ascii_digit);
+        // Of a number with an absurd exponent nothing is computed.
+        if exponent > end + 1 + sign && exponent - end < 6 {
+            end = exponent;
+        }
+    }
+    end
+}
+
 pub(super) fn pretty_numeric(arguments: &[Datum]) -> Result<Datum> {
     let Some(Datum::Numeric(Numeric::Finite(size))) = arguments.first() else { return Ok(Datum::Null) };
     let ten_kilobytes = BigDecimal::from(10 * 1024);

@@ -28,7 +28,7 @@ pub(super) fn expression(context: &mut Context<'_>, text: &str, table: Option<&T
         return (*word).to_owned();
     }
     let visible: Vec<(String, Type, Modifier)> = table.map_or_else(Vec::new, columns_of);
-    let bound = match bind::expression(context, text, &visible, None) {
+    let bound = match bind::expression_as_written(context, text, &visible) {
         Ok(bound) => bound,
         Err(_) => return text.to_owned(),
     };
