@@ -6,7 +6,8 @@ use super::{Parsed, syntax};
 use crate::error::{Result, SqlError};
 use crate::types::Type;
 use sqlparser::ast;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use std::sync::Arc;
 
 /// A statement by what the session does with it.
@@ -411,9 +412,11 @@ fn name_or_all(words: &mut Words<'_>) -> Result<Option<String>> {
     if words.take("ALL") { Ok(None) } else { Ok(Some(words.name()?)) }
 }
 
-/// The statement that follows the words read so far.
+/// The statement that follows the words read so far: none of those that have a statement inside themselves, or there would
+/// be no end to how deep they nest.
 fn embedded(text: &Arc<str>, words: &Words<'_>) -> Result<Parsed> {
-    if words.is_done() {
+    let nests = |word: &Word| matches!(word.keyword, Keyword::EXPLAIN | Keyword::PREPARE | Keyword::DECLARE);
+    if words.is_done() || matches!(words.peek(), Some(Token::Word(word)) if nests(word)) {
         return Err(words.unexpected());
     }
     super::one(text, &words.rest())

@@ -149,4 +149,8 @@ fn an_error_deep_inside_is_found() {
             assert!(["42601", "54001"].contains(&code), "{sql}: {code}");
         }
     }
+    for nested in ["explain ", "explain analyze ", "prepare p as ", "declare c cursor for "] {
+        let error = statements(&format!("{}select 1", nested.repeat(1900))).unwrap_err();
+        assert!(["42601", "54001"].contains(&error.code()), "{nested}: {error:?}");
+    }
 }
