@@ -119,7 +119,7 @@ pub static KNOWN: &[Known] = &[
     known("idle_session_timeout", "0", Milliseconds, Session, NO_EFFECT),
     reported("in_hot_standby", "off", Bool, Never, "Shows whether hot standby is currently active."),
     reported("integer_datetimes", "on", Bool, Never, "Shows whether datetimes are integer based."),
-    reported("IntervalStyle", "postgres", Enum(&["postgres"]), Session, "Sets the display format for interval values."),
+    reported("IntervalStyle", "postgres", Enum(&["postgres", "iso_8601"]), Session, "Sets the display format for interval values."),
     reported("is_superuser", "on", Bool, Never, "Shows whether the current user is a superuser."),
     known("jit", "off", Bool, Session, NO_EFFECT),
     known("join_collapse_limit", "8", Int(1, 2147483647), Session, NO_EFFECT),

@@ -2,7 +2,7 @@
 
 use super::settings::{self, Settings};
 use crate::error::Result;
-use crate::types::Styles;
+use crate::types::{IntervalStyle, Styles};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ pub(super) struct Follows {
     revision: Option<u64>,
     /// `None`: UTC.
     zone: Option<jiff::tz::TimeZone>,
+    intervals: IntervalStyle,
     search_path: Arc<[String]>,
     pub application: Arc<str>,
     /// Milliseconds; 0: none.
@@ -122,7 +123,11 @@ impl State {
 
     /// How values are read and printed.
     pub fn styles(&self) -> Styles {
-        Styles { zone: self.follows.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC), now_micros: self.transaction_time }
+        Styles {
+            zone: self.follows.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC),
+            now_micros: self.transaction_time,
+            intervals: self.follows.intervals,
+        }
     }
 
     /// The schemas in which names without one are looked up, in order, as set (`pg_catalog` comes before them unless named).
@@ -140,6 +145,10 @@ impl State {
         self.follows = Follows {
             revision: Some(settings.revision()),
             zone: zone.map(|(_, zone)| zone),
+            intervals: match settings.get("IntervalStyle").as_deref() {
+                Some("iso_8601") => IntervalStyle::Iso8601,
+                _ => IntervalStyle::Postgres,
+            },
             search_path: split_path(&settings.get("search_path").unwrap_or_default()).into(),
             application: settings.get("application_name").unwrap_or_default().into(),
             statement_timeout: settings.milliseconds("statement_timeout"),

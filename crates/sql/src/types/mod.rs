@@ -21,4 +21,4 @@ pub use cast::CastContext;
 pub use compare::{compare_typed, equal_typed, hash_typed};
 pub use datum::{Array, Datum, Interval, Numeric, Row};
 pub use name::{Modifier, Scalar, Type};
-pub use text::Styles;
+pub use text::{IntervalStyle, Styles};

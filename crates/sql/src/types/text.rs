@@ -21,18 +21,30 @@ use crate::error::{Result, SqlError, state};
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
-/// What the text forms of values depend on. DateStyle is `ISO, MDY`, IntervalStyle `postgres`, bytea_output `hex`.
+/// What the text forms of values depend on. DateStyle is `ISO, MDY`, bytea_output `hex`.
 #[derive(Clone, Debug)]
 pub struct Styles {
     /// The session's time zone.
     pub zone: TimeZone,
     /// The transaction's start in microseconds since 1970-01-01 UTC: 'now' and 'today'.
     pub now_micros: i64,
+    /// How intervals are written.
+    pub intervals: IntervalStyle,
+}
+
+/// IntervalStyle, as far as there are styles here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntervalStyle {
+    /// `1 year 2 mons -3 days +04:05:06`
+    #[default]
+    Postgres,
+    /// `P1Y2M-3DT4H5M6S`
+    Iso8601,
 }
 
 impl Default for Styles {
     fn default() -> Styles {
-        Styles { zone: TimeZone::UTC, now_micros: 0 }
+        Styles { zone: TimeZone::UTC, now_micros: 0, intervals: IntervalStyle::Postgres }
     }
 }
 
@@ -111,7 +123,10 @@ pub fn format(value: &Datum, data_type: Type, styles: &Styles, out: &mut String)
         Datum::Time(value) => times::write_time(*value, out),
         Datum::Timestamp(value) => times::write_timestamp(*value, out),
         Datum::Timestamptz(value) => times::write_timestamptz(*value, &styles.zone, out),
-        Datum::Interval(value) => times::write_interval(value, out),
+        Datum::Interval(value) => match styles.intervals {
+            IntervalStyle::Postgres => times::write_interval(value, out),
+            IntervalStyle::Iso8601 => times::write_iso_interval(value, out),
+        },
         Datum::Uuid(value) => bytes::write_uuid(value, out),
         Datum::Array(value) if data_type.is_array || data_type.element().is_none() => {
             array::write_array(value, styles, out);

@@ -102,6 +102,38 @@ fn write_moment(micros: i64, zone: Option<&TimeZone>, out: &mut String) {
     }
 }
 
+/// Appends an interval in IntervalStyle `iso_8601`: `P1Y2M-3DT4H5M6S`.
+pub(in crate::types) fn write_iso_interval(interval: &Interval, out: &mut String) {
+    if (interval.months, interval.days, interval.micros) == (0, 0, 0) {
+        return out.push_str("PT0S");
+    }
+    out.push('P');
+    for (value, unit) in [(interval.months / 12, 'Y'), (interval.months % 12, 'M'), (interval.days, 'D')] {
+        if value != 0 {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{value}{unit}");
+        }
+    }
+    if interval.micros == 0 {
+        return;
+    }
+    out.push('T');
+    for (value, unit) in [(interval.micros / HOUR, 'H'), (interval.micros % HOUR / MINUTE, 'M')] {
+        if value != 0 {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{value}{unit}");
+        }
+    }
+    let seconds = interval.micros % MINUTE;
+    if seconds != 0 {
+        let sign = if seconds < 0 { "-" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{sign}{}", seconds.abs() / SECOND);
+        write_fraction(seconds.abs() % SECOND, out);
+        out.push('S');
+    }
+}
+
 /// Appends an interval in IntervalStyle `postgres`: `1 year 2 mons -3 days +04:05:06`.
 pub(in crate::types) fn write_interval(interval: &Interval, out: &mut String) {
     let start = out.len();

@@ -32,7 +32,8 @@ fn texts_are_read_and_written_as_postgresql_does() {
 
 #[test]
 fn moments_of_a_session_are_those_of_its_zone() {
-    let styles = Styles { zone: TimeZone::get("America/New_York").unwrap(), now_micros: 1_577_847_600_000_000 };
+    let zone = TimeZone::get("America/New_York").unwrap();
+    let styles = Styles { zone, now_micros: 1_577_847_600_000_000, ..Styles::default() };
     let cases = [
         (Type::TIMESTAMPTZ, "2020-07-01 12:00", "2020-07-01 12:00:00-04"),
         (Type::TIMESTAMPTZ, "2020-01-01 12:00", "2020-01-01 12:00:00-05"),
