@@ -24,7 +24,7 @@ fn scripts_print_what_postgresql_printed() {
     let directory = Directory::new("postgresql");
     let server = Server::start(&directory.join("data"), &["--durability", "none"]);
     let scripts = scripts();
-    assert!(scripts.len() >= 9);
+    assert!(scripts.len() >= 10);
     let different: Vec<String> = scripts.iter().filter_map(|script| compare(script, server.port, &directory)).collect();
     assert!(different.is_empty(), "{}", different.join("\n\n"));
     assert_eq!(server.stop(), Some(0));

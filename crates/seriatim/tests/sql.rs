@@ -18,7 +18,8 @@ fn texts(session: &mut Session, query: &str) -> Vec<Vec<Option<String>>> {
 #[test]
 fn sessions_take_parameters_and_give_typed_values() {
     let db = Database::in_memory().unwrap();
-    db.sql("CREATE TABLE t (id bigint PRIMARY KEY, name text, weight double precision, raw bytea, yes boolean)").unwrap();
+    db.sql("CREATE TABLE t (id bigint PRIMARY KEY, name text, weight double precision, raw bytea, yes boolean)")
+        .unwrap();
     let mut session = db.sql_session().unwrap();
     let insert = "INSERT INTO t VALUES ($1, $2, $3, $4, $5)";
     let none: Option<&str> = None;
@@ -45,14 +46,20 @@ fn a_session_has_blocks_and_loses_them_when_it_is_dropped() {
     let db = Database::in_memory().unwrap();
     db.sql("CREATE TABLE t (a int)").unwrap();
     let mut session = db.sql_session().unwrap();
-    session.run("BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s; INSERT INTO t VALUES (2); ROLLBACK TO s; COMMIT").unwrap();
+    session
+        .run("BEGIN; INSERT INTO t VALUES (1); SAVEPOINT s; INSERT INTO t VALUES (2); ROLLBACK TO s; COMMIT")
+        .unwrap();
     session.run("BEGIN").unwrap();
     session.query("INSERT INTO t VALUES (3)", &[]).unwrap();
     drop(session);
     assert_eq!(db.sql("SELECT sum(a) FROM t").unwrap().rows[0].get::<i64>(0).unwrap(), 1);
     let error = db.sql("INSERT INTO t VALUES (1); SELECT 1/0").unwrap_err();
     assert!(matches!(&error, Error::Sql(error) if error.code() == "22012"));
-    assert_eq!(db.sql("SELECT count(*) FROM t").unwrap().rows[0].get::<i64>(0).unwrap(), 1, "one text, one transaction");
+    assert_eq!(
+        db.sql("SELECT count(*) FROM t").unwrap().rows[0].get::<i64>(0).unwrap(),
+        1,
+        "one text, one transaction"
+    );
 }
 
 #[test]
@@ -75,8 +82,7 @@ fn the_command_runs_statements_and_files_and_says_how_it_went() {
     let run = |arguments: &[&str], input: &str| {
         let mut command = seriatim();
         command.args(["sql", "--data", data]).args(arguments);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

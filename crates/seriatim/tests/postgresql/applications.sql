@@ -74,6 +74,10 @@ SELECT a.attname, format_type(a.atttypid, a.atttypmod), pg_get_expr(d.adbin, d.a
 SELECT a.attname FROM (SELECT indrelid, indkey, generate_subscripts(indkey, 1) idx FROM pg_index WHERE indrelid = '"posts"'::regclass AND indisprimary) i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[i.idx] ORDER BY i.idx;
 SELECT distinct i.relname, d.indisunique, d.indkey, pg_get_indexdef(d.indexrelid), pg_catalog.obj_description(i.oid, 'pg_class') AS comment, d.indisvalid FROM pg_class t INNER JOIN pg_index d ON t.oid = d.indrelid INNER JOIN pg_class i ON d.indexrelid = i.oid LEFT JOIN pg_namespace n ON n.oid = t.relnamespace WHERE i.relkind IN ('i', 'I') AND d.indisprimary = 'f' AND t.relname = 'posts' AND n.nspname = ANY (current_schemas(false)) ORDER BY i.relname;
 SET SESSION timezone TO 'UTC';
+SET intervalstyle = iso_8601;
+SELECT '1 year 2 months -3 days 04:05:06.7'::interval, '0'::interval, '-1 hour -0.5 seconds'::interval, '1 month'::interval, '-1 year -1 month'::interval, '36 hours'::interval, '0.000001 s'::interval, '1 day'::interval::text, ARRAY['1 hour'::interval], interval '1 year' - interval '1 second';
+SELECT t.typname, t.typelem, t.typdelim, t.typinput, r.rngsubtype, t.typtype, t.typbasetype FROM pg_type as t LEFT JOIN pg_range as r ON oid = rngtypid WHERE t.typname IN ('int2', 'int4', 'text', 'bool', 'timestamptz', 'numeric', '_text', 'jsonb', 'uuid') ORDER BY 1;
+RESET intervalstyle;
 SET standard_conforming_strings = on;
 SET client_min_messages TO 'warning';
 SHOW max_identifier_length;
