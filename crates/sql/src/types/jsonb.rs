@@ -40,8 +40,11 @@ enum Value<'t> {
     Number(Numeric),
     Bool(bool),
     Array(Vec<Value<'t>>),
-    Object(Vec<(Cow<'t, str>, Value<'t>)>),
+    Object(Vec<Member<'t>>),
 }
+
+/// A key and its value.
+type Member<'t> = (Cow<'t, str>, Value<'t>);
 
 impl Value<'_> {
     fn kind(&self) -> u8 {
@@ -74,7 +77,7 @@ impl Value<'_> {
                 a.len().cmp(&b.len()).then_with(|| elements().unwrap_or(Ordering::Equal))
             }
             (Value::Object(a), Value::Object(b)) => {
-                let pair = |((ka, a), (kb, b)): (&(Cow<'_, str>, Value<'_>), &(Cow<'_, str>, Value<'_>))| {
+                let pair = |((ka, a), (kb, b)): (&Member<'_>, &Member<'_>)| {
                     ka.as_bytes().cmp(kb.as_bytes()).then_with(|| a.compare(b))
                 };
                 let members = || a.iter().zip(b).map(pair).find(|order| order.is_ne());
