@@ -39,6 +39,8 @@ impl Context<'_> {
 #[derive(Debug)]
 pub struct Cancel {
     raised: AtomicBool,
+    /// Whether the session is to end: no later statement runs either.
+    ended: AtomicBool,
     begun: Instant,
     /// Microseconds after `begun`; `u64::MAX`: none.
     deadline: AtomicU64,
@@ -46,7 +48,12 @@ pub struct Cancel {
 
 impl Default for Cancel {
     fn default() -> Cancel {
-        Cancel { raised: AtomicBool::new(false), begun: Instant::now(), deadline: AtomicU64::new(u64::MAX) }
+        Cancel {
+            raised: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            begun: Instant::now(),
+            deadline: AtomicU64::new(u64::MAX),
+        }
     }
 }
 
@@ -56,10 +63,17 @@ impl Cancel {
         self.raised.store(true, Ordering::Relaxed);
     }
 
+    /// Asks the session to end.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.raise();
+    }
+
     /// Before a statement: forgets requests that came too late for the one before, and sets its time, if it has a limit
     /// (`timeout` milliseconds; 0: none).
     pub fn start(&self, timeout: u64) {
-        self.raised.store(false, Ordering::Relaxed);
+        // A session that is to end begins nothing.
+        self.raised.store(self.ended.load(Ordering::Relaxed), Ordering::Relaxed);
         let deadline = match timeout {
             0 => u64::MAX,
             _ => self.elapsed().saturating_add(timeout.saturating_mul(1000)),
@@ -72,9 +86,13 @@ impl Cancel {
     }
 
     /// # Errors
-    /// 57014 if it was raised, or the time is over.
+    /// 57014 if it was raised, or the time is over; 57P01 if the session is to end.
     pub fn check(&self) -> Result<()> {
         if self.raised.load(Ordering::Relaxed) {
+            if self.ended.load(Ordering::Relaxed) {
+                let message = "terminating connection due to administrator command";
+                return Err(SqlError::new(state::ADMIN_SHUTDOWN, message));
+            }
             return Err(SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request"));
         }
         let deadline = self.deadline.load(Ordering::Relaxed);

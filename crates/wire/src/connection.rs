@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Bytes that are read at once. A buffer that a long message has made larger is not kept.
@@ -61,9 +62,14 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
         Err(error) => return refuse(&stream, &error),
     };
     let output = Output::new(stream.clone(), phases.clone(), shared.database.store.clone());
+    let ended = Arc::new(Notify::new());
+    session.on_end({
+        let ended = ended.clone();
+        move || ended.notify_one()
+    });
     let running = shared.enlist(session.cancel());
     let mut conversation = Conversation::begin(session, output, shared.database.options.statement_bytes);
-    let end = exchange(&stream, &mut conversation, phases).await;
+    let end = exchange(&stream, &mut conversation, phases, &ended).await;
     // Rolling back, and telling the client, may both wait. A panic in a rollback has been logged, and concerns nobody else.
     let _ = off_reactor(move || {
         if let Some(error) = end {
@@ -75,7 +81,12 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
 }
 
 /// Messages and answers until the end; with the reason, if it is the server's.
-async fn exchange(stream: &TcpStream, conversation: &mut Conversation, mut phases: Phases) -> Option<SqlError> {
+async fn exchange(
+    stream: &TcpStream,
+    conversation: &mut Conversation,
+    mut phases: Phases,
+    ended: &Notify,
+) -> Option<SqlError> {
     let mut input = BytesMut::new();
     loop {
         match off_reactor(|| conversation.run(&mut input)) {
@@ -91,6 +102,7 @@ async fn exchange(stream: &TcpStream, conversation: &mut Conversation, mut phase
             tokio::select! {
                 biased;
                 _ = phases.wait_for(|phase| *phase != Phase::Serving) => return Some(shutting_down()),
+                () = ended.notified() => return Some(shutting_down()),
                 read = read(stream, &mut input) => if !matches!(read, Ok(1..)) { return None },
                 () = at(deadline) => return Some(idle_in_transaction()),
             }

@@ -288,3 +288,20 @@ fn a_client_that_dies_leaves_nothing_behind() {
     }
     assert_eq!(client.query("select * from t"), "T[a:23:0,b:23:0] D[1,0] C[SELECT 1] Z[I]");
 }
+
+#[test]
+fn a_session_ends_at_the_wish_of_another() {
+    let server = start();
+    let (mut client, mut other) = (server.client(), server.client());
+    let shown = client.query("select pg_backend_pid()");
+    let process: String = shown.split("D[").nth(1).unwrap_or("").chars().take_while(char::is_ascii_digit).collect();
+    assert_eq!(
+        other.query(&format!("select pg_terminate_backend({process})")),
+        "T[pg_terminate_backend:16:0] D[t] C[SELECT 1] Z[I]"
+    );
+    let (kind, body) = client.message().expect("a farewell");
+    assert_eq!(common::show(kind, &body), "E[FATAL 57P01 terminating connection due to administrator command]");
+    assert!(client.message().is_err(), "the connection is closed");
+    let answer = other.query("select pg_terminate_backend(987654)");
+    assert!(answer.contains("N[WARNING 01000 PID 987654 is not a PostgreSQL server process]"), "{answer}");
+}

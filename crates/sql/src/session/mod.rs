@@ -220,6 +220,11 @@ impl Session {
         self.entry.cancel.clone()
     }
 
+    /// What is called when somebody ends the session (`pg_terminate_backend`): it should close the connection.
+    pub fn on_end(&self, close: impl Fn() + Send + 'static) {
+        self.entry.on_end(Box::new(close));
+    }
+
     /// How long the session may do nothing inside a transaction; zero: for ever.
     pub fn idle_in_transaction(&self) -> std::time::Duration {
         match self.state.settings.milliseconds("idle_in_transaction_session_timeout") {

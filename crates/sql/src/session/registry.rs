@@ -43,6 +43,16 @@ pub struct Entry {
     /// The flag that stops its statement.
     pub cancel: Arc<Cancel>,
     activity: Mutex<Activity>,
+    end: Mutex<Option<End>>,
+}
+
+/// What closes a session's connection from outside.
+struct End(Box<dyn Fn() + Send>);
+
+impl std::fmt::Debug for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("End")
+    }
 }
 
 /// What a session does.
@@ -93,6 +103,7 @@ impl Registry {
             since,
             cancel: Arc::default(),
             activity: Mutex::default(),
+            end: Mutex::default(),
         });
         sessions.insert(process, entry.clone());
         Ok(entry)
@@ -120,6 +131,18 @@ impl Registry {
         })
     }
 
+    /// Ends a session (`pg_terminate_backend`): its statement stops, and its connection is closed.
+    pub fn terminate_backend(&self, process: i32) -> bool {
+        let found = self.latch().get(&process).cloned();
+        found.is_some_and(|entry| {
+            entry.cancel.end();
+            if let Some(End(close)) = &*entry.end.lock().unwrap_or_else(PoisonError::into_inner) {
+                close();
+            }
+            true
+        })
+    }
+
     /// When the first session could come. Microseconds since 1970.
     pub fn since(&self) -> i64 {
         self.since.0
@@ -139,6 +162,10 @@ impl Entry {
     /// What the session does.
     pub fn activity(&self) -> Activity {
         self.latch().clone()
+    }
+
+    pub(super) fn on_end(&self, close: Box<dyn Fn() + Send>) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(End(close));
     }
 
     pub(super) fn secret(&self) -> i32 {

@@ -169,6 +169,8 @@ pub const FUNCTIONS: &[Function] = &[
     stable("col_description", &[OID, INT4], TEXT, server::column_description),
     stable("shobj_description", &[OID, NAME], TEXT, server::null),
     stable("acldefault", &[CHAR, OID], ACL, server::default_privileges),
+    volatile("pg_terminate_backend", &[INT4], BOOL, server::terminate_backend),
+    volatile("pg_terminate_backend", &[INT4, INT8], BOOL, server::terminate_backend),
     volatile("pg_cancel_backend", &[INT4], BOOL, server::cancel_backend),
     stable("pg_sequence_last_value", &[REGCLASS], INT8, definition::sequence_last_value),
     volatile("pg_blocking_pids", &[INT4], INTEGERS, server::blocking_processes),

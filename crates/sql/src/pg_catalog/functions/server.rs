@@ -104,11 +104,26 @@ pub(super) fn start_time(context: &mut Context<'_>, _: &[Datum]) -> Result<Datum
 
 /// Stops what another session runs.
 pub(super) fn cancel_backend(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let process = argument_int(arguments, 0).and_then(|process| i32::try_from(process).ok()).unwrap_or_default();
+    let process = process(arguments);
     let found = context.database.sessions.cancel_backend(process);
+    Ok(reached(context, process, found))
+}
+
+/// Ends another session. Whether it has ended in so many milliseconds is not waited for.
+pub(super) fn terminate_backend(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let process = process(arguments);
+    let found = context.database.sessions.terminate_backend(process);
+    Ok(reached(context, process, found))
+}
+
+fn process(arguments: &[Datum]) -> i32 {
+    argument_int(arguments, 0).and_then(|process| i32::try_from(process).ok()).unwrap_or_default()
+}
+
+fn reached(context: &mut Context<'_>, process: i32, found: bool) -> Datum {
     if !found {
         let message = format!("PID {process} is not a PostgreSQL server process");
         context.session.notices.push(SqlError::new(state::WARNING, message));
     }
-    Ok(Datum::Bool(found))
+    Datum::Bool(found)
 }
