@@ -9,3 +9,17 @@ const SEGMENT: usize = 4 << 20;
 pub fn deeper<T>(level: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(RED_ZONE, SEGMENT, level)
 }
+
+/// Statements up to this length cannot be deep enough to need room: a level takes at least two bytes, and the walks that do
+/// not ask for more stack themselves bear that many.
+const SHORT: usize = 512;
+/// What a long statement must find.
+const ROOM: usize = 48 << 20;
+/// What it is given when it does not: addresses, of which only what is touched becomes memory.
+const ROOMY_SEGMENT: usize = 64 << 20;
+
+/// Runs what handles a statement of this text on enough stack for the deepest tree that `parse` lets such a text have,
+/// whatever thread a program calls from.
+pub fn roomy<T>(text_bytes: usize, handle: impl FnOnce() -> T) -> T {
+    if text_bytes <= SHORT { handle() } else { stacker::maybe_grow(ROOM, ROOMY_SEGMENT, handle) }
+}

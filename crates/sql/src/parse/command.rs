@@ -419,7 +419,7 @@ fn embedded(text: &Arc<str>, words: &Words<'_>) -> Result<Parsed> {
     if words.is_done() || matches!(words.peek(), Some(Token::Word(word)) if nests(word)) {
         return Err(words.unexpected());
     }
-    super::one(text, &words.rest())
+    super::one(text, &words.rest(), &mut super::Walk::new(text))
 }
 
 /// The types in parentheses are parsed by `sqlparser`, from the whole statement, if there are any.

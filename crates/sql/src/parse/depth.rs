@@ -7,18 +7,46 @@ use crate::error::Result;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Links of one chain.
-const CHAIN: usize = 2000;
+/// The depth of a tree that the code that walks it is sure to bear.
+const DEPTH: usize = 2000;
+/// A link of a chain of queries or joins is worth so many of operators: each is several nodes.
+const QUERY: usize = 4;
 
-/// The chains that are open at one level of parentheses.
+/// What is open at one level of parentheses.
 #[derive(Clone, Copy, Default)]
 struct Level {
+    /// Links of the chain of operators since the last comma or clause.
     operators: usize,
+    /// Links of the chain of queries and joins.
     queries: usize,
+    /// The depth of the deepest parenthesis that stands in the chain of operators. The chain may stand upon it:
+    /// `(1 + 1) + 1` is as deep as both together.
+    inner: usize,
+    /// The depth of the deepest part that has ended.
+    ended: usize,
+}
+
+impl Level {
+    /// A bound on the depth of all that was read at this level.
+    fn depth(&self) -> usize {
+        self.ended.max(self.operators + self.inner) + QUERY * self.queries
+    }
+
+    /// A comma or a new clause: what follows does not stand upon what came before.
+    fn end_part(&mut self) {
+        self.ended = self.ended.max(self.operators + self.inner);
+        (self.operators, self.inner) = (0, 0);
+    }
+
+    /// A parenthesis of this depth stands in the chain.
+    fn take(&mut self, inner: usize) {
+        self.operators += 1;
+        self.inner = self.inner.max(inner);
+    }
 }
 
 /// # Errors
-/// 54001 if a chain is longer than the code that walks trees is sure to bear.
+/// 54001 if the statement's tree could be deeper than the code that walks it is sure to bear.
 pub fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut levels = vec![Level::default()];
     for token in tokens {
@@ -27,23 +55,23 @@ pub fn check(tokens: &[TokenWithSpan]) -> Result<()> {
         match &token.token {
             Token::LParen | Token::LBracket => levels.push(Level::default()),
             Token::RParen | Token::RBracket if is_nested => {
+                let closed = level.depth();
                 levels.pop();
-                // `f(1)(2)` or `(a)::b` goes on with the chain that the parenthesis stands in.
                 if let Some(level) = levels.last_mut() {
-                    level.operators += 1;
+                    level.take(closed);
                 }
             }
-            Token::Comma | Token::SemiColon => level.operators = 0,
+            Token::Comma | Token::SemiColon => level.end_part(),
             Token::Word(word) => match word.keyword {
                 Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::JOIN => level.queries += 1,
-                Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::SET => level.operators = 0,
+                Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::SET => level.end_part(),
                 Keyword::NoKeyword => {}
                 _ => level.operators += 1,
             },
             Token::Whitespace(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::EOF => {}
             _ => level.operators += 1,
         }
-        if levels.last().is_some_and(|level| level.operators > CHAIN || level.queries > CHAIN / 4) {
+        if levels.last().is_some_and(|level| level.depth() > DEPTH) {
             return Err(super::too_deep());
         }
     }

@@ -48,10 +48,11 @@ const NESTING: usize = 120;
 /// 42601 with the position, 54001 for what nests too deep.
 pub fn statements(sql: &str) -> Result<Vec<Parsed>> {
     let text: Arc<str> = sql.into();
+    let mut walk = Walk::new(sql);
     tokens_of(sql)?
         .split(|token| token.token == Token::SemiColon)
         .filter(|tokens| tokens.iter().any(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF)))
-        .map(|tokens| one(&text, tokens))
+        .map(|tokens| one(&text, tokens, &mut walk))
         .collect()
 }
 
@@ -73,9 +74,9 @@ pub fn statement(sql: &str) -> Result<Option<Parsed>> {
     Ok(all.pop())
 }
 
-fn one(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Parsed> {
+fn one(text: &Arc<str>, tokens: &[TokenWithSpan], walk: &mut Walk<'_>) -> Result<Parsed> {
     depth::check(tokens)?;
-    let place = place_of(text, tokens);
+    let place = place_of(walk, tokens);
     let command = command::parse(text, tokens)?;
     Ok(Parsed { command, text: text.clone(), place })
 }
@@ -111,15 +112,38 @@ pub fn expression(text: &str) -> Result<ast::Expr> {
 
 /// The byte of a location in the text.
 pub fn byte_of(text: &str, location: Location) -> usize {
-    let mut line_start = 0;
-    for _ in 1..location.line {
-        match text[line_start..].find('\n') {
-            Some(at) => line_start += at + 1,
-            None => return text.len(),
-        }
+    Walk::new(text).byte_of(location)
+}
+
+/// Finds the bytes of locations in a text, each from the one before, so that finding all of them reads the text once.
+struct Walk<'a> {
+    text: &'a str,
+    byte: usize,
+    at: Location,
+}
+
+impl<'a> Walk<'a> {
+    fn new(text: &'a str) -> Walk<'a> {
+        Walk { text, byte: 0, at: Location { line: 1, column: 1 } }
     }
-    let column = usize::try_from(location.column).unwrap_or(usize::MAX).saturating_sub(1);
-    text[line_start..].char_indices().nth(column).map_or(text.len(), |(at, _)| line_start + at)
+
+    fn byte_of(&mut self, location: Location) -> usize {
+        let wanted = (location.line, location.column);
+        if wanted < (self.at.line, self.at.column) {
+            *self = Walk::new(self.text);
+        }
+        for c in self.text[self.byte..].chars() {
+            if (self.at.line, self.at.column) >= wanted {
+                break;
+            }
+            self.byte += c.len_utf8();
+            self.at = match c {
+                '\n' => Location { line: self.at.line + 1, column: 1 },
+                _ => Location { line: self.at.line, column: self.at.column + 1 },
+            };
+        }
+        self.byte
+    }
 }
 
 /// The character, from 1, of a location in the text: what ErrorResponse's position counts.
@@ -128,11 +152,11 @@ pub fn position_of(text: &str, location: Location) -> u32 {
     u32::try_from(text[..byte].chars().count()).unwrap_or(u32::MAX - 1) + 1
 }
 
-fn place_of(text: &str, tokens: &[TokenWithSpan]) -> Range<usize> {
+fn place_of(walk: &mut Walk<'_>, tokens: &[TokenWithSpan]) -> Range<usize> {
     let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
     let (first, last) = (tokens.iter().find(is_word), tokens.iter().rfind(is_word));
     match (first, last) {
-        (Some(first), Some(last)) => byte_of(text, first.span.start)..byte_of(text, last.span.end),
+        (Some(first), Some(last)) => walk.byte_of(first.span.start)..walk.byte_of(last.span.end),
         _ => 0..0,
     }
 }

@@ -80,11 +80,15 @@ fn depth_is_bounded_before_anybody_recurses() {
     let unions = format!("select 1{}", " union select 1".repeat(10_000));
     let nested = format!("select {}1{}", "(".repeat(50_000), ")".repeat(50_000));
     let nots = format!("select {} true", "not ".repeat(50_000));
-    for sql in [chain, unions, nested, nots] {
+    let link = " + 1".repeat(1500);
+    let stacked = format!("select (((1{link}){link}){link})");
+    for sql in [chain, unions, nested, nots, stacked] {
         assert_eq!(statements(&sql).unwrap_err().code(), "54001");
     }
     let rows = format!("insert into t values {}(1, -1 + 2)", "(1, 'a'), ".repeat(20_000));
     assert_eq!(statements(&rows).unwrap().len(), 1, "long lists are not deep");
+    let calls = format!("select {}f(1 + 2)", "f((1 + 2) * 3), ".repeat(20_000));
+    assert_eq!(statements(&calls).unwrap().len(), 1, "nor are many shallow calls");
 }
 
 #[test]

@@ -13,6 +13,10 @@ impl Session {
     /// # Errors
     /// Of the statement, or the name is taken.
     pub fn parse(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
+        crate::stack::roomy(sql.len(), || self.parse_text(name, sql, parameters))
+    }
+
+    fn parse_text(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
         self.begin_statement(sql);
         self.check_statement_bytes(sql)?;
         let parsed = parse::statement(sql)?;
@@ -103,7 +107,8 @@ impl Session {
         let mut running = self.portal_named("portal", portal)?;
         let source = running.prepared.parsed.as_ref().map_or("", |parsed| parsed.source()).to_owned();
         self.begin_statement(&source);
-        let outcome = self.execute_portal(&mut running, max_rows, sync_follows, sink);
+        let outcome =
+            crate::stack::roomy(source.len(), || self.execute_portal(&mut running, max_rows, sync_follows, sink));
         let is_over = outcome.is_err() && !running.is_held();
         if !is_over && (self.open.is_some() || running.is_held()) {
             self.portals.insert(portal.to_owned(), running);

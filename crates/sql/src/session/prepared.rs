@@ -215,6 +215,15 @@ impl Session {
     }
 }
 
+/// Dropping a tree is a walk over it, too.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        let (parsed, plan) = (self.parsed.take(), self.plan.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        let bytes = parsed.as_ref().map_or(0, |parsed| parsed.place.len());
+        crate::stack::roomy(bytes, || drop((parsed, plan)));
+    }
+}
+
 impl Prepared {
     fn has_moments(&self) -> bool {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|plan| plan.has_moments)

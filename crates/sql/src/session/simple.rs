@@ -27,7 +27,7 @@ impl Session {
         self.begin_statement(sql);
         self.portals.remove("");
         self.in_text = true;
-        let outcome = self.run_text(sql, sink);
+        let outcome = crate::stack::roomy(sql.len(), || self.run_text(sql, sink));
         self.finish_text(outcome, sink)
     }
 

@@ -1,0 +1,64 @@
+//! The deepest statements that are taken run, print and go on a thread with the smallest usual stack.
+
+mod common;
+
+use common::{Client, database};
+
+/// Rust's default for threads; what an embedding program may give us.
+const STACK: usize = 2 << 20;
+
+/// Runs a statement as deep as its links allow: the largest number of them that is not refused.
+fn deepest(statement: impl Fn(usize) -> String + Send + 'static) {
+    let run = move || {
+        let database = database();
+        let mut client = Client::new(&database);
+        client.run("create table t (a int primary key); insert into t values (1)");
+        let (mut taken, mut refused) = (1, 4001);
+        while refused - taken > 1 {
+            let middle = (taken + refused) / 2;
+            match seriatim_sql::parse::statements(&statement(middle)) {
+                Ok(_) => taken = middle,
+                Err(error) => {
+                    assert_eq!(error.code(), "54001");
+                    refused = middle;
+                }
+            }
+        }
+        assert!(taken > 100 && refused < 4001, "{taken} links");
+        for text in [statement(taken), format!("explain {}", statement(taken - 1))] {
+            if let Err(error) = client.try_run(&text) {
+                assert!(["54001", "22003"].contains(&error.code()), "{error:?}");
+            }
+        }
+        assert_eq!(client.show("select a from t"), "1", "the session lives on");
+    };
+    std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
+}
+
+#[test]
+fn chains_of_operators() {
+    deepest(|links| format!("select 1{}", " + 1".repeat(links)));
+    deepest(|links| format!("select a{} from t", " + a".repeat(links)));
+    deepest(|links| format!("select a from t where a = 1{}", " or a = 2".repeat(links)));
+}
+
+#[test]
+fn chains_upon_chains() {
+    deepest(|links| {
+        let chain = " + a".repeat(links / 3);
+        format!("select (((a{chain}){chain}){chain}) from t")
+    });
+    deepest(|links| {
+        let chain = " || 'x'".repeat(links / 2);
+        format!("select (a::text{chain}){chain} from t")
+    });
+}
+
+#[test]
+fn chains_of_queries_and_joins() {
+    deepest(|links| format!("select 1{}", " union all select 1".repeat(links)));
+    deepest(|links| {
+        let joins: String = (0..links).map(|link| format!(" cross join t t{link}")).collect();
+        format!("select count(*) from t{joins}")
+    });
+}
