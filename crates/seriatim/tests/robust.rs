@@ -289,3 +289,62 @@ fn errors_have_their_codes_and_the_session_lives() {
     assert!(psql.args(["-c", "select 1"]).output().unwrap().status.success());
     assert_eq!(server.stop(), Some(0));
 }
+
+/// A file system of its own, which can be full.
+struct SmallDisk(Directory);
+
+impl SmallDisk {
+    /// `None`, where nobody may mount one: only root may.
+    fn new(name: &str, megabytes: u32) -> Option<SmallDisk> {
+        let disk = SmallDisk(Directory::new(name));
+        disk.mount(&format!("size={megabytes}m")).then_some(disk)
+    }
+
+    fn mount(&self, options: &str) -> bool {
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(self.0.path());
+        mount.output().is_ok_and(|output| output.status.success())
+    }
+
+    /// Somebody makes room.
+    fn grow(&self, megabytes: u32) {
+        assert!(self.mount(&format!("remount,size={megabytes}m")));
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(self.0.path()).output();
+    }
+}
+
+#[test]
+fn a_full_disk_is_a_clean_refusal_and_takes_nothing() {
+    let Some(disk) = SmallDisk::new("full", 600) else {
+        eprintln!("skipped: a full disk, since only root may mount one");
+        return;
+    };
+    let data = disk.0.join("data");
+    let server = Server::start(&data, &[]);
+    server.show("CREATE TABLE t (a int PRIMARY KEY, b text)");
+    let mut kept = 0;
+    let refusal = loop {
+        let insert =
+            format!("INSERT INTO t SELECT x, repeat('x', 1000000) FROM generate_series({}, {}) x", kept + 1, kept + 20);
+        let output = server.psql(&["-v", "VERBOSITY=verbose", "-c", &insert]);
+        if !output.status.success() {
+            break text(&output.stderr);
+        }
+        kept += 20;
+        assert!(kept < 1000, "the disk has 600 MB");
+    };
+    assert!(refusal.contains("53100") && refusal.contains("nothing was changed"), "{refusal}");
+    let count = "SELECT count(*), min(length(b)) FROM t";
+    assert_eq!(server.show(count), format!("{kept}|1000000"), "reads go on, and the refused insert left nothing");
+    server.kill();
+    disk.grow(1200);
+    let server = Server::start(&data, &[]);
+    assert_eq!(server.show(count), format!("{kept}|1000000"), "what was acknowledged is there");
+    server.show("INSERT INTO t VALUES (0, 'more')");
+    assert_eq!(server.stop(), Some(0));
+}

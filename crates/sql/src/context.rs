@@ -81,6 +81,14 @@ impl Cancel {
         self.deadline.store(deadline, Ordering::Relaxed);
     }
 
+    /// Before a further statement of a text: sets a time where none was set, since the statements before may have set a limit.
+    pub fn go_on(&self, timeout: u64) {
+        if timeout > 0 && self.deadline.load(Ordering::Relaxed) == u64::MAX {
+            let deadline = self.elapsed().saturating_add(timeout.saturating_mul(1000));
+            self.deadline.store(deadline, Ordering::Relaxed);
+        }
+    }
+
     fn elapsed(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }

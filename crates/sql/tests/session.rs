@@ -54,3 +54,15 @@ fn a_text_that_comes_again_means_what_it_means_now() {
     let refused = a.fails("execute p");
     assert_eq!((refused.code(), refused.message()), ("0A000", "cached plan must not change result type"));
 }
+
+#[test]
+fn a_limit_on_time_counts_from_the_statement_that_sets_it() {
+    let database = database();
+    let mut client = Client::new(&database);
+    let endless = "select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b";
+    assert_eq!(client.fails(&format!("set statement_timeout = 1; {endless}")).code(), "57014");
+    client.run("set statement_timeout = 1");
+    assert_eq!(client.fails(endless).code(), "57014");
+    client.run("set statement_timeout = 0");
+    assert_eq!(client.show("select 1"), "1");
+}

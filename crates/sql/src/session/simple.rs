@@ -53,6 +53,7 @@ impl Session {
     fn run_rest(&mut self, place: Place, sink: &mut dyn Sink) -> Result<Outcome> {
         while let Some(parsed) = self.rest.pop_front() {
             self.state.statement_time = super::state::now();
+            self.entry.cancel.go_on(self.state.follows.statement_timeout);
             self.check_failed(&parsed.command)?;
             let outcome = match place {
                 Place::Alone => self.run_alone_or_in_block(sink, &mut |session, sink| session.run(&parsed, sink))?,
