@@ -42,7 +42,20 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    fn accepts(self, ordering: Ordering) -> bool {
+    /// Its operator in SQL.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+
+    /// Whether values that stand in this order satisfy it.
+    pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Comparison::Equal => ordering.is_eq(),
             Comparison::NotEqual => ordering.is_ne(),
@@ -93,14 +106,7 @@ fn decide(operands: &[Predicate], row: RowRef<'_>, decisive: bool) -> Option<boo
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Comparison::Equal => "=",
-            Comparison::NotEqual => "<>",
-            Comparison::Less => "<",
-            Comparison::LessOrEqual => "<=",
-            Comparison::Greater => ">",
-            Comparison::GreaterOrEqual => ">=",
-        })
+        f.write_str(self.symbol())
     }
 }
 

@@ -45,7 +45,7 @@ fn numbers(line: &str) -> Vec<u64> {
 
 #[test]
 fn eight_clients_and_an_auditor_leave_a_strictly_serializable_history() {
-    let directory = Directory::new("clients");
+    let directory = Directory::made("clients");
     let Some(clients) = Clients::new(&directory, "orders of eight clients") else { return };
     let history = directory.join("history");
     let server =
@@ -68,7 +68,7 @@ fn eight_clients_and_an_auditor_leave_a_strictly_serializable_history() {
 
 #[test]
 fn twenty_kills_take_no_acknowledged_order_away() {
-    let directory = Directory::new("kills");
+    let directory = Directory::made("kills");
     let Some(clients) = Clients::new(&directory, "kills under orders") else { return };
     let (data, acknowledged) = (directory.join("data"), clients.acknowledged.to_str().unwrap().to_owned());
     let mut server = Server::start(&data, &[]);

@@ -25,7 +25,7 @@ fn the_dump_loads_unchanged_and_twelve_queries_answer_as_postgresql_does() {
         return;
     }
     let Some(reference) = Reference::start(what) else { return };
-    let directory = Directory::new("northwind");
+    let directory = Directory::made("northwind");
     let server = Server::start(&directory.join("data"), &["--durability", "async"]);
     for port in [server.port, reference.port] {
         let output = psql(port).arg("-f").arg(&dump).output().unwrap();

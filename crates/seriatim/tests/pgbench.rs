@@ -23,7 +23,7 @@ fn it_initializes_runs_both_workloads_in_every_mode_and_balances() {
     if !has("pgbench", what) || !has("psql", what) {
         return;
     }
-    let directory = Directory::new("pgbench");
+    let directory = Directory::made("pgbench");
     let server = Server::start(&directory.join("data"), &["--durability", "async"]);
     pgbench(&server, &["-i", "-q", "-I", "dtgvp", "-s", "1"]);
     pgbench(&server, &["-i", "-q", "-I", "f"]);

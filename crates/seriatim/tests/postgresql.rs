@@ -21,7 +21,7 @@ fn scripts_print_what_postgresql_printed() {
     if std::env::var_os("RECORD").is_some() {
         return record(what);
     }
-    let directory = Directory::new("postgresql");
+    let directory = Directory::made("postgresql");
     let server = Server::start(&directory.join("data"), &["--durability", "none"]);
     let scripts = scripts();
     assert!(scripts.len() >= 10);
@@ -47,7 +47,7 @@ fn scripts() -> Vec<PathBuf> {
 /// What PostgreSQL prints, into the files beside the scripts.
 fn record(what: &str) {
     let Some(reference) = Reference::start(what) else { return };
-    let directory = Directory::new("postgresql-recorded");
+    let directory = Directory::made("postgresql-recorded");
     for script in scripts() {
         std::fs::write(script.with_extension("out"), run(&script, reference.port, &directory)).unwrap();
     }

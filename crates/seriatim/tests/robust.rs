@@ -105,7 +105,7 @@ fn until_alone(server: &Server, held: usize) {
 
 #[test]
 fn two_hundred_clients_at_once_and_one_too_many() {
-    let directory = Directory::new("crowd");
+    let directory = Directory::made("crowd");
     let server = Server::start(&directory.join("data"), &["--durability", "async", "--max-connections", "200"]);
     let mut clients: Vec<Client> = (0..200).map(|_| Client::connect(&server)).collect();
     assert_eq!(clients[0].query("create table t (a int primary key, b int)"), "CREATE TABLE I");
@@ -142,7 +142,7 @@ fn two_hundred_clients_at_once_and_one_too_many() {
 
 #[test]
 fn statements_at_the_limit_and_far_beyond_it() {
-    let directory = Directory::new("long");
+    let directory = Directory::made("long");
     let server = Server::start(&directory.join("data"), &["--durability", "async", "--statement-size", "4MB"]);
     let mut client = Client::connect(&server);
     let sized = |bytes: usize| format!("select length('{}')", "x".repeat(bytes - 17));
@@ -161,7 +161,7 @@ fn statements_at_the_limit_and_far_beyond_it() {
 
 #[test]
 fn a_client_that_dies_in_any_state_frees_what_it_held() {
-    let directory = Directory::new("deaths");
+    let directory = Directory::made("deaths");
     let server = Server::start(&directory.join("data"), &["--durability", "async"]);
     let mut other = Client::connect(&server);
     assert_eq!(
@@ -213,7 +213,7 @@ fn a_client_that_dies_in_any_state_frees_what_it_held() {
 
 #[test]
 fn who_idles_in_a_transaction_loses_it() {
-    let directory = Directory::new("idle");
+    let directory = Directory::made("idle");
     let server = Server::start(&directory.join("data"), &["--durability", "async"]);
     let (mut idle, mut other) = (Client::connect(&server), Client::connect(&server));
     assert_eq!(
@@ -229,7 +229,7 @@ fn who_idles_in_a_transaction_loses_it() {
 
 #[test]
 fn a_server_that_is_asked_to_stop_stops_whatever_clients_do() {
-    let directory = Directory::new("stopping");
+    let directory = Directory::made("stopping");
     let server = Server::start(&directory.join("data"), &[]);
     let [mut holder, mut waiting, mut copying, mut running, mut idle] = [(); 5].map(|()| Client::connect(&server));
     assert_eq!(
@@ -253,7 +253,7 @@ fn a_server_that_is_asked_to_stop_stops_whatever_clients_do() {
 
 #[test]
 fn errors_have_their_codes_and_the_session_lives() {
-    let directory = Directory::new("errors");
+    let directory = Directory::made("errors");
     let server = Server::start(&directory.join("data"), &["--durability", "async", "--work-mem", "8MB"]);
     let mut client = Client::connect(&server);
     let list = |count: usize, what: &str| vec![what; count].join(", ");
@@ -296,7 +296,7 @@ struct SmallDisk(Directory);
 impl SmallDisk {
     /// `None`, where nobody may mount one: only root may.
     fn new(name: &str, megabytes: u32) -> Option<SmallDisk> {
-        let disk = SmallDisk(Directory::new(name));
+        let disk = SmallDisk(Directory::made(name));
         disk.mount(&format!("size={megabytes}m")).then_some(disk)
     }
 

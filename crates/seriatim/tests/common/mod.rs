@@ -19,6 +19,18 @@ impl Directory {
         Directory(path)
     }
 
+    /// The same, made already.
+    pub fn made(test: &str) -> Directory {
+        let directory = Directory::new(test);
+        std::fs::create_dir_all(directory.path()).unwrap();
+        directory
+    }
+
+    /// A path in it.
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -1,38 +1,15 @@
 //! A server of this build, and the clients that speak to it: psql and Python's psycopg.
 #![allow(dead_code)]
 
+#[path = "../common/mod.rs"]
+mod common;
 pub mod reference;
+
+pub use common::Directory;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-
-/// A directory that goes with the test.
-pub struct Directory(PathBuf);
-
-impl Directory {
-    pub fn new(name: &str) -> Directory {
-        let path = std::env::temp_dir().join(format!("seriatim-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// A path in it.
-    pub fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A server that accepts connections.
 pub struct Server {

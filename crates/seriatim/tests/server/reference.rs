@@ -21,7 +21,7 @@ impl Reference {
             skip("PostgreSQL 15 is not installed (Debian: postgresql-15)", what);
             return None;
         };
-        let directory = Directory::new(&format!("reference-{}", what.replace(' ', "-")));
+        let directory = Directory::made(&format!("reference-{}", what.replace(' ', "-")));
         let reference = Reference { directory, programs, port: free_port() };
         if is_root() {
             let owner = Command::new("chown").arg(USER).arg(reference.directory.path()).status().unwrap();

@@ -1,7 +1,7 @@
 //! DELETE.
 
 use super::write::{Intent, Preparation, Write};
-use super::{Changed, ForeignKeys, returning, source};
+use super::{Changed, returning, source};
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::Delete;
@@ -11,11 +11,7 @@ use crate::plan::Delete;
 /// # Errors
 /// 23503, those of expressions, the engine's.
 pub fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> {
-    let intent = prepare(context, statement, &mut Preparation::default())?;
-    let mut foreign_keys = ForeignKeys::default();
-    let changed = intent.apply(context, &mut foreign_keys)?;
-    foreign_keys.finish(context)?;
-    Ok(changed)
+    prepare(context, statement, &mut Preparation::default())?.run(context)
 }
 
 /// The rows that will go.

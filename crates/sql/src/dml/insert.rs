@@ -1,7 +1,7 @@
 //! INSERT.
 
 use super::write::{Intent, Preparation, Write};
-use super::{Changed, ForeignKeys, conflict, returning, rules, source};
+use super::{Changed, conflict, returning, rules, source};
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::Insert;
@@ -12,11 +12,7 @@ use crate::types::Row;
 /// # Errors
 /// 23502, 23503, 23505, 23514, those of expressions, the engine's.
 pub fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Changed> {
-    let intent = prepare(context, statement, &mut Preparation::default())?;
-    let mut foreign_keys = ForeignKeys::default();
-    let changed = intent.apply(context, &mut foreign_keys)?;
-    foreign_keys.finish(context)?;
-    Ok(changed)
+    prepare(context, statement, &mut Preparation::default())?.run(context)
 }
 
 /// The rows that will come, and with ON CONFLICT DO UPDATE those that change.

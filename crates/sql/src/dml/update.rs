@@ -1,7 +1,7 @@
 //! UPDATE.
 
 use super::write::{Intent, Preparation, Write};
-use super::{Changed, ForeignKeys, returning, rules, source};
+use super::{Changed, returning, rules, source};
 use crate::context::{Context, row_bytes};
 use crate::error::Result;
 use crate::plan::Update;
@@ -13,11 +13,7 @@ use model::Key;
 /// # Errors
 /// As [`super::insert`].
 pub fn update(context: &mut Context<'_>, statement: &Update) -> Result<Changed> {
-    let intent = prepare(context, statement, &mut Preparation::default())?;
-    let mut foreign_keys = ForeignKeys::default();
-    let changed = intent.apply(context, &mut foreign_keys)?;
-    foreign_keys.finish(context)?;
-    Ok(changed)
+    prepare(context, statement, &mut Preparation::default())?.run(context)
 }
 
 /// The rows that will change.

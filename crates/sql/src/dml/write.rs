@@ -66,6 +66,17 @@ impl Preparation {
 }
 
 impl Intent<'_> {
+    /// Writes it as a statement by itself, and answers the questions of foreign keys.
+    ///
+    /// # Errors
+    /// Those of [`Intent::apply`], and 23503.
+    pub fn run(self, context: &mut Context<'_>) -> Result<Changed> {
+        let mut foreign_keys = ForeignKeys::default();
+        let changed = self.apply(context, &mut foreign_keys)?;
+        foreign_keys.finish(context)?;
+        Ok(changed)
+    }
+
     /// Writes it.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Expressions as text, in PostgreSQL's printed form.
 
 use crate::functions::Resolved;
-use crate::plan::{Comparison, Expr, ExprKind, Subquery, SubqueryKind};
+use crate::plan::{Expr, ExprKind, Subquery, SubqueryKind};
 use crate::stack::deeper;
 use crate::types::{Datum, Styles, Type, text};
 
@@ -56,7 +56,7 @@ impl Deparser<'_> {
                 format!("({} IS {truth})", self.text(input))
             }
             ExprKind::Compare(comparison, left, right) => {
-                format!("({} {} {})", self.text(left), symbol(*comparison), self.text(right))
+                format!("({} {} {})", self.text(left), comparison.symbol(), self.text(right))
             }
             ExprKind::Case { branches, otherwise } => self.case(branches, otherwise.as_deref()),
             ExprKind::Coalesce(all) => format!("COALESCE({})", self.list(all)),
@@ -120,17 +120,6 @@ impl Deparser<'_> {
                 format!("({} {operator} {quantifier} {name})", self.list(left))
             }
         }
-    }
-}
-
-fn symbol(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "=",
-        Comparison::NotEqual => "<>",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
     }
 }
 

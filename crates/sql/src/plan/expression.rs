@@ -4,6 +4,7 @@ use super::Plan;
 use crate::functions::Resolved;
 use crate::stack::deeper;
 use crate::types::{Datum, Modifier, Type};
+pub use model::Comparison;
 use std::sync::Arc;
 
 /// An expression.
@@ -99,23 +100,6 @@ pub enum ExprKind {
     Field(Box<Expr>, usize),
     /// A subquery.
     Subquery(Box<Subquery>),
-}
-
-/// How two values compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `<>`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
 }
 
 /// A subquery in an expression.

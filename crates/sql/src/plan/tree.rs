@@ -391,34 +391,6 @@ pub enum SetOperation {
     Except,
 }
 
-impl Plan {
-    /// Visits the plan's direct inputs.
-    pub fn inputs(&self) -> Vec<&Plan> {
-        match self {
-            Plan::Values { .. }
-            | Plan::Scan(_)
-            | Plan::Virtual { .. }
-            | Plan::Functions { .. }
-            | Plan::CteScan { .. } => vec![],
-            Plan::Filter { input, .. }
-            | Plan::Project { input, .. }
-            | Plan::ProjectSet { input, .. }
-            | Plan::Sort { input, .. }
-            | Plan::Limit { input, .. }
-            | Plan::Distinct { input, .. }
-            | Plan::Lock { input, .. } => vec![input],
-            Plan::Join(join) => vec![&join.left, &join.right],
-            Plan::Aggregate(aggregation) => vec![&aggregation.input],
-            Plan::Window(window) => vec![&window.input],
-            Plan::Set { left, right, .. } => vec![left, right],
-            Plan::With { queries, body } => {
-                queries.iter().map(|(_, plan)| &**plan).chain(std::iter::once(&**body)).collect()
-            }
-            Plan::Recursive { start, step, .. } => vec![start, step],
-        }
-    }
-}
-
 impl From<Subquery> for Expr {
     /// The expression of a subquery, typed later by the binder for scalars and arrays.
     fn from(subquery: Subquery) -> Expr {

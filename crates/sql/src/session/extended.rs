@@ -105,8 +105,9 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
         let mut running = self.portal_named("portal", portal)?;
-        let source = running.prepared.parsed.as_ref().map_or("", |parsed| parsed.source()).to_owned();
-        self.begin_statement(&source);
+        let prepared = running.prepared.clone();
+        let source = prepared.parsed.as_ref().map_or("", |parsed| parsed.source());
+        self.begin_statement(source);
         let outcome =
             crate::stack::roomy(source.len(), || self.execute_portal(&mut running, max_rows, sync_follows, sink));
         let is_over = outcome.is_err() && !running.is_held();

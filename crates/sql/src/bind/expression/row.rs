@@ -53,7 +53,7 @@ impl Binder<'_, '_> {
                 self.compare_bound_rows(left, comparison, right).map_err(|error| self.error_at(error, left_at))
             }
             _ => {
-                let (left, right) = self.comparable((left, left_at), symbol(comparison), (right, NOWHERE))?;
+                let (left, right) = self.comparable((left, left_at), comparison.symbol(), (right, NOWHERE))?;
                 Ok(Expr::new(ExprKind::Compare(comparison, Box::new(left), Box::new(right)), Type::BOOL))
             }
         }
@@ -103,18 +103,6 @@ impl Binder<'_, '_> {
     }
 
     fn compare_fields(&mut self, left: Expr, comparison: Comparison, right: Expr) -> Result<Expr> {
-        self.compare((left, NOWHERE), comparison, symbol(comparison), (right, NOWHERE))
-    }
-}
-
-/// The operator of a comparison.
-pub(in crate::bind) fn symbol(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "=",
-        Comparison::NotEqual => "<>",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
+        self.compare((left, NOWHERE), comparison, comparison.symbol(), (right, NOWHERE))
     }
 }

@@ -1,7 +1,6 @@
 //! Subqueries in expressions.
 
 use super::operator::{comparison, is_row, negate, symbol};
-use super::row::symbol as symbol_of;
 use crate::bind::Binder;
 use crate::bind::coerce::Placed;
 use crate::bind::position::{NOWHERE, start};
@@ -134,7 +133,7 @@ impl Binder<'_, '_> {
         let test = self.compare(
             (Expr::new(left, Type::RECORD), NOWHERE),
             comparison,
-            symbol_of(comparison),
+            comparison.symbol(),
             (Expr::new(right, Type::RECORD), NOWHERE),
         )?;
         let plan = Plan::Project { input: Box::new(bound.plan), columns: vec![test] };

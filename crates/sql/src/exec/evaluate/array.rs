@@ -29,7 +29,7 @@ impl Run<'_, '_> {
     ) -> Result<Datum> {
         let array = self.operand(array, row)?;
         let subscript = self.evaluate(subscript, row)?;
-        let (Datum::Array(array), Some(subscript)) = (&*array, integer(&subscript)) else { return Ok(Datum::Null) };
+        let (Datum::Array(array), Some(subscript)) = (&*array, subscript.as_i64()) else { return Ok(Datum::Null) };
         let at = usize::try_from(subscript - i64::from(array.lower_bound)).ok();
         Ok(match at.and_then(|at| array.elements.get(at)) {
             Some(Datum::Array(_)) if !expression.data_type.is_array => Datum::Null,
@@ -60,7 +60,7 @@ impl Run<'_, '_> {
 
     fn array_bound(&mut self, bound: Option<&Expr>, otherwise: i64, row: &[Datum]) -> Result<Option<i64>> {
         match bound {
-            Some(bound) => Ok(integer(&self.evaluate(bound, row)?)),
+            Some(bound) => Ok(self.evaluate(bound, row)?.as_i64()),
             None => Ok(Some(otherwise)),
         }
     }
@@ -69,15 +69,6 @@ impl Run<'_, '_> {
 /// A value of an array expression.
 pub(super) fn array_of(expression: &Expr, elements: Vec<Datum>) -> Datum {
     Datum::Array(Arc::new(Array { element: expression.data_type.scalar, lower_bound: 1, elements }))
-}
-
-fn integer(value: &Datum) -> Option<i64> {
-    match value {
-        Datum::Int2(value) => Some(i64::from(*value)),
-        Datum::Int4(value) => Some(i64::from(*value)),
-        Datum::Int8(value) => Some(*value),
-        _ => None,
-    }
 }
 
 /// The length of an array in each dimension.

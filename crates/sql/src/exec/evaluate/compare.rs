@@ -8,20 +8,6 @@ use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::{Datum, Type, compare_typed};
 use std::cmp::Ordering;
 
-impl Comparison {
-    /// Whether values that stand in this order satisfy it.
-    pub(in crate::exec) fn accepts(self, ordering: Ordering) -> bool {
-        match self {
-            Comparison::Equal => ordering.is_eq(),
-            Comparison::NotEqual => ordering.is_ne(),
-            Comparison::Less => ordering.is_lt(),
-            Comparison::LessOrEqual => ordering.is_le(),
-            Comparison::Greater => ordering.is_gt(),
-            Comparison::GreaterOrEqual => ordering.is_ge(),
-        }
-    }
-}
-
 impl Run<'_, '_> {
     /// AND (`decisive` is false) or OR (true): one operand equal to `decisive` decides, else an unknown one makes it
     /// unknown.

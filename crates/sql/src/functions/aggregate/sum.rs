@@ -112,40 +112,29 @@ impl<const AVERAGE: bool> Accumulator for Numerics<AVERAGE> {
     }
 }
 
-/// `real` values, added as such.
-struct SingleSum(Option<f32>);
+/// Floats, added in their own width one after another.
+macro_rules! float_sum {
+    ($name:ident, $float:ty, $get:ident) => {
+        struct $name(Option<$float>);
 
-impl Accumulator for SingleSum {
-    fn add(&mut self, arguments: &[Datum]) -> Result<()> {
-        let value = arguments.float4(0)?;
-        self.0 = Some(match self.0 {
-            None => value,
-            Some(sum) => checked_float(sum + value, sum.is_infinite() || value.is_infinite(), true)?,
-        });
-        Ok(())
-    }
+        impl Accumulator for $name {
+            fn add(&mut self, arguments: &[Datum]) -> Result<()> {
+                let value = arguments.$get(0)?;
+                self.0 = Some(match self.0 {
+                    None => value,
+                    Some(sum) => checked_float(sum + value, sum.is_infinite() || value.is_infinite(), true)?,
+                });
+                Ok(())
+            }
 
-    fn value(&self) -> Result<Datum> {
-        Ok(self.0.into())
-    }
+            fn value(&self) -> Result<Datum> {
+                Ok(self.0.into())
+            }
+        }
+    };
 }
-
-struct DoubleSum(Option<f64>);
-
-impl Accumulator for DoubleSum {
-    fn add(&mut self, arguments: &[Datum]) -> Result<()> {
-        let value = arguments.float8(0)?;
-        self.0 = Some(match self.0 {
-            None => value,
-            Some(sum) => checked_float(sum + value, sum.is_infinite() || value.is_infinite(), true)?,
-        });
-        Ok(())
-    }
-
-    fn value(&self) -> Result<Datum> {
-        Ok(self.0.into())
-    }
-}
+float_sum!(SingleSum, f32, float4);
+float_sum!(DoubleSum, f64, float8);
 
 /// Intervals; their average if so.
 struct Intervals<const AVERAGE: bool> {

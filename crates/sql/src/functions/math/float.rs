@@ -23,28 +23,41 @@ macro_rules! total {
     };
 }
 
-macro_rules! arithmetic {
-    ($table:ident, $declared:expr, $get:ident) => {
-        pub(super) static $table: [Function; 8] = [
-            pure("+", &[$declared, $declared], $declared, |a| {
-                let (left, right) = (a.$get(0)?, a.$get(1)?);
+/// The four operators of two floats, computed as the wider of both. Those of a single and a double also serve
+/// `real * integer`, where the choice among candidates prefers them to the operators of two singles.
+macro_rules! binary {
+    ($table:ident, $left:expr, $get_left:ident, $right:expr, $get_right:ident, $result:expr, $wide:ty) => {
+        pub(super) static $table: [Function; 4] = [
+            pure("+", &[$left, $right], $result, |a| {
+                let (left, right) = (<$wide>::from(a.$get_left(0)?), <$wide>::from(a.$get_right(1)?));
                 in_range(left + right, left.is_infinite() || right.is_infinite(), true)
             }),
-            pure("-", &[$declared, $declared], $declared, |a| {
-                let (left, right) = (a.$get(0)?, a.$get(1)?);
+            pure("-", &[$left, $right], $result, |a| {
+                let (left, right) = (<$wide>::from(a.$get_left(0)?), <$wide>::from(a.$get_right(1)?));
                 in_range(left - right, left.is_infinite() || right.is_infinite(), true)
             }),
-            pure("*", &[$declared, $declared], $declared, |a| {
-                let (left, right) = (a.$get(0)?, a.$get(1)?);
+            pure("*", &[$left, $right], $result, |a| {
+                let (left, right) = (<$wide>::from(a.$get_left(0)?), <$wide>::from(a.$get_right(1)?));
                 in_range(left * right, left.is_infinite() || right.is_infinite(), left == 0.0 || right == 0.0)
             }),
-            pure("/", &[$declared, $declared], $declared, |a| {
-                let (left, right) = (a.$get(0)?, a.$get(1)?);
+            pure("/", &[$left, $right], $result, |a| {
+                let (left, right) = (<$wide>::from(a.$get_left(0)?), <$wide>::from(a.$get_right(1)?));
                 if right == 0.0 && !left.is_nan() {
                     return Err(division_by_zero());
                 }
                 in_range(left / right, left.is_infinite(), left == 0.0 || right.is_infinite())
             }),
+        ];
+    };
+}
+binary!(SINGLE, FLOAT4, float4, FLOAT4, float4, FLOAT4, f32);
+binary!(DOUBLE, FLOAT8, float8, FLOAT8, float8, FLOAT8, f64);
+binary!(SINGLE_DOUBLE, FLOAT4, float4, FLOAT8, float8, FLOAT8, f64);
+binary!(DOUBLE_SINGLE, FLOAT8, float8, FLOAT4, float4, FLOAT8, f64);
+
+macro_rules! unary {
+    ($table:ident, $declared:expr, $get:ident) => {
+        pub(super) static $table: [Function; 4] = [
             pure("-", &[$declared], $declared, |a| Ok(Datum::from(-a.$get(0)?))),
             pure("+", &[$declared], $declared, |a| Ok(Datum::from(a.$get(0)?))),
             pure("@", &[$declared], $declared, |a| Ok(Datum::from(a.$get(0)?.abs()))),
@@ -52,38 +65,8 @@ macro_rules! arithmetic {
         ];
     };
 }
-arithmetic!(SINGLE, FLOAT4, float4);
-arithmetic!(DOUBLE, FLOAT8, float8);
-
-/// One side single, the other double: the result is double. These also serve `real * integer`, where the choice among
-/// candidates prefers them to the operators of two singles.
-macro_rules! mixed {
-    ($table:ident, $left:expr, $get_left:ident, $right:expr, $get_right:ident) => {
-        pub(super) static $table: [Function; 4] = [
-            pure("+", &[$left, $right], FLOAT8, |a| add(f64::from(a.$get_left(0)?), f64::from(a.$get_right(1)?))),
-            pure("-", &[$left, $right], FLOAT8, |a| add(f64::from(a.$get_left(0)?), -f64::from(a.$get_right(1)?))),
-            pure("*", &[$left, $right], FLOAT8, |a| multiply(f64::from(a.$get_left(0)?), f64::from(a.$get_right(1)?))),
-            pure("/", &[$left, $right], FLOAT8, |a| divide(f64::from(a.$get_left(0)?), f64::from(a.$get_right(1)?))),
-        ];
-    };
-}
-mixed!(SINGLE_DOUBLE, FLOAT4, float4, FLOAT8, float8);
-mixed!(DOUBLE_SINGLE, FLOAT8, float8, FLOAT4, float4);
-
-fn add(left: f64, right: f64) -> Result<Datum> {
-    in_range(left + right, left.is_infinite() || right.is_infinite(), true)
-}
-
-fn multiply(left: f64, right: f64) -> Result<Datum> {
-    in_range(left * right, left.is_infinite() || right.is_infinite(), left == 0.0 || right == 0.0)
-}
-
-fn divide(left: f64, right: f64) -> Result<Datum> {
-    if right == 0.0 && !left.is_nan() {
-        return Err(division_by_zero());
-    }
-    in_range(left / right, left.is_infinite(), left == 0.0 || right.is_infinite())
-}
+unary!(SINGLE_SIGNS, FLOAT4, float4);
+unary!(DOUBLE_SIGNS, FLOAT8, float8);
 
 /// The functions of floats.
 pub(super) static FUNCTIONS: &[Function] = &[

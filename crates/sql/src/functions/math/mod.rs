@@ -8,7 +8,7 @@ mod random;
 use super::Function;
 
 /// The functions and operators over numbers.
-pub(super) fn tables() -> [&'static [Function]; 11] {
+pub(super) fn tables() -> [&'static [Function]; 13] {
     [
         &integer::SMALL,
         &integer::PLAIN,
@@ -18,6 +18,8 @@ pub(super) fn tables() -> [&'static [Function]; 11] {
         &float::SINGLE_DOUBLE,
         &float::DOUBLE_SINGLE,
         &float::DOUBLE,
+        &float::SINGLE_SIGNS,
+        &float::DOUBLE_SIGNS,
         float::FUNCTIONS,
         numeric::FUNCTIONS,
         random::FUNCTIONS,

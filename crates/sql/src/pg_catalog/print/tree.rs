@@ -5,7 +5,7 @@ use super::operator::{Place, is_plain_and, is_plain_binary, is_plain_or, is_plai
 use crate::context::Context;
 use crate::functions::{Resolved, quote_literal};
 use crate::pg_catalog::names;
-use crate::plan::{Comparison, Expr, ExprKind};
+use crate::plan::{Expr, ExprKind};
 use crate::types::{Datum, Modifier, Type};
 
 /// Writes expressions. `None`: an expression of a kind that definitions do not have.
@@ -47,7 +47,7 @@ impl Printer<'_, '_> {
                 let printed = format!("NOT {same}");
                 self.enclosed(printed, is_plain_and(place))
             }
-            ExprKind::Compare(comparison, left, right) => self.infix(left, symbol(*comparison), right, place)?,
+            ExprKind::Compare(comparison, left, right) => self.infix(left, comparison.symbol(), right, place)?,
             ExprKind::Case { branches, otherwise } => self.case(branches, otherwise.as_deref())?,
             ExprKind::Coalesce(parts) => format!("COALESCE({})", self.list(parts)?),
             ExprKind::NullIf(left, right) => {
@@ -275,17 +275,6 @@ fn compares_as_is(from: Type, to: Type) -> bool {
 fn small_integer(value: &Datum) -> Option<String> {
     let number = i32::try_from(value.as_i64()?).ok()?;
     (number >= 0).then(|| number.to_string())
-}
-
-fn symbol(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Equal => "=",
-        Comparison::NotEqual => "<>",
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterOrEqual => ">=",
-    }
 }
 
 /// The operators with an opposite of their own.

@@ -54,7 +54,7 @@ impl Partition<'_> {
             Some(first) => argument(call, 0, &first.row, run)?,
             None => None,
         };
-        let Some(buckets) = buckets.as_ref().map(integer) else { return Ok(vec![Datum::Null; self.rows.len()]) };
+        let Some(buckets) = buckets.as_ref().map(Datum::as_i64) else { return Ok(vec![Datum::Null; self.rows.len()]) };
         let Some(buckets) = buckets else { return Ok(vec![Datum::Null; self.rows.len()]) };
         if buckets <= 0 {
             let message = "argument of ntile must be greater than zero";
@@ -74,7 +74,7 @@ impl Partition<'_> {
         for (at, sorted) in self.rows.iter().enumerate() {
             let offset = match argument(call, 1, &sorted.row, run)? {
                 None => Some(1),
-                Some(offset) => integer(&offset),
+                Some(offset) => offset.as_i64(),
             };
             let Some(offset) = offset else {
                 values.push(Datum::Null);
@@ -101,7 +101,7 @@ impl Partition<'_> {
             let at = match function {
                 WindowFunction::FirstValue => parts.first().map(|part| part.start),
                 WindowFunction::LastValue => parts.last().map(|part| part.end - 1),
-                _ => nth(&parts, argument(call, 1, &sorted.row, run)?.as_ref().and_then(integer))?,
+                _ => nth(&parts, argument(call, 1, &sorted.row, run)?.as_ref().and_then(Datum::as_i64))?,
             };
             values.push(match at.and_then(|at| self.rows.get(at)) {
                 Some(other) => argument(call, 0, &other.row, run)?.unwrap_or_default(),
@@ -133,13 +133,4 @@ fn nth(parts: &[Part], n: Option<i64>) -> Result<Option<usize>> {
 /// An argument over a row, if the call has it.
 fn argument(call: &WindowCall, number: usize, row: &Row, run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     call.arguments.get(number).map(|argument| run.evaluate(argument, row)).transpose()
-}
-
-fn integer(value: &Datum) -> Option<i64> {
-    match value {
-        Datum::Int2(value) => Some(i64::from(*value)),
-        Datum::Int4(value) => Some(i64::from(*value)),
-        Datum::Int8(value) => Some(*value),
-        _ => None,
-    }
 }
