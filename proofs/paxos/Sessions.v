@@ -1,0 +1,40 @@
+(* Sessions: each request takes effect at most once, and those of one session in the order in which it numbered them.
+
+   Part of the replicated state: every replica steps it with the requests that it delivers, in their order, so that all
+   replicas refuse the same ones. A session numbers its requests 1, 2, 3, ...; a request is executed if it is the next one.
+   A request that came twice (a client tried again, a batch was proposed by two leaders) is a repetition; one that comes before
+   its predecessor (which was lost with a leader, say) is a gap, and its session must send from the predecessor on again.
+   Sessions are numbered by the log itself and never again, so that a forgotten session's requests are refused, not executed anew. *)
+Require Import Prim.
+From Coq Require Import NArith List.
+Import ListNotations.
+Local Open Scope N_scope.
+Local Open Scope list_scope.
+
+Definition session := N.
+Definition sequence := N.
+
+Inductive verdict :=
+| Fresh       (* execute it *)
+| Repeated    (* it was executed already *)
+| Early       (* an earlier request of its session is missing *)
+| Unknown.    (* never opened, or forgotten *)
+
+(* [opened]: how many sessions were opened so far; [last]: the last request executed of those that are open. *)
+Record sessions := Sessions { opened : session; last : smap sequence }.
+Definition no_sessions : sessions := {| opened := 0; last := sm_empty |}.
+
+Definition open_session (s : sessions) : sessions * session :=
+  let id := opened s + 1 in
+  ({| opened := id; last := sm_set id 0 (last s) |}, id).
+
+Definition forget_session (id : session) (s : sessions) : sessions :=
+  {| opened := opened s; last := sm_remove id (last s) |}.
+
+Definition admit (id : session) (q : sequence) (s : sessions) : sessions * verdict :=
+  match sm_get id (last s) with
+  | Some l => if q =? l + 1 then ({| opened := opened s; last := sm_set id q (last s) |}, Fresh)
+              else if q <=? l then (s, Repeated)
+              else (s, Early)
+  | None => (s, Unknown)
+  end.
