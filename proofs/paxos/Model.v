@@ -190,7 +190,8 @@ Definition on_promise (c : config) (src : replica) (b : ballot) (k : instance) (
       let m := merge_votes votes (candidates s) in
       let acks := ns_add src (promises s) in
       if majority (config_replicas c) (ns_size acks) then
-        let outs := reproposals b k hi m in
+        let lo := N.max k (low s) in  (* a snapshot installed since the prepare may have moved it, however far *)
+        let outs := reproposals b lo hi m in
         ({| promised := promised s; role_now := Leading; low := low s; executed := executed s; next := hi;
             first := k; promises := acks; candidates := im_empty; log := log s; decisions := decisions s;
             snapshot_at := snapshot_at s; snapshot := snapshot s |}, outs)
