@@ -1,0 +1,5 @@
+//! Multi-Paxos: the proved core and its runtime.
+
+#![forbid(unsafe_code)]
+
+pub mod core;
