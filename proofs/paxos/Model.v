@@ -401,13 +401,16 @@ Definition replay (c : config) (s : state) (r : record) : state :=
   end.
 Definition recover (c : config) (rs : list record) : state := fold_left (replay c) rs init.
 
-(* The journal in short: [recover] of these records has all that [recover] of the whole journal has, from the snapshot on. *)
+(* The journal in short: [recover] of these records is as good as [recover] of the whole journal, now and after any further
+   records (see StatementsReplay.v). *)
 Definition vote_record (p : instance * entry) : record :=
   Record_Vote (entry_ballot (snd p)) (fst p) (entry_value (snd p)).
 Definition checkpoint (c : config) (s : state) : list record :=
+  let lo := low s in
+  let hi := lo + config_span c in
   let k := snapshot_at s in
   let x := snapshot s in
   let b := promised s in
-  let hi := low s + config_span c in
-  let ds := map decision_of (im_range k hi (decisions s)) in
-  [Record_Install k x; Record_Ballot b; Record_Learned ds] ++ map vote_record (im_range k hi (log s)).
+  let ds := map decision_of (im_range lo hi (decisions s)) in
+  [Record_Truncate lo; Record_Snapshot k x; Record_Ballot b; Record_Learned ds]
+  ++ map vote_record (im_range lo hi (log s)).
