@@ -44,6 +44,10 @@ pub const ARROWS: &[Arrow] = &[
         code: &["seriatim-model", "seriatim-sql"],
         tests: &["seriatim-mvto", "seriatim-baselines"],
     },
+    // Knows no transactions; what it orders are bytes.
+    Arrow { from: "seriatim-paxos", code: &["seriatim-env", "seriatim-wal"], tests: &[] },
+    // Reads what Coq extracts and writes Rust.
+    Arrow { from: "seriatim-printer", code: &[], tests: &[] },
     // The log is named by `seriatim verify`, the judges by `seriatim check`.
     Arrow {
         from: "seriatim",
@@ -54,6 +58,7 @@ pub const ARROWS: &[Arrow] = &[
             "seriatim-check",
             "seriatim-mvto",
             "seriatim-baselines",
+            "seriatim-paxos",
             "seriatim-sql",
             "seriatim-wire",
         ],
@@ -61,7 +66,14 @@ pub const ARROWS: &[Arrow] = &[
     },
     Arrow {
         from: "seriatim-lab",
-        code: &["seriatim-model", "seriatim-env", "seriatim-check", "seriatim-mvto", "seriatim-baselines"],
+        code: &[
+            "seriatim-model",
+            "seriatim-env",
+            "seriatim-check",
+            "seriatim-mvto",
+            "seriatim-baselines",
+            "seriatim-paxos",
+        ],
         tests: &[],
     },
     Arrow { from: "xtask", code: &[], tests: &[] },

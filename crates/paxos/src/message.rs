@@ -1,0 +1,91 @@
+//! What travels between replicas, and between clients and replicas. `frame` gives the bytes.
+
+use crate::core::generated::{Ballot, Instance, Message, Replica as ReplicaId, Sequence, Session};
+use bytes::Bytes;
+
+/// Between replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerMessage {
+    /// The automaton's own. [`Message::Snapshot`] never travels whole: the transport cuts it into [`PeerMessage::Piece`]s.
+    Core(Message),
+    /// The sender has not heard of the leader of this ballot for the suspicion timeout. A replica becomes a candidate only if a
+    /// majority says so, lest one that hears nobody deposes a leader whom all others hear.
+    Suspicion(Ballot),
+    /// A part of the snapshot of everything below `at`: `total` bytes in all, these begin at `offset`.
+    Piece {
+        /// Instances below it are in the snapshot.
+        at: Instance,
+        /// Where `bytes` begin.
+        offset: u64,
+        /// The whole snapshot's length.
+        total: u64,
+        /// The part.
+        bytes: Bytes,
+    },
+}
+
+/// From a client to a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientMessage {
+    /// Open a session. The nonce is the client's own and comes back with the session's number.
+    Open(u64),
+    /// Order and execute this.
+    Request {
+        /// The session, opened before.
+        session: Session,
+        /// 1 for the session's first request, then 2, ...; at most [`SESSION_WINDOW`] after the oldest one without a reply.
+        sequence: Sequence,
+        /// For the service.
+        body: Bytes,
+    },
+    /// How do you do?
+    Status,
+}
+
+/// Requests of one session that may be without a reply at a time, and replies that a replica remembers of each session.
+pub const SESSION_WINDOW: u64 = 32;
+
+/// From a replica to a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplicaMessage {
+    /// First after the connection is made, and again whenever the leader changes: whatever has no reply yet should be sent again.
+    Leader {
+        /// Who leads; `None`: nobody, or not known.
+        leader: Option<ReplicaId>,
+        /// Where clients reach that replica, if this one knows it.
+        address: Option<String>,
+    },
+    /// The session with this nonce has this number.
+    Opened {
+        /// As in [`ClientMessage::Open`].
+        nonce: u64,
+        /// The session's number.
+        session: Session,
+    },
+    /// A request was executed (once, however often it was sent).
+    Reply {
+        /// The request's session.
+        session: Session,
+        /// The request's number.
+        sequence: Sequence,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// Answer to [`ClientMessage::Status`]: a JSON object, see [`crate::status`].
+    Status(String),
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was executed, now or earlier, at this instance; the service's answer.
+    Executed(Instance, Bytes),
+    /// It was executed so long ago that its reply is forgotten: the client sent more than [`SESSION_WINDOW`] after it.
+    Forgotten,
+    /// Not executed: an earlier request of the session is missing. Send from that one on again.
+    Early,
+    /// Not executed: the session was never opened, or has been idle so long that it was forgotten.
+    UnknownSession,
+    /// Not executed: longer than this replica takes, in bytes.
+    TooLarge(u64),
+}
