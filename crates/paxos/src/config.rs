@@ -19,7 +19,7 @@ pub enum Durability {
 /// How a replica works. Voting replicas of one cluster must agree on `replicas`, `span`, `batch_bytes` and `suspicion`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many replicas vote: 1 to 63. They are numbered from 0; a replica with a greater number is a learner.
+    /// How many replicas vote: 1 to 31. They are numbered from 0; a replica with a greater number is a learner.
     pub replicas: u64,
     /// This replica's number, below 64.
     pub id: ReplicaId,
@@ -118,8 +118,8 @@ impl Options {
     /// The first option that is.
     pub fn check(&self) -> Result<(), BadOption> {
         let refuse = |option, limit| Err(BadOption { option, limit });
-        if !(1..=63).contains(&self.replicas) {
-            return refuse("replicas", "1 to 63");
+        if !(1..=31).contains(&self.replicas) {
+            return refuse("replicas", "1 to 31");
         }
         if self.id > 63 {
             return refuse("id", "below 64");
