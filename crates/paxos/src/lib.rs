@@ -11,3 +11,5 @@ pub mod order;
 pub mod replica;
 pub mod request;
 pub mod service;
+#[cfg(feature = "sim")]
+pub mod sim;
