@@ -37,6 +37,7 @@ pub mod draw;
 pub mod driver;
 pub mod engines;
 pub mod machine;
+pub mod plain_core;
 pub mod record;
 pub mod report;
 pub mod retry;
