@@ -8,17 +8,26 @@
 //! | origin: the replica whose client sent it | 1 |
 //! | session; 0: open one | 1 to 10 (LEB128) |
 //! | sequence; of session 0: the client's nonce | 1 to 10 (LEB128) |
-//! | length of the body | 1 to 5 (LEB128) |
+//! | length of the body | 1 to 4 (LEB128) |
 //! | body | as it says |
+//!
+//! Numbers are written in as few bytes as they need, so that equal requests have equal bytes.
 //!
 //! Invariant: whatever is in a batch came through [`Chunk`], whose only makers check every entry; decoding a batch that a peer sent
 //! ends with a named error, never with a panic.
 
-use crate::core::{ReplicaId, Sequence, Session};
+use crate::core::{ReplicaId, Sequence, Session, Value};
 use bytes::Bytes;
+use std::fmt;
 
 /// The longest body of one request, in bytes.
 pub const MAX_BODY_BYTES: usize = 8 << 20;
+
+/// The greatest number of an origin.
+const MAX_ORIGIN: u8 = 63;
+
+/// What an entry adds to its body, at most.
+pub const MAX_HEADER_BYTES: usize = 1 + 10 + 10 + 4;
 
 /// One request, as it stands in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,4 +58,307 @@ pub struct Chunk {
 pub struct BadBatch {
     /// Where the entry begins that cannot be read.
     pub offset: usize,
+}
+
+impl fmt::Display for BadBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no request can be read at byte {} of a batch", self.offset)
+    }
+}
+
+impl std::error::Error for BadBatch {}
+
+/// A request that no batch can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadRequest {
+    /// Its body is longer than [`MAX_BODY_BYTES`].
+    TooLarge {
+        /// The body's length.
+        bytes: usize,
+    },
+    /// There is no replica with so great a number.
+    Origin(ReplicaId),
+}
+
+impl fmt::Display for BadRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { bytes } => write!(f, "a request of {bytes} bytes: {MAX_BODY_BYTES} is the limit"),
+            Self::Origin(origin) => write!(f, "no replica has the number {origin}: they are below 64"),
+        }
+    }
+}
+
+impl std::error::Error for BadRequest {}
+
+impl Chunk {
+    /// No requests.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// No requests yet, and room for so many bytes of them.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), requests: 0, body_bytes: 0 }
+    }
+
+    /// The requests of a batch, after a look at every one.
+    ///
+    /// # Errors
+    /// The bytes are no batch.
+    pub fn decode(bytes: Vec<u8>) -> Result<Self, BadBatch> {
+        let (mut requests, mut body_bytes) = (0, 0);
+        for request in self::requests(&bytes) {
+            requests += 1;
+            body_bytes += request?.body.len();
+        }
+        Ok(Self { bytes, requests, body_bytes })
+    }
+
+    /// Adds a request behind the others.
+    ///
+    /// # Errors
+    /// No batch can hold it: nothing was added.
+    pub fn push(&mut self, request: Request<'_>) -> Result<(), BadRequest> {
+        if request.body.len() > MAX_BODY_BYTES {
+            return Err(BadRequest::TooLarge { bytes: request.body.len() });
+        }
+        let origin = u8::try_from(request.origin).ok().filter(|origin| *origin <= MAX_ORIGIN);
+        self.bytes.push(origin.ok_or(BadRequest::Origin(request.origin))?);
+        write_number(request.session, &mut self.bytes);
+        write_number(request.sequence, &mut self.bytes);
+        write_number(request.body.len() as u64, &mut self.bytes);
+        self.bytes.extend_from_slice(request.body);
+        self.requests += 1;
+        self.body_bytes += request.body.len();
+        Ok(())
+    }
+
+    /// Adds the requests of another chunk behind the others.
+    pub fn append(&mut self, other: &Chunk) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.requests += other.requests;
+        self.body_bytes += other.body_bytes;
+    }
+
+    /// Adds one entry of another chunk behind the others.
+    pub(crate) fn push_entry(&mut self, entry: &Entry<'_>) {
+        self.bytes.extend_from_slice(entry.bytes);
+        self.requests += 1;
+        self.body_bytes += entry.request.body.len();
+    }
+
+    /// The entries, one after another.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        // Every maker of a chunk has checked every entry, so there is no error to skip.
+        Entries::new(&self.bytes).filter_map(Result::ok)
+    }
+
+    /// The requests, one after another.
+    pub fn iter(&self) -> impl Iterator<Item = Request<'_>> {
+        self.entries().map(|entry| entry.request)
+    }
+
+    /// How many requests.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.requests
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.requests == 0
+    }
+
+    /// Bytes of all bodies together.
+    #[must_use]
+    pub fn body_bytes(&self) -> usize {
+        self.body_bytes
+    }
+
+    /// The encoding.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The batch: these requests as a value.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        Bytes::from(self.bytes)
+    }
+}
+
+/// The requests of a batch, one after another; an error ends them.
+pub fn requests(batch: &[u8]) -> impl Iterator<Item = Result<Request<'_>, BadBatch>> {
+    Entries::new(batch).map(|entry| entry.map(|entry| entry.request))
+}
+
+/// A request and its encoding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) request: Request<'a>,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// Reads entries until the end or the first error.
+struct Entries<'a> {
+    batch: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Entries<'a> {
+    fn new(batch: &'a [u8]) -> Self {
+        Self { batch, offset: 0 }
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Result<Entry<'a>, BadBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = &self.batch[self.offset..];
+        if rest.is_empty() {
+            return None;
+        }
+        let entry = read_entry(rest).ok_or(BadBatch { offset: self.offset });
+        self.offset = entry.as_ref().map_or(self.batch.len(), |entry| self.offset + entry.bytes.len());
+        Some(entry)
+    }
+}
+
+fn read_entry(rest: &[u8]) -> Option<Entry<'_>> {
+    let (origin, mut tail) = rest.split_first()?;
+    let session = read_number(&mut tail)?;
+    let sequence = read_number(&mut tail)?;
+    let length = usize::try_from(read_number(&mut tail)?).ok()?;
+    if *origin > MAX_ORIGIN || length > MAX_BODY_BYTES {
+        return None;
+    }
+    let (body, tail) = tail.split_at_checked(length)?;
+    let bytes = &rest[..rest.len() - tail.len()];
+    Some(Entry { request: Request { origin: ReplicaId::from(*origin), session, sequence, body }, bytes })
+}
+
+/// LEB128: seven bits a byte, the lowest first; the high bit says that another byte follows.
+fn write_number(mut number: u64, bytes: &mut Vec<u8>) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// `None`: the bytes end too soon, or the number has more than 64 bits, or fewer bytes would have done.
+fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            return None;
+        }
+        number |= bits << shift;
+        if *byte < 0x80 {
+            let shortest = *byte != 0 || shift == 0;
+            return shortest.then_some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn chunk(requests: &[(u64, u64, u64, Vec<u8>)]) -> Chunk {
+        let mut chunk = Chunk::new();
+        for (origin, session, sequence, body) in requests {
+            chunk.push(Request { origin: *origin, session: *session, sequence: *sequence, body }).unwrap();
+        }
+        chunk
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_pushed_is_read_again(
+            pushed in vec((0..64u64, any::<u64>(), any::<u64>(), vec(any::<u8>(), 0..200)), 0..20),
+        ) {
+            let chunk = chunk(&pushed);
+            let read: Vec<_> =
+                chunk.iter().map(|r| (r.origin, r.session, r.sequence, r.body.to_vec())).collect();
+            prop_assert_eq!(&read, &pushed);
+            prop_assert_eq!(chunk.requests(), pushed.len());
+            prop_assert_eq!(chunk.body_bytes(), pushed.iter().map(|r| r.3.len()).sum::<usize>());
+            prop_assert!(chunk.bytes().len() <= chunk.body_bytes() + pushed.len() * MAX_HEADER_BYTES);
+            prop_assert_eq!(Chunk::decode(chunk.bytes().to_vec()), Ok(chunk.clone()));
+        }
+
+        #[test]
+        fn any_bytes_are_a_batch_or_an_error_and_batches_have_one_encoding(bytes in vec(any::<u8>(), 0..60)) {
+            match Chunk::decode(bytes.clone()) {
+                Ok(chunk) => {
+                    let mut again = Chunk::new();
+                    chunk.iter().for_each(|request| again.push(request).unwrap());
+                    prop_assert_eq!(again.bytes(), bytes.as_slice());
+                }
+                Err(bad) => prop_assert!(bad.offset < bytes.len()),
+            }
+        }
+
+        #[test]
+        fn a_batch_that_is_cut_off_is_an_error_or_a_shorter_batch(
+            pushed in vec((0..64u64, any::<u64>(), any::<u64>(), vec(any::<u8>(), 0..20)), 1..5),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let whole = chunk(&pushed);
+            let part = &whole.bytes()[..cut.index(whole.bytes().len())];
+            let good = requests(part).take_while(Result::is_ok).count();
+            prop_assert!(good < pushed.len());
+            prop_assert!(requests(part).filter_map(Result::ok).eq(whole.iter().take(good)));
+        }
+    }
+
+    #[test]
+    fn requests_that_no_batch_can_hold_are_refused_by_name() {
+        let mut chunk = Chunk::new();
+        let request = |origin, body| Request { origin, session: 1, sequence: 1, body };
+        let body = vec![0; MAX_BODY_BYTES + 1];
+        assert_eq!(chunk.push(request(0, &body)), Err(BadRequest::TooLarge { bytes: body.len() }));
+        assert_eq!(chunk.push(request(64, &[])), Err(BadRequest::Origin(64)));
+        assert_eq!(chunk.push(request(256, &[])), Err(BadRequest::Origin(256)));
+        assert_eq!(chunk, Chunk::new(), "nothing was added");
+        chunk.push(request(63, &body[1..])).unwrap();
+        assert_eq!(chunk.iter().count(), 1);
+    }
+
+    #[test]
+    fn malformed_entries_are_errors_at_their_beginning() {
+        let good = [0, 1, 1, 1, b'x'];
+        let malformed: [(&str, &[u8]); 7] = [
+            ("an origin of 64", &[64, 1, 1, 0]),
+            ("no session", &[0]),
+            ("a number that goes on", &[0, 0x80]),
+            ("a number of 65 bits", &[0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2, 1, 0]),
+            ("a number in more bytes than it needs", &[0, 0x81, 0, 1, 0]),
+            ("a body longer than allowed", &[0, 1, 1, 0x81, 0x80, 0x80, 4]),
+            ("a body that is cut off", &[0, 1, 1, 2, b'x']),
+        ];
+        for (what, bytes) in malformed {
+            let batch = [good.as_slice(), bytes].concat();
+            assert_eq!(Chunk::decode(batch), Err(BadBatch { offset: good.len() }), "{what}");
+        }
+    }
+
+    #[test]
+    fn the_greatest_numbers_are_read_again() {
+        let chunk = chunk(&[(63, u64::MAX, u64::MAX, vec![])]);
+        assert_eq!(chunk.iter().next().map(|r| (r.session, r.sequence)), Some((u64::MAX, u64::MAX)));
+    }
 }
