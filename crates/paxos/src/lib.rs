@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod auth;
 pub mod config;
 pub mod core;
 pub mod executor;
+pub mod frame;
 pub mod message;
 pub mod moment;
 pub mod order;

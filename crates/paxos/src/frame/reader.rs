@@ -1,0 +1,121 @@
+//! Fields of a message, read from a frame's body.
+
+use bytes::Bytes;
+
+use super::{BadFrame, NUMBER_LIMIT};
+
+/// Byte strings that are kept for long and are shorter than this are copied: a slice would keep the whole buffer in memory that
+/// was read with it.
+const COPY_BELOW: usize = 4 << 10;
+
+/// A place in a frame's body.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    body: &'a Bytes,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// At the body's begin.
+    pub(super) fn new(body: &'a Bytes) -> Self {
+        Self { body, at: 0 }
+    }
+
+    /// Is nothing left?
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.at == self.body.len()
+    }
+
+    /// Bytes that are left.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.body.len() - self.at
+    }
+
+    pub(super) fn skip_all(&mut self) {
+        self.at = self.body.len();
+    }
+
+    /// One byte.
+    pub(crate) fn byte(&mut self) -> Result<u8, BadFrame> {
+        let byte = *self.body.get(self.at).ok_or(BadFrame::CutOff)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// `N` bytes.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], BadFrame> {
+        let bytes = self.body[self.at..].first_chunk::<N>().ok_or(BadFrame::CutOff)?;
+        self.at += N;
+        Ok(*bytes)
+    }
+
+    /// Any 64 bits: eight bytes, little-endian.
+    pub(crate) fn word(&mut self) -> Result<u64, BadFrame> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// A number that counts on: LEB128, below 2^62.
+    pub(crate) fn number(&mut self) -> Result<u64, BadFrame> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Ok(u64::from(first));
+        }
+        let number = self.rest_of_number(first)?;
+        if number < NUMBER_LIMIT { Ok(number) } else { Err(BadFrame::NumberTooLarge(number)) }
+    }
+
+    fn rest_of_number(&mut self, first: u8) -> Result<u64, BadFrame> {
+        let mut number = u64::from(first & 0x7f);
+        for shift in (7..64).step_by(7) {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                return Err(BadFrame::BadNumber);
+            }
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return if byte == 0 { Err(BadFrame::BadNumber) } else { Ok(number) };
+            }
+        }
+        Err(BadFrame::BadNumber)
+    }
+
+    /// A number that is at most `limit`.
+    pub(crate) fn number_up_to(&mut self, limit: u64) -> Result<u64, BadFrame> {
+        let number = self.number()?;
+        if number <= limit { Ok(number) } else { Err(BadFrame::NumberTooLarge(number)) }
+    }
+
+    /// How many items a list has, each of which takes at least `item_bytes`: never more than the bytes left could hold.
+    pub(crate) fn count(&mut self, item_bytes: usize) -> Result<usize, BadFrame> {
+        let count = self.number()?;
+        match usize::try_from(count) {
+            Ok(count) if count.checked_mul(item_bytes).is_some_and(|bytes| bytes <= self.left()) => Ok(count),
+            _ => Err(BadFrame::CutOff),
+        }
+    }
+
+    /// A byte string, as a slice of the buffer that was read: for what is used up at once.
+    pub(crate) fn slice(&mut self) -> Result<Bytes, BadFrame> {
+        let length = self.count(1)?;
+        let bytes = self.body.slice(self.at..self.at + length);
+        self.at += length;
+        Ok(bytes)
+    }
+
+    /// A byte string that may be kept for long.
+    pub(crate) fn bytes(&mut self) -> Result<Bytes, BadFrame> {
+        let slice = self.slice()?;
+        Ok(if slice.len() < COPY_BELOW { Bytes::copy_from_slice(&slice) } else { slice })
+    }
+
+    /// A text of at most `limit` bytes.
+    pub(crate) fn text(&mut self, limit: usize) -> Result<String, BadFrame> {
+        let bytes = self.slice()?;
+        if bytes.len() > limit {
+            return Err(BadFrame::NumberTooLarge(bytes.len() as u64));
+        }
+        String::from_utf8(bytes.to_vec()).map_err(|_| BadFrame::BadText)
+    }
+}

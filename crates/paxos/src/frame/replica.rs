@@ -1,0 +1,102 @@
+//! What replicas say to clients, as bytes.
+
+use super::writer::{bytes, number, word};
+use super::{BadFrame, Kind, Reader, Wire};
+use crate::message::{Outcome, ReplicaMessage};
+
+const LEADER: u8 = 1;
+const OPENED: u8 = 2;
+const STATUS: u8 = 3;
+const EXECUTED: u8 = 4;
+const FORGOTTEN: u8 = 5;
+const EARLY: u8 = 6;
+const UNKNOWN_SESSION: u8 = 7;
+const TOO_LARGE: u8 = 8;
+
+/// The greatest number of a replica.
+const MAX_REPLICA: u64 = 63;
+
+/// The longest address: a name of 253 bytes and a port.
+pub(crate) const MAX_ADDRESS_BYTES: usize = 260;
+
+/// The longest status.
+const MAX_STATUS_BYTES: usize = 1 << 20;
+
+impl Wire for ReplicaMessage {
+    const KIND: Kind = Kind::Replica;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Leader { leader, address } => {
+                out.push(LEADER);
+                // One more than the replica's number, 0 for none; an address is never empty.
+                number(leader.map_or(0, |id| id + 1), out);
+                bytes(address.as_deref().unwrap_or("").as_bytes(), out);
+            }
+            Self::Opened { nonce, session } => {
+                out.push(OPENED);
+                word(*nonce, out);
+                number(*session, out);
+            }
+            Self::Reply { session, sequence, outcome } => {
+                out.push(tag_of(outcome));
+                number(*session, out);
+                number(*sequence, out);
+                write_outcome(outcome, out);
+            }
+            Self::Status(json) => {
+                out.push(STATUS);
+                bytes(json.as_bytes(), out);
+            }
+        }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, BadFrame> {
+        Ok(match reader.byte()? {
+            LEADER => {
+                let leader = reader.number_up_to(MAX_REPLICA + 1)?.checked_sub(1);
+                let address = reader.text(MAX_ADDRESS_BYTES)?;
+                Self::Leader { leader, address: (!address.is_empty()).then_some(address) }
+            }
+            OPENED => Self::Opened { nonce: reader.word()?, session: reader.number()? },
+            STATUS => Self::Status(reader.text(MAX_STATUS_BYTES)?),
+            tag @ EXECUTED..=TOO_LARGE => {
+                let (session, sequence) = (reader.number()?, reader.number()?);
+                Self::Reply { session, sequence, outcome: read_outcome(tag, reader)? }
+            }
+            tag => return Err(BadFrame::UnknownMessage(tag)),
+        })
+    }
+}
+
+fn tag_of(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Executed(..) => EXECUTED,
+        Outcome::Forgotten => FORGOTTEN,
+        Outcome::Early => EARLY,
+        Outcome::UnknownSession => UNKNOWN_SESSION,
+        Outcome::TooLarge(_) => TOO_LARGE,
+    }
+}
+
+fn write_outcome(outcome: &Outcome, out: &mut Vec<u8>) {
+    match outcome {
+        Outcome::Executed(at, answer) => {
+            number(*at, out);
+            bytes(answer, out);
+        }
+        Outcome::TooLarge(limit) => number(*limit, out),
+        Outcome::Forgotten | Outcome::Early | Outcome::UnknownSession => {}
+    }
+}
+
+fn read_outcome(tag: u8, reader: &mut Reader<'_>) -> Result<Outcome, BadFrame> {
+    Ok(match tag {
+        EXECUTED => Outcome::Executed(reader.number()?, reader.slice()?),
+        FORGOTTEN => Outcome::Forgotten,
+        EARLY => Outcome::Early,
+        UNKNOWN_SESSION => Outcome::UnknownSession,
+        TOO_LARGE => Outcome::TooLarge(reader.number()?),
+        tag => return Err(BadFrame::UnknownMessage(tag)),
+    })
+}
