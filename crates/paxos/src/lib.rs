@@ -1,4 +1,63 @@
-//! A total order of requests, by Multi-Paxos: the core is proved, the runtime is fast.
+//! A total order of requests, by Multi-Paxos: the core is proved, the runtime is made to be as fast as an unproved one.
+//!
+//! # The idea
+//! One leader numbers batches of requests; a majority votes for each; what a majority has voted for in one ballot is chosen and never
+//! changes again. When the leader falls silent, another asks a majority what it has voted for and goes on from there. The rules that make this safe
+//! are one pure function, `step`, written and proved in Coq and printed as Rust ([`core::generated`]): it has no clock, no socket and no
+//! disk. Around it stands everything that makes it quick and live, none of which can break agreement: whatever it does, it can only hand
+//! in events, and the theorem holds for all of them. What it must keep are seven duties, listed below and in `docs/proofs.md`.
+//!
+//! ```text
+//!  clients ──► connections ──► batcher ──► step ──► messages ──► peers        (leader: Propose, Commit; others: Accept)
+//!     ▲                            ▲         │  ▲
+//!     │                            │         │  └── messages of peers, suspicion, catch-up, snapshots
+//!     │                            │         ├────► journal: what must be remembered; votes wait until it is durable
+//!     │                            │         └────► deliver i, i + 1, ... ──► sessions ──► service
+//!     └────────────────────────────┴───────────────────────────────────────── replies
+//!      I/O thread                    core thread        log threads                service thread
+//! ```
+//!
+//! # Where the order is fixed
+//! When a majority of replicas has voted, in one ballot, for a batch at an instance. The order of requests is that of their instances, and
+//! within a batch that of its bytes. A client knows it by the reply.
+//!
+//! # Invariants
+//! Those of the core are theorems (`proofs/paxos/Statements*.v`), not assertions; those of the runtime are its duties.
+//! - **P1** Two replicas that deliver an instance deliver the same batch. (theorem)
+//! - **P2** What is delivered was handed in by a replica, or is the no-op. (theorem)
+//! - **P3** A replica delivers instances in order without holes, from 0 or from a snapshot on. (theorem; [`executor`] asserts it)
+//! - **P4** A replica keeps at most `span` instances, whatever it is told. (theorem)
+//! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on [`core::generated::admit`])
+//! - **P6** One step at a time: the state goes into a step and comes out of it, and cannot be copied. ([`core::Proved`])
+//! - **P7** A packet is handed in only as the message of the peer that sent it, unaltered. ([`message`], the frames' checksums and tags, the handshake)
+//! - **P8** What [`core::generated::waits`] names is sent only when everything journalled so far is durable. ([`replica`])
+//! - **P9** Each delivery reaches the service once, in order; each snapshot is the service's state at the instance that it names. ([`executor`])
+//! - **P10** What recovery hands back is what was journalled, a prefix at least as long as what was reported durable. (`journal`, `wal`)
+//! - **P11** All replicas of a cluster agree on who votes, and no two speak in one number; without a journal a replica that stopped has no vote any more. (handshake)
+//! - **P12** Numbers stay below 2^62, so that the model's unbounded ones and the machine's are the same. (decoder, [`config::Options::check`])
+//!
+//! # From the thesis to the code
+//! Source: Pandey 2016, chapter 7 (Verified JPaxos), and what it takes from JPaxos.
+//!
+//! | section | here | tested by |
+//! | --- | --- | --- |
+//! | 7.3.1 system state | [`core::generated::State`] | the theorems; `tests/oracle.rs` |
+//! | 7.3.2 event queue, one thread steps | `runtime` | `tests/sim.rs` |
+//! | 7.3.2 batching, forwarding to the leader | [`replica`] (`batcher.rs`) | unit tests; `tests/sim.rs` |
+//! | 7.3.3 commit handler: delivery in order | [`core::generated::on_execute`] | `StatementsOrder.v` |
+//! | 7.3.3 catch-up handler | [`replica`] (`catch_up.rs`), [`core::generated::on_query`] | `tests/sim.rs` |
+//! | 7.3.4 network, failure detector | `transport`, [`replica`] (`detector.rs`) | `tests/sim.rs` |
+//! | 7.3.5 messages as bytes | `frame` | its fuzz tests |
+//! | 7.3.6 service | [`service::Service`], [`executor`] | `tests/sim.rs` |
+//! | figure 7.2 | `lab experiment paxos-order` | its smoke test |
+//!
+//! Deviation: votes go to the proposer, not to all (decision 0016): fewer messages, one delay more at followers.
+//! Deviation: suspicion needs a majority, not one replica; a replica that hears nobody does not depose a leader whom others hear.
+//! Deviation: TCP for everything, heartbeats too; the thesis uses UDP for the failure detector. Loss and duplication are tolerated all the same.
+//!
+//! # Deliberately absent
+//! Transactions. Changes of membership. Leases and reads that bypass the log. Byzantine replicas: a peer that has the key is believed, but cannot make
+//! a replica allocate without bound or panic.
 
 #![forbid(unsafe_code)]
 
