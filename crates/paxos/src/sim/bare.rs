@@ -318,6 +318,7 @@ impl<C: Core> World<C> {
             let outside = instances.iter().find(|instance| !(low..high).contains(instance));
             demand!(outside.is_none(), "R{id} keeps {outside:?}, outside of {low}..{high}");
         }
+        demand!(view.low <= view.snapshot_at, "R{id} has forgotten what is not in its snapshot: {view:?}");
         demand!(view.snapshot_at <= view.executed, "R{id} has a snapshot of what it has not delivered: {view:?}");
         Ok(())
     }
