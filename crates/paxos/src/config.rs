@@ -16,7 +16,8 @@ pub enum Durability {
     Fsync,
 }
 
-/// How a replica works. Voting replicas of one cluster must agree on `replicas`, `span`, `batch_bytes` and `suspicion`.
+/// How a replica works. Voting replicas of one cluster must agree on `replicas`, `span`, `batch_bytes`,
+/// `sessions` and `suspicion`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many replicas vote: 1 to 31. They are numbered from 0; a replica with a greater number is a learner.
@@ -44,6 +45,9 @@ pub struct Options {
     pub pending_bytes: usize,
     /// Batches that were delivered and that the service has not executed yet, at most. Default 256.
     pub undone_batches: u64,
+    /// Client sessions that are open at a time. Default 65,536; 1 to 1,048,576. When there are so many, the next one to open makes
+    /// the longest idle quarter be forgotten.
+    pub sessions: u64,
     /// What must survive.
     pub durability: Durability,
 }
@@ -87,6 +91,7 @@ impl Options {
             catch_up_bytes_per_s: 64 << 20,
             pending_bytes: 8 << 20,
             undone_batches: 256,
+            sessions: 1 << 16,
             durability: Durability::Memory,
         }
     }
@@ -153,6 +158,9 @@ impl Options {
         }
         if self.undone_batches == 0 {
             return refuse("undone_batches", "at least 1");
+        }
+        if !(1..=1 << 20).contains(&self.sessions) {
+            return refuse("sessions", "1 to 1,048,576");
         }
         Ok(())
     }

@@ -64,6 +64,7 @@
 pub mod auth;
 pub mod config;
 pub mod core;
+mod encoding;
 pub mod executor;
 pub mod frame;
 pub mod message;

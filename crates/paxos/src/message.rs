@@ -88,4 +88,6 @@ pub enum Outcome {
     UnknownSession,
     /// Not executed: longer than this replica takes, in bytes.
     TooLarge(u64),
+    /// It was executed, but the answer has so many bytes that it is not sent.
+    ReplyTooLarge(u64),
 }

@@ -20,13 +20,13 @@ pub trait Service: Send + 'static {
     fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot>;
 }
 
-/// A snapshot that the service cannot read.
+/// A snapshot that cannot be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSnapshot(pub String);
 
 impl fmt::Display for BadSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the service cannot read this snapshot: {}", self.0)
+        write!(f, "this snapshot cannot be read: {}", self.0)
     }
 }
 

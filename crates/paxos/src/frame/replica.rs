@@ -12,6 +12,7 @@ const FORGOTTEN: u8 = 5;
 const EARLY: u8 = 6;
 const UNKNOWN_SESSION: u8 = 7;
 const TOO_LARGE: u8 = 8;
+const REPLY_TOO_LARGE: u8 = 9;
 
 /// The greatest number of a replica.
 const MAX_REPLICA: u64 = 63;
@@ -60,7 +61,7 @@ impl Wire for ReplicaMessage {
             }
             OPENED => Self::Opened { nonce: reader.word()?, session: reader.number()? },
             STATUS => Self::Status(reader.text(MAX_STATUS_BYTES)?),
-            tag @ EXECUTED..=TOO_LARGE => {
+            tag @ EXECUTED..=REPLY_TOO_LARGE => {
                 let (session, sequence) = (reader.number()?, reader.number()?);
                 Self::Reply { session, sequence, outcome: read_outcome(tag, reader)? }
             }
@@ -76,6 +77,7 @@ fn tag_of(outcome: &Outcome) -> u8 {
         Outcome::Early => EARLY,
         Outcome::UnknownSession => UNKNOWN_SESSION,
         Outcome::TooLarge(_) => TOO_LARGE,
+        Outcome::ReplyTooLarge(_) => REPLY_TOO_LARGE,
     }
 }
 
@@ -85,7 +87,7 @@ fn write_outcome(outcome: &Outcome, out: &mut Vec<u8>) {
             number(*at, out);
             bytes(answer, out);
         }
-        Outcome::TooLarge(limit) => number(*limit, out),
+        Outcome::TooLarge(length) | Outcome::ReplyTooLarge(length) => number(*length, out),
         Outcome::Forgotten | Outcome::Early | Outcome::UnknownSession => {}
     }
 }
@@ -97,6 +99,7 @@ fn read_outcome(tag: u8, reader: &mut Reader<'_>) -> Result<Outcome, BadFrame> {
         EARLY => Outcome::Early,
         UNKNOWN_SESSION => Outcome::UnknownSession,
         TOO_LARGE => Outcome::TooLarge(reader.number()?),
+        REPLY_TOO_LARGE => Outcome::ReplyTooLarge(reader.number()?),
         tag => return Err(BadFrame::UnknownMessage(tag)),
     })
 }

@@ -58,6 +58,7 @@ fn replica_message() -> impl Strategy<Value = ReplicaMessage> {
         Just(Outcome::Early),
         Just(Outcome::UnknownSession),
         number().prop_map(Outcome::TooLarge),
+        number().prop_map(Outcome::ReplyTooLarge),
     ];
     prop_oneof![
         1 => (option::of(0..64_u64), option::of("[a-z0-9.]{1,40}:[0-9]{1,5}"))
