@@ -62,6 +62,15 @@ Proof.
   rewrite seq_S, fmap_app. cbn. repeat f_equal. lia.
 Qed.
 
+Lemma n_range_cons lo hi : lo < hi → n_range lo hi = lo :: n_range (lo + 1) hi.
+Proof.
+  intros H. unfold n_range. replace (N.to_nat (hi - lo)) with (S (N.to_nat (hi - (lo + 1)))) by lia.
+  cbn. rewrite N2Nat.id. repeat f_equal. lia.
+Qed.
+
+Lemma n_range_empty lo : n_range lo lo = [].
+Proof. unfold n_range. by rewrite N.sub_diag. Qed.
+
 Lemma n_range_nodup lo hi : NoDup (n_range lo hi).
 Proof. apply NoDup_fmap_2; [|apply NoDup_seq]. intros a b ?. lia. Qed.
 
