@@ -39,6 +39,8 @@ pub enum Completion {
     Executed(Instance, Bytes),
     /// It was executed once; the answer is lost.
     Forgotten,
+    /// It was executed once; the answer has this many bytes, too many to be sent.
+    AnswerTooLarge(u64),
     /// It was executed once or not at all.
     Unknown,
     /// It was not executed: replicas take at most this many bytes.
@@ -220,6 +222,7 @@ impl ClientSession {
         let done = match outcome {
             Outcome::Executed(at, answer) => Some(Completion::Executed(*at, answer.clone())),
             Outcome::Forgotten => Some(Completion::Forgotten),
+            Outcome::ReplyTooLarge(bytes) => Some(Completion::AnswerTooLarge(*bytes)),
             Outcome::Early => {
                 // Not before the pause is over, so that the early ones of one burst make one resend.
                 self.resend_at = (self.last_rewind + EARLY_PAUSE).max(now);
