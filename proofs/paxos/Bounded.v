@@ -119,7 +119,7 @@ Proof.
   - intros Hr. specialize (b_preparing0 Hr). lia.
 Qed.
 
-Lemma bounded_install k x s : executed s < k → bounded c s → bounded c (install k x s).
+Lemma bounded_install k x s : executed s < k → bounded c s → bounded c (install k x (set_next (N.max (next s) k) s)).
 Proof.
   intros Hk []. unfold install. bounds.
   - eapply keys_in_drop; [|done]. lia.

@@ -321,9 +321,12 @@ Definition on_learned (c : config) (ds : list decision) (s : state) : state * li
 (* --- Snapshots and truncation. -------------------------------------------------------------------------------------- *)
 
 Definition install (k : instance) (x : image) (s : state) : state :=
-  set_snapshot k x (set_executed k (set_next (N.max (next s) k) (drop_below k s))).
+  set_snapshot k x (set_executed k (drop_below k s)).
 Definition on_snapshot (k : instance) (x : image) (s : state) : state * list output :=
-  if executed s <? k then (install k x s, [Output_Journal (Record_Install k x); Output_Install k x]) else (s, []).
+  if executed s <? k then
+    let i := N.max (next s) k in
+    (install k x (set_next i s), [Output_Journal (Record_Install k x); Output_Install k x])
+  else (s, []).
 
 (* The own service's snapshot. *)
 Definition on_taken (k : instance) (x : image) (s : state) : state * list output :=
