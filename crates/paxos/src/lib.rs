@@ -68,6 +68,7 @@ pub mod core;
 mod encoding;
 pub mod executor;
 pub mod frame;
+pub mod journal;
 pub mod message;
 pub mod moment;
 pub mod order;

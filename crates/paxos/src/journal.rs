@@ -1,0 +1,198 @@
+//! The journal: what a replica must not forget, on the disk before anybody is told (P8, P10).
+//!
+//! The core's records are payloads of a redo log ([`wal`]); all that was appended since the last fdatasync becomes durable with the
+//! next one. When the journal has grown long, the core's checkpoint (records that stand for all records so far) is written as the
+//! log's checkpoint, and the log drops the segments that only it needed.
+//!
+//! ```text
+//!  append ──► log: [Vote 1 0 ..] [Vote 1 1 ..] [Decided 1 0] ... ──► fdatasync ──► callback: durable up to the record 3
+//!  compact 3 ──► CHECKPOINT: [Install 0 ..] [Ballot 1] ...            (a thread of its own; the log goes on)
+//!  open ──► the checkpoint's records, then the log's from the fourth on
+//! ```
+//!
+//! Invariants:
+//! - J1 Recovered records are a prefix of what was appended, at least as long as what was reported durable; the records that a
+//!   compaction replaced stand at its beginning as their replacement. (`tests.rs`: the power goes at every change of the disk)
+//! - J2 The stamp of a record in the log is its number in this life after those of the lives before: it never decreases, so a
+//!   checkpoint's bound splits the records exactly.
+//! - J3 A record longer than the log takes is cut into pieces; a record of which pieces are missing at the end was never durable.
+//! - J4 A directory belongs to one replica of one cluster for ever ([`residence`]): promises of another are never taken for one's own.
+
+mod compaction;
+mod error;
+mod pieces;
+mod record;
+mod residence;
+#[cfg(test)]
+mod tests;
+
+use crate::config::Options;
+use crate::core::Record;
+use compaction::Compactor;
+use env::Disk;
+use pieces::{Assembly, Pieces};
+use std::sync::Arc;
+use wal::{Durability, Log, LogOptions, LogPosition, Recovered, RecoveryReport};
+
+pub use compaction::Compactions;
+pub use error::JournalError;
+pub use residence::{Resident, enter_without_journal};
+
+/// The journal of a running replica. Its records are numbered 1, 2, 3, ... from its opening on, as
+/// [`Effect::Journal`](crate::replica::Effect::Journal) counts them.
+///
+/// Dropped without [`close`](Self::close), it ends like a crash: what was not durable is lost.
+#[derive(Debug)]
+pub struct Journal {
+    /// Dropped first, so that no compaction outlives the log.
+    compactor: Compactor,
+    log: Arc<Log>,
+    report: RecoveryReport,
+    /// The greatest stamp of all lives before.
+    base: u64,
+    /// Records appended in this life.
+    appended: u64,
+    /// Where the last of them ends.
+    position: LogPosition,
+    pieces: Pieces,
+    /// The failure after which nothing can be appended: the core is ahead of the journal.
+    failed: Option<JournalError>,
+}
+
+impl Journal {
+    /// Opens the journal in the root of `disk`, which is made if there is none, and returns the records to recover from.
+    ///
+    /// # Errors
+    /// The directory belongs to somebody else ([`JournalError::Resident`]), has lost its log, is damaged below what was durable, was written by a
+    /// newer version, is in use, or the disk fails.
+    pub fn open(disk: Arc<dyn Disk>, options: &Options, log: LogOptions) -> Result<(Self, Vec<Record>), JournalError> {
+        let resident = Resident::journalled(options);
+        let known = resident.check(&*disk)?;
+        let driver = log.driver;
+        let (log, mut recovered) = Log::open(Arc::clone(&disk), log)?;
+        if !known {
+            // A journal has a resident before it has its first record: this is another database's log.
+            if recovered.report.records > 0 || recovered.checkpoint.is_some() {
+                return Err(JournalError::NotAJournal);
+            }
+            resident.write(&*disk)?;
+        }
+        let (records, base) = recover(&mut recovered)?;
+        let log = Arc::new(log);
+        let position = log.appended();
+        let compactor = Compactor::start(Arc::clone(&log), driver)?;
+        let pieces = Pieces::new(log.max_payload());
+        let report = recovered.report;
+        Ok((Self { compactor, log, report, base, appended: 0, position, pieces, failed: None }, records))
+    }
+
+    /// Appends a record and returns its number. It is durable only when [`sync`](Self::sync) or a callback of
+    /// [`on_durable`](Self::on_durable) says so. Waits if the disk does not keep up.
+    ///
+    /// # Errors
+    /// The log is full, fails or has failed: no record is taken from then on, and the replica must stop.
+    pub fn append(&mut self, record: &Record) -> Result<u64, JournalError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let stamp = self.base + self.appended + 1;
+        let (log, position) = (&self.log, &mut self.position);
+        let appended = self.pieces.cut(record, |piece| {
+            *position = log.append(stamp, piece, Durability::Fsync)?;
+            Ok(())
+        });
+        match appended {
+            Ok(()) => {
+                self.appended += 1;
+                Ok(self.appended)
+            }
+            Err(error) => Err(self.failed.insert(error).clone()),
+        }
+    }
+
+    /// How many records were appended since the opening.
+    #[must_use]
+    pub fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    /// Waits until all that was appended is durable and returns the number of the last record.
+    ///
+    /// # Errors
+    /// The disk fails or has failed: what is durable is unknown until the next opening.
+    pub fn sync(&self) -> Result<u64, JournalError> {
+        self.log.wait_durable(self.position)?;
+        Ok(self.appended)
+    }
+
+    /// Calls `callback` once, when all that was appended so far is durable or never will be: on the log's thread, or on this one if it
+    /// is known already. It must be short and must not panic. One call serves all records appended before it.
+    pub fn on_durable(&self, callback: impl FnOnce(Result<u64, JournalError>) + Send + 'static) {
+        let number = self.appended;
+        let callback = move |durable: Result<(), _>| callback(durable.map(|()| number).map_err(JournalError::from));
+        self.log.on_durable(self.position, Box::new(callback));
+    }
+
+    /// Replaces the first `up_to` records, and all of the lives before, by `records`; later ones stay. With the log's own threads it
+    /// returns at once; if an earlier compaction is still running, this one comes after it, unless a still newer one comes first.
+    ///
+    /// # Errors
+    /// Only where the caller drives the log, and only then harmful if [`JournalError::is_fatal`]: otherwise the journal goes on, as long as
+    /// it was before. What happens on the thread is told by [`compactions`](Self::compactions).
+    ///
+    /// # Panics
+    /// If so many records were not appended.
+    pub fn compact(&self, up_to: u64, records: Vec<Record>) -> Result<(), JournalError> {
+        assert!(up_to <= self.appended, "a compaction replaces records that were appended");
+        self.compactor.compact(self.base + up_to + 1, records)
+    }
+
+    /// What has become of compactions.
+    #[must_use]
+    pub fn compactions(&self) -> Compactions {
+        self.compactor.counts()
+    }
+
+    /// What the opening has found.
+    #[must_use]
+    pub fn report(&self) -> &RecoveryReport {
+        &self.report
+    }
+
+    /// Figures of the log below.
+    #[must_use]
+    pub fn stats(&self) -> wal::LogStats {
+        self.log.stats()
+    }
+
+    /// Makes everything durable and gives the directory back. A running compaction is waited for.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    pub fn close(mut self) -> Result<(), JournalError> {
+        self.compactor.stop();
+        Ok(self.log.close()?)
+    }
+}
+
+/// The records of the checkpoint and of the log after it, and the greatest stamp.
+fn recover(recovered: &mut Recovered) -> Result<(Vec<Record>, u64), JournalError> {
+    let mut records = Vec::new();
+    let mut assembly = Assembly::default();
+    let mut bound = 0;
+    if let Some(checkpoint) = &mut recovered.checkpoint {
+        bound = checkpoint.info().bound;
+        while let Some(row) = checkpoint.next_row()? {
+            records.extend(assembly.add(row).map_err(|_| JournalError::BadRecord { stamp: bound.saturating_sub(1) })?);
+        }
+    }
+    let mut base = bound.saturating_sub(1);
+    while let Some(record) = recovered.records.next_record()? {
+        let stamp = record.stamp;
+        base = base.max(stamp);
+        if stamp >= bound {
+            records.extend(assembly.add(record.payload).map_err(|_| JournalError::BadRecord { stamp })?);
+        }
+    }
+    Ok((records, base))
+}

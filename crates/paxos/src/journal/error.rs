@@ -1,0 +1,108 @@
+//! Why a journal cannot be opened, or cannot go on.
+
+use env::DiskError;
+use std::fmt;
+use wal::LogError;
+
+/// Why the journal did not do what it was asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The log below.
+    Log(LogError),
+    /// The disk, outside of the log.
+    Disk(DiskError),
+    /// Another replica, or one of another cluster, lives in the directory.
+    Resident {
+        /// The option in which they differ.
+        option: &'static str,
+        /// What the directory says.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// The file that says who lives in the directory is damaged.
+    BadResident,
+    /// It was written by a newer version of this software.
+    NewerResident {
+        /// Its format version.
+        found: u8,
+    },
+    /// The directory says that a replica lives in it, but its log is gone: its promises and votes are lost, and going on without them
+    /// could make two replicas disagree.
+    Lost,
+    /// There is a log in the directory, but no replica lives there.
+    NotAJournal,
+    /// A record has its right checksum and cannot be read all the same.
+    BadRecord {
+        /// Its stamp in the log.
+        stamp: u64,
+    },
+    /// Another process, or another replica of this one, uses the directory.
+    InUse {
+        /// The lock's path.
+        path: String,
+    },
+    /// A replica without a journal comes back as a learner with the number `id + replicas`, and that is not below 64.
+    NoNumberLeft,
+}
+
+impl JournalError {
+    /// Whether the replica must stop: what it says from now on may not be remembered.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Self::Log(LogError::Stopped(_) | LogError::Closed))
+    }
+}
+
+impl From<LogError> for JournalError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Locked { path } => Self::InUse { path },
+            error => Self::Log(error),
+        }
+    }
+}
+
+impl From<DiskError> for JournalError {
+    fn from(error: DiskError) -> Self {
+        Self::Disk(error)
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Log(error) => write!(f, "the journal: {error}"),
+            Self::Disk(error) => write!(f, "{error}"),
+            Self::Resident { option, found, wanted } => {
+                write!(f, "this directory belongs to a replica with {option} {found}, not {wanted}")
+            }
+            Self::BadResident => write!(f, "the file REPLICA, which says whose directory this is, is damaged"),
+            Self::NewerResident { found } => {
+                write!(f, "the file REPLICA has format version {found}: use a newer version of this software")
+            }
+            Self::Lost => write!(
+                f,
+                "a replica lives in this directory, but its journal is gone, and what it has promised is not known any more"
+            ),
+            Self::NotAJournal => write!(f, "this directory holds the log of something else than a replica"),
+            Self::BadRecord { stamp } => write!(f, "record {stamp} of the journal cannot be read"),
+            Self::InUse { path } => write!(f, "{path} is locked: another replica uses this directory"),
+            Self::NoNumberLeft => write!(
+                f,
+                "a replica has lived in this directory without a journal, so it comes back as a learner, but no number below 64 is left for it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Log(error) => Some(error),
+            Self::Disk(error) => Some(error),
+            _ => None,
+        }
+    }
+}
