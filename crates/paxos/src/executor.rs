@@ -201,7 +201,7 @@ impl<S: Service> Executor<S> {
 
     /// The answer to a request that was executed before.
     fn repeat(&mut self, request: &Request<'_>) -> Outcome {
-        let last = prim::sm_get(request.session, &self.sessions().last).unwrap_or(0);
+        let last = prim::sm_get(request.session, &self.sessions().last).copied().unwrap_or(0);
         let kept = last.checked_sub(request.sequence).and_then(|age| self.replies.find(request.session, age));
         match kept {
             Some((at, Answer::Bytes(bytes))) => Outcome::Executed(at, send(&mut self.outgoing, bytes)),

@@ -76,6 +76,9 @@ pub const ARROWS: &[Arrow] = &[
         ],
         tests: &[],
     },
+    // Prints the proved core; runs beside the oracle, never in a node.
+    Arrow { from: "seriatim-printer", code: &[], tests: &[] },
+    Arrow { from: "seriatim-oracle", code: &["seriatim-paxos"], tests: &[] },
     Arrow { from: "xtask", code: &[], tests: &[] },
 ];
 

@@ -1,342 +1,368 @@
-//! Printed from proofs/paxos/Model.v and Sessions.v; not to be edited.  CI regenerates and compares.
-#![allow(clippy::all)]
-#![allow(unused)]
-use super::prim::{self, Image, InstanceMap, ReplicaSet, SessionMap, Value};
+//! Printed from `proofs/paxos/Model.v` and `proofs/paxos/Sessions.v`, which the proofs are about.
+//!
+//! Not to be edited: `make proofs` prints it again and compares.
 
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq, Copy)]
+#![allow(clippy::match_like_matches_macro, reason = "the text follows the model's, clause by clause")]
+
+use super::prim::{
+    Image, InstanceMap, ReplicaSet, SessionMap, Value, blank, im_drop_below, im_empty, im_get, im_has, im_range,
+    im_set, list_append, n_add, n_div, n_max, n_min, n_mod, n_mul, n_range, noop, ns_add, ns_empty, ns_mem, ns_size,
+    sm_empty, sm_get, sm_remove, sm_set,
+};
+
+/// `replica` of the model.
+pub type Replica = u64;
+
+/// `ballot` of the model.
+pub type Ballot = u64;
+
+/// `instance` of the model.
+pub type Instance = u64;
+
+/// `config_replicas`: how many vote; they are 0, 1, ... and whoever has a greater number only learns.
+/// `config_span`: instances that are kept at most. `config_window`: instances that a leader has open at most.
+/// `config_chunk`: instances in one answer to a query at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// As in the model.
+    /// `replicas` of the model's config.
     pub replicas: u64,
-    /// As in the model.
+    /// `span` of the model's config.
     pub span: u64,
-    /// As in the model.
+    /// `window` of the model's config.
     pub window: u64,
-    /// As in the model.
+    /// `chunk` of the model's config.
     pub chunk: u64,
 }
 
-/// An alias of the model.
-pub type Replica = u64;
-
-/// An alias of the model.
-pub type Ballot = u64;
-
-/// An alias of the model.
-pub type Instance = u64;
-
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Vote {
-    /// As in the model.
-    pub instance: Instance,
-    /// As in the model.
-    pub ballot: Ballot,
-    /// As in the model.
-    pub value: Value,
-}
-
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// As in the model.
-    pub instance: Instance,
-    /// As in the model.
-    pub value: Value,
-}
-
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// As in the model.
-    Prepare(Ballot, Instance),
-    /// As in the model.
-    Promise(Ballot, Instance, Vec<Vote>),
-    /// As in the model.
-    Propose(Ballot, Instance, Value),
-    /// As in the model.
-    Accept(Ballot, Instance),
-    /// As in the model.
-    Commit(Ballot, Instance),
-    /// As in the model.
-    Reject(Ballot),
-    /// As in the model.
-    Alive(Ballot, Instance),
-    /// As in the model.
-    Query(Instance, Instance),
-    /// As in the model.
-    Learned(Vec<Decision>),
-    /// As in the model.
-    Snapshot(Instance, Image),
-    /// As in the model.
-    Truncated(Instance),
-    /// As in the model.
-    Forward(Value),
-}
-
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// As in the model.
-    Receive(Replica, Message),
-    /// As in the model.
-    Request(Value),
-    /// As in the model.
-    Suspect,
-    /// As in the model.
-    Heartbeat,
-    /// As in the model.
-    Execute,
-    /// As in the model.
-    CatchUp(Replica, Instance),
-    /// As in the model.
-    Snapshot(Instance, Image),
-    /// As in the model.
-    Truncate(Instance),
-}
-
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq, Copy)]
-pub enum Role {
-    /// As in the model.
-    Follower,
-    /// As in the model.
-    Preparing,
-    /// As in the model.
-    Leading,
-}
-
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// As in the model.
-    pub ballot: Ballot,
-    /// As in the model.
-    pub value: Value,
-}
-
-/// As in the model.
+/// An own vote, and who is known to have voted so too (kept by the proposer).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// As in the model.
+    /// `ballot` of the model's entry.
     pub ballot: Ballot,
-    /// As in the model.
+    /// `value` of the model's entry.
     pub value: Value,
-    /// As in the model.
+    /// `acks` of the model's entry.
     pub acks: ReplicaSet,
 }
 
-/// As in the model.
-#[derive(Debug)]
-pub struct State {
-    /// As in the model.
-    pub promised: Ballot,
-    /// As in the model.
-    pub role_now: Role,
-    /// As in the model.
-    pub low: Instance,
-    /// As in the model.
-    pub executed: Instance,
-    /// As in the model.
-    pub next: Instance,
-    /// As in the model.
-    pub first: Instance,
-    /// As in the model.
-    pub promises: ReplicaSet,
-    /// As in the model.
-    pub candidates: InstanceMap<Candidate>,
-    /// As in the model.
-    pub log: InstanceMap<Entry>,
-    /// As in the model.
-    pub decisions: InstanceMap<Value>,
-    /// As in the model.
-    pub snapshot_at: Instance,
-    /// As in the model.
-    pub snapshot: Image,
+/// A vote as a promise reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vote {
+    /// `instance` of the model's vote.
+    pub instance: Instance,
+    /// `ballot` of the model's vote.
+    pub ballot: Ballot,
+    /// `value` of the model's vote.
+    pub value: Value,
 }
 
-/// As in the model.
+/// The newest vote that phase 1 has heard of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Record {
-    /// As in the model.
-    Ballot(Ballot),
-    /// As in the model.
-    Vote(Ballot, Instance, Value),
-    /// As in the model.
-    Decided(Ballot, Instance),
-    /// As in the model.
+pub struct Candidate {
+    /// `ballot` of the model's candidate.
+    pub ballot: Ballot,
+    /// `value` of the model's candidate.
+    pub value: Value,
+}
+
+/// `decision` of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// `instance` of the model's decision.
+    pub instance: Instance,
+    /// `value` of the model's decision.
+    pub value: Value,
+}
+
+/// `role` of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// `Follower`.
+    Follower,
+    /// `Preparing`.
+    Preparing,
+    /// `Leading`.
+    Leading,
+}
+
+/// `message` of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// `Prepare(b, first)`.
+    Prepare(Ballot, Instance),
+    /// `Promise(b, first, votes)`.
+    Promise(Ballot, Instance, Vec<Vote>),
+    /// `Propose(b, i, v)`.
+    Propose(Ballot, Instance, Value),
+    /// `Accept(b, i)`.
+    Accept(Ballot, Instance),
+    /// `Commit(b, i)`: what was proposed at b for i is chosen.
+    Commit(Ballot, Instance),
+    /// `Reject(b)`: I have promised b.
+    Reject(Ballot),
+    /// `Alive(b, executed)`.
+    Alive(Ballot, Instance),
+    /// `Query(lo, hi)`: what was chosen there?
+    Query(Instance, Instance),
+    /// `Learned(ds)`.
     Learned(Vec<Decision>),
-    /// As in the model.
+    /// `Snapshot(k, s)`: the state after all instances below k.
     Snapshot(Instance, Image),
-    /// As in the model.
-    Install(Instance, Image),
-    /// As in the model.
+    /// `Truncated(k)`: I have forgotten what is below k.
+    Truncated(Instance),
+    /// `Forward(v)`.
+    Forward(Value),
+}
+
+/// `event` of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// `Receive(src, m)`.
+    Receive(Replica, Message),
+    /// `Request(v)`: propose this.
+    Request(Value),
+    /// `Suspect`: the leader seems dead: become it.
+    Suspect,
+    /// `Heartbeat`: say that we live.
+    Heartbeat,
+    /// `Execute`: the service has room for the next instance.
+    Execute,
+    /// `CatchUp(dst, hi)`: ask dst for what was chosen below hi.
+    CatchUp(Replica, Instance),
+    /// `Snapshot(k, s)`: the service's state after all instances below k.
+    Snapshot(Instance, Image),
+    /// `Truncate(k)`: forget what is below k.
     Truncate(Instance),
 }
 
-/// As in the model.
+/// What must survive a crash. Replayed in order by `replay`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// `Ballot(b)`.
+    Ballot(Ballot),
+    /// `Vote(b, i, v)`.
+    Vote(Ballot, Instance, Value),
+    /// `Decided(b, i)`: the own vote at b for i is chosen.
+    Decided(Ballot, Instance),
+    /// `Learned(ds)`.
+    Learned(Vec<Decision>),
+    /// `Snapshot(k, s)`.
+    Snapshot(Instance, Image),
+    /// `Install(k, s)`.
+    Install(Instance, Image),
+    /// `Truncate(k)`.
+    Truncate(Instance),
+}
+
+/// `output` of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// As in the model.
+    /// `Journal(r)`.
     Journal(Record),
-    /// As in the model.
+    /// `Send(dst, m)`.
     Send(Replica, Message),
-    /// As in the model.
+    /// `Broadcast(m)`: to every voting replica, the own one too, and to learners.
     Broadcast(Message),
-    /// As in the model.
+    /// `Deliver(i, v)`.
     Deliver(Instance, Value),
-    /// As in the model.
+    /// `Install(k, s)`: the service's state is s now: instances below k are in it.
     Install(Instance, Image),
-    /// As in the model.
+    /// `Return(v)`: not proposed: no leader, or too many instances open.
     Return(Value),
 }
 
-/// As in the model.
-pub fn vote_of(p: (u64, Entry)) -> Vote {
+/// `state` of the model.
+#[derive(Debug, PartialEq, Eq)]
+pub struct State {
+    /// No vote and no promise below it any more.
+    pub promised: Ballot,
+    /// As the owner of `promised`.
+    pub role_now: Role,
+    /// Below it everything is forgotten: no vote and no promise there.
+    pub low: Instance,
+    /// The next instance to deliver.
+    pub executed: Instance,
+    /// The first that the leader has not used.
+    pub next: Instance,
+    /// Phase 1 covers the instances from it on.
+    pub first: Instance,
+    /// Who has promised `promised` to us.
+    pub promises: ReplicaSet,
+    /// What they had voted for.
+    pub candidates: InstanceMap<Candidate>,
+    /// Own votes.
+    pub log: InstanceMap<Entry>,
+    /// What is chosen.
+    pub decisions: InstanceMap<Value>,
+    /// `snapshot` is the state after all instances below it.
+    pub snapshot_at: Instance,
+    /// `snapshot` of the model's state.
+    pub snapshot: Image,
+}
+
+/// `init` of the model.
+pub fn init() -> State {
+    State {
+        promised: 0,
+        role_now: Role::Follower,
+        low: 0,
+        executed: 0,
+        next: 0,
+        first: 0,
+        promises: ns_empty(),
+        candidates: im_empty(),
+        log: im_empty(),
+        decisions: im_empty(),
+        snapshot_at: 0,
+        snapshot: blank(),
+    }
+}
+
+/// `majority` of the model.
+pub fn majority(n: u64, k: u64) -> bool {
+    n < n_mul(2, k)
+}
+
+/// `owner` of the model.
+pub fn owner(n: u64, b: Ballot) -> Replica {
+    n_mod(b, n)
+}
+
+fn next_ballot(n: u64, self_id: Replica, b: Ballot) -> Ballot {
+    n_add(n_mul(n_add(n_div(b, n), 1), n), self_id)
+}
+
+/// Instances that are kept: low <= i < low + span.
+fn in_span(c: Config, i: Instance, s: &State) -> bool {
+    s.low <= i && i < n_add(s.low, c.span)
+}
+
+// --- Phase 1.
+
+fn vote_of(p: (u64, Entry)) -> Vote {
     Vote { instance: p.0, ballot: p.1.ballot, value: p.1.value }
 }
 
-/// As in the model.
-pub fn votes_from(c: Config, k: Instance, s: &State) -> Vec<Vote> {
-    prim::im_range(k, prim::n_add(s.low.clone(), c.span), &s.log).into_iter().map(|x| vote_of(x)).collect::<Vec<_>>()
+fn votes_from(c: Config, k: Instance, s: &State) -> Vec<Vote> {
+    im_range(k, n_add(s.low, c.span), &s.log).into_iter().map(vote_of).collect::<Vec<_>>()
 }
 
-/// As in the model.
-pub fn on_prepare(c: Config, self_id: Replica, src: Replica, b: Ballot, k: Instance, s: State) -> (State, Vec<Output>) {
-    if (self_id < c.replicas) {
-        if (s.promised < b) {
-            if (k < s.low) {
+fn on_suspect(c: Config, self_id: Replica, s: State) -> (State, Vec<Output>) {
+    if self_id < c.replicas {
+        let b = next_ballot(c.replicas, self_id, s.promised);
+        let k = n_max(s.executed, s.low);
+        let votes = votes_from(c, k, &s);
+        (
+            State {
+                promised: b,
+                role_now: Role::Preparing,
+                next: k,
+                first: k,
+                promises: ns_empty(),
+                candidates: im_empty(),
+                ..s
+            },
+            vec![
+                Output::Journal(Record::Ballot(b)),
+                Output::Broadcast(Message::Prepare(b, k)),
+                Output::Send(self_id, Message::Promise(b, k, votes)),
+            ],
+        )
+    } else {
+        (s, vec![])
+    }
+}
+
+fn on_prepare(c: Config, self_id: Replica, src: Replica, b: Ballot, k: Instance, s: State) -> (State, Vec<Output>) {
+    if self_id < c.replicas {
+        if s.promised < b {
+            if k < s.low {
                 let l = s.low;
                 (s, vec![Output::Send(src, Message::Truncated(l))])
             } else {
                 let votes = votes_from(c, k, &s);
                 (
-                    State {
-                        promised: b,
-                        role_now: Role::Follower,
-                        low: s.low,
-                        executed: s.executed,
-                        next: s.next,
-                        first: s.first,
-                        promises: s.promises,
-                        candidates: s.candidates,
-                        log: s.log,
-                        decisions: s.decisions,
-                        snapshot_at: s.snapshot_at,
-                        snapshot: s.snapshot,
-                    },
+                    State { promised: b, role_now: Role::Follower, ..s },
                     vec![Output::Journal(Record::Ballot(b)), Output::Send(src, Message::Promise(b, k, votes))],
                 )
             }
+        } else if b < s.promised {
+            let b_prime = s.promised;
+            (s, vec![Output::Send(src, Message::Reject(b_prime))])
         } else {
-            if (b < s.promised) {
-                let b_p = s.promised;
-                (s, vec![Output::Send(src, Message::Reject(b_p))])
-            } else {
-                (s, vec![])
-            }
+            (s, vec![])
         }
     } else {
         (s, vec![])
     }
 }
 
-/// As in the model.
-pub fn within(lo: Instance, hi: Instance, votes: Vec<Vote>) -> bool {
-    votes.into_iter().fold(true, |a, v| ((a && (lo <= v.instance.clone())) && (v.instance < hi)))
-}
-
-/// As in the model.
-pub fn upper(votes: Vec<Vote>, k: Instance) -> Instance {
-    votes.into_iter().fold(k, |a, v| prim::n_max(a, prim::n_add(v.instance, 1)))
-}
-
-/// As in the model.
-pub fn merge_vote(m: InstanceMap<Candidate>, v: Vote) -> InstanceMap<Candidate> {
-    match prim::im_get(v.instance, &m) {
+fn merge_vote(m: InstanceMap<Candidate>, v: Vote) -> InstanceMap<Candidate> {
+    match im_get(v.instance, &m) {
         Some(x) => {
-            if (x.ballot < v.ballot) {
-                prim::im_set(v.instance, Candidate { ballot: v.ballot, value: v.value }, m)
+            if x.ballot < v.ballot {
+                im_set(v.instance, Candidate { ballot: v.ballot, value: v.value }, m)
             } else {
                 m
             }
         }
-        None => prim::im_set(v.instance, Candidate { ballot: v.ballot, value: v.value }, m),
+        None => im_set(v.instance, Candidate { ballot: v.ballot, value: v.value }, m),
     }
 }
 
-/// As in the model.
-pub fn merge_votes(votes: Vec<Vote>, m: InstanceMap<Candidate>) -> InstanceMap<Candidate> {
-    votes.into_iter().fold(m, |a, x| merge_vote(a, x))
+fn merge_votes(votes: Vec<Vote>, m: InstanceMap<Candidate>) -> InstanceMap<Candidate> {
+    votes.into_iter().fold(m, merge_vote)
 }
 
-/// As in the model.
-pub fn majority(n0: u64, k: u64) -> bool {
-    (n0 < prim::n_mul(2, k))
+/// One past the last instance that somebody has voted in, at least k.
+fn upper(votes: &[Vote], k: Instance) -> Instance {
+    votes.iter().fold(k, |a, v| n_max(a, n_add(v.instance, 1)))
 }
 
-/// As in the model.
-pub fn pick(i: Instance, m: &InstanceMap<Candidate>) -> Value {
-    match prim::im_get(i, m) {
-        Some(x) => x.value,
-        None => prim::noop(),
+fn within(lo: Instance, hi: Instance, votes: &[Vote]) -> bool {
+    votes.iter().fold(true, |a, v| a && lo <= v.instance && v.instance < hi)
+}
+
+fn pick(i: Instance, m: &InstanceMap<Candidate>) -> Value {
+    match im_get(i, m) {
+        Some(x) => x.value.clone(),
+        None => noop(),
     }
 }
 
-/// As in the model.
-pub fn reproposals(b: Ballot, lo: Instance, hi: Instance, m: &InstanceMap<Candidate>) -> Vec<Output> {
-    prim::n_range(lo, hi)
-        .into_iter()
-        .map(|i| Output::Broadcast(Message::Propose(b, i.clone(), pick(i, m))))
-        .collect::<Vec<_>>()
+fn reproposals(b: Ballot, lo: Instance, hi: Instance, m: &InstanceMap<Candidate>) -> Vec<Output> {
+    n_range(lo, hi).into_iter().map(|i| Output::Broadcast(Message::Propose(b, i, pick(i, m)))).collect::<Vec<_>>()
 }
 
-/// As in the model.
-pub fn on_promise(c: Config, src: Replica, b: Ballot, k: Instance, votes: Vec<Vote>, s: State) -> (State, Vec<Output>) {
+fn on_promise(c: Config, src: Replica, b: Ballot, k: Instance, votes: Vec<Vote>, s: State) -> (State, Vec<Output>) {
     match s.role_now {
-        Role::Follower => (s, vec![]),
         Role::Preparing => {
-            if (((((b == s.promised) && (k == s.first)) && (src < c.replicas)) && !prim::ns_mem(src, s.promises))
-                && within(k, prim::n_add(k, c.span), votes.clone()))
+            if b == s.promised
+                && k == s.first
+                && src < c.replicas
+                && !ns_mem(src, s.promises)
+                && within(k, n_add(k, c.span), &votes)
             {
-                let hi = upper(votes.clone(), s.next);
+                let hi = upper(&votes, s.next);
                 let m = merge_votes(votes, s.candidates);
-                let acks = prim::ns_add(src, s.promises);
-                if majority(c.replicas, prim::ns_size(acks)) {
-                    let outs = reproposals(b, k, hi, &m);
+                let acks = ns_add(src, s.promises);
+                if majority(c.replicas, ns_size(acks)) {
+                    let lo = n_max(k, s.low);
+                    let outs = reproposals(b, lo, hi, &m);
                     (
                         State {
-                            promised: s.promised,
                             role_now: Role::Leading,
-                            low: s.low,
-                            executed: s.executed,
                             next: hi,
                             first: k,
                             promises: acks,
-                            candidates: prim::im_empty(),
-                            log: s.log,
-                            decisions: s.decisions,
-                            snapshot_at: s.snapshot_at,
-                            snapshot: s.snapshot,
+                            candidates: im_empty(),
+                            ..s
                         },
                         outs,
                     )
                 } else {
                     (
-                        State {
-                            promised: s.promised,
-                            role_now: Role::Preparing,
-                            low: s.low,
-                            executed: s.executed,
-                            next: hi,
-                            first: k,
-                            promises: acks,
-                            candidates: m,
-                            log: s.log,
-                            decisions: s.decisions,
-                            snapshot_at: s.snapshot_at,
-                            snapshot: s.snapshot,
-                        },
+                        State { role_now: Role::Preparing, next: hi, first: k, promises: acks, candidates: m, ..s },
                         vec![],
                     )
                 }
@@ -344,58 +370,70 @@ pub fn on_promise(c: Config, src: Replica, b: Ballot, k: Instance, votes: Vec<Vo
                 (s, vec![])
             }
         }
-        Role::Leading => (s, vec![]),
+        _ => (s, vec![]),
     }
 }
 
-/// As in the model.
-pub fn accept(src: Replica, b: Ballot, i: Instance, v: Value, s: State) -> (State, Vec<Output>) {
-    match prim::im_get(i, &s.log) {
+// --- Phase 2.
+
+/// The leader's window: open instances are few, and all are in the span.
+pub fn has_room(c: Config, s: &State) -> bool {
+    s.next < n_add(s.executed, c.window) && s.next < n_add(s.low, c.span)
+}
+
+fn propose(c: Config, v: Value, s: State) -> (State, Vec<Output>) {
+    if has_room(c, &s) {
+        let b = s.promised;
+        let i = s.next;
+        (State { next: n_add(i, 1), ..s }, vec![Output::Broadcast(Message::Propose(b, i, v))])
+    } else {
+        (s, vec![Output::Return(v)])
+    }
+}
+
+fn on_request(c: Config, self_id: Replica, v: Value, s: State) -> (State, Vec<Output>) {
+    match s.role_now {
+        Role::Follower => {
+            let leader = owner(c.replicas, s.promised);
+            if leader == self_id {
+                (s, vec![Output::Return(v)])
+            } else {
+                (s, vec![Output::Send(leader, Message::Forward(v))])
+            }
+        }
+        Role::Preparing => (s, vec![Output::Return(v)]),
+        Role::Leading => propose(c, v, s),
+    }
+}
+
+/// Not forwarded again: replicas that take each other for the leader would send it round and round.
+fn on_forward(c: Config, v: Value, s: State) -> (State, Vec<Output>) {
+    match s.role_now {
+        Role::Leading => propose(c, v, s),
+        _ => (s, vec![]),
+    }
+}
+
+fn accept(src: Replica, b: Ballot, i: Instance, v: Value, s: State) -> (State, Vec<Output>) {
+    match im_get(i, &s.log) {
         Some(e) => {
-            if (e.ballot == b) {
+            if e.ballot == b {
                 (s, vec![Output::Send(src, Message::Accept(b, i))])
             } else {
                 (
-                    State {
-                        promised: s.promised,
-                        role_now: s.role_now,
-                        low: s.low,
-                        executed: s.executed,
-                        next: s.next,
-                        first: s.first,
-                        promises: s.promises,
-                        candidates: s.candidates,
-                        log: prim::im_set(i, Entry { ballot: b, value: v.clone(), acks: prim::ns_empty() }, s.log),
-                        decisions: s.decisions,
-                        snapshot_at: s.snapshot_at,
-                        snapshot: s.snapshot,
-                    },
+                    State { log: im_set(i, Entry { ballot: b, value: v.clone(), acks: ns_empty() }, s.log), ..s },
                     vec![Output::Journal(Record::Vote(b, i, v)), Output::Send(src, Message::Accept(b, i))],
                 )
             }
         }
         None => (
-            State {
-                promised: s.promised,
-                role_now: s.role_now,
-                low: s.low,
-                executed: s.executed,
-                next: s.next,
-                first: s.first,
-                promises: s.promises,
-                candidates: s.candidates,
-                log: prim::im_set(i, Entry { ballot: b, value: v.clone(), acks: prim::ns_empty() }, s.log),
-                decisions: s.decisions,
-                snapshot_at: s.snapshot_at,
-                snapshot: s.snapshot,
-            },
+            State { log: im_set(i, Entry { ballot: b, value: v.clone(), acks: ns_empty() }, s.log), ..s },
             vec![Output::Journal(Record::Vote(b, i, v)), Output::Send(src, Message::Accept(b, i))],
         ),
     }
 }
 
-/// As in the model.
-pub fn on_propose(
+fn on_propose(
     c: Config,
     self_id: Replica,
     src: Replica,
@@ -404,88 +442,36 @@ pub fn on_propose(
     v: Value,
     s: State,
 ) -> (State, Vec<Output>) {
-    if (self_id < c.replicas) {
-        if (i < s.low) {
+    if self_id < c.replicas {
+        if i < s.low {
             let l = s.low;
             (s, vec![Output::Send(src, Message::Truncated(l))])
+        } else if n_add(s.low, c.span) <= i {
+            (s, vec![])
+        } else if s.promised == b {
+            accept(src, b, i, v, s)
+        } else if s.promised < b {
+            accept(src, b, i, v, State { promised: b, role_now: Role::Follower, ..s })
         } else {
-            if (prim::n_add(s.low, c.span) <= i) {
-                (s, vec![])
-            } else {
-                if (s.promised == b) {
-                    accept(src, b, i, v, s)
-                } else {
-                    if (s.promised < b) {
-                        accept(
-                            src,
-                            b,
-                            i,
-                            v,
-                            State {
-                                promised: b,
-                                role_now: Role::Follower,
-                                low: s.low,
-                                executed: s.executed,
-                                next: s.next,
-                                first: s.first,
-                                promises: s.promises,
-                                candidates: s.candidates,
-                                log: s.log,
-                                decisions: s.decisions,
-                                snapshot_at: s.snapshot_at,
-                                snapshot: s.snapshot,
-                            },
-                        )
-                    } else {
-                        let b_p = s.promised;
-                        (s, vec![Output::Send(src, Message::Reject(b_p))])
-                    }
-                }
-            }
+            let b_prime = s.promised;
+            (s, vec![Output::Send(src, Message::Reject(b_prime))])
         }
     } else {
         (s, vec![])
     }
 }
 
-/// As in the model.
-pub fn on_accept(c: Config, src: Replica, b: Ballot, i: Instance, s: State) -> (State, Vec<Output>) {
-    if ((src < c.replicas) && !prim::im_has(i, &s.decisions)) {
-        match prim::im_get(i, &s.log) {
+fn on_accept(c: Config, src: Replica, b: Ballot, i: Instance, s: State) -> (State, Vec<Output>) {
+    if src < c.replicas && !im_has(i, &s.decisions) {
+        match im_get(i, &s.log) {
             Some(e) => {
-                if (e.ballot == b) {
-                    let v = e.value;
-                    let acks = prim::ns_add(src, e.acks);
-                    let s1 = State {
-                        promised: s.promised,
-                        role_now: s.role_now,
-                        low: s.low,
-                        executed: s.executed,
-                        next: s.next,
-                        first: s.first,
-                        promises: s.promises,
-                        candidates: s.candidates,
-                        log: prim::im_set(i, Entry { ballot: b, value: v.clone(), acks: acks }, s.log),
-                        decisions: s.decisions,
-                        snapshot_at: s.snapshot_at,
-                        snapshot: s.snapshot,
-                    };
-                    if majority(c.replicas, prim::ns_size(acks)) {
+                if e.ballot == b {
+                    let v = e.value.clone();
+                    let acks = ns_add(src, e.acks);
+                    let s1 = State { log: im_set(i, Entry { ballot: b, value: v.clone(), acks }, s.log), ..s };
+                    if majority(c.replicas, ns_size(acks)) {
                         (
-                            State {
-                                promised: s1.promised,
-                                role_now: s1.role_now,
-                                low: s1.low,
-                                executed: s1.executed,
-                                next: s1.next,
-                                first: s1.first,
-                                promises: s1.promises,
-                                candidates: s1.candidates,
-                                log: s1.log,
-                                decisions: prim::im_set(i, v, s1.decisions),
-                                snapshot_at: s1.snapshot_at,
-                                snapshot: s1.snapshot,
-                            },
+                            State { decisions: im_set(i, v, s1.decisions), ..s1 },
                             vec![Output::Journal(Record::Decided(b, i)), Output::Broadcast(Message::Commit(b, i))],
                         )
                     } else {
@@ -502,32 +488,17 @@ pub fn on_accept(c: Config, src: Replica, b: Ballot, i: Instance, s: State) -> (
     }
 }
 
-/// As in the model.
-pub fn on_commit(b: Ballot, i: Instance, s: State) -> (State, Vec<Output>) {
-    if prim::im_has(i, &s.decisions) {
+// --- Learning.
+
+fn on_commit(b: Ballot, i: Instance, s: State) -> (State, Vec<Output>) {
+    if im_has(i, &s.decisions) {
         (s, vec![])
     } else {
-        match prim::im_get(i, &s.log) {
+        match im_get(i, &s.log) {
             Some(e) => {
-                if (e.ballot == b) {
-                    let v = e.value;
-                    (
-                        State {
-                            promised: s.promised,
-                            role_now: s.role_now,
-                            low: s.low,
-                            executed: s.executed,
-                            next: s.next,
-                            first: s.first,
-                            promises: s.promises,
-                            candidates: s.candidates,
-                            log: s.log,
-                            decisions: prim::im_set(i, v, s.decisions),
-                            snapshot_at: s.snapshot_at,
-                            snapshot: s.snapshot,
-                        },
-                        vec![Output::Journal(Record::Decided(b, i))],
-                    )
+                if e.ballot == b {
+                    let v = e.value.clone();
+                    (State { decisions: im_set(i, v, s.decisions), ..s }, vec![Output::Journal(Record::Decided(b, i))])
                 } else {
                     (s, vec![])
                 }
@@ -537,203 +508,112 @@ pub fn on_commit(b: Ballot, i: Instance, s: State) -> (State, Vec<Output>) {
     }
 }
 
-/// As in the model.
-pub fn on_ballot(b: Ballot, s: State) -> (State, Vec<Output>) {
-    if (s.promised < b) {
-        (
-            State {
-                promised: b,
-                role_now: Role::Follower,
-                low: s.low,
-                executed: s.executed,
-                next: s.next,
-                first: s.first,
-                promises: s.promises,
-                candidates: s.candidates,
-                log: s.log,
-                decisions: s.decisions,
-                snapshot_at: s.snapshot_at,
-                snapshot: s.snapshot,
-            },
-            vec![Output::Journal(Record::Ballot(b))],
-        )
+fn on_execute(s: State) -> (State, Vec<Output>) {
+    match im_get(s.executed, &s.decisions).cloned() {
+        Some(v) => {
+            let i = s.executed;
+            (State { executed: n_add(i, 1), ..s }, vec![Output::Deliver(i, v)])
+        }
+        None => (s, vec![]),
+    }
+}
+
+/// A ballot that somebody else has promised: follow its owner.
+fn on_ballot(b: Ballot, s: State) -> (State, Vec<Output>) {
+    if s.promised < b {
+        (State { promised: b, role_now: Role::Follower, ..s }, vec![Output::Journal(Record::Ballot(b))])
     } else {
         (s, vec![])
     }
 }
 
-/// As in the model.
-pub fn decision_of(p: (u64, Value)) -> Decision {
+fn on_heartbeat(s: State) -> (State, Vec<Output>) {
+    let b = s.promised;
+    let e = s.executed;
+    (s, vec![Output::Broadcast(Message::Alive(b, e))])
+}
+
+// --- Catch-up.
+
+fn on_catch_up(dst: Replica, hi: Instance, s: State) -> (State, Vec<Output>) {
+    let e = s.executed;
+    if e < hi { (s, vec![Output::Send(dst, Message::Query(e, hi))]) } else { (s, vec![]) }
+}
+
+fn decision_of(p: (u64, Value)) -> Decision {
     Decision { instance: p.0, value: p.1 }
 }
 
-/// As in the model.
-pub fn on_query(c: Config, src: Replica, lo: Instance, hi: Instance, s: State) -> (State, Vec<Output>) {
-    if (lo < s.low) {
+fn on_query(c: Config, src: Replica, lo: Instance, hi: Instance, s: State) -> (State, Vec<Output>) {
+    if lo < s.low {
         let k = s.snapshot_at;
         let x = s.snapshot.clone();
         (s, vec![Output::Send(src, Message::Snapshot(k, x))])
     } else {
-        let ds = prim::im_range(
-            lo.clone(),
-            prim::n_min(hi, prim::n_min(prim::n_add(lo, c.chunk), prim::n_add(s.low.clone(), c.span))),
-            &s.decisions,
-        )
-        .into_iter()
-        .map(|x| decision_of(x))
-        .collect::<Vec<_>>();
+        let ds = im_range(lo, n_min(hi, n_min(n_add(lo, c.chunk), n_add(s.low, c.span))), &s.decisions)
+            .into_iter()
+            .map(decision_of)
+            .collect::<Vec<_>>();
         (s, vec![Output::Send(src, Message::Learned(ds))])
     }
 }
 
-/// As in the model.
-pub fn in_span(c: Config, i: Instance, s: &State) -> bool {
-    ((s.low <= i) && (i < prim::n_add(s.low, c.span)))
-}
-
-/// As in the model.
-pub fn learn(c: Config, s: State, d: Decision) -> State {
-    if (in_span(c, d.instance, &s) && !prim::im_has(d.instance, &s.decisions)) {
-        State {
-            promised: s.promised,
-            role_now: s.role_now,
-            low: s.low,
-            executed: s.executed,
-            next: s.next,
-            first: s.first,
-            promises: s.promises,
-            candidates: s.candidates,
-            log: s.log,
-            decisions: prim::im_set(d.instance, d.value, s.decisions),
-            snapshot_at: s.snapshot_at,
-            snapshot: s.snapshot,
-        }
+fn learn(c: Config, s: State, d: Decision) -> State {
+    if in_span(c, d.instance, &s) && !im_has(d.instance, &s.decisions) {
+        State { decisions: im_set(d.instance, d.value, s.decisions), ..s }
     } else {
         s
     }
 }
 
-/// As in the model.
-pub fn on_learned(c: Config, ds: Vec<Decision>, s: State) -> (State, Vec<Output>) {
-    (ds.clone().into_iter().fold(s, |a, x| learn(c, a, x)), vec![Output::Journal(Record::Learned(ds))])
+fn on_learned(c: Config, ds: Vec<Decision>, s: State) -> (State, Vec<Output>) {
+    (ds.clone().into_iter().fold(s, |s, d| learn(c, s, d)), vec![Output::Journal(Record::Learned(ds))])
 }
 
-/// As in the model.
-pub fn install(k: Instance, x: Image, s: State) -> State {
-    let s0 = {
-        let s0 = {
-            let s0 = State {
-                promised: s.promised,
-                role_now: s.role_now,
-                low: k,
-                executed: s.executed,
-                next: s.next,
-                first: s.first,
-                promises: s.promises,
-                candidates: s.candidates,
-                log: prim::im_drop_below(k, s.log),
-                decisions: prim::im_drop_below(k, s.decisions),
-                snapshot_at: s.snapshot_at,
-                snapshot: s.snapshot,
-            };
-            State {
-                promised: s0.promised,
-                role_now: s0.role_now,
-                low: s0.low,
-                executed: s0.executed,
-                next: prim::n_max(s.next, k),
-                first: s0.first,
-                promises: s0.promises,
-                candidates: s0.candidates,
-                log: s0.log,
-                decisions: s0.decisions,
-                snapshot_at: s0.snapshot_at,
-                snapshot: s0.snapshot,
-            }
-        };
-        State {
-            promised: s0.promised,
-            role_now: s0.role_now,
-            low: s0.low,
-            executed: k,
-            next: s0.next,
-            first: s0.first,
-            promises: s0.promises,
-            candidates: s0.candidates,
-            log: s0.log,
-            decisions: s0.decisions,
-            snapshot_at: s0.snapshot_at,
-            snapshot: s0.snapshot,
-        }
-    };
-    State {
-        promised: s0.promised,
-        role_now: s0.role_now,
-        low: s0.low,
-        executed: s0.executed,
-        next: s0.next,
-        first: s0.first,
-        promises: s0.promises,
-        candidates: s0.candidates,
-        log: s0.log,
-        decisions: s0.decisions,
-        snapshot_at: k,
-        snapshot: x,
-    }
+// --- Snapshots and truncation.
+
+fn install(k: Instance, x: Image, s: State) -> State {
+    let s0 = State { low: k, log: im_drop_below(k, s.log), decisions: im_drop_below(k, s.decisions), ..s };
+    let s0 = State { executed: k, ..s0 };
+    State { snapshot_at: k, snapshot: x, ..s0 }
 }
 
-/// As in the model.
-pub fn on_snapshot(k: Instance, x: Image, s: State) -> (State, Vec<Output>) {
-    if (s.executed < k) {
-        (install(k, x.clone(), s), vec![Output::Journal(Record::Install(k, x.clone())), Output::Install(k, x)])
+fn on_snapshot(k: Instance, x: Image, s: State) -> (State, Vec<Output>) {
+    if s.executed < k {
+        let i = n_max(s.next, k);
+        (
+            install(k, x.clone(), State { next: i, ..s }),
+            vec![Output::Journal(Record::Install(k, x.clone())), Output::Install(k, x)],
+        )
     } else {
         (s, vec![])
     }
 }
 
-/// As in the model.
-pub fn has_room(c: Config, s: &State) -> bool {
-    ((s.next < prim::n_add(s.executed, c.window)) && (s.next < prim::n_add(s.low, c.span)))
+/// The own service's snapshot.
+fn on_taken(k: Instance, x: Image, s: State) -> (State, Vec<Output>) {
+    if s.snapshot_at < k && k <= s.executed {
+        (State { snapshot_at: k, snapshot: x.clone(), ..s }, vec![Output::Journal(Record::Snapshot(k, x))])
+    } else {
+        (s, vec![])
+    }
 }
 
-/// As in the model.
-pub fn propose(c: Config, v: Value, s: State) -> (State, Vec<Output>) {
-    if has_room(c, &s) {
-        let b = s.promised;
-        let i = s.next;
+/// Never beyond the snapshot: whoever asks for what is forgotten gets that.
+fn on_truncate(k: Instance, s: State) -> (State, Vec<Output>) {
+    if s.low < k && k <= s.snapshot_at {
         (
-            State {
-                promised: s.promised,
-                role_now: s.role_now,
-                low: s.low,
-                executed: s.executed,
-                next: prim::n_add(i, 1),
-                first: s.first,
-                promises: s.promises,
-                candidates: s.candidates,
-                log: s.log,
-                decisions: s.decisions,
-                snapshot_at: s.snapshot_at,
-                snapshot: s.snapshot,
-            },
-            vec![Output::Broadcast(Message::Propose(b, i, v))],
+            State { low: k, log: im_drop_below(k, s.log), decisions: im_drop_below(k, s.decisions), ..s },
+            vec![Output::Journal(Record::Truncate(k))],
         )
     } else {
-        (s, vec![Output::Return(v)])
+        (s, vec![])
     }
 }
 
-/// As in the model.
-pub fn on_forward(c: Config, v: Value, s: State) -> (State, Vec<Output>) {
-    match s.role_now {
-        Role::Follower => (s, vec![]),
-        Role::Preparing => (s, vec![]),
-        Role::Leading => propose(c, v, s),
-    }
-}
+// --- All together.
 
-/// As in the model.
-pub fn receive(c: Config, self_id: Replica, src: Replica, m: Message, s: State) -> (State, Vec<Output>) {
+fn receive(c: Config, self_id: Replica, src: Replica, m: Message, s: State) -> (State, Vec<Output>) {
     match m {
         Message::Prepare(b, k) => on_prepare(c, self_id, src, b, k, s),
         Message::Promise(b, k, votes) => on_promise(c, src, b, k, votes, s),
@@ -745,160 +625,12 @@ pub fn receive(c: Config, self_id: Replica, src: Replica, m: Message, s: State) 
         Message::Query(lo, hi) => on_query(c, src, lo, hi, s),
         Message::Learned(ds) => on_learned(c, ds, s),
         Message::Snapshot(k, x) => on_snapshot(k, x, s),
-        Message::Truncated(_) => (s, vec![]),
+        Message::Truncated(..) => (s, vec![]),
         Message::Forward(v) => on_forward(c, v, s),
     }
 }
 
-/// As in the model.
-pub fn owner(n0: u64, b: Ballot) -> Replica {
-    prim::n_mod(b, n0)
-}
-
-/// As in the model.
-pub fn on_request(c: Config, self_id: Replica, v: Value, s: State) -> (State, Vec<Output>) {
-    match s.role_now {
-        Role::Follower => {
-            let leader = owner(c.replicas, s.promised);
-            if (leader == self_id) {
-                (s, vec![Output::Return(v)])
-            } else {
-                (s, vec![Output::Send(leader, Message::Forward(v))])
-            }
-        }
-        Role::Preparing => (s, vec![Output::Return(v)]),
-        Role::Leading => propose(c, v, s),
-    }
-}
-
-/// As in the model.
-pub fn next_ballot(n0: u64, self_id: Replica, b: Ballot) -> Ballot {
-    prim::n_add(prim::n_mul(prim::n_add(prim::n_div(b, n0), 1), n0), self_id)
-}
-
-/// As in the model.
-pub fn on_suspect(c: Config, self_id: Replica, s: State) -> (State, Vec<Output>) {
-    if (self_id < c.replicas) {
-        let b = next_ballot(c.replicas, self_id, s.promised);
-        let k = prim::n_max(s.executed, s.low);
-        let votes = votes_from(c, k, &s);
-        (
-            State {
-                promised: b,
-                role_now: Role::Preparing,
-                low: s.low,
-                executed: s.executed,
-                next: k,
-                first: k,
-                promises: prim::ns_empty(),
-                candidates: prim::im_empty(),
-                log: s.log,
-                decisions: s.decisions,
-                snapshot_at: s.snapshot_at,
-                snapshot: s.snapshot,
-            },
-            vec![
-                Output::Journal(Record::Ballot(b)),
-                Output::Broadcast(Message::Prepare(b, k)),
-                Output::Send(self_id, Message::Promise(b, k, votes)),
-            ],
-        )
-    } else {
-        (s, vec![])
-    }
-}
-
-/// As in the model.
-pub fn on_heartbeat(s: State) -> (State, Vec<Output>) {
-    let b = s.promised;
-    let e = s.executed;
-    (s, vec![Output::Broadcast(Message::Alive(b, e))])
-}
-
-/// As in the model.
-pub fn on_execute(s: State) -> (State, Vec<Output>) {
-    match prim::im_get(s.executed, &s.decisions) {
-        Some(v) => {
-            let i = s.executed;
-            (
-                State {
-                    promised: s.promised,
-                    role_now: s.role_now,
-                    low: s.low,
-                    executed: prim::n_add(i, 1),
-                    next: s.next,
-                    first: s.first,
-                    promises: s.promises,
-                    candidates: s.candidates,
-                    log: s.log,
-                    decisions: s.decisions,
-                    snapshot_at: s.snapshot_at,
-                    snapshot: s.snapshot,
-                },
-                vec![Output::Deliver(i, v)],
-            )
-        }
-        None => (s, vec![]),
-    }
-}
-
-/// As in the model.
-pub fn on_catch_up(dst: Replica, hi: Instance, s: State) -> (State, Vec<Output>) {
-    let e = s.executed;
-    if (e < hi) { (s, vec![Output::Send(dst, Message::Query(e, hi))]) } else { (s, vec![]) }
-}
-
-/// As in the model.
-pub fn on_taken(k: Instance, x: Image, s: State) -> (State, Vec<Output>) {
-    if ((s.snapshot_at < k) && (k <= s.executed)) {
-        (
-            State {
-                promised: s.promised,
-                role_now: s.role_now,
-                low: s.low,
-                executed: s.executed,
-                next: s.next,
-                first: s.first,
-                promises: s.promises,
-                candidates: s.candidates,
-                log: s.log,
-                decisions: s.decisions,
-                snapshot_at: k,
-                snapshot: x.clone(),
-            },
-            vec![Output::Journal(Record::Snapshot(k, x))],
-        )
-    } else {
-        (s, vec![])
-    }
-}
-
-/// As in the model.
-pub fn on_truncate(k: Instance, s: State) -> (State, Vec<Output>) {
-    if ((s.low < k) && (k <= s.snapshot_at)) {
-        (
-            State {
-                promised: s.promised,
-                role_now: s.role_now,
-                low: k,
-                executed: s.executed,
-                next: s.next,
-                first: s.first,
-                promises: s.promises,
-                candidates: s.candidates,
-                log: prim::im_drop_below(k, s.log),
-                decisions: prim::im_drop_below(k, s.decisions),
-                snapshot_at: s.snapshot_at,
-                snapshot: s.snapshot,
-            },
-            vec![Output::Journal(Record::Truncate(k))],
-        )
-    } else {
-        (s, vec![])
-    }
-}
-
-/// As in the model.
+/// `step` of the model.
 pub fn step(c: Config, self_id: Replica, e: Event, s: State) -> (State, Vec<Output>) {
     match e {
         Event::Receive(src, m) => receive(c, self_id, src, m, s),
@@ -912,102 +644,33 @@ pub fn step(c: Config, self_id: Replica, e: Event, s: State) -> (State, Vec<Outp
     }
 }
 
-/// As in the model.
-pub fn init() -> State {
-    State {
-        promised: 0,
-        role_now: Role::Follower,
-        low: 0,
-        executed: 0,
-        next: 0,
-        first: 0,
-        promises: prim::ns_empty(),
-        candidates: prim::im_empty(),
-        log: prim::im_empty(),
-        decisions: prim::im_empty(),
-        snapshot_at: 0,
-        snapshot: prim::blank(),
-    }
-}
+// --- Restart.
 
-/// As in the model.
+/// Must this wait until everything journalled so far, by this step too, is durable? A promise and a vote say "I
+/// shall remember"; a prepare says "I have used this ballot". All else rests on what others remember.
 pub fn waits(m: &Message) -> bool {
     match m {
-        Message::Prepare(_, _) => true,
-        Message::Promise(_, _, _) => true,
-        Message::Propose(_, _, _) => false,
-        Message::Accept(_, _) => true,
-        Message::Commit(_, _) => false,
-        Message::Reject(_) => false,
-        Message::Alive(_, _) => false,
-        Message::Query(_, _) => false,
-        Message::Learned(_) => false,
-        Message::Snapshot(_, _) => false,
-        Message::Truncated(_) => false,
-        Message::Forward(_) => false,
+        Message::Prepare(..) => true,
+        Message::Promise(..) => true,
+        Message::Accept(..) => true,
+        _ => false,
     }
 }
 
-/// As in the model.
-pub fn remember(b: Ballot, s: State) -> State {
-    if (s.promised < b) {
-        State {
-            promised: b,
-            role_now: Role::Follower,
-            low: s.low,
-            executed: s.executed,
-            next: s.next,
-            first: s.first,
-            promises: s.promises,
-            candidates: s.candidates,
-            log: s.log,
-            decisions: s.decisions,
-            snapshot_at: s.snapshot_at,
-            snapshot: s.snapshot,
-        }
-    } else {
-        s
-    }
+fn remember(b: Ballot, s: State) -> State {
+    if s.promised < b { State { promised: b, role_now: Role::Follower, ..s } } else { s }
 }
 
-/// As in the model.
-pub fn replay_vote(b: Ballot, i: Instance, v: Value, s: State) -> State {
-    State {
-        promised: s.promised,
-        role_now: s.role_now,
-        low: s.low,
-        executed: s.executed,
-        next: s.next,
-        first: s.first,
-        promises: s.promises,
-        candidates: s.candidates,
-        log: prim::im_set(i, Entry { ballot: b, value: v, acks: prim::ns_empty() }, s.log),
-        decisions: s.decisions,
-        snapshot_at: s.snapshot_at,
-        snapshot: s.snapshot,
-    }
+fn replay_vote(b: Ballot, i: Instance, v: Value, s: State) -> State {
+    State { log: im_set(i, Entry { ballot: b, value: v, acks: ns_empty() }, s.log), ..s }
 }
 
-/// As in the model.
-pub fn replay_decided(b: Ballot, i: Instance, s: State) -> State {
-    match prim::im_get(i, &s.log) {
+fn replay_decided(b: Ballot, i: Instance, s: State) -> State {
+    match im_get(i, &s.log) {
         Some(e) => {
-            if (e.ballot == b) {
-                let v = e.value;
-                State {
-                    promised: s.promised,
-                    role_now: s.role_now,
-                    low: s.low,
-                    executed: s.executed,
-                    next: s.next,
-                    first: s.first,
-                    promises: s.promises,
-                    candidates: s.candidates,
-                    log: s.log,
-                    decisions: prim::im_set(i, v, s.decisions),
-                    snapshot_at: s.snapshot_at,
-                    snapshot: s.snapshot,
-                }
+            if e.ballot == b {
+                let v = e.value.clone();
+                State { decisions: im_set(i, v, s.decisions), ..s }
             } else {
                 s
             }
@@ -1016,120 +679,105 @@ pub fn replay_decided(b: Ballot, i: Instance, s: State) -> State {
     }
 }
 
-/// As in the model.
+/// A replica that restarts is `recover` of its journal: it follows, and delivers again from its snapshot on.
 pub fn replay(c: Config, s: State, r: Record) -> State {
     match r {
         Record::Ballot(b) => remember(b, s),
         Record::Vote(b, i, v) => replay_vote(b, i, v, remember(b, s)),
         Record::Decided(b, i) => replay_decided(b, i, s),
-        Record::Learned(ds) => ds.into_iter().fold(s, |a, x| learn(c, a, x)),
+        Record::Learned(ds) => ds.into_iter().fold(s, |s, d| learn(c, s, d)),
         Record::Snapshot(k, x) => {
-            let s0 = State {
-                promised: s.promised,
-                role_now: s.role_now,
-                low: s.low,
-                executed: s.executed,
-                next: s.next,
-                first: s.first,
-                promises: s.promises,
-                candidates: s.candidates,
-                log: s.log,
-                decisions: s.decisions,
-                snapshot_at: k,
-                snapshot: x,
-            };
-            State {
-                promised: s0.promised,
-                role_now: s0.role_now,
-                low: s0.low,
-                executed: k,
-                next: s0.next,
-                first: s0.first,
-                promises: s0.promises,
-                candidates: s0.candidates,
-                log: s0.log,
-                decisions: s0.decisions,
-                snapshot_at: s0.snapshot_at,
-                snapshot: s0.snapshot,
-            }
+            let s0 = State { snapshot_at: k, snapshot: x, ..s };
+            State { executed: k, ..s0 }
         }
         Record::Install(k, x) => install(k, x, s),
-        Record::Truncate(k) => State {
-            promised: s.promised,
-            role_now: s.role_now,
-            low: k,
-            executed: s.executed,
-            next: s.next,
-            first: s.first,
-            promises: s.promises,
-            candidates: s.candidates,
-            log: prim::im_drop_below(k, s.log),
-            decisions: prim::im_drop_below(k, s.decisions),
-            snapshot_at: s.snapshot_at,
-            snapshot: s.snapshot,
-        },
+        Record::Truncate(k) => {
+            State { low: k, log: im_drop_below(k, s.log), decisions: im_drop_below(k, s.decisions), ..s }
+        }
     }
 }
 
-/// As in the model.
+/// `recover` of the model.
 pub fn recover(c: Config, rs: Vec<Record>) -> State {
-    rs.into_iter().fold(init(), |a, x| replay(c, a, x))
+    rs.into_iter().fold(init(), |s, r| replay(c, s, r))
 }
 
-/// An alias of the model.
+/// The journal in short: `recover` of these records is as good as `recover` of the whole journal, now and after any
+/// further records (see StatementsReplay.v).
+fn vote_record(p: (Instance, Entry)) -> Record {
+    Record::Vote(p.1.ballot, p.0, p.1.value)
+}
+
+/// `checkpoint` of the model.
+pub fn checkpoint(c: Config, s: &State) -> Vec<Record> {
+    let lo = s.low;
+    let hi = n_add(lo, c.span);
+    let k = s.snapshot_at;
+    let x = s.snapshot.clone();
+    let b = s.promised;
+    let ds = im_range(lo, hi, &s.decisions).into_iter().map(decision_of).collect::<Vec<_>>();
+    list_append(
+        vec![Record::Truncate(lo), Record::Snapshot(k, x), Record::Ballot(b), Record::Learned(ds)],
+        im_range(lo, hi, &s.log).into_iter().map(vote_record).collect::<Vec<_>>(),
+    )
+}
+
+/// `session` of the model.
 pub type Session = u64;
 
-/// An alias of the model.
+/// `sequence` of the model.
 pub type Sequence = u64;
 
-/// As in the model.
-#[derive(Debug)]
-pub struct Sessions {
-    /// As in the model.
-    pub opened: Session,
-    /// As in the model.
-    pub last: SessionMap<Sequence>,
-}
-
-/// As in the model.
-pub fn open_session(s: Sessions) -> (Sessions, Session) {
-    let id = prim::n_add(s.opened, 1);
-    (Sessions { opened: id, last: prim::sm_set(id, 0, s.last) }, id)
-}
-
-/// As in the model.
-pub fn forget_session(id: Session, s: Sessions) -> Sessions {
-    Sessions { opened: s.opened, last: prim::sm_remove(id, s.last) }
-}
-
-/// As in the model.
-#[derive(Debug, Clone, PartialEq, Eq, Copy)]
+/// `verdict` of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// As in the model.
+    /// `Fresh`: execute it.
     Fresh,
-    /// As in the model.
+    /// `Repeated`: it was executed already.
     Repeated,
-    /// As in the model.
+    /// `Early`: an earlier request of its session is missing.
     Early,
-    /// As in the model.
+    /// `Unknown`: never opened, or forgotten.
     Unknown,
 }
 
-/// As in the model.
+/// `opened`: how many sessions were opened so far; `last`: the last request executed of those that are open.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Sessions {
+    /// `opened` of the model's sessions.
+    pub opened: Session,
+    /// `last` of the model's sessions.
+    pub last: SessionMap<Sequence>,
+}
+
+/// `no_sessions` of the model.
+pub fn no_sessions() -> Sessions {
+    Sessions { opened: 0, last: sm_empty() }
+}
+
+/// `open_session` of the model.
+pub fn open_session(s: Sessions) -> (Sessions, Session) {
+    let id = n_add(s.opened, 1);
+    (Sessions { opened: id, last: sm_set(id, 0, s.last) }, id)
+}
+
+/// `forget_session` of the model.
+pub fn forget_session(id: Session, s: Sessions) -> Sessions {
+    Sessions { opened: s.opened, last: sm_remove(id, s.last) }
+}
+
+/// `admit` of the model.
 pub fn admit(id: Session, q: Sequence, s: Sessions) -> (Sessions, Verdict) {
-    match prim::sm_get(id, &s.last) {
+    match sm_get(id, &s.last).copied() {
         Some(l) => {
-            if (q == prim::n_add(l.clone(), 1)) {
-                (Sessions { opened: s.opened, last: prim::sm_set(id, q, s.last) }, Verdict::Fresh)
+            if q == n_add(l, 1) {
+                (Sessions { opened: s.opened, last: sm_set(id, q, s.last) }, Verdict::Fresh)
+            } else if q <= l {
+                (s, Verdict::Repeated)
             } else {
-                if (q <= l) { (s, Verdict::Repeated) } else { (s, Verdict::Early) }
+                (s, Verdict::Early)
             }
         }
         None => (s, Verdict::Unknown),
     }
-}
-
-/// As in the model.
-pub fn no_sessions() -> Sessions {
-    Sessions { opened: 0, last: prim::sm_empty() }
 }

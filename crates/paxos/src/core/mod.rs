@@ -79,19 +79,7 @@ impl Core for Proved {
     }
 
     fn checkpoint(&self) -> Vec<Record> {
-        let state = self.state();
-        let (lo, hi) = (state.low, state.low + self.config.span);
-        let kept = prim::im_range(lo, hi, &state.decisions);
-        let decisions = kept.into_iter().map(|(instance, value)| generated::Decision { instance, value }).collect();
-        let mut records = vec![
-            Record::Truncate(lo),
-            Record::Snapshot(state.snapshot_at, state.snapshot.clone()),
-            Record::Ballot(state.promised),
-            Record::Learned(decisions),
-        ];
-        let votes = prim::im_range(lo, hi, &state.log);
-        records.extend(votes.into_iter().map(|(i, entry)| Record::Vote(entry.ballot, i, entry.value)));
-        records
+        generated::checkpoint(self.config, self.state())
     }
 
     fn view(&self) -> View {

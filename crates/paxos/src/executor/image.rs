@@ -45,7 +45,7 @@ pub(super) fn encode(next: Instance, sessions: &Sessions, replies: &Replies, ser
     for (session, remembered) in replies.in_order() {
         put_number(&mut out, session - before);
         before = session;
-        put_number(&mut out, prim::sm_get(session, &sessions.last).unwrap_or(0));
+        put_number(&mut out, prim::sm_get(session, &sessions.last).copied().unwrap_or(0));
         put_remembered(&mut out, remembered);
     }
     out.extend_from_slice(service);
