@@ -2,14 +2,250 @@
 //!
 //! The replica steps the proved core and does what the core leaves open: it gathers requests into batches, suspects leaders, sends
 //! again what was lost, fetches what was missed, decides when to take a snapshot, and holds back what must not be said before the
-//! journal is durable. Nothing here can break agreement, whatever it does; it decides only whether and how fast there is progress. The runtime
-//! feeds it from sockets, the simulator from a seed: the same code runs in both.
+//! journal is durable. Nothing here can break agreement, as long as the core sees one event at a time, messages that were really sent,
+//! and no promise leaves before it is durable; all else decides only whether and how fast there is progress. The runtime feeds it from
+//! sockets, the simulator from a seed: the same code runs in both.
+//!
+//! # A tour
+//!
+//! [`Replica::handle`] is the whole of it: it takes the input in, then asks each room whether it is time for its duty.
+//!
+//! ```text
+//!            Input, Moment
+//!                 |
+//!              receive ----- notes what a message says of its sender, then
+//!                 |
+//!               drive ------ steps the core; own messages come back at once; delivers what is decided
+//!                 |  \
+//!                 |   release    promises, votes and prepares wait for the journal
+//!                 |
+//!    election (detector)    suspicions, candidacies, heartbeats, who leads
+//!    proposing (batcher, forwards)    batches to propose or to forward
+//!    retransmission (round_trip)      proposals that were not answered
+//!    catch_up                         queries for what was missed
+//!    truncation                       snapshots, what to forget, a shorter journal
+//!                 |
+//!              Effects
+//! ```
+//!
+//! Each room keeps its own few numbers and names the moment when it wants to look again; [`Replica::deadline`] is the first of them.
+//! No room knows another: the steps, which are methods of [`Replica`] in the room that they belong to, pass on what one must tell another.
+//!
+//! # Invariants
+//!
+//! 1. The core takes one event at a time, and its outputs are dealt with before the next one.
+//! 2. A message that waits (`waits` in the model) leaves after `Input::Durable` of the newest record emitted before it.
+//! 3. Only the core's own messages are sent, some of them again, some of them not (as on a network that loses them).
+//! 4. Requests of one origin keep their order, from `Input::Submit` to the batch.
+//! 5. Whatever grows has a limit: requests that wait ([`Replica::room`], `MAX_FOREIGN_BYTES`), forwards, held messages, open
+//!    proposals (the window), queries (one), the journal.
+//! 6. Equal inputs, moments and seeds give equal effects: no clock, no entropy, no order of a hash.
+//! 7. After `handle`, nothing is due before [`Replica::deadline`] unless there is an input.
+//!
+//! # Deliberately absent
+//!
+//! Sessions and replies (the executor's), the bytes of frames and pieces of snapshots (the transport's), reads that bypass the order.
+
+mod batcher;
+mod catch_up;
+mod detector;
+mod drive;
+mod election;
+mod forwards;
+mod peers;
+mod proposing;
+mod receive;
+mod release;
+mod retransmission;
+mod round_trip;
+#[cfg(test)]
+mod tests;
+mod truncation;
 
 use crate::config::{BadOption, Options};
-use crate::core::{Ballot, Core, Image, Instance, Proved, Record, ReplicaId, Value, View};
+use crate::core::{Ballot, Config, Core, Image, Instance, Message, Output, Proved, Record, ReplicaId, Value, View};
 use crate::message::PeerMessage;
 use crate::moment::Moment;
 use crate::request::Chunk;
+use batcher::Batcher;
+use catch_up::CatchUp;
+use detector::Detector;
+use election::Heartbeats;
+use env::Randomness;
+use forwards::Forwards;
+use peers::{PeerSet, Peers};
+use release::Release;
+use retransmission::Retransmission;
+use std::collections::VecDeque;
+use truncation::{Compaction, Truncation};
+
+/// A replica. See the module's tour.
+#[derive(Debug)]
+pub struct Replica<C: Core = Proved> {
+    options: Options,
+    config: Config,
+    core: C,
+    /// The core's, after its last event.
+    view: View,
+    now: Moment,
+    randomness: Randomness,
+    counters: Counters,
+    /// The state to begin with, if the journal had one that is not told yet.
+    recovered: Option<(Instance, Image)>,
+    /// Messages to itself.
+    own: VecDeque<Message>,
+    /// Empty between steps: kept for its memory.
+    outputs: Vec<Output>,
+    /// Something was decided since the core last had nothing to deliver.
+    ready: bool,
+    /// The service has executed every instance below.
+    done: Instance,
+    /// Who leads, and in which ballot, as clients were told.
+    told: (Option<ReplicaId>, Ballot),
+    /// This replica was elected, and has not said so.
+    announce: bool,
+    /// During a heartbeat: for whom it is.
+    listeners: Option<PeerSet>,
+    peers: Peers,
+    release: Release,
+    batcher: Batcher,
+    forwards: Forwards,
+    detector: Detector,
+    heartbeats: Heartbeats,
+    retransmission: Retransmission,
+    catch_up: CatchUp,
+    truncation: Truncation,
+    compaction: Compaction,
+}
+
+impl<C: Core> Replica<C> {
+    /// A replica without a past. Replicas of one cluster should have different seeds.
+    ///
+    /// # Errors
+    /// An option is out of its limits.
+    pub fn new(options: Options, now: Moment, seed: u64) -> Result<Self, BadOption> {
+        options.check()?;
+        let core = C::new(options.core(), options.id);
+        Ok(Self::with(options, core, now, seed, Compaction::new(&[])))
+    }
+
+    /// A replica that has journalled these records, in this order. Its first effect is the service's state, if they have one.
+    ///
+    /// # Errors
+    /// An option is out of its limits.
+    pub fn recover(options: Options, now: Moment, seed: u64, records: Vec<Record>) -> Result<Self, BadOption> {
+        options.check()?;
+        let compaction = Compaction::new(&records);
+        let core = C::recover(options.core(), options.id, records);
+        Ok(Self::with(options, core, now, seed, compaction))
+    }
+
+    fn with(options: Options, core: C, now: Moment, seed: u64, compaction: Compaction) -> Self {
+        let (config, view) = (options.core(), core.view());
+        Self {
+            config,
+            now,
+            randomness: Randomness::from_seed(seed),
+            counters: Counters::default(),
+            recovered: recovered_state(&core, &view),
+            own: VecDeque::new(),
+            outputs: Vec::new(),
+            ready: true,
+            done: view.executed,
+            told: (None, 0),
+            announce: false,
+            listeners: None,
+            peers: Peers::new(options.replicas, options.id),
+            release: Release::new(options.durability),
+            batcher: Batcher::new(&options),
+            forwards: Forwards::new(proposing::forward_limit(&options), options.suspicion),
+            detector: Detector::new(&options, &view, now),
+            heartbeats: Heartbeats::new(options.suspicion, now),
+            retransmission: Retransmission::new(options.id, options.suspicion),
+            catch_up: CatchUp::new(&options, now),
+            truncation: Truncation::new(config.span, options.snapshot_bytes),
+            compaction,
+            core,
+            view,
+            options,
+        }
+    }
+
+    /// Takes an input at a moment, and does what is due then; appends what is to be done to `effects`. Moments do not go back: an earlier
+    /// one counts as the latest so far.
+    pub fn handle(&mut self, now: Moment, input: Input, effects: &mut Vec<Effect>) {
+        self.now = self.now.max(now);
+        self.begin(effects);
+        self.take_in(input, effects);
+        self.fail_over(effects);
+        self.beat(effects);
+        self.tell_leader(effects);
+        self.send_again(effects);
+        self.send_batches(effects);
+        self.fetch_missed(effects);
+        self.keep_short(effects);
+    }
+
+    /// When to call [`handle`](Self::handle) if nothing happens until then.
+    #[must_use]
+    pub fn deadline(&self) -> Moment {
+        let stand_at = self.detector.stand_at(self.now, &self.peers, self.is_behind());
+        let elections = self.detector.deadline().min(stand_at).min(self.heartbeats.deadline());
+        let batches = self.batch_departure().min(self.forwards.deadline());
+        let repairs = self.catch_up.deadline();
+        let repairs = if self.detector.leads() { repairs.min(self.retransmission.deadline()) } else { repairs };
+        elections.min(batches).min(repairs)
+    }
+
+    /// Bytes of requests that it takes now; it bears a little more, but clients should not be read from while this is 0.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.options.pending_bytes.saturating_sub(self.batcher.own_bytes())
+    }
+
+    /// What can be seen of the core.
+    #[must_use]
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// Who leads, as far as this replica knows: itself only while it hears a majority, another only while it is heard.
+    #[must_use]
+    pub fn leader(&self) -> Option<ReplicaId> {
+        self.detector.leader()
+    }
+
+    /// Figures since the start.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How it works.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The state from the journal comes first, then what was decided after it.
+    fn begin(&mut self, effects: &mut Vec<Effect>) {
+        if let Some((at, image)) = self.recovered.take() {
+            effects.push(Effect::Install(at, image));
+        }
+        if self.ready {
+            self.settle(effects);
+        }
+    }
+}
+
+/// The service's state that a core has recovered, if any.
+fn recovered_state<C: Core>(core: &C, view: &View) -> Option<(Instance, Image)> {
+    let records = if view.snapshot_at > 0 { core.checkpoint() } else { Vec::new() };
+    records.into_iter().rev().find_map(|record| match record {
+        Record::Snapshot(at, image) | Record::Install(at, image) => Some((at, image)),
+        _ => None,
+    })
+}
 
 /// What happens to a replica.
 #[derive(Debug)]

@@ -1,0 +1,219 @@
+//! Fetching what was missed.
+//!
+//! How far the others are follows from what they say of themselves and from commits. A replica asks when it is behind by more than the
+//! window (less is on its way), when nothing has filled the next instance for a while, or when a peer has forgotten what it needs; a
+//! learner, to whom no values are sent, asks whenever there is something. It asks one peer at a time: replicas that do not lead
+//! first, the next one when no answer comes in time or the answer holds nothing new. When nobody has anything, it rests, and
+//! believes only who claims it anew. What comes is paid for: after an answer it waits until its bytes fit the rate.
+
+use super::peers::{PeerSet, Peers};
+use super::round_trip::RoundTrip;
+use super::{Effect, Replica};
+use crate::config::Options;
+use crate::core::{Core, Event, Instance, Message, ReplicaId};
+use crate::moment::Moment;
+use std::time::Duration;
+
+/// The shortest and the longest time to wait for an answer; the first while nothing is measured. A snapshot may be long on its way.
+const FLOOR: Duration = Duration::from_millis(50);
+const UNTOLD: Duration = Duration::from_millis(200);
+const CAP: Duration = Duration::from_secs(20);
+
+/// An instance is given so much time to come by itself, between these bounds.
+const HOLE_SHARE_OF_SUSPICION: u32 = 20;
+const HOLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
+
+#[derive(Debug)]
+struct Query {
+    peer: ReplicaId,
+    sent: Moment,
+    /// When the answer is no longer waited for.
+    until: Moment,
+}
+
+#[derive(Debug)]
+pub(super) struct CatchUp {
+    replicas: u64,
+    id: ReplicaId,
+    window: u64,
+    bytes_per_s: u64,
+    /// How long a hole is borne.
+    hole: Duration,
+    rest: Duration,
+    query: Option<Query>,
+    /// Who was asked and has not answered: other answers are not believed, lest they fill the journal.
+    asked: PeerSet,
+    /// Who had nothing, or did not answer.
+    dry: PeerSet,
+    /// Whom to ask next, if it can be.
+    turn: ReplicaId,
+    /// Queries in a row that were not answered.
+    silences: u32,
+    answers: RoundTrip,
+    /// The next instance to execute, and since when it is missing.
+    missing: Option<(Instance, Moment)>,
+    /// It will not come by itself: fetch it now, and go on until nothing is missing.
+    fetching: bool,
+    /// No query before then.
+    not_before: Moment,
+}
+
+impl CatchUp {
+    pub(super) fn new(options: &Options, now: Moment) -> Self {
+        Self {
+            replicas: options.replicas,
+            id: options.id,
+            window: options.window,
+            bytes_per_s: options.catch_up_bytes_per_s,
+            hole: (options.suspicion / HOLE_SHARE_OF_SUSPICION).clamp(HOLE.0, HOLE.1),
+            rest: options.suspicion / 4,
+            query: None,
+            asked: PeerSet::default(),
+            dry: PeerSet::default(),
+            turn: options.id,
+            silences: 0,
+            answers: RoundTrip::default(),
+            missing: None,
+            fetching: false,
+            not_before: now,
+        }
+    }
+
+    /// A peer has forgotten what this replica needs, so that it will not come by itself.
+    pub(super) fn hurry(&mut self) {
+        self.fetching = true;
+    }
+
+    /// A peer that had nothing may have something now.
+    pub(super) fn try_again(&mut self, peer: ReplicaId) {
+        self.dry.remove(peer);
+    }
+
+    /// Whether an answer was asked for.
+    pub(super) fn expects(&self, from: ReplicaId) -> bool {
+        self.asked.contains(from)
+    }
+
+    /// A part of the answer has come; the rest is on its way.
+    pub(super) fn progress(&mut self, from: ReplicaId, now: Moment) {
+        let patience = self.patience();
+        if let Some(query) = self.query.as_mut().filter(|query| query.peer == from) {
+            query.until = now + patience;
+        }
+    }
+
+    /// An answer of so many bytes has come. `useful`: it holds the next instance.
+    pub(super) fn answered(&mut self, from: ReplicaId, bytes: u64, useful: bool, now: Moment) {
+        self.asked.remove(from);
+        if let Some(query) = self.query.take_if(|query| query.peer == from) {
+            self.answers.sample(now.since(query.sent));
+            self.silences = 0;
+        }
+        if useful {
+            self.dry.remove(from);
+            self.turn = from;
+        } else {
+            self.dry.insert(from);
+        }
+        let cost = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_s.max(1));
+        self.not_before = self.not_before.max(now) + Duration::from_nanos(u64::try_from(cost).unwrap_or(u64::MAX));
+    }
+
+    /// Nothing is missing. Answers that are on their way are taken in, but not waited for.
+    fn done(&mut self) {
+        (self.query, self.missing, self.fetching) = (None, None, false);
+    }
+
+    /// Something is missing at `executed`, and others have what is below `goal`. Whether to ask now.
+    fn wants(&mut self, executed: Instance, goal: Instance, now: Moment) -> bool {
+        if self.missing.is_none_or(|(instance, _)| instance != executed) {
+            self.missing = Some((executed, now));
+        }
+        if let Some(query) = self.query.take_if(|query| query.until <= now) {
+            self.dry.insert(query.peer);
+            self.silences += 1;
+        }
+        let learns = self.id >= self.replicas;
+        self.fetching |= learns || goal - executed > self.window || self.hole_ends() <= now;
+        self.fetching && self.query.is_none() && self.not_before <= now
+    }
+
+    fn hole_ends(&self) -> Moment {
+        self.missing.map_or(Moment::NEVER, |(_, since)| since + self.hole)
+    }
+
+    /// Whom to ask: the others that vote and are connected, from the one whose turn it is on; the leader last.
+    fn choose(&self, peers: &Peers, leader: Option<ReplicaId>) -> Option<ReplicaId> {
+        let able = |peer: &ReplicaId| peers.is_connected(*peer) && *peer != self.id && !self.dry.contains(*peer);
+        let turns = (0..self.replicas).map(|i| (self.turn + i) % self.replicas).filter(able);
+        turns.clone().find(|peer| Some(*peer) != leader).or_else(|| turns.clone().next())
+    }
+
+    fn ask(&mut self, peer: ReplicaId, now: Moment) {
+        self.query = Some(Query { peer, sent: now, until: now + self.patience() });
+        self.asked.insert(peer);
+        self.turn = peer;
+    }
+
+    fn patience(&self) -> Duration {
+        self.answers.timeout(self.silences, UNTOLD, FLOOR, CAP)
+    }
+
+    /// Nobody has anything: all may be asked again, later.
+    fn rest(&mut self, now: Moment) {
+        self.done();
+        self.dry = PeerSet::default();
+        self.not_before = self.not_before.max(now + self.rest);
+    }
+
+    pub(super) fn deadline(&self) -> Moment {
+        match (&self.query, self.fetching) {
+            (Some(query), _) => query.until,
+            (None, true) => self.not_before,
+            (None, false) => self.hole_ends(),
+        }
+    }
+}
+
+impl<C: Core> Replica<C> {
+    /// Others are known to have executed much more.
+    pub(super) fn is_behind(&self) -> bool {
+        self.peers.goal() > self.view.executed.saturating_add(self.options.window)
+    }
+
+    /// Asks for what is missing.
+    pub(super) fn fetch_missed(&mut self, effects: &mut Vec<Effect>) {
+        let (executed, goal) = (self.view.executed, self.peers.goal());
+        if goal <= executed || self.ready {
+            self.catch_up.done();
+        } else if self.catch_up.wants(executed, goal, self.now) {
+            let leader = self.detector.leader();
+            if let Some(peer) = self.catch_up.choose(&self.peers, leader) {
+                self.counters.queries += 1;
+                self.catch_up.ask(peer, self.now);
+                self.drive(Event::CatchUp(peer, goal), effects);
+            } else {
+                self.catch_up.rest(self.now);
+                self.peers.doubt_claims(executed);
+            }
+        }
+    }
+
+    /// Whether an answer to a query is to be taken in.
+    pub(super) fn answer_heard(&mut self, from: ReplicaId, message: &Message) -> bool {
+        let executed = self.view.executed;
+        let (bytes, useful) = match message {
+            Message::Learned(decisions) => (
+                decisions.iter().map(|decision| decision.value.len() as u64).sum(),
+                decisions.iter().any(|decision| decision.instance == executed),
+            ),
+            Message::Snapshot(at, image) => (image.0.len() as u64, *at > executed),
+            _ => return true,
+        };
+        let expected = self.catch_up.expects(from);
+        if expected {
+            self.catch_up.answered(from, bytes, useful, self.now);
+        }
+        expected && useful
+    }
+}

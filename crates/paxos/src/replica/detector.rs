@@ -1,0 +1,202 @@
+//! Who leads, who is suspected, and whose turn it is to come forward.
+//!
+//! A leader that is silent for the suspicion timeout is suspected; whoever suspects says so to all who vote, again and again. Only when
+//! a majority (this replica included) has said so lately does anybody become a candidate: one that hears nobody deposes no leader whom
+//! all others hear, and raises no ballots while it is alone. The replicas come forward in ring order after the suspected leader, a few
+//! per cent of the timeout apart, so that normally there is one candidate.
+//!
+//! | what is known of the highest ballot | suspected |
+//! | --- | --- |
+//! | its owner was heard leading in it | after the timeout, counted from the last such message |
+//! | it is new: its owner is a candidate, or somebody said that there is such a ballot | after half the timeout |
+//! | this replica has just started | at once: where there is a leader it answers |
+//! | this replica is its candidate | until it is elected; it tries again after a random time, first a quarter to half the timeout |
+//! | this replica leads in it | when it has not heard a majority for the timeout |
+//!
+//! A leader that hears no majority steps aside without a word: it proposes nothing, sends no heartbeats, names no leader to its
+//! clients and lends others its suspicion. It keeps its ballot, since nobody may have a higher one: when a majority is heard again
+//! first, it goes on.
+
+use super::peers::Peers;
+use crate::config::Options;
+use crate::core::{Ballot, ReplicaId, Role, View};
+use crate::moment::Moment;
+use env::Randomness;
+use std::time::Duration;
+
+/// How often the time between a candidate's attempts doubles, at most.
+const MAX_DOUBLINGS: u32 = 2;
+
+#[derive(Debug)]
+pub(super) struct Detector {
+    id: ReplicaId,
+    replicas: u64,
+    suspicion: Duration,
+    ballot: Ballot,
+    role: Role,
+    /// The ballot's owner was heard leading in it, or this replica leads in it.
+    led: bool,
+    /// Silence is borne until then.
+    patience_ends: Moment,
+    /// Since when the leader is suspected.
+    suspecting: Option<Moment>,
+    /// When this was said last.
+    said: Option<Moment>,
+    /// When a candidate tries again.
+    retry_at: Moment,
+    /// Candidacies since a leader was last heard.
+    candidacies: u32,
+    /// As the leader: when to look again whether a majority was heard.
+    contact_ends: Moment,
+}
+
+impl Detector {
+    pub(super) fn new(options: &Options, view: &View, now: Moment) -> Self {
+        Self {
+            id: options.id,
+            replicas: options.replicas,
+            suspicion: options.suspicion,
+            ballot: view.promised,
+            role: view.role,
+            led: false,
+            patience_ends: now,
+            suspecting: None,
+            said: None,
+            retry_at: now,
+            candidacies: 0,
+            contact_ends: now,
+        }
+    }
+
+    /// Who leads, if anybody is known to.
+    pub(super) fn leader(&self) -> Option<ReplicaId> {
+        (self.led && self.suspecting.is_none()).then(|| self.owner())
+    }
+
+    /// Whether this replica leads, and a majority hears it, as far as it knows.
+    pub(super) fn leads(&self) -> bool {
+        self.role == Role::Leading && self.suspecting.is_none()
+    }
+
+    /// Whose ballot the highest one is.
+    pub(super) fn owner(&self) -> ReplicaId {
+        self.ballot % self.replicas
+    }
+
+    pub(super) fn suspects(&self) -> bool {
+        self.suspecting.is_some()
+    }
+
+    fn votes(&self) -> bool {
+        self.id < self.replicas
+    }
+
+    /// The core has taken an event. True if the ballot or the role has changed.
+    pub(super) fn observe(&mut self, view: &View, now: Moment, randomness: &mut Randomness) -> bool {
+        if (view.promised, view.role) == (self.ballot, self.role) {
+            return false;
+        }
+        (self.ballot, self.role) = (view.promised, view.role);
+        self.led = self.role == Role::Leading;
+        match self.role {
+            Role::Leading => {
+                (self.suspecting, self.candidacies) = (None, 0);
+                self.contact_ends = now + self.suspicion;
+            }
+            Role::Preparing => {
+                self.suspecting = self.suspecting.or(Some(now));
+                self.retry_at = now + self.retry_delay(randomness);
+                self.candidacies += 1;
+            }
+            Role::Follower => {
+                (self.suspecting, self.said) = (None, None);
+                self.patience_ends = now + self.suspicion / 2;
+            }
+        }
+        true
+    }
+
+    /// A candidate that fails again and again leaves the others time to suspect it and to come forward themselves: some may reach a
+    /// majority that it does not reach.
+    fn retry_delay(&self, randomness: &mut Randomness) -> Duration {
+        let shortest = (self.suspicion / 4) * (1 << self.candidacies.min(MAX_DOUBLINGS));
+        let shortest = u64::try_from(shortest.as_nanos()).unwrap_or(u64::MAX / 2);
+        Duration::from_nanos(randomness.in_range(shortest..shortest * 2))
+    }
+
+    /// The owner of this ballot has shown that it leads in it.
+    pub(super) fn leader_heard(&mut self, from: ReplicaId, ballot: Ballot, now: Moment) {
+        if self.role == Role::Follower && ballot == self.ballot && from == self.owner() {
+            self.led = true;
+            (self.suspecting, self.candidacies) = (None, 0);
+            self.patience_ends = now + self.suspicion;
+        }
+    }
+
+    /// Looks at the time: suspects, or finds that a majority is there again.
+    pub(super) fn look(&mut self, now: Moment, peers: &Peers) {
+        match self.role {
+            Role::Follower if now >= self.patience_ends => self.suspect(now),
+            Role::Leading if self.suspects() || now >= self.contact_ends => match peers.contact(self.suspicion) {
+                Some(until) if until > now => (self.suspecting, self.contact_ends) = (None, until),
+                _ => self.suspect(now),
+            },
+            _ => {}
+        }
+    }
+
+    fn suspect(&mut self, now: Moment) {
+        if self.suspecting.is_none() {
+            (self.suspecting, self.said) = (Some(now), None);
+        }
+    }
+
+    /// When to say to all that the leader is suspected.
+    pub(super) fn say_at(&self) -> Moment {
+        match (self.suspecting, self.said) {
+            (Some(_), Some(said)) if self.votes() => said + self.suspicion / 4,
+            (Some(since), None) if self.votes() => since,
+            _ => Moment::NEVER,
+        }
+    }
+
+    /// It is said. Answers the ballot to name.
+    pub(super) fn say(&mut self, now: Moment) -> Ballot {
+        self.said = Some(now);
+        self.ballot
+    }
+
+    /// When to become a candidate, as things are. `behind`: others are known to have executed much more than this replica.
+    pub(super) fn stand_at(&self, now: Moment, peers: &Peers, behind: bool) -> Moment {
+        let Some(since) = self.suspecting.filter(|_| self.votes()) else { return Moment::NEVER };
+        if !peers.is_majority(1 + peers.suspecting(now, self.suspicion)) {
+            return Moment::NEVER;
+        }
+        match self.role {
+            Role::Leading => Moment::NEVER,
+            Role::Preparing => self.retry_at,
+            Role::Follower => since + self.stagger(behind),
+        }
+    }
+
+    /// Who comes next in the ring after a leader that was heard comes forward at once; where nobody led, the ballot's owner does. A
+    /// replica that is behind lets all others go first.
+    fn stagger(&self, behind: bool) -> Duration {
+        let n = self.replicas;
+        let distance = (self.id + n - self.owner() - u64::from(self.led)) % n;
+        let turns = distance + if behind { n } else { 0 };
+        let turn = self.suspicion / u32::try_from(2 * n).unwrap_or(u32::MAX);
+        turn * u32::try_from(turns).unwrap_or(u32::MAX)
+    }
+
+    /// When [`look`](Self::look) finds something else than now, or it is time to say it; not counting what others may say until then.
+    pub(super) fn deadline(&self) -> Moment {
+        let look = match self.role {
+            _ if self.suspects() => Moment::NEVER,
+            Role::Follower => self.patience_ends,
+            Role::Leading => self.contact_ends,
+            Role::Preparing => Moment::NEVER,
+        };
+        look.min(self.say_at())
+    }
+}

@@ -1,0 +1,67 @@
+//! What is noted of an input before and after the core sees it.
+
+use super::election::leads_in;
+use super::peers::MAX_REPLICAS;
+use super::{Effect, Input, Replica};
+use crate::core::{Core, Event, Instance, Message, ReplicaId};
+use crate::message::PeerMessage;
+
+impl<C: Core> Replica<C> {
+    /// Whatever has happened, as far as it needs no time to pass.
+    pub(super) fn take_in(&mut self, input: Input, effects: &mut Vec<Effect>) {
+        match input {
+            Input::Peer { from, message } if self.peers.is_peer(from) => self.peer_said(from, message, effects),
+            Input::Connected(peer) if self.peers.is_peer(peer) => self.connected(peer, effects),
+            Input::Peer { .. } | Input::Connected(_) => {}
+            Input::Disconnected(peer) => self.peers.disconnect(peer),
+            Input::Submit(chunk) => self.batcher.push(&chunk, true, self.now),
+            Input::Durable(number) => {
+                self.release.durable(number);
+                self.release_durable(effects);
+            }
+            Input::Executed(below) => {
+                self.done = self.done.max(below.min(self.view.executed));
+                self.settle(effects);
+            }
+            Input::Taken(at, image) => self.snapshot_taken(at, image, effects),
+            Input::Tick => {}
+        }
+    }
+
+    fn peer_said(&mut self, from: ReplicaId, message: PeerMessage, effects: &mut Vec<Effect>) {
+        self.peers.heard(from, self.now);
+        match message {
+            PeerMessage::Suspicion(ballot) => self.suspicion_heard(from, ballot, effects),
+            PeerMessage::Piece { .. } => self.catch_up.progress(from, self.now),
+            PeerMessage::Core(Message::Forward(value)) => self.take_forward(from, value),
+            PeerMessage::Core(message) => self.core_message(from, message, effects),
+        }
+    }
+
+    fn core_message(&mut self, from: ReplicaId, message: Message, effects: &mut Vec<Effect>) {
+        match &message {
+            Message::Alive(_, executed) => self.peers.claim(from, *executed),
+            Message::Commit(_, instance) => self.peers.claim(from, instance.saturating_add(1)),
+            Message::Accept(ballot, instance) => self.retransmission.accepted(from, *ballot, *instance, self.now),
+            Message::Truncated(below) => self.peer_has_forgotten(from, *below),
+            _ => {}
+        }
+        if !self.answer_heard(from, &message) {
+            return;
+        }
+        let leads_in = leads_in(&message);
+        self.drive(Event::Receive(from, message), effects);
+        if let Some(ballot) = leads_in {
+            self.detector.leader_heard(from, ballot, self.now);
+        }
+    }
+
+    fn peer_has_forgotten(&mut self, from: ReplicaId, below: Instance) {
+        self.peers.claim(from, below);
+        if below > self.view.executed {
+            self.catch_up.hurry();
+        }
+    }
+}
+
+const _: () = assert!(MAX_REPLICAS == 64, "origins of requests are numbered alike");

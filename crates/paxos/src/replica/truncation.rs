@@ -1,0 +1,137 @@
+//! When to take a snapshot, what to forget, and when to write the journal anew.
+//!
+//! A snapshot is taken when enough bytes were delivered since the last, or when the instances that are kept fill most of the span:
+//! beyond it nothing can be proposed. Then what it covers is forgotten, but for a quarter of the span: peers that are a little
+//! behind fetch values instead of the whole state.
+
+use super::{Effect, Replica};
+use crate::core::{Core, Event, Image, Instance, Record, View};
+
+#[derive(Debug)]
+pub(super) struct Truncation {
+    span: u64,
+    snapshot_bytes: u64,
+    /// Bytes delivered since the last snapshot was asked for.
+    delivered_bytes: u64,
+    /// The service was asked, and has not answered.
+    taking: bool,
+}
+
+impl Truncation {
+    pub(super) fn new(span: u64, snapshot_bytes: u64) -> Self {
+        Self { span, snapshot_bytes, delivered_bytes: 0, taking: false }
+    }
+
+    pub(super) fn delivered(&mut self, bytes: usize) {
+        self.delivered_bytes += bytes as u64;
+    }
+
+    /// Whether most of the span is used.
+    fn is_full(&self, view: &View) -> bool {
+        view.executed - view.low >= self.span - self.span / 4
+    }
+
+    /// Below which instance everything may be forgotten.
+    fn cut(&self, view: &View) -> Instance {
+        view.snapshot_at.min(view.executed.saturating_sub(self.span / 4))
+    }
+
+    fn wants_snapshot(&self, view: &View) -> bool {
+        let due = self.delivered_bytes >= self.snapshot_bytes || self.is_full(view);
+        due && !self.taking && view.snapshot_at < view.executed
+    }
+}
+
+/// The journal is not written anew while it is shorter.
+const SHORT_JOURNAL_BYTES: u64 = 32 << 20;
+
+/// The journal may be so many times as long as what it must keep.
+const JOURNAL_EXCESS: u64 = 4;
+
+/// What the frame of a record adds, roughly.
+const RECORD_BYTES: u64 = 32;
+
+/// How long the journal is, and when it is too long.
+#[derive(Debug)]
+pub(super) struct Compaction {
+    bytes: u64,
+    /// It is looked at when it is as long as that.
+    look_at: u64,
+}
+
+impl Compaction {
+    pub(super) fn new(records: &[Record]) -> Self {
+        Self { bytes: records.iter().map(record_bytes).sum(), look_at: SHORT_JOURNAL_BYTES }
+    }
+
+    pub(super) fn journalled(&mut self, record: &Record) {
+        self.bytes += record_bytes(record);
+    }
+
+    fn is_due(&self) -> bool {
+        self.bytes >= self.look_at
+    }
+
+    /// Whether to replace the journal by these records.
+    fn is_worth(&mut self, records: &[Record]) -> bool {
+        let kept = records.iter().map(record_bytes).sum::<u64>();
+        let worth = self.bytes >= kept * JOURNAL_EXCESS;
+        if worth {
+            self.bytes = kept;
+        }
+        self.look_at = (kept * JOURNAL_EXCESS).max(SHORT_JOURNAL_BYTES);
+        worth
+    }
+}
+
+fn record_bytes(record: &Record) -> u64 {
+    let payload = match record {
+        Record::Vote(_, _, value) => value.len() as u64,
+        Record::Learned(decisions) => decisions.iter().map(|decision| decision.value.len() as u64 + 16).sum(),
+        Record::Snapshot(_, image) | Record::Install(_, image) => image.0.len() as u64,
+        Record::Ballot(_) | Record::Decided(..) | Record::Truncate(_) => 0,
+    };
+    RECORD_BYTES + payload
+}
+
+impl<C: Core> Replica<C> {
+    /// The service's state after all instances below `at`.
+    pub(super) fn snapshot_taken(&mut self, at: Instance, image: Image, effects: &mut Vec<Effect>) {
+        self.truncation.taking = false;
+        let before = self.view.snapshot_at;
+        self.drive(Event::Snapshot(at, image), effects);
+        self.counters.snapshots_taken += u64::from(self.view.snapshot_at > before);
+        self.truncate(effects);
+    }
+
+    fn truncate(&mut self, effects: &mut Vec<Effect>) {
+        let cut = self.truncation.cut(&self.view);
+        if cut > self.view.low {
+            self.drive(Event::Truncate(cut), effects);
+        }
+    }
+
+    /// Keeps what is remembered short: the instances, and the journal.
+    pub(super) fn keep_short(&mut self, effects: &mut Vec<Effect>) {
+        if self.truncation.is_full(&self.view) {
+            self.truncate(effects);
+        }
+        if self.truncation.wants_snapshot(&self.view) {
+            (self.truncation.taking, self.truncation.delivered_bytes) = (true, 0);
+            effects.push(Effect::TakeSnapshot);
+        }
+        self.compact(effects);
+    }
+
+    /// All records so far are emitted and all that they say is in the core's state, so the core's checkpoint replaces them, durable or
+    /// not yet.
+    fn compact(&mut self, effects: &mut Vec<Effect>) {
+        if !self.release.journals() || !self.compaction.is_due() {
+            return;
+        }
+        let records = self.core.checkpoint();
+        if self.compaction.is_worth(&records) {
+            effects.push(Effect::Compact(self.release.emitted(), records));
+        }
+    }
+}
