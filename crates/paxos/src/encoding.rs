@@ -69,7 +69,14 @@ impl<'a> Reader<'a> {
 
     /// One byte.
     pub(crate) fn byte(&mut self) -> Result<u8, Malformed> {
-        self.take(1).map(|bytes| bytes[0])
+        self.array().map(|[byte]| byte)
+    }
+
+    /// The next `N` bytes.
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let array = self.bytes[self.offset..].first_chunk().ok_or(Malformed { offset: self.offset })?;
+        self.offset += N;
+        Ok(*array)
     }
 
     /// The next `count` bytes.

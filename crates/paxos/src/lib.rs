@@ -69,6 +69,7 @@ mod encoding;
 pub mod executor;
 pub mod frame;
 pub mod journal;
+pub mod kv;
 pub mod message;
 pub mod moment;
 pub mod order;
