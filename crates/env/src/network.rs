@@ -55,6 +55,7 @@ pub struct SimNetwork {
     randomness: Randomness,
     links: Vec<Link>,
     flights: Agenda<Flight>,
+    broken: Vec<(usize, usize)>,
     counts: NetworkCounts,
 }
 
@@ -86,6 +87,7 @@ impl SimNetwork {
             randomness: Randomness::from_seed(seed),
             links: vec![Link::default(); nodes * nodes],
             flights: Agenda::new(),
+            broken: Vec::new(),
             counts: NetworkCounts::default(),
         }
     }
@@ -187,6 +189,7 @@ impl SimNetwork {
     /// Breaks the connection between two nodes: what is on its way between them, both ways, is lost.
     pub fn break_connection(&mut self, one: usize, other: usize) {
         self.counts.broken += 1;
+        self.broken.push((one, other));
         for (from, to) in [(one, other), (other, one)] {
             let link = self.link(from, to);
             link.epoch += 1;
@@ -198,6 +201,11 @@ impl SimNetwork {
     /// Breaks every connection of `node`, as its death does.
     pub fn disconnect(&mut self, node: usize) {
         (0..self.nodes).filter(|&other| other != node).for_each(|other| self.break_connection(node, other));
+    }
+
+    /// Between whom a connection has broken since the last call: for whoever tells the two ends.
+    pub fn take_broken(&mut self) -> Vec<(usize, usize)> {
+        std::mem::take(&mut self.broken)
     }
 
     /// What has become of all packets so far.

@@ -45,7 +45,8 @@ pub const ARROWS: &[Arrow] = &[
         tests: &["seriatim-mvto", "seriatim-baselines"],
     },
     // Knows no transactions; what it orders are bytes.
-    Arrow { from: "seriatim-paxos", code: &["seriatim-env", "seriatim-wal"], tests: &[] },
+    // The judges only with the feature `sim`.
+    Arrow { from: "seriatim-paxos", code: &["seriatim-env", "seriatim-wal", "seriatim-check"], tests: &[] },
     // Reads what Coq extracts and writes Rust.
     Arrow { from: "seriatim-printer", code: &[], tests: &[] },
     // The log is named by `seriatim verify`, the judges by `seriatim check`.

@@ -193,6 +193,11 @@ impl SimDisk {
         self.lock_state().faults.push(fault);
     }
 
+    /// Faults that have not struck yet never will.
+    pub fn forget_faults(&self) {
+        self.lock_state().faults.clear();
+    }
+
     /// Changes how many bytes all files together may hold.
     pub fn set_capacity(&self, bytes: u64) {
         self.lock_state().options.capacity = bytes;

@@ -80,6 +80,7 @@ fn a_stream_that_loses_a_packet_loses_what_is_on_its_way_with_it() {
     arrived.sort_unstable();
     assert_eq!(arrived, [3, 5], "other connections, and later packets, are untouched");
     assert_eq!((network.counts().broken, network.counts().lost), (1, 3));
+    assert_eq!((network.take_broken(), network.take_broken()), (vec![(0, 1)], vec![]));
 }
 
 #[test]

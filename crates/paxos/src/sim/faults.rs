@@ -1,0 +1,211 @@
+//! What goes wrong, when, and how it ends.
+
+use super::chronicle::Violation;
+use super::cluster::{Cluster, Happening};
+use super::setting::{MILLISECOND, SECOND, Weather, one_of};
+use crate::config::Durability;
+use env::disk::Fault as DiskFault;
+use env::{Delay, NetworkOptions, Operation, Survival};
+use std::io::ErrorKind;
+
+/// What can go wrong.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The network gets worse, or better.
+    Network,
+    /// One connection breaks.
+    Break,
+    /// A client loses its connection.
+    BreakClient,
+    /// One direction between two nodes is cut.
+    CutOneWay,
+    /// Some nodes cannot reach the others.
+    Partition,
+    /// One node cannot reach anybody.
+    Isolate,
+    /// Everything is mended.
+    Heal,
+    /// A node stops, and starts again some time later.
+    Crash,
+    /// The leader does.
+    CrashLeader,
+    /// All nodes do, at one moment.
+    PowerFailure,
+    /// A node's disk fails once.
+    Disk,
+}
+
+fn faults(weather: Weather) -> &'static [Fault] {
+    use Fault::{
+        Break, BreakClient, Crash, CrashLeader, CutOneWay, Disk, Heal, Isolate, Network, Partition, PowerFailure,
+    };
+    match weather {
+        Weather::Calm => &[Heal],
+        Weather::Lossy => &[Network, Network, Break, BreakClient],
+        Weather::Partitions => &[CutOneWay, CutOneWay, Partition, Isolate, Heal, Heal],
+        Weather::Crashes => &[Crash, CrashLeader, BreakClient, Disk],
+        Weather::PowerFailures => &[PowerFailure, Crash],
+        Weather::Chaos => &[
+            Network,
+            Break,
+            BreakClient,
+            CutOneWay,
+            Partition,
+            Isolate,
+            Heal,
+            Heal,
+            Crash,
+            CrashLeader,
+            PowerFailure,
+            Disk,
+        ],
+    }
+}
+
+impl Cluster {
+    /// The next fault, and when the one after it comes.
+    pub(super) fn next_fault(&mut self) -> Result<(), Violation> {
+        if self.is_calm {
+            return Ok(());
+        }
+        let fault = *one_of(&mut self.randomness, faults(self.setting.weather));
+        self.tell(|| format!("fault: {fault:?}"));
+        self.cause(fault);
+        let pause = self.randomness.in_range(0..2 * self.setting.fault_every_ns);
+        self.agenda.enter(self.now + pause, Happening::Fault);
+        Ok(())
+    }
+
+    fn cause(&mut self, fault: Fault) {
+        match fault {
+            Fault::Network => self.change_network(),
+            Fault::Break => {
+                let (one, other) = self.two_nodes();
+                self.network.break_connection(one, other);
+            }
+            Fault::BreakClient => {
+                let (node, client) = (self.node(), self.randomness.in_range(0..self.setting.clients.into()) as usize);
+                self.access.break_connection(node, self.hosts.len() + client);
+            }
+            Fault::CutOneWay => {
+                let (one, other) = self.two_nodes();
+                self.network.cut(one, other);
+                self.give_up_later();
+            }
+            Fault::Partition => {
+                let sides = self.randomness.next_u64();
+                let side: Vec<usize> = (0..self.hosts.len()).filter(|node| sides >> node & 1 == 1).collect();
+                self.network.partition(&side);
+                self.give_up_later();
+            }
+            Fault::Isolate => {
+                let node = if self.randomness.chance(1, 2) { self.leader() } else { self.node() };
+                self.network.isolate(node);
+                self.give_up_later();
+            }
+            Fault::Heal => self.network.heal(),
+            Fault::Crash => {
+                let node = self.node();
+                self.crash_for_a_while(node);
+            }
+            Fault::CrashLeader => {
+                let node = self.leader();
+                self.crash_for_a_while(node);
+            }
+            Fault::PowerFailure => {
+                if self.setting.options.durability == Durability::Fsync {
+                    (0..self.hosts.len()).for_each(|node| self.crash_for_a_while(node));
+                }
+            }
+            Fault::Disk => self.hurt_disk(),
+        }
+    }
+
+    fn change_network(&mut self) {
+        let NetworkOptions { delay, in_order, .. } = self.setting.network;
+        let slower = *one_of(&mut self.randomness, &[1, 1, 5, 50]);
+        // A stream breaks with each packet lost.
+        let losses: &[u32] = if in_order { &[0, 200, 2_000] } else { &[0, 10_000, 100_000, 300_000] };
+        let options = NetworkOptions {
+            delay: Delay { usual_ns: delay.usual_ns * slower, longest_ns: delay.longest_ns * slower, ..delay },
+            loss_ppm: *one_of(&mut self.randomness, losses),
+            duplicate_ppm: *one_of(&mut self.randomness, &[0, 0, 50_000, 300_000]),
+            bytes_per_second: *one_of(&mut self.randomness, &[None, None, Some(1 << 20)]),
+            ..self.setting.network
+        };
+        self.network.set_options(options);
+    }
+
+    /// Who is behind a cut notices in its own time: soon, late, or never.
+    fn give_up_later(&mut self) {
+        for one in 0..self.hosts.len() {
+            for other in 0..one {
+                if self.network.is_cut(one, other) || self.network.is_cut(other, one) {
+                    let at = self.now + self.randomness.in_range(0..4 * SECOND);
+                    self.agenda.enter(at, Happening::GiveUp(one, other));
+                }
+            }
+        }
+    }
+
+    /// A node stops. With a journal it comes back as what it was; without, a voter comes back as a learner with a number of its own,
+    /// and fewer than half may go.
+    fn crash_for_a_while(&mut self, node: usize) {
+        if self.hosts[node].life.is_none() {
+            return;
+        }
+        let voters = self.setting.options.replicas as usize;
+        let mut successor = node;
+        if self.setting.options.durability == Durability::Memory && node < voters {
+            if self.expendable == 0 {
+                return;
+            }
+            self.expendable -= 1;
+            successor = node + voters;
+        }
+        let survivals = [Survival::Random, Survival::Random, Survival::SyncedOnly, Survival::Everything];
+        let survival = *one_of(&mut self.randomness, &survivals);
+        self.crash(node, survival);
+        let pause = *one_of(&mut self.randomness, &[MILLISECOND, 100 * MILLISECOND, SECOND, 5 * SECOND]);
+        let at = self.now + self.randomness.in_range(0..pause);
+        self.agenda.enter(at, Happening::Start(successor));
+    }
+
+    fn hurt_disk(&mut self) {
+        let operation = *one_of(&mut self.randomness, &[Operation::Sync, Operation::Write, Operation::Allocate]);
+        let after = self.randomness.in_range(0..4);
+        let kind = if operation == Operation::Sync { ErrorKind::Other } else { ErrorKind::StorageFull };
+        let node = self.node();
+        if self.hosts[node].life.is_some() {
+            self.hosts[node].disk.inject(DiskFault { operation, after, kind });
+        }
+    }
+
+    /// Everything is mended, and everybody comes back.
+    pub(super) fn calm_down(&mut self) -> Result<(), Violation> {
+        self.tell(|| "calm".to_owned());
+        self.is_calm = true;
+        self.network.heal();
+        self.network.set_options(self.setting.network);
+        for host in &mut self.hosts {
+            host.disk.forget_faults();
+        }
+        Ok(())
+    }
+
+    fn node(&mut self) -> usize {
+        self.randomness.in_range(0..self.hosts.len() as u64) as usize
+    }
+
+    fn two_nodes(&mut self) -> (usize, usize) {
+        let one = self.node();
+        let step = self.randomness.in_range(1..self.hosts.len().max(2) as u64) as usize;
+        (one, (one + step) % self.hosts.len())
+    }
+
+    /// Whoever leads as far as anybody knows, or anybody.
+    fn leader(&mut self) -> usize {
+        let leaders = self.hosts.iter().filter_map(|host| host.life.as_ref()?.replica.leader());
+        leaders.last().map_or_else(|| self.node(), |leader| leader as usize)
+    }
+}

@@ -1,0 +1,250 @@
+//! One node of the simulated cluster: the product's replica, executor, journal and codec, and what stands between them and the world.
+
+use super::chronicle::Violation;
+use super::registers::Registers;
+use super::setting::Setting;
+use crate::config::{Durability, Options};
+use crate::core::{Image, Instance, Message, ReplicaId, Session, Value};
+use crate::executor::Executor;
+use crate::frame::{self, Decoder, Wire};
+use crate::journal::{Journal, JournalError};
+use crate::message::PeerMessage;
+use crate::moment::Moment;
+use crate::replica::Replica;
+use crate::request::Chunk;
+use bytes::Bytes;
+use env::{Randomness, SimDisk};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// What the service is to do, one after another.
+#[derive(Debug)]
+pub enum Work {
+    /// Execute a batch.
+    Deliver(Instance, Value),
+    /// Take over a state.
+    Install(Instance, Image),
+    /// Hand out the state.
+    Snapshot,
+}
+
+/// A clock that starts anywhere and runs a little fast or slow.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    offset: u64,
+    /// Its nanoseconds in a millisecond.
+    rate: u64,
+}
+
+const RIGHT_RATE: u64 = 1_000_000;
+
+impl Clock {
+    fn draw(setting: &Setting, randomness: &mut Randomness) -> Self {
+        let drift = setting.drift_ppm;
+        let rate = RIGHT_RATE - drift + randomness.in_range(0..2 * drift + 1);
+        Self { offset: randomness.in_range(0..1 << 40), rate }
+    }
+
+    /// What it shows at a moment of virtual time.
+    #[must_use]
+    pub fn shows(&self, now: u64) -> Moment {
+        Moment(self.offset + (u128::from(now) * u128::from(self.rate) / u128::from(RIGHT_RATE)) as u64)
+    }
+
+    /// When it shows that, or more.
+    #[must_use]
+    pub fn when(&self, shown: Moment) -> u64 {
+        if shown == Moment::NEVER {
+            return u64::MAX;
+        }
+        let passed = u128::from(shown.0.saturating_sub(self.offset)) * u128::from(RIGHT_RATE);
+        u64::try_from(passed.div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX)
+    }
+}
+
+/// A node, alive or not.
+#[derive(Debug)]
+pub struct Host {
+    /// Its replica's options.
+    pub options: Options,
+    /// Its clock, which outlives crashes.
+    pub clock: Clock,
+    /// Its disk.
+    pub disk: SimDisk,
+    /// How often it has started: what was meant for an earlier life is ignored.
+    pub lives: u64,
+    /// It is running.
+    pub life: Option<Life>,
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct Life {
+    /// The product's.
+    pub replica: Replica,
+    /// The product's.
+    pub executor: Executor<Registers>,
+    /// The product's; none without durability.
+    pub journal: Option<Journal>,
+    /// What the service has not done yet.
+    pub work: VecDeque<Work>,
+    /// The instance that the replica has to deliver next.
+    pub next: Instance,
+    /// A sync is under way.
+    pub syncing: bool,
+    /// Records up to this one are durable.
+    pub durable: u64,
+    /// When the replica wants to be called, in virtual time.
+    pub deadline: u64,
+    /// What clients have sent and the replica has no room for yet.
+    pub inbox: VecDeque<Chunk>,
+    /// Which client wants to hear of a session, and of a nonce.
+    pub sessions: BTreeMap<Session, usize>,
+    /// See [`sessions`](Self::sessions).
+    pub nonces: BTreeMap<u64, usize>,
+    /// Clients that are connected, and since when.
+    pub clients: BTreeMap<usize, u64>,
+    decoder: Decoder,
+    pieces: BTreeMap<ReplicaId, Pieces>,
+}
+
+/// The parts of a snapshot, as far as they have come.
+#[derive(Debug)]
+struct Pieces {
+    at: Instance,
+    total: u64,
+    bytes: Vec<u8>,
+}
+
+impl Host {
+    /// A node that has never run.
+    #[must_use]
+    pub fn new(id: ReplicaId, setting: &Setting, randomness: &mut Randomness) -> Self {
+        Self {
+            options: Options { id, ..setting.options.clone() },
+            clock: Clock::draw(setting, randomness),
+            disk: SimDisk::new(randomness.next_u64(), setting.disk),
+            lives: 0,
+            life: None,
+        }
+    }
+
+    /// Starts from what the disk has.
+    ///
+    /// # Errors
+    /// The journal cannot be read: its disk was never damaged below what it had reported durable.
+    pub fn start(&mut self, now: u64, setting: &Setting, randomness: &mut Randomness) -> Result<(), Violation> {
+        self.lives += 1;
+        let id = self.options.id;
+        let (shown, seed) = (self.clock.shows(now), randomness.next_u64());
+        let bad = |error: &dyn std::error::Error| Violation(format!("R{id} cannot start: {error}"));
+        let (journal, replica) = if self.options.durability == Durability::Fsync {
+            let (journal, records) = self.open_journal(setting).map_err(|error| bad(&error))?;
+            let replica = Replica::recover(self.options.clone(), shown, seed, records);
+            (Some(journal), replica.map_err(|error| bad(&error))?)
+        } else {
+            (None, Replica::new(self.options.clone(), shown, seed).map_err(|error| bad(&error))?)
+        };
+        self.life = Some(Life {
+            replica,
+            executor: Executor::with_limits(id, setting.limits, Registers::default()),
+            journal,
+            work: VecDeque::new(),
+            next: 0,
+            syncing: false,
+            durable: 0,
+            deadline: now,
+            inbox: VecDeque::new(),
+            sessions: BTreeMap::new(),
+            nonces: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            decoder: Decoder::new(crate::config::MAX_FRAME_BYTES),
+            pieces: BTreeMap::new(),
+        });
+        Ok(())
+    }
+
+    fn open_journal(&self, setting: &Setting) -> Result<(Journal, Vec<crate::core::Record>), JournalError> {
+        let log = wal::LogOptions {
+            segment_bytes: setting.segment_bytes,
+            buffer_bytes: 1 << 20,
+            driver: wal::Driver::Caller,
+            ..wal::LogOptions::default()
+        };
+        Journal::open(Arc::new(self.disk.clone()), &self.options, log)
+    }
+}
+
+impl Life {
+    /// The messages in a packet.
+    ///
+    /// # Errors
+    /// The codec does not read what it wrote.
+    pub fn decode<M: Wire>(&mut self, bytes: &[u8]) -> Result<Vec<M>, Violation> {
+        decode(&mut self.decoder, bytes)
+    }
+
+    /// A piece of a snapshot has come; the whole one if that was the last.
+    pub fn piece(&mut self, from: ReplicaId, at: Instance, offset: u64, total: u64, bytes: &[u8]) -> Option<Message> {
+        let pieces = self.pieces.entry(from).or_insert_with(|| Pieces { at, total, bytes: Vec::new() });
+        if (pieces.at, pieces.total) != (at, total) || offset == 0 {
+            *pieces = Pieces { at, total, bytes: Vec::new() };
+        }
+        if pieces.bytes.len() as u64 != offset {
+            return None;
+        }
+        pieces.bytes.extend_from_slice(bytes);
+        if (pieces.bytes.len() as u64) < total {
+            return None;
+        }
+        let whole = self.pieces.remove(&from)?;
+        Some(Message::Snapshot(at, Image(whole.bytes.into())))
+    }
+
+    /// The connection to a peer is gone, and what it was in the middle of.
+    pub fn forget_pieces(&mut self, from: ReplicaId) {
+        self.pieces.remove(&from);
+    }
+}
+
+/// The messages in some bytes.
+///
+/// # Errors
+/// The codec does not read what it wrote.
+pub fn decode<M: Wire>(decoder: &mut Decoder, bytes: &[u8]) -> Result<Vec<M>, Violation> {
+    let bad = |error: frame::BadFrame| Violation(format!("the codec does not read what it wrote: {error}"));
+    decoder.buffer().extend_from_slice(bytes);
+    let mut messages = Vec::new();
+    while let Some(frame) = decoder.next_frame().map_err(bad)? {
+        for message in frame.messages() {
+            messages.push(message.map_err(bad)?);
+        }
+    }
+    Ok(messages)
+}
+
+/// What a message is on the network: a snapshot goes in pieces.
+///
+/// # Errors
+/// A message is longer than a frame.
+pub fn encode(message: &PeerMessage, piece_bytes: usize) -> Result<Vec<Vec<u8>>, Violation> {
+    let PeerMessage::Core(Message::Snapshot(at, image)) = message else { return Ok(vec![encode_one(message)?]) };
+    let total = image.0.len();
+    let offsets = (0..total.max(1)).step_by(piece_bytes);
+    offsets
+        .map(|offset| {
+            let bytes = Bytes::copy_from_slice(&image.0[offset..total.min(offset + piece_bytes)]);
+            encode_one(&PeerMessage::Piece { at: *at, offset: offset as u64, total: total as u64, bytes })
+        })
+        .collect()
+}
+
+/// One message as a frame.
+///
+/// # Errors
+/// It is longer than a frame.
+pub fn encode_one<M: Wire>(message: &M) -> Result<Vec<u8>, Violation> {
+    let mut bytes = Vec::new();
+    frame::encode(message, &mut bytes).map_err(|error| Violation(error.to_string()))?;
+    Ok(bytes)
+}
