@@ -1,18 +1,22 @@
 (* The distributed system whose replicas run [step]: what can happen at all.
 
-   A run is a sequence of actions. In an action one replica takes one event, and its outputs join the history for good. Any
-   replica may act at any time, with any event, except that a packet is received only if its sender really sent it, to
-   anybody. So a packet may be received by everyone, any number of times, in any order, or never: loss, duplication, reordering,
-   delay and retransmission need no case of their own; nor do the failure detector, the batcher and the timers, which are
-   but choices of events. A replica that stops is one that does not act any more; crashes that lose state are not modelled here.
+   A run is a sequence of actions. In an action one replica takes one event, and its outputs join the history for good.
+   Any replica may act at any time, with any event, except that a packet is received only if its sender really sent it,
+   to anybody. So a packet may be received by everyone, any number of times, in any order, or never: loss, duplication,
+   reordering, delay and retransmission need no case of their own; nor do the failure detector, the batcher and the
+   timers, which are but choices of events. A replica that stops is one that does not act any more. Replicas that
+   restart, having lost all but their journal, are in Crash.v, which shares the definitions of this file.
 
    Every number is a replica: those from [config_replicas] on are learners. *)
 From stdpp Require Import gmap list numbers.
 Require Import Prim Model.
 Local Open Scope N_scope.
 
-(* Replica [actor] took [input] and put out [outputs], in this order. *)
-Record action := Action { actor : replica; input : event; outputs : list output }.
+(* What makes a replica act: an event; or, in Crash.v only, its disk, or that it crashes. *)
+Inductive cause := Took (e : event) | Synced | Crashed.
+
+(* Replica [actor] acted for [reason] and put out [outputs], in this order. *)
+Record action := Action { actor : replica; reason : cause; outputs : list output }.
 
 (* All actions so far, the newest first. *)
 Definition history := list action.
@@ -31,7 +35,7 @@ Definition sent (h : history) (a : replica) (m : message) : Prop :=
 Definition delivered (h : history) (a : replica) (i : instance) (v : value) : Prop := emitted h a (Output_Deliver i v).
 
 (* Replica a was given e; e.g. a client's request, or a snapshot by its own service. *)
-Definition given (h : history) (a : replica) (e : event) : Prop := ∃ x, x ∈ h ∧ actor x = a ∧ input x = e.
+Definition given (h : history) (a : replica) (e : event) : Prop := ∃ x, x ∈ h ∧ actor x = a ∧ reason x = Took e.
 Definition requested (h : history) (v : value) : Prop := ∃ a, given h a (Event_Request v).
 
 (* The only limit on what may happen: packets are not invented. *)
@@ -40,7 +44,7 @@ Definition possible (h : history) (e : event) : Prop :=
 
 Definition act (w : world) (a : replica) (e : event) (s : state) (outs : list output) : world :=
   {| state_of := λ x, if decide (x = a) then s else state_of w x;
-     past := Action a e outs :: past w |}.
+     past := Action a (Took e) outs :: past w |}.
 
 Definition start : world := {| state_of := λ _, init; past := [] |}.
 
@@ -52,7 +56,8 @@ Inductive reach (c : config) : world → Prop :=
 (* What replica a has put out, and what it was given, in order of time. *)
 Definition own (a : replica) (h : history) : history := filter (λ x, actor x = a) (reverse h).
 Definition outputs_of (a : replica) (h : history) : list output := own a h ≫= outputs.
-Definition inputs_of (a : replica) (h : history) : list event := input <$> own a h.
+Definition event_of (x : action) : option event := match reason x with Took e => Some e | _ => None end.
+Definition inputs_of (a : replica) (h : history) : list event := omap event_of (own a h).
 
 (* What it has handed to its service, and its journal, in order of time. *)
 Definition delivery (o : output) : option (instance * value) :=
@@ -74,23 +79,23 @@ Proof. intros [H|[d H]]; by apply emitted_nil in H. Qed.
 Lemma requested_nil v : ¬ requested [] v.
 Proof. intros (a & x & H & _). by apply elem_of_nil in H. Qed.
 
-Lemma emitted_cons a e outs h x o : emitted (Action a e outs :: h) x o ↔ (x = a ∧ o ∈ outs) ∨ emitted h x o.
+Lemma emitted_cons a r outs h x o : emitted (Action a r outs :: h) x o ↔ (x = a ∧ o ∈ outs) ∨ emitted h x o.
 Proof.
   split.
   - intros (y & [->|H]%elem_of_cons & <- & Ho); [by left|right; by exists y].
-  - intros [[-> H]|(y & H & ? & ?)]; [exists (Action a e outs)|exists y]; split_and!; try done; apply elem_of_cons; auto.
+  - intros [[-> H]|(y & H & ? & ?)]; [exists (Action a r outs)|exists y]; split_and!; try done; apply elem_of_cons; auto.
 Qed.
-Lemma sent_cons a e outs h x m : sent (Action a e outs :: h) x m ↔ (x = a ∧ sends outs m) ∨ sent h x m.
+Lemma sent_cons a r outs h x m : sent (Action a r outs :: h) x m ↔ (x = a ∧ sends outs m) ∨ sent h x m.
 Proof.
   unfold sent, sends. rewrite emitted_cons. split.
   - intros [[[-> H]|H]|[d H]]; eauto. apply emitted_cons in H as [[-> H]|H]; eauto 6.
   - intros [[-> [H|[d H]]]|[H|[d H]]]; eauto; right; exists d; rewrite emitted_cons; eauto.
 Qed.
-Lemma given_cons a e outs h x e' : given (Action a e outs :: h) x e' ↔ (x = a ∧ e' = e) ∨ given h x e'.
+Lemma given_cons a r outs h x e : given (Action a r outs :: h) x e ↔ (x = a ∧ r = Took e) ∨ given h x e.
 Proof.
   split.
-  - intros (y & [->|H]%elem_of_cons & <- & <-); [by left|right; by exists y].
-  - intros [[-> ->]|(y & H & ? & ?)]; [exists (Action a e outs)|exists y]; split_and!; try done; apply elem_of_cons; auto.
+  - intros (y & [->|H]%elem_of_cons & <- & Hr); [by left|right; by exists y].
+  - intros [[-> ->]|(y & H & ? & ?)]; [exists (Action a (Took e) outs)|exists y]; split_and!; try done; apply elem_of_cons; auto.
 Qed.
 
 Lemma emitted_mono x h a o : emitted h a o → emitted (x :: h) a o.
@@ -102,12 +107,16 @@ Proof. intros [a H]. exists a. destruct x. apply given_cons. by right. Qed.
 
 Lemma own_cons a x h : own a (x :: h) = own a h ++ (if decide (actor x = a) then [x] else []).
 Proof. unfold own. by rewrite reverse_cons, list.filter_app, filter_cons, filter_nil. Qed.
-Lemma outputs_of_cons a x h : outputs_of a (x :: h) = outputs_of a h ++ (if decide (actor x = a) then outputs x else []).
+Lemma outputs_of_cons a x h :
+  outputs_of a (x :: h) = outputs_of a h ++ (if decide (actor x = a) then outputs x else []).
 Proof.
   unfold outputs_of. rewrite own_cons, bind_app. f_equal. case_decide; [|done]. simpl. apply app_nil_r.
 Qed.
-Lemma inputs_of_cons a x h : inputs_of a (x :: h) = inputs_of a h ++ (if decide (actor x = a) then [input x] else []).
-Proof. unfold inputs_of. rewrite own_cons, fmap_app. f_equal. by case_decide. Qed.
+Lemma inputs_of_cons a x r outs h : inputs_of a (Action x r outs :: h) =
+  inputs_of a h ++ (if decide (x = a) then match r with Took e => [e] | _ => [] end else []).
+Proof.
+  unfold inputs_of. rewrite own_cons, omap_app. f_equal. simpl. case_decide; [|done]. unfold event_of. simpl. by destruct r.
+Qed.
 Lemma emitted_outputs a h o : emitted h a o ↔ o ∈ outputs_of a h.
 Proof.
   induction h as [|[x e outs] h IH].

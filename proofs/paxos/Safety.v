@@ -3,44 +3,66 @@ From stdpp Require Import gmap list numbers.
 Require Import Prim Model Network SafetyChosen SafetyStep SafetyAcceptor SafetyProposer.
 Local Open Scope N_scope.
 
+(* Where nobody crashes, everyone remembers all, and nothing is held back. *)
+Definition view_of (w : world) : view :=
+  {| said := past w; current := state_of w; remembered := state_of w; held := λ _, [] |}.
+
 (* In the beginning nothing was sent, and all maps are empty. *)
-Lemma inv_start c : inv c start.
+Lemma inv_start c v : said v = [] → (∀ a, current v a = init) → (∀ a, remembered v a = init) → (∀ a, held v a = []) →
+  inv c v.
 Proof.
-  split; simpl; [by split|..]; intros; repeat match goal with
-    | H : proposed [] _ _ _ |- _ => destruct H as [? H]
-    | H : voted [] _ _ _ |- _ => unfold voted in H
-    | H : sent [] _ _ |- _ => by apply sent_nil in H
-    | H : delivered [] _ _ _ |- _ => by apply emitted_nil in H end.
+  intros Hsaid Hc Hr Hh. assert (Hcast : ∀ a b i, ¬ cast v a b i).
+  { intros a b i [H|H]; [unfold voted in H; rewrite Hsaid in H; by apply sent_nil in H|].
+    rewrite Hh in H. by apply sends_nil in H. }
+  split; rewrite ?Hsaid.
+  - intros a. by rewrite Hc.
+  - intros a. by rewrite Hc, Hr.
+  - intros a o. by rewrite Hh, elem_of_nil.
+  - intros a b i H. destruct (Hcast a b i). left. by rewrite Hsaid.
+  - intros a b i H. by destruct (Hcast a b i).
+  - by intros a b k votes ?%sent_nil.
+  - intros a b k votes. rewrite Hh. by intros ?%sends_nil.
+  - by intros a b k ?%sent_nil.
+  - intros a b k. rewrite Hh. by intros ?%sends_nil.
+  - by intros p b i x ?%sent_nil.
+  - by intros p b i x y ?%sent_nil.
+  - by intros b i x [p ?%sent_nil].
+  - by intros a b i ?%sent_nil.
+  - by intros a ds d ?%sent_nil.
+  - by intros a i x ?%emitted_nil.
+  - by intros a x ?%sent_nil.
+  - by intros b i x [p ?%sent_nil].
 Qed.
 
-Theorem reach_inv c w : reach c w → inv c w.
+Theorem reach_inv c w : reach c w → inv c (view_of w).
 Proof.
-  induction 1 as [|w a e s outs H IH Hp Hs]; [apply inv_start|].
-  apply inv_act; [done|]. by apply step_lstep.
+  induction 1 as [|w a e s outs H IH Hp Hs]; [by apply inv_start|].
+  apply inv_step with (view_of w) a e s s outs [] outs; [done|by apply step_lstep| |done|set_solver].
+  split; try done; simpl.
+  - intros x. by case_decide.
+  - by intros o ?%elem_of_nil.
+  - by left.
 Qed.
 
-(* Everything that any replica believes to be chosen, or delivers, or tells, is chosen. *)
-Lemma decided_chosen c w a i v : reach c w → im_get i (decisions (state_of w a)) = Some v → chosen c (past w) i v.
+(* Everything that any replica holds to be chosen, or delivers, is chosen. *)
+Lemma decided_chosen c w a i x : reach c w → im_get i (decisions (state_of w a)) = Some x → chosen c (past w) i x.
 Proof. intros H. apply (ri_decisions _ _ _ _ (i_replica _ _ (reach_inv _ _ H) a)). Qed.
-Lemma delivered_chosen c w a i v : reach c w → delivered (past w) a i v → chosen c (past w) i v.
+Lemma delivered_chosen c w a i x : reach c w → delivered (past w) a i x → chosen c (past w) i x.
 Proof. intros H. apply (i_delivered _ _ (reach_inv _ _ H)). Qed.
-Lemma told_chosen c w a ds d : reach c w → sent (past w) a (Message_Learned ds) → d ∈ ds →
-  chosen c (past w) (decision_instance d) (decision_value d).
-Proof. intros H. apply (i_learned _ _ (reach_inv _ _ H)). Qed.
 
-Theorem chosen_agreement c w i v1 v2 : reach c w → chosen c (past w) i v1 → chosen c (past w) i v2 → v1 = v2.
-Proof. intros H. apply chosen_unique, reach_inv, H. Qed.
-Theorem chosen_integrity c w i v : reach c w → chosen c (past w) i v → legitimate (past w) v.
-Proof. intros H. apply chosen_legitimate, reach_inv, H. Qed.
+Theorem chosen_agreement c w i x y : reach c w → chosen c (past w) i x → chosen c (past w) i y → x = y.
+Proof. intros H. apply (chosen_unique c (view_of w)), reach_inv, H. Qed.
+Theorem chosen_integrity c w i x : reach c w → chosen c (past w) i x → legitimate (past w) x.
+Proof. intros H. apply (chosen_legitimate c (view_of w)), reach_inv, H. Qed.
 
-Theorem paxos_delivery c w a1 a2 i v1 v2 : reach c w →
-  delivered (past w) a1 i v1 → delivered (past w) a2 i v2 → v1 = v2.
+Theorem paxos_delivery c w a1 a2 i x y : reach c w →
+  delivered (past w) a1 i x → delivered (past w) a2 i y → x = y.
 Proof. intros H ? ?. eapply (chosen_agreement c w i); eauto using delivered_chosen. Qed.
-Theorem paxos_decision c w a1 a2 i v1 v2 : reach c w →
-  im_get i (decisions (state_of w a1)) = Some v1 → im_get i (decisions (state_of w a2)) = Some v2 → v1 = v2.
+Theorem paxos_decision c w a1 a2 i x y : reach c w →
+  im_get i (decisions (state_of w a1)) = Some x → im_get i (decisions (state_of w a2)) = Some y → x = y.
 Proof. intros H ? ?. eapply (chosen_agreement c w i); eauto using decided_chosen. Qed.
-Theorem paxos_integrity c w a i v : reach c w → delivered (past w) a i v → v = noop ∨ requested (past w) v.
-Proof. intros H Hd. eapply chosen_integrity, delivered_chosen; eauto. Qed.
-Theorem paxos_decision_delivery c w a1 a2 i v1 v2 : reach c w →
-  im_get i (decisions (state_of w a1)) = Some v1 → delivered (past w) a2 i v2 → v1 = v2.
+Theorem paxos_decision_delivery c w a1 a2 i x y : reach c w →
+  im_get i (decisions (state_of w a1)) = Some x → delivered (past w) a2 i y → x = y.
 Proof. intros H ? ?. eapply (chosen_agreement c w i); eauto using decided_chosen, delivered_chosen. Qed.
+Theorem paxos_integrity c w a i x : reach c w → delivered (past w) a i x → x = noop ∨ requested (past w) x.
+Proof. intros H Hd. eapply chosen_integrity, delivered_chosen; eauto. Qed.

@@ -1,9 +1,9 @@
-(* Proposers: each handler does only what one action may do; and so does [step]. *)
+(* Proposers: each handler does only what a replica may do; and so does [step]. *)
 From stdpp Require Import gmap list numbers sets.
 Require Import Prim PrimFacts Model Network SafetyChosen SafetyStep SafetyAcceptor.
 Local Open Scope N_scope.
 
-(* --- What phase 1 gathers. ------------------------------------------------------------------------------------------ *)
+(* --- What phase 1 gathers. -------------------------------------------------------------------------------------- *)
 
 Lemma upper_ge votes k : k ≤ upper votes k ∧ ∀ u, u ∈ votes → vote_instance u < upper votes k.
 Proof.
@@ -24,7 +24,10 @@ Definition comes_from (i : instance) (d : candidate) (u : vote) : Prop :=
 Lemma newer_refl m : newer m m.
 Proof. intros i d H. exists d. done. Qed.
 Lemma newer_trans m1 m2 m3 : newer m1 m2 → newer m2 m3 → newer m1 m3.
-Proof. intros H1 H2 i d H. destruct (H1 i d H) as (d' & Hd & ?). destruct (H2 i d' Hd) as (d'' & ? & ?). exists d''. split; [done|lia]. Qed.
+Proof.
+  intros H1 H2 i d H. destruct (H1 i d H) as (d' & Hd & ?). destruct (H2 i d' Hd) as (d'' & ? & ?).
+  exists d''. split; [done|lia].
+Qed.
 Lemma covers_newer m m' u : newer m m' → covers m u → covers m' u.
 Proof. intros H (d & Hd & ?). destruct (H _ _ Hd) as (d' & ? & ?). exists d'. split; [done|lia]. Qed.
 
@@ -73,132 +76,143 @@ Lemma next_ballot_owner n self b : self < n → owner n (next_ballot n self b) =
 Proof. intros. unfold owner, next_ballot. rewrite N.add_comm, N.mod_add by lia. by apply N.mod_small. Qed.
 
 Section handlers.
-Context (c : config) (w : world) (a : replica) (e : event) (I : inv c w).
+Context (c : config) (w : view) (a : replica) (e : event) (I : inv c w).
 Notation n := (config_replicas c).
-Notation s := (state_of w a).
+Notation s := (current w a).
 Notation does := (lstep c w a e).
 Let R := i_replica _ _ I a.
 
-Lemma log_kept i x : im_get i (log s) = Some x →
-  i < low s ∨ ∃ x', im_get i (log s) = Some x' ∧ entry_ballot x ≤ entry_ballot x'.
-Proof. intros H. right. by exists x. Qed.
-
-(* --- Phase 1. ------------------------------------------------------------------------------------------------------- *)
+(* --- Phase 1. --------------------------------------------------------------------------------------------------- *)
 
 Lemma h_suspect s' outs : on_suspect c a s = (s', outs) → does s' outs.
 Proof.
-  unfold on_suspect. destruct (a <? n) eqn:Ea; intros [= <- <-]; [|apply does_nothing; [done|quiet]]. apply N.ltb_lt in Ea.
-  pose proof (next_ballot_gt n a (promised s) ltac:(lia)). destruct R as [R1 R2 R3 _ _ _ _].
+  unfold on_suspect. destruct (a <? n) eqn:Ea; intros [= <- <-]; [|apply does_nothing; [done|quiet]].
+  apply N.ltb_lt in Ea. pose proof (next_ballot_gt n a (promised s) ltac:(lia)).
+  pose proof (next_ballot_owner n a (promised s) Ea) as Ho.
   split; simpl; try (intros; outs; done); try lia.
-  - apply log_kept.
-  - intros b k votes Hm. outs. injection Hm as -> -> ->. split_and!; try done; [lia|]. intros b' i Hm. outs.
-  - apply replica_mono. split; simpl; try done.
-    + intros i x Hx. destruct (R2 i x Hx) as (?&?&?&?). split_and!; try done. lia.
-    + intros _. split_and!; [done|by apply next_ballot_owner|lia].
+  - apply extends_same; simpl; [lia|done..].
+  - intros b k Hm. outs. by injection Hm as -> ->.
+  - intros b k votes Hm. outs. injection Hm as -> -> ->. split_and!; try done; [lia|by left|]. intros b' i Hm. outs.
+  - destruct R. split; simpl; try done. intros i x. by apply entry_same; simpl; [|lia|].
 Qed.
 
 Lemma prepared_by b k i m Q : (∀ x, x ∈ Q → x < n) → n < 2 * ns_size Q →
-  (∀ x, x ∈ Q → ∃ votes, sent (past w) x (Message_Promise b k votes) ∧
+  (∀ x, x ∈ Q → ∃ votes, sent (said w) x (Message_Promise b k votes) ∧
     ∀ u, u ∈ votes → vote_instance u = i → ∃ d, im_get i m = Some d ∧ vote_ballot u ≤ candidate_ballot d) →
   prepared c w b k i m Q.
 Proof. by split. Qed.
 
-Lemma h_promise src b k votes s' outs : sent (past w) src (Message_Promise b k votes) →
+(* What a replica that still prepares holds once it has the votes of one more promise: acks and m. All promises counted
+   report only votes below hi that m covers; and m holds proposals. *)
+Lemma gathered src votes : role_now s = Preparing → src < n →
+  sent (said w) src (Message_Promise (promised s) (first s) votes) →
+  let hi := upper votes (next s) in
+  let m := merge_votes votes (candidates s) in
+  (∀ x, x ∈ ns_add src (promises s) → x < n ∧ ∃ votes, sent (said w) x (Message_Promise (promised s) (first s) votes) ∧
+      ∀ u, u ∈ votes → vote_instance u < hi ∧ covers m u) ∧
+  (∀ i d, im_get i m = Some d →
+      candidate_ballot d < promised s ∧ proposed (said w) (candidate_ballot d) i (candidate_value d)).
+Proof.
+  intros E Hsrc Hs hi m. destruct R as [_ _ _ _ R5 R6 _].
+  destruct (upper_ge votes (next s)) as [Hhi Hup]. destruct (merge_votes_spec votes (candidates s)) as (M1 & M2 & M3).
+  destruct (i_promise _ _ I _ _ _ _ Hs) as (_ & _ & Hpv & _). split.
+  - intros x [->|Hx]%ns_elem_add.
+    + split; [done|]. exists votes. split; [done|]. intros u Hu. split; [by apply Hup|by apply M2].
+    + destruct (R6 ltac:(congruence) x Hx) as (? & votes' & ? & Hu). split; [done|]. exists votes'. split; [done|].
+      intros u Hin. destruct (Hu u Hin) as [Hl Hc]. split; [unfold hi; lia|].
+      apply covers_newer with (candidates s); [done|by apply Hc].
+  - intros i d Hd. destruct (M3 i d Hd) as [?|(u & Hu & <- & -> & ->)]; [by apply R5|by apply Hpv].
+Qed.
+
+Lemma h_promise src b k votes s' outs : sent (said w) src (Message_Promise b k votes) →
   on_promise c src b k votes s = (s', outs) → does s' outs.
 Proof.
   intros Hs. unfold on_promise.
-  destruct (role_now s) eqn:E; [by intros [= <- <-]; apply does_nothing; [done|quiet]| |by intros [= <- <-]; apply does_nothing; [done|quiet]].
+  destruct (role_now s) eqn:E; try (intros [= <- <-]; apply does_nothing; [done|quiet]).
   destruct (_ && _) eqn:Eg; [|intros [= <- <-]; apply does_nothing; [done|quiet]].
-  repeat (apply andb_prop in Eg as [Eg ?]).
-  repeat match goal with H : (_ =? _) = true |- _ => apply N.eqb_eq in H; subst
-    | H : (_ <? _) = true |- _ => apply N.ltb_lt in H end.
-  set (hi := upper votes (next s)). set (m := merge_votes votes (candidates s)). set (acks := ns_add src (promises s)).
-  destruct R as [R1 R2 R3 R4 R5 R6 R7].
-  assert (Hns : role_now s ≠ Follower) by congruence. destruct (R4 Hns) as (Ha & Hown & Hfirst).
-  destruct (upper_ge votes (next s)) as [Hhi Hup]. destruct (merge_votes_spec votes (candidates s)) as (M1 & M2 & M3).
-  destruct (i_promise _ _ I _ _ _ _ Hs) as (_ & Hpv & _).
-  (* All promises counted, the new one too, report only votes below hi that m covers; and m holds proposals. *)
-  assert (HA : ∀ x, x ∈ acks → x < n ∧ ∃ votes, sent (past w) x (Message_Promise (promised s) (first s) votes) ∧
-      ∀ u, u ∈ votes → vote_instance u < hi ∧ covers m u).
-  { intros x [->|Hx]%ns_elem_add.
-    - split; [done|]. exists votes. split; [done|]. intros u Hu. split; [by apply Hup|by apply M2].
-    - destruct (R6 Hns x Hx) as (? & votes' & ? & Hu). split; [done|]. exists votes'. split; [done|].
-      intros u Hin. destruct (Hu u Hin) as [Hl Hc]. split; [unfold hi; lia|]. by apply covers_newer with (candidates s), Hc. }
-  assert (HC : ∀ i d, im_get i m = Some d → candidate_ballot d < promised s ∧ proposed (past w) (candidate_ballot d) i (candidate_value d)).
-  { intros i d Hd. destruct (M3 i d Hd) as [?|(u & Hu & <- & -> & ->)]; [by apply R5|by apply Hpv]. }
+  rewrite !andb_true_iff in Eg. destruct Eg as [[[[E1 E2] E3] _] _].
+  apply N.eqb_eq in E1 as ->. apply N.eqb_eq in E2 as ->. apply N.ltb_lt in E3.
+  destruct (gathered src votes E E3 Hs) as [HA HC]. destruct (upper_ge votes (next s)) as [Hhi _].
+  set (hi := upper votes (next s)) in *. set (m := merge_votes votes (candidates s)) in *.
+  set (acks := ns_add src (promises s)) in *. destruct (i_promise _ _ I _ _ _ _ Hs) as (_ & Hused & _).
+  destruct R as [R1 R2 R3 R4 _ _ _]. destruct R4 as (Ha & Hown & Hfirst); [congruence|].
   destruct (majority n (ns_size acks)) eqn:Em; intros [= <- <-].
-  - apply N.ltb_lt in Em.
-    set (lo := N.max (first s) (low s)).
-    split; simpl; try (intros; match goal with H : sends _ _ |- _ => apply sends_reproposals in H as (?&?&?&?); discriminate end).
-    + done.
-    + done.
-    + apply log_kept.
-    + intros b i v (j & ? & ? & [= -> -> ->])%sends_reproposals. split_and!; try done; [|congruence].
+  - apply N.ltb_lt in Em. set (lo := N.max (first s) (low s)).
+    split; simpl; try (intros; match goal with H : sends _ _ |- _ =>
+      apply sends_reproposals in H as (?&?&?&?); discriminate end).
+    + by apply extends_same.
+    + intros b i x (j & ? & ? & [= -> -> ->])%sends_reproposals. split_and!; try done; [|congruence].
       apply safe_pick with (first s) acks; [done|lia|..|auto].
-      apply prepared_by; [intros x Hx; by apply HA|done|]. intros x Hx. destruct (HA x Hx) as (_ & votes' & ? & Hu).
+      apply prepared_by; [intros y Hy; by apply HA|done|]. intros y Hy. destruct (HA y Hy) as (_ & votes' & ? & Hu).
       exists votes'. split; [done|]. intros u Hin <-. by apply Hu.
-    + intros b i v v' (? & _ & _ & [= -> -> ->])%sends_reproposals (? & _ & _ & [= -> ->])%sends_reproposals. done.
-    + congruence.
-    + intros i v (? & _ & _ & ?)%in_reproposals. done.
-    + intros b i v (? & _ & _ & [= -> -> ->])%sends_reproposals. apply legitimate_mono. unfold pick.
+    + intros b i x y (? & _ & _ & [= -> -> ->])%sends_reproposals (? & _ & _ & [= -> ->])%sends_reproposals. done.
+    + split; congruence.
+    + by intros i x (? & _ & _ & ?)%in_reproposals.
+    + intros b i x (? & _ & _ & [= -> -> ->])%sends_reproposals. left. unfold pick.
       destruct (im_get _ m) as [d|] eqn:Ed; [|by left]. eapply (i_legitimate _ _ I). by apply HC.
-    + apply replica_mono. split; simpl; try done.
-      * intros _. split_and!; [done..|unfold hi; lia].
+    + split; simpl; try done.
+      * intros _. split_and!; [done..|lia].
       * intros _ x Hx. destruct (HA x Hx) as (? & votes' & ? & Hu). split; [done|]. exists votes'. split; [done|].
         intros u Hin. split; [by apply Hu|done].
   - split; simpl; try (intros; outs; done).
-    + apply log_kept.
-    + congruence.
-    + apply replica_mono. split; simpl; try done.
-      * intros _. split_and!; [done..|unfold hi; lia].
+    + by apply extends_same.
+    + split; congruence.
+    + split; simpl; try done.
+      * intros _. split_and!; [done..|lia].
       * intros _ x Hx. destruct (HA x Hx) as (? & votes' & ? & Hu). split; [done|]. exists votes'. split; [done|].
         intros u Hin. split; [by apply Hu|intros _; by apply Hu].
 Qed.
 
-(* --- Phase 2. ------------------------------------------------------------------------------------------------------- *)
+(* --- Phase 2. --------------------------------------------------------------------------------------------------- *)
 
-(* A leader proposes at [next], of which no promise reported a vote. *)
-Lemma h_lead v s' outs : role_now s = Leading → legitimate (past w) v ∨ e = Event_Request v →
-  propose c v s = (s', outs) → does s' outs.
+(* A leader's ballot is remembered, since somebody has promised it. *)
+Lemma leader_used : role_now s = Leading → used c w (promised s).
+Proof.
+  intros E. pose proof (ri_leading _ _ _ _ R E) as Hn. assert (Hne : promises s ≠ ns_empty).
+  { intros H. rewrite H in Hn. unfold ns_size, ns_empty, nset in Hn. rewrite size_empty in Hn. lia. }
+  apply set_choose_L in Hne as [x Hx]. destruct (ri_promises _ _ _ _ R ltac:(congruence) x Hx) as (_ & votes & Hs & _).
+  by destruct (i_promise _ _ I _ _ _ _ Hs) as (_ & ? & _).
+Qed.
+(* It proposes at [next], of which no promise reported a vote. *)
+Lemma h_lead x s' outs : role_now s = Leading → legitimate (said w) x ∨ e = Event_Request x →
+  propose c x s = (s', outs) → does s' outs.
 Proof.
   intros E Hv. unfold propose. destruct (has_room c s); intros [= <- <-]; [|apply does_nothing; [done|quiet]].
-  destruct R as [R1 R2 R3 R4 R5 R6 R7]. destruct R4 as (? & ? & Hfirst); [congruence|].
-  assert (HA : ∀ x, x ∈ promises s → x < n ∧ promise_kept (past w) s x) by (apply R6; congruence).
+  pose proof (leader_used E). destruct R as [R1 R2 R3 R4 R5 R6 R7]. destruct R4 as (? & ? & Hfirst); [congruence|].
+  assert (HA : ∀ y, y ∈ promises s → y < n ∧ promise_kept (said w) s y) by (apply R6; congruence).
   split; simpl; try (intros; outs; done).
-  - apply log_kept.
-  - intros b i u Hm. outs. injection Hm as -> -> ->. split_and!; try done; [lia|].
+  - by apply extends_same.
+  - intros b i y Hm. outs. injection Hm as -> -> ->. split_and!; try done; [lia|].
     apply safe_free with (first s) (promises s); [done..|].
-    apply prepared_by; [intros x Hx; by apply HA|by apply R7|]. intros x Hx. destruct (HA x Hx) as (_ & votes & ? & Hu).
-    exists votes. split; [done|]. intros u' Hin Heq. destruct (Hu u' Hin). lia.
-  - intros b i v1 v2 H1 H2. outs. congruence.
-  - rewrite E. intros _ _. split; [done|lia].
-  - intros b i u Hm. outs. injection Hm as -> -> ->. destruct Hv as [Hv|Hv]; [by apply legitimate_mono|].
-    right. exists a. apply given_cons. by left.
-  - apply replica_mono. split; simpl; try done.
+    apply prepared_by; [intros z Hz; by apply HA|by apply R7|]. intros z Hz. destruct (HA z Hz) as (_ & votes & ? & Hu).
+    exists votes. split; [done|]. intros u Hin Heq. destruct (Hu u Hin). lia.
+  - intros b i y z Hy Hz. outs. congruence.
+  - intros _. split; [congruence|]. intros _. split; [done|lia].
+  - intros b i y Hm. outs. by injection Hm as -> -> ->.
+  - split; simpl; try done.
     + intros _. split_and!; [done..|lia].
-    + intros _ x Hx. destruct (HA x Hx) as (? & votes & ? & Hu). split; [done|]. exists votes. split; [done|].
+    + intros _ y Hy. destruct (HA y Hy) as (? & votes & ? & Hu). split; [done|]. exists votes. split; [done|].
       intros u Hin. destruct (Hu u Hin). split; [simpl; lia|done].
 Qed.
-Lemma h_request v s' outs : e = Event_Request v → on_request c a v s = (s', outs) → does s' outs.
+Lemma h_request x s' outs : e = Event_Request x → on_request c a x s = (s', outs) → does s' outs.
 Proof.
   intros He. unfold on_request. destruct (role_now s) eqn:E; [|intros [= <- <-]; apply does_nothing; [done|quiet]|].
-  - destruct (_ =? a); intros [= <- <-]; apply does_nothing; [done|quiet|done|quiet].
-    exists a. apply given_cons. by left.
+  - destruct (_ =? a); intros [= <- <-]; apply does_nothing; [done|quiet|done|quiet]. by right.
   - apply h_lead; auto.
 Qed.
-Lemma h_forward src v s' outs : sent (past w) src (Message_Forward v) → on_forward c v s = (s', outs) → does s' outs.
+Lemma h_forward src x s' outs : sent (said w) src (Message_Forward x) → on_forward c x s = (s', outs) → does s' outs.
 Proof.
   intros Hs. unfold on_forward. destruct (role_now s) eqn:E; [intros [= <- <-]; apply does_nothing; [done|quiet]..|].
   apply h_lead; [done|]. left. right. by eapply (i_forward _ _ I).
 Qed.
 End handlers.
 
-(* --- All together. -------------------------------------------------------------------------------------------------- *)
+(* --- All together. ---------------------------------------------------------------------------------------------- *)
 
-Theorem step_lstep c w a e s outs : inv c w → possible (past w) e → step c a e (state_of w a) = (s, outs) →
+Theorem step_lstep c w a e s outs : inv c w → possible (said w) e → step c a e (current w a) = (s, outs) →
   lstep c w a e s outs.
 Proof.
-  intros I Hs. destruct e as [src m|v| | | |dst hi|k x|k]; simpl in *.
+  intros I Hs. destruct e as [src m|x| | | |dst hi|k x|k]; simpl in *.
   - destruct m; simpl.
     + by apply h_prepare.
     + by apply h_promise.
