@@ -248,7 +248,7 @@ fn recovered_state<C: Core>(core: &C, view: &View) -> Option<(Instance, Image)> 
 }
 
 /// What happens to a replica.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Input {
     /// A message of a peer whose identity the transport has verified.
     Peer {
@@ -274,7 +274,7 @@ pub enum Input {
 }
 
 /// What is to be done, in this order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Effect {
     /// Send this to a peer; it may be lost. Never to the replica itself. Snapshots are cut into pieces by the transport.
     Send(ReplicaId, PeerMessage),

@@ -127,11 +127,11 @@ fn an_isolated_leader_lends_its_suspicion() {
 fn a_candidate_without_an_answer_tries_again() {
     let mut cluster = Cluster::led(3, 0, |_| {});
     cluster.kill(0);
-    cluster.loses = |_, _, message| matches!(message, PeerMessage::Core(Message::Promise(..)));
+    cluster.loses = Box::new(|_, _, message| matches!(message, PeerMessage::Core(Message::Promise(..))));
     cluster.run(SUSPICION * 4);
     assert_eq!(cluster.leader(), None);
     assert!((1..3).map(|id| cluster.replica(id).counters().candidacies).sum::<u64>() > 3);
-    cluster.loses = |_, _, _| false;
+    cluster.loses = Box::new(|_, _, _| false);
     cluster.wait(SUSPICION * 2, |cluster| cluster.leader().is_some());
 }
 

@@ -2,6 +2,9 @@
 
 mod batching;
 mod elections;
+mod hostility;
+mod recovery;
+mod repairs;
 
 use super::{Effect, Input, Replica};
 use crate::config::{Durability, Options};
@@ -34,7 +37,7 @@ pub(super) struct Node {
     pub(super) replica: Replica,
     pub(super) delivered: Vec<(Instance, Value)>,
     /// The service: the next instance, and a digest of all before it.
-    service: (Instance, u64),
+    pub(super) service: (Instance, u64),
     pub(super) journal: Vec<Record>,
     /// Records that this life of the node has journalled.
     records: u64,
@@ -53,6 +56,9 @@ struct Coming {
     input: Input,
 }
 
+/// Whether a message, from and to, is lost.
+pub(super) type Loses = Box<dyn FnMut(ReplicaId, ReplicaId, &PeerMessage) -> bool>;
+
 pub(super) struct Cluster {
     pub(super) now: Moment,
     pub(super) nodes: Vec<Option<Node>>,
@@ -63,7 +69,7 @@ pub(super) struct Cluster {
     /// Links (from, to) that lose everything.
     pub(super) cut: BTreeSet<(usize, usize)>,
     /// Messages that are lost.
-    pub(super) loses: fn(ReplicaId, ReplicaId, &PeerMessage) -> bool,
+    pub(super) loses: Loses,
     options: fn(&mut Options),
     /// What was delivered first at each instance, by anybody.
     log: BTreeMap<Instance, Value>,
@@ -80,7 +86,7 @@ impl Cluster {
             number: 0,
             latency: MS / 2,
             cut: BTreeSet::new(),
-            loses: |_, _, _| false,
+            loses: Box::new(|_, _, _| false),
             options,
             log: BTreeMap::new(),
         };
@@ -132,7 +138,6 @@ impl Cluster {
     }
 
     /// Starts a node that was killed, with its journal.
-    #[allow(dead_code)]
     pub(super) fn restart(&mut self, node: Node) {
         let options = node.replica.options().clone();
         let id = options.id as usize;
