@@ -70,6 +70,7 @@ pub mod executor;
 pub mod frame;
 pub mod journal;
 pub mod kv;
+pub mod load;
 pub mod message;
 pub mod moment;
 pub mod order;
