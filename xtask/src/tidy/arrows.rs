@@ -79,7 +79,7 @@ pub const ARROWS: &[Arrow] = &[
     },
     // Prints the proved core; runs beside the oracle, never in a node.
     Arrow { from: "seriatim-printer", code: &[], tests: &[] },
-    Arrow { from: "seriatim-oracle", code: &["seriatim-paxos"], tests: &[] },
+    Arrow { from: "seriatim-oracle", code: &["seriatim-env", "seriatim-paxos"], tests: &[] },
     Arrow { from: "xtask", code: &[], tests: &[] },
 ];
 
