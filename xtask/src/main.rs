@@ -1,4 +1,4 @@
-//! Checks of the repository itself: `cargo xtask tidy` and `cargo xtask mutants`.
+//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask mutants` and `cargo xtask proofs`.
 //!
 //! They are tests of what no compiler checks: which crate may know which, where `unsafe` may live, and whether the
 //! tests of a protocol notice when the protocol is broken.
@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod mutants;
+mod proofs;
 mod tidy;
 
 const USAGE: &str = "\
@@ -16,6 +17,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   tidy                  check the arrows between crates, the rooms of `unsafe`, sizes and names
+  proofs                check what the proofs assume (`make proofs` builds them first)
   mutants               run the mutants marked `CI: yes` (the same as --ci)
   mutants --ci          run the mutants marked `CI: yes`
   mutants --all         run every mutant
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
         Some((command, rest)) if command == "tidy" && rest.is_empty() => tidy::run(&root()),
+        Some((command, rest)) if command == "proofs" && rest.is_empty() => proofs::run(&root()),
         Some((command, rest)) if command == "mutants" => {
             mutants::Request::parse(rest).and_then(|request| mutants::run(&root(), &request))
         }

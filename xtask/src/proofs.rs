@@ -1,0 +1,221 @@
+//! `cargo xtask proofs`: that the checked proofs assume nothing but what they say.
+//!
+//! Coq has checked each proof by the time this runs. What Coq lets pass, and this does not: a proof given up (`Admitted`), an
+//! axiom of the project's own, a check of the kernel turned off, a file that nobody checks, a theorem that rests on more than
+//! `proofs/assumptions.txt` names.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Words that stand in no file. They give up a proof, assume something, or turn a check off.
+const REFUSED: &[&str] = &[
+    "Admitted",
+    "give_up",
+    "Axiom",
+    "Axioms",
+    "Conjecture",
+    "Conjectures",
+    "Parameter",
+    "Parameters",
+    "bypass_check",
+    "Unset Guard Checking",
+    "Unset Positivity Checking",
+    "Unset Universe Checking",
+];
+
+/// The only file that assumes something, and what: that there are values and images, and one of each.
+const ASSUMING: &str = "paxos/Prim.v";
+const ASSUMED: &[&str] = &["value", "noop", "image", "blank"];
+
+/// Checks the proofs below `root`, which are built.
+///
+/// # Errors
+/// Everything that is wrong, a line each.
+pub fn run(root: &Path) -> Result<(), String> {
+    let folder = root.join("proofs");
+    let files = listed(&read(&folder.join("_CoqProject"))?);
+    let mut findings = unlisted(&folder, &files)?;
+    let mut theorems = Vec::new();
+    for file in &files {
+        let text = code(&read(&folder.join(file))?);
+        findings.extend(refused(file, &text));
+        let module = file.trim_start_matches("paxos/").trim_end_matches(".v");
+        if module.starts_with("Statements") {
+            theorems.extend(names_behind(&text, "Theorem").into_iter().map(|name| (module.to_owned(), name)));
+        }
+    }
+    if !findings.is_empty() {
+        return Err(findings.join("\n"));
+    }
+    let assumed = assumptions(&printed(&folder, &theorems)?);
+    let allowed = read(&folder.join("assumptions.txt"))?;
+    let allowed: BTreeSet<String> =
+        allowed.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect();
+    if assumed != allowed {
+        return Err(format!(
+            "the theorems assume {assumed:?}, but proofs/assumptions.txt allows {allowed:?}: \
+             it must name what they assume, and nothing else"
+        ));
+    }
+    println!("{} files, {} theorems, assumptions: {}", files.len(), theorems.len(), allowed.len());
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The sources that a `_CoqProject` names.
+fn listed(project: &str) -> Vec<String> {
+    project.lines().map(str::trim).filter(|line| line.ends_with(".v")).map(str::to_owned).collect()
+}
+
+/// Sources that no one would check.
+fn unlisted(folder: &Path, files: &[String]) -> Result<Vec<String>, String> {
+    let entries = fs::read_dir(folder.join("paxos")).map_err(|error| format!("proofs/paxos: {error}"))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| format!("proofs/paxos: {error}"))?.file_name();
+        names.push(format!("paxos/{}", name.to_string_lossy()));
+    }
+    names.sort();
+    let is_missing = |name: &&String| name.ends_with(".v") && !files.contains(name);
+    Ok(names.iter().filter(is_missing).map(|name| format!("proofs/{name} is not in proofs/_CoqProject")).collect())
+}
+
+/// A source without its comments, which nest, and without what stands in quotes.
+fn code(source: &str) -> String {
+    let (mut out, mut depth, mut quoted) = (String::new(), 0_usize, false);
+    let mut rest = source;
+    while let Some(letter) = rest.chars().next() {
+        let width = if !quoted && (rest.starts_with("(*") || (depth > 0 && rest.starts_with("*)"))) {
+            depth = if letter == '(' { depth + 1 } else { depth - 1 };
+            out.push(' ');
+            2
+        } else {
+            quoted ^= letter == '"';
+            if depth == 0 && !quoted && letter != '"' {
+                out.push(letter);
+            }
+            letter.len_utf8()
+        };
+        rest = &rest[width..];
+    }
+    out
+}
+
+/// The words of a source, joined by single spaces, with one at each end.
+fn words(code: &str) -> String {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '\'';
+    let words: Vec<&str> = code.split(|letter| !is_part(letter)).filter(|word| !word.is_empty()).collect();
+    format!(" {} ", words.join(" "))
+}
+
+/// The names that stand right behind `keyword`.
+fn names_behind(code: &str, keyword: &str) -> Vec<String> {
+    let words = words(code);
+    let words: Vec<&str> = words.split_whitespace().collect();
+    words.windows(2).filter(|pair| pair[0] == keyword).map(|pair| pair[1].to_owned()).collect()
+}
+
+fn refused(file: &str, code: &str) -> Vec<String> {
+    let words = words(code);
+    let found = REFUSED.iter().filter(|word| words.contains(&format!(" {word} ")));
+    if file != ASSUMING {
+        return found.map(|word| format!("proofs/{file} says {word}")).collect();
+    }
+    let mut findings: Vec<String> =
+        found.filter(|word| **word != "Parameter").map(|word| format!("proofs/{file} says {word}")).collect();
+    if names_behind(code, "Parameter") != ASSUMED {
+        findings.push(format!("proofs/{file} has other parameters than {ASSUMED:?}"));
+    }
+    findings
+}
+
+/// What Coq says that each theorem assumes.
+fn printed(folder: &Path, theorems: &[(String, String)]) -> Result<String, String> {
+    let modules: BTreeSet<&str> = theorems.iter().map(|(module, _)| module.as_str()).collect();
+    let mut text = format!("Require Import Prim {}.\n", modules.into_iter().collect::<Vec<_>>().join(" "));
+    for (module, theorem) in theorems {
+        text.push_str(&format!("Print Assumptions {module}.{theorem}.\n"));
+    }
+    let built = folder.join("_build");
+    fs::create_dir_all(&built).map_err(|error| format!("{}: {error}", built.display()))?;
+    let question = built.join("Assumptions.v");
+    fs::write(&question, text).map_err(|error| format!("{}: {error}", question.display()))?;
+    let output = Command::new("coqc")
+        .args(["-q", "-Q", "../paxos", "", "Assumptions.v"])
+        .current_dir(&built)
+        .output()
+        .map_err(|error| format!("coqc: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("coqc: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The axioms in Coq's answers, each on one line.
+fn assumptions(answers: &str) -> BTreeSet<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in answers.lines() {
+        match (line.starts_with(char::is_whitespace), found.last_mut()) {
+            (true, Some(last)) => {
+                last.push(' ');
+                last.push_str(line.trim());
+            }
+            _ => found.push(line.trim().to_owned()),
+        }
+    }
+    let says_nothing =
+        |line: &String| line == "Axioms:" || line == "Closed under the global context" || line.is_empty();
+    found.into_iter().filter(|line| !says_nothing(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_quotes_are_no_code() {
+        assert_eq!(words(&code("A (* Admitted (* nested *) Axiom *) b \"Admitted\" c'.")), " A b c' ");
+    }
+
+    #[test]
+    fn what_gives_up_or_assumes_is_refused() {
+        for text in
+            ["Admitted.", "Axiom a : False.", "Unset  Guard Checking.", "Parameter x : nat.", "#[bypass_check(guard)]"]
+        {
+            assert_eq!(refused("paxos/Safety.v", text).len(), 1, "{text}");
+        }
+        assert!(refused("paxos/Sessions.v", "Definition admit := 1. Definition Parameterless := 1.").is_empty());
+    }
+
+    #[test]
+    fn the_primitives_assume_just_what_they_may() {
+        let prim = "Parameter value : Type. Parameter noop : value. Parameter image : Type. Parameter blank : image.";
+        assert!(refused(ASSUMING, prim).is_empty());
+        assert_eq!(refused(ASSUMING, &format!("{prim} Parameter more : False.")).len(), 1);
+        assert_eq!(refused(ASSUMING, &format!("{prim} Axiom more : False.")).len(), 1);
+    }
+
+    #[test]
+    fn theorems_are_found_by_their_keyword() {
+        let text = code("Section s. Theorem one i v1 : P. Proof. exact x. Qed. (* Theorem no *) Theorem two': Q.");
+        assert_eq!(names_behind(&text, "Theorem"), ["one", "two'"]);
+    }
+
+    #[test]
+    fn answers_are_axioms_or_nothing() {
+        let answers =
+            "Axioms:\nvalue : Type\nlong\n  : a ->\n    b\nClosed under the global context\nAxioms:\nvalue : Type\n";
+        let expected = ["long : a -> b", "value : Type"].map(str::to_owned);
+        assert_eq!(assumptions(answers), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn only_sources_are_listed() {
+        assert_eq!(listed("-Q paxos \"\"\n\npaxos/Prim.v\n  paxos/Model.v\n"), ["paxos/Prim.v", "paxos/Model.v"]);
+    }
+}
