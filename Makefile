@@ -6,6 +6,7 @@ SECONDS ?= 10
 DATA ?= ./data
 PG ?= 127.0.0.1:5432
 SEEDS ?= 5000
+EVENTS ?= 10000000
 
 # Continuous integration sets CI, and then a lock file that does not fit is an error.
 LOCKED = $(if $(CI),--locked)
@@ -29,7 +30,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run orders clients test unit loom shuttle sim mutants bench fmt lint tidy doc ci clean
+.PHONY: help tools run orders clients test unit loom shuttle sim mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -49,7 +50,7 @@ target/clients/bin/python: crates/seriatim/tests/clients/requirements.txt
 	target/clients/bin/pip install --quiet --disable-pip-version-check -r crates/seriatim/tests/clients/requirements.txt
 	@touch target/clients/bin/python
 
-test: tools clients unit loom shuttle mutants ## Every test: crates, models of concurrency, and three mutants a protocol
+test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
 
 unit: tools ## The tests of the crates
 	$(CARGO) test --workspace $(LOCKED)
@@ -67,6 +68,15 @@ sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
 
 mutants: tools ## The mutants marked for every test run; all of them: cargo xtask mutants --all
 	$(CARGO) xtask mutants --ci
+
+proofs: tools ## Check the proofs, print the core again and compare, run it beside the oracle; knob: EVENTS
+	$(MAKE) -C proofs EVENTS=$(EVENTS)
+
+# Whoever changes no proof can do without Coq; continuous integration cannot.
+proofs-if-possible:
+	@if [ -n "$(CI)" ] || $(MAKE) -s -C proofs tools 2>/dev/null; then $(MAKE) proofs; else \
+	echo "SKIPPED: the proofs were not checked, and the core was not compared with what they are about."; \
+	$(MAKE) -s -C proofs tools || true; fi
 
 bench: tools ## A short benchmark against two-phase locking (smoke size, not a figure to quote)
 	$(LAB) workload ycsb --engine mvto --compare twopl --threads 1,2 --seconds 1 --format table
