@@ -76,19 +76,6 @@ Qed.
 Section handlers.
 Context (c : config).
 
-(* Booleans of the handlers' guards as propositions. *)
-Ltac guards :=
-  repeat match goal with
-  | H : _ && _ = true |- _ => apply andb_true_iff in H as [? ?]
-  | H : negb _ = true |- _ => apply negb_true_iff in H
-  | H : (_ <? _) = true |- _ => apply N.ltb_lt in H
-  | H : (_ <? _) = false |- _ => apply N.ltb_ge in H
-  | H : (_ <=? _) = true |- _ => apply N.leb_le in H
-  | H : (_ <=? _) = false |- _ => apply N.leb_gt in H
-  | H : (_ =? _) = true |- _ => apply N.eqb_eq in H
-  | H : (_ =? _) = false |- _ => apply N.eqb_neq in H
-  end.
-
 (* What is a number's business is left to [lia], what is a map's to [eauto]. *)
 Ltac bounds := constructor; cbn; try done; try (split_and?; lia); try (intros; discriminate).
 
@@ -209,8 +196,6 @@ Qed.
 (* How many instances a message speaks of in its lists. *)
 Definition votes_in (m : message) : N := match m with Message_Promise _ _ votes => N.of_nat (length votes) | _ => 0 end.
 Definition decisions_in (m : message) : N := match m with Message_Learned ds => N.of_nat (length ds) | _ => 0 end.
-Definition message_of (o : output) : option message :=
-  match o with Output_Send _ m | Output_Broadcast m => Some m | _ => None end.
 Definition short (m : message) : Prop := votes_in m ≤ config_span c ∧ decisions_in m ≤ config_chunk c.
 
 Lemma votes_from_short k s : low s ≤ k → N.of_nat (length (votes_from c k s)) ≤ config_span c.

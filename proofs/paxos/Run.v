@@ -4,6 +4,23 @@ From stdpp Require Import gmap list numbers.
 Require Import Prim Model.
 Local Open Scope N_scope.
 
+(* For proofs by cases over the handlers: booleans of their guards as propositions. *)
+Ltac guards :=
+  repeat match goal with
+  | H : _ && _ = true |- _ => apply andb_true_iff in H as [? ?]
+  | H : negb _ = true |- _ => apply negb_true_iff in H
+  | H : (_ <? _) = true |- _ => apply N.ltb_lt in H
+  | H : (_ <? _) = false |- _ => apply N.ltb_ge in H
+  | H : (_ <=? _) = true |- _ => apply N.leb_le in H
+  | H : (_ <=? _) = false |- _ => apply N.leb_gt in H
+  | H : (_ =? _) = true |- _ => apply N.eqb_eq in H
+  | H : (_ =? _) = false |- _ => apply N.eqb_neq in H
+  end.
+
+(* The message that an output sends. *)
+Definition message_of (o : output) : option message :=
+  match o with Output_Send _ m | Output_Broadcast m => Some m | _ => None end.
+
 Section run.
 Context (c : config) (self : replica).
 
