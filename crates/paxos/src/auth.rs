@@ -16,6 +16,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
+pub mod greeting;
+
 /// A tag's length.
 pub const TAG_BYTES: usize = 16;
 

@@ -367,10 +367,14 @@ impl Decoder {
         Self { buffer: BytesMut::new(), limit: limit.min(MAX_FRAME_BYTES), seal: None }
     }
 
-    /// From here on bodies may be this long, and with a seal each must have its tag. What was read beyond the last frame is kept.
-    pub fn trust(&mut self, limit: usize, seal: Option<Seal>) {
+    /// From here on bodies may be this long. What was read beyond the last frame is kept.
+    pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit.min(MAX_FRAME_BYTES);
-        self.seal = seal;
+    }
+
+    /// From here on each frame must have its tag.
+    pub fn set_seal(&mut self, seal: Seal) {
+        self.seal = Some(seal);
     }
 
     /// Where to read to: append to it. It has room for a read.

@@ -76,6 +76,9 @@ pub mod moment;
 pub mod order;
 pub mod replica;
 pub mod request;
+pub mod runtime;
 pub mod service;
 #[cfg(feature = "sim")]
 pub mod sim;
+pub mod status;
+pub mod transport;

@@ -145,7 +145,7 @@ proptest! {
         prop_assert!(packer.is_empty());
 
         let mut decoder = Decoder::new(MAX_CLIENT_FRAME_BYTES);
-        decoder.trust(MAX_CLIENT_FRAME_BYTES, seal());
+        seal().into_iter().for_each(|seal| decoder.set_seal(seal));
         let mut arrived = Vec::new();
         let mut rest = bytes.as_slice();
         for cut in cuts.iter().cycle() {
@@ -213,7 +213,7 @@ fn a_sealed_stream_refuses_what_was_not_sealed_for_it() {
     };
     let decode = |bytes: &[u8]| {
         let mut decoder = Decoder::new(MAX_CLIENT_FRAME_BYTES);
-        decoder.trust(MAX_CLIENT_FRAME_BYTES, seal());
+        seal().into_iter().for_each(|seal| decoder.set_seal(seal));
         decoder.buffer().extend_from_slice(bytes);
         let first = decoder.next_frame();
         (first, decoder.next_frame())

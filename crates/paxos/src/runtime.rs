@@ -1,0 +1,328 @@
+//! A running replica: its threads, and what is between them.
+//!
+//! ```text
+//!   sockets ──► I/O thread ──── CoreInput ───► core thread ──── Job ───► service thread
+//!                   ▲                           │   ▲  ▲                      │
+//!                   ├──────────── Post ─────────┘   │  └─ Executed, Taken ────┤
+//!                   └──────────── Post (replies) ───┼─────────────────────────┘
+//!                                                Durable
+//!                                                   └── the journal's threads
+//! ```
+//!
+//! Invariants:
+//! 1. Every queue has a limit; what happens at it is a wait (the service for the I/O thread, readers of sockets for the core), a drop that the
+//!    protocol repairs (frames for peers), or the end of a connection (clients that do not read).
+//! 2. The core waits for nobody but the journal's full buffer.
+//! 3. A thread that fails or panics stops the whole node with a named error.
+
+use std::any::Any;
+use std::net::{SocketAddr, TcpListener};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use env::DiskLock;
+use env::thread::{JoinHandle, spawn_named};
+
+use crate::auth::greeting::Membership;
+use crate::auth::{nonce, require_key};
+use crate::config::{Durability, Options};
+use crate::core::{Core, Proved, ReplicaId};
+use crate::executor::Executor;
+use crate::journal::{Journal, enter_without_journal};
+use crate::replica::Replica;
+use crate::service::Service;
+use crate::status::{Status, Waiting};
+use crate::transport::{self, Post, Setup};
+
+pub(crate) mod board;
+pub(crate) mod core_loop;
+pub(crate) mod credit;
+mod error;
+mod local;
+pub(crate) mod mailbox;
+pub(crate) mod options;
+mod service_loop;
+#[cfg(test)]
+mod tests;
+
+use board::Board;
+use core_loop::{CoreInput, CoreLoop, NodeClock};
+use credit::Credit;
+use mailbox::Mailbox;
+use service_loop::{Job, ServiceLoop};
+
+pub use error::{IoError, NodeError};
+pub use local::{LocalClient, LocalError};
+pub use options::{Limits, Listen, NodeOptions};
+
+/// The weight of jobs is bounded by the replica's own limit.
+const UNLIMITED: usize = usize::MAX;
+
+/// A running replica.
+#[derive(Debug)]
+pub struct Node {
+    shared: Arc<Shared>,
+    options: Options,
+    address: SocketAddr,
+    threads: Mutex<Threads>,
+    locals: AtomicU64,
+    /// That the directory is this replica's, if there is one without a journal.
+    _residence: Option<DiskLock>,
+}
+
+/// In the order in which they end.
+#[derive(Debug, Default)]
+struct Threads {
+    core: Option<JoinHandle<()>>,
+    service: Option<JoinHandle<()>>,
+    io: Option<JoinHandle<()>>,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+struct Shared {
+    inbox: Arc<Mailbox<CoreInput>>,
+    jobs: Arc<Mailbox<Job>>,
+    post: Arc<Mailbox<Post>>,
+    credit: Arc<Credit>,
+    board: Arc<Board>,
+    failure: Mutex<Option<NodeError>>,
+}
+
+impl Shared {
+    fn new(options: &Options, limits: &Limits) -> Self {
+        Self {
+            inbox: Arc::new(Mailbox::new(limits.core_bytes)),
+            jobs: Arc::new(Mailbox::new(UNLIMITED)),
+            post: Arc::new(Mailbox::new(limits.io_bytes)),
+            credit: Arc::new(Credit::new(options.pending_bytes as u64)),
+            board: Arc::default(),
+            failure: Mutex::new(None),
+        }
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<NodeError>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything stops; the first reason is the one that is told.
+    fn fail(&self, error: NodeError) {
+        self.failure().get_or_insert(error);
+        self.close();
+    }
+
+    fn close(&self) {
+        self.inbox.close();
+        self.jobs.close();
+        self.post.close();
+        self.credit.close();
+    }
+
+    fn waiting(&self) -> Waiting {
+        Waiting { core: self.inbox.weight(), service: self.jobs.weight(), io: self.post.weight() }
+    }
+
+    fn status(&self, options: &Options) -> Option<Status> {
+        Status::new(options, &self.board, self.waiting())
+    }
+}
+
+impl Node {
+    /// Starts a replica of this service, with the proved core.
+    ///
+    /// # Errors
+    /// What [`NodeError`] names: options, key, address, journal, threads.
+    pub fn start<S: Service>(options: NodeOptions, service: S) -> Result<Self, NodeError> {
+        Self::start_with::<S, Proved>(options, service)
+    }
+
+    /// The same with another core: the laboratory compares the proved one with a plain one.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with<S: Service, C: Core>(mut options: NodeOptions, service: S) -> Result<Self, NodeError> {
+        options.check()?;
+        let listener = listen(&options)?;
+        let clock = NodeClock::start();
+        let random = nonce()?;
+        let seed = u64::from_le_bytes(*random.first_chunk().expect("a nonce has 32 bytes"));
+        let Reborn { replica, journal, residence } = Reborn::<C>::new(&mut options, clock, seed)?;
+        let node = Self {
+            address: listener.local_addr()?,
+            threads: Mutex::default(),
+            locals: AtomicU64::new(0),
+            _residence: residence,
+            shared: Arc::new(Shared::new(&options.replica, &options.limits)),
+            options: options.replica.clone(),
+        };
+        let setup = node.setup(options, Membership::new(&node.options, seed));
+        let core = CoreLoop::new(replica, journal, clock, &node.shared);
+        let service = ServiceLoop::new(Executor::new(&node.options, service), &node.shared);
+        // Dropped at an error, the node stops the threads that run already.
+        let mut threads = node.threads();
+        threads.core = Some(node.spawn("paxos-core", move || core.run())?);
+        threads.service = Some(node.spawn("paxos-service", move || service.run())?);
+        threads.io = Some(node.spawn("paxos-io", move || transport::run(setup, listener))?);
+        drop(threads);
+        Ok(node)
+    }
+
+    fn setup(&self, options: NodeOptions, membership: Membership) -> Setup {
+        let (shared, failing) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
+        let replica = self.options.clone();
+        Setup {
+            membership,
+            addresses: options.addresses,
+            key: options.key,
+            client_key: options.client_key,
+            limits: options.limits,
+            core: Arc::clone(&self.shared.inbox),
+            post: Arc::clone(&self.shared.post),
+            credit: Arc::clone(&self.shared.credit),
+            board: Arc::clone(&self.shared.board),
+            status: Box::new(move || shared.status(&replica).map_or_else(|| "{}".into(), |status| status.to_json())),
+            fail: Box::new(move |error| failing.fail(error)),
+        }
+    }
+
+    /// Starts a thread whose failure, or panic, stops the node.
+    fn spawn(
+        &self,
+        name: &'static str,
+        body: impl FnOnce() -> Result<(), NodeError> + Send + 'static,
+    ) -> Result<JoinHandle<()>, NodeError> {
+        let shared = Arc::clone(&self.shared);
+        let guarded = move || {
+            // What the threads share is locked only by code that does not panic.
+            let outcome = catch_unwind(AssertUnwindSafe(body))
+                .unwrap_or_else(|panic| Err(NodeError::Panicked { thread: name, message: message_of(panic.as_ref()) }));
+            if let Err(error) = outcome {
+                shared.fail(error);
+            }
+        };
+        Ok(spawn_named(name, guarded)?)
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The replica's number. A replica that comes back without its memory has another one than it was started with.
+    #[must_use]
+    pub fn id(&self) -> ReplicaId {
+        self.options.id
+    }
+
+    /// Where it takes connections.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How it does; `None` in the first moments.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        self.shared.status(&self.options)
+    }
+
+    /// Why it has stopped by itself, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<NodeError> {
+        self.shared.failure().clone()
+    }
+
+    /// A client in this process, without a socket.
+    #[must_use]
+    pub fn client(&self) -> LocalClient {
+        // Numbers need only differ.
+        let id = self.locals.fetch_add(1, Ordering::Relaxed);
+        LocalClient::new(id, Arc::clone(&self.shared.post), Arc::clone(&self.shared.credit))
+    }
+
+    /// Waits until the node has stopped.
+    ///
+    /// # Errors
+    /// Why, if it stopped by itself.
+    pub fn wait(&self) -> Result<(), NodeError> {
+        let mut threads = self.threads();
+        let threads = std::mem::take(&mut *threads);
+        for thread in [threads.core, threads.service, threads.io].into_iter().flatten() {
+            // A panic was caught in the thread and is the node's failure.
+            let _ = thread.join();
+        }
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    /// Stops: requests that are ordered are executed and answered, the journal is durable.
+    ///
+    /// # Errors
+    /// Why it had stopped by itself before.
+    pub fn stop(&self) -> Result<(), NodeError> {
+        let (core, service) = {
+            let mut threads = self.threads();
+            (threads.core.take(), threads.service.take())
+        };
+        // One after another, so that what the one has done reaches the next.
+        self.shared.credit.close();
+        self.shared.inbox.close();
+        core.map(JoinHandle::join);
+        self.shared.jobs.close();
+        service.map(JoinHandle::join);
+        self.shared.post.close();
+        self.wait()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Whoever wants to know asks before.
+        let _ = self.stop();
+    }
+}
+
+/// A replica, and what it remembers of an earlier life.
+struct Reborn<C: Core> {
+    replica: Replica<C>,
+    journal: Option<Journal>,
+    residence: Option<DiskLock>,
+}
+
+impl<C: Core> Reborn<C> {
+    /// May change the replica's number: see [`enter_without_journal`].
+    fn new(options: &mut NodeOptions, clock: NodeClock, seed: u64) -> Result<Self, NodeError> {
+        match (options.replica.durability, &options.disk) {
+            (Durability::Fsync, Some(disk)) => {
+                let (journal, records) = Journal::open(Arc::clone(disk), &options.replica, options.log.clone())?;
+                let replica = Replica::recover(options.replica.clone(), clock.now(), seed, records)?;
+                Ok(Self { replica, journal: Some(journal), residence: None })
+            }
+            (_, disk) => {
+                let mut residence = None;
+                if let Some(disk) = disk {
+                    let (own, lock) = enter_without_journal(&**disk, &options.replica)?;
+                    (options.replica, residence) = (own, Some(lock));
+                }
+                let replica = Replica::new(options.replica.clone(), clock.now(), seed)?;
+                Ok(Self { replica, journal: None, residence })
+            }
+        }
+    }
+}
+
+fn listen(options: &NodeOptions) -> Result<TcpListener, NodeError> {
+    let address = match &options.listen {
+        Listen::At(address) => *address,
+        Listen::On(listener) => listener.local_addr()?,
+    };
+    require_key(options.key.as_ref(), address)?;
+    match &options.listen {
+        Listen::At(_) => TcpListener::bind(address).map_err(|error| NodeError::Listen { address, error: error.into() }),
+        Listen::On(listener) => Ok(listener.try_clone()?),
+    }
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}

@@ -1,0 +1,334 @@
+//! Clients: their requests in, their replies out.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::greet::Greeted;
+use super::{LocalId, Net};
+use crate::auth::greeting::Refusal;
+use crate::core::{ReplicaId, Session};
+use crate::executor::Reply;
+use crate::frame::{Decoder, MAX_CLIENT_FRAME_BYTES, Packer};
+use crate::message::{ClientMessage, Outcome, ReplicaMessage};
+use crate::request::{BadRequest, Chunk, MAX_BODY_BYTES, OPEN, Request};
+use crate::runtime::board::{Board, count};
+use crate::runtime::mailbox::Mailbox;
+use crate::runtime::options::Limits;
+
+/// How often it is looked whether all is written, when the node stops.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(1);
+
+/// A buffer that has grown beyond this is not kept.
+const KEPT_BUFFER_BYTES: usize = 1 << 20;
+
+/// A connection of a client, or a client in this process.
+#[derive(Debug)]
+pub(super) struct Client {
+    output: Output,
+    limits: Limits,
+    /// Whose replies are led here.
+    sessions: RefCell<Vec<Session>>,
+    /// Sessions that are being opened.
+    opening: Cell<usize>,
+    /// The output has something.
+    filled: Notify,
+    /// Everything is written.
+    is_flushed: Cell<bool>,
+    /// It must go.
+    dismissed: Notify,
+    is_dismissed: Cell<bool>,
+}
+
+#[derive(Debug)]
+enum Output {
+    Socket(RefCell<Packer<ReplicaMessage>>),
+    Local(Arc<Mailbox<ReplicaMessage>>),
+}
+
+impl Client {
+    fn new(output: Output, limits: Limits) -> Rc<Self> {
+        Rc::new(Self {
+            output,
+            limits,
+            sessions: RefCell::default(),
+            opening: Cell::new(0),
+            filled: Notify::new(),
+            is_flushed: Cell::new(true),
+            dismissed: Notify::new(),
+            is_dismissed: Cell::new(false),
+        })
+    }
+
+    /// Sends a message. A client that lets too much gather must go.
+    pub(super) fn push(&self, message: &ReplicaMessage) {
+        match &self.output {
+            Output::Local(inbox) => {
+                if inbox.offer(message.clone(), weight_of(message)).is_err() {
+                    self.dismiss();
+                }
+            }
+            Output::Socket(packer) => {
+                let mut packer = packer.borrow_mut();
+                if packer.is_empty() {
+                    self.is_flushed.set(false);
+                    self.filled.notify_one();
+                }
+                if packer.push(message).is_err() || packer.len() > self.limits.client_bytes {
+                    self.dismiss();
+                }
+            }
+        }
+    }
+
+    fn dismiss(&self) {
+        if !self.is_dismissed.replace(true) {
+            self.dismissed.notify_one();
+            if let Output::Local(inbox) = &self.output {
+                inbox.close();
+            }
+        }
+    }
+
+    fn dismiss_if_greedy(&self) {
+        if self.sessions.borrow().len() + self.opening.get() > self.limits.client_sessions {
+            self.dismiss();
+        }
+    }
+}
+
+/// A client in this process hears that it is over.
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Output::Local(inbox) = &self.output {
+            inbox.close();
+        }
+    }
+}
+
+fn weight_of(message: &ReplicaMessage) -> usize {
+    match message {
+        ReplicaMessage::Reply { outcome: Outcome::Executed(_, answer), .. } => {
+            size_of::<ReplicaMessage>() + answer.len()
+        }
+        ReplicaMessage::Status(json) => json.len(),
+        _ => size_of::<ReplicaMessage>(),
+    }
+}
+
+type Map<V> = HashMap<u64, V, RandomState>;
+
+/// All clients, and which replies are whose.
+#[derive(Debug)]
+pub(super) struct Clients {
+    limits: Limits,
+    board: Arc<Board>,
+    sessions: RefCell<Map<Rc<Client>>>,
+    nonces: RefCell<Map<Rc<Client>>>,
+    connected: RefCell<Map<Rc<Client>>>,
+    local: RefCell<Map<Rc<Client>>>,
+    connections: Cell<u64>,
+}
+
+impl Clients {
+    pub(super) fn new(limits: Limits, board: Arc<Board>) -> Self {
+        Self {
+            limits,
+            board,
+            sessions: RefCell::default(),
+            nonces: RefCell::default(),
+            connected: RefCell::default(),
+            local: RefCell::default(),
+            connections: Cell::new(0),
+        }
+    }
+
+    /// May one more connect?
+    pub(super) fn admit(&self) -> Result<(), Refusal> {
+        if self.connected.borrow().len() < self.limits.clients { Ok(()) } else { Err(Refusal::TooManyConnections) }
+    }
+
+    fn connect(&self, packer: Packer<ReplicaMessage>) -> (u64, Rc<Client>) {
+        let client = Client::new(Output::Socket(RefCell::new(packer)), self.limits);
+        let id = self.connections.get();
+        self.connections.set(id + 1);
+        self.connected.borrow_mut().insert(id, Rc::clone(&client));
+        self.count_connected();
+        (id, client)
+    }
+
+    fn disconnect(&self, id: u64) {
+        let client = self.connected.borrow_mut().remove(&id);
+        self.count_connected();
+        if let Some(client) = client {
+            if client.is_dismissed.get() {
+                count(&self.board.network.clients_dismissed);
+            }
+            self.forget_routes(&client);
+        }
+    }
+
+    fn count_connected(&self) {
+        self.board.network.clients.store(self.connected.borrow().len(), Ordering::Relaxed);
+    }
+
+    /// A client in this process comes.
+    pub(super) fn join(&self, id: LocalId, inbox: Arc<Mailbox<ReplicaMessage>>) -> Rc<Client> {
+        let client = Client::new(Output::Local(inbox), self.limits);
+        self.local.borrow_mut().insert(id, Rc::clone(&client));
+        client
+    }
+
+    /// The client of this process with this number.
+    pub(super) fn local(&self, id: LocalId) -> Option<Rc<Client>> {
+        self.local.borrow().get(&id).cloned()
+    }
+
+    pub(super) fn leave_local(&self, id: LocalId) {
+        let client = self.local.borrow_mut().remove(&id);
+        client.into_iter().for_each(|client| self.forget_routes(&client));
+    }
+
+    fn forget_routes(&self, client: &Rc<Client>) {
+        let mut sessions = self.sessions.borrow_mut();
+        for session in client.sessions.take() {
+            // It may have gone on through another connection.
+            if sessions.get(&session).is_some_and(|owner| Rc::ptr_eq(owner, client)) {
+                sessions.remove(&session);
+            }
+        }
+        if client.opening.get() > 0 {
+            self.nonces.borrow_mut().retain(|_, owner| !Rc::ptr_eq(owner, client));
+        }
+    }
+
+    /// Takes a request to the chunk, or answers it where no order is needed for that.
+    pub(super) fn request(&self, client: &Rc<Client>, message: &ClientMessage, own: ReplicaId, chunk: &mut Chunk) {
+        let (session, sequence, body) = match message {
+            ClientMessage::Open(nonce) => (OPEN, *nonce, &[][..]),
+            ClientMessage::Request { session, sequence, body } => (*session, *sequence, &body[..]),
+            ClientMessage::Status => return,
+        };
+        if session == OPEN && !matches!(message, ClientMessage::Open(_)) {
+            return client.push(&ReplicaMessage::Reply { session, sequence, outcome: Outcome::UnknownSession });
+        }
+        match chunk.push(Request { origin: own, session, sequence, body }) {
+            Ok(()) if session == OPEN => self.lead_nonce(sequence, client),
+            Ok(()) => self.lead_session(session, client),
+            Err(BadRequest::TooLarge { .. } | BadRequest::Origin(_)) => {
+                let outcome = Outcome::TooLarge(MAX_BODY_BYTES as u64);
+                client.push(&ReplicaMessage::Reply { session, sequence, outcome });
+            }
+        }
+    }
+
+    fn lead_nonce(&self, nonce: u64, client: &Rc<Client>) {
+        client.opening.update(|opening| opening + 1);
+        if let Some(before) = self.nonces.borrow_mut().insert(nonce, Rc::clone(client)) {
+            before.opening.update(|opening| opening - 1);
+        }
+        client.dismiss_if_greedy();
+    }
+
+    fn lead_session(&self, session: Session, client: &Rc<Client>) {
+        let mut sessions = self.sessions.borrow_mut();
+        if !sessions.get(&session).is_some_and(|owner| Rc::ptr_eq(owner, client)) {
+            sessions.insert(session, Rc::clone(client));
+            client.sessions.borrow_mut().push(session);
+            client.dismiss_if_greedy();
+        }
+    }
+
+    /// Sends a reply to whose it is, if that client is still here.
+    pub(super) fn reply(&self, reply: Reply) {
+        match reply {
+            Reply::Opened { nonce, session } => {
+                let client = self.nonces.borrow_mut().remove(&nonce);
+                if let Some(client) = client {
+                    client.opening.update(|opening| opening - 1);
+                    client.push(&ReplicaMessage::Opened { nonce, session });
+                }
+            }
+            Reply::Done { session, sequence, outcome } => {
+                if let Some(client) = self.sessions.borrow().get(&session) {
+                    client.push(&ReplicaMessage::Reply { session, sequence, outcome });
+                }
+            }
+        }
+    }
+
+    pub(super) fn tell_all(&self, message: &ReplicaMessage) {
+        self.connected.borrow().values().chain(self.local.borrow().values()).for_each(|client| client.push(message));
+    }
+
+    /// Waits until all that was pushed is written.
+    pub(super) async fn flushed(&self) {
+        while !self.connected.borrow().values().all(|client| client.is_flushed.get()) {
+            sleep(FLUSH_INTERVAL).await;
+        }
+    }
+}
+
+/// Serves a client until it goes or must go.
+pub(super) async fn run(net: &Net, stream: TcpStream, greeted: Greeted) {
+    let (id, client) = net.clients.connect(Packer::new(greeted.seal));
+    client.push(&net.leader_message());
+    let (reader, writer) = stream.into_split();
+    tokio::select! {
+        () = read(net, &client, reader, greeted.decoder) => {}
+        () = write(&client, writer) => {}
+        () = client.dismissed.notified() => {}
+    }
+    net.clients.disconnect(id);
+}
+
+/// Ends when there is nothing more to read, or nothing that makes sense.
+async fn read(net: &Net, client: &Rc<Client>, mut stream: OwnedReadHalf, mut decoder: Decoder) {
+    decoder.set_limit(MAX_CLIENT_FRAME_BYTES);
+    loop {
+        let mut chunk = Chunk::with_capacity(decoder.buffer().len());
+        while let Ok(Some(frame)) = decoder.next_frame().inspect_err(|_| client.dismiss()) {
+            for message in frame.messages::<ClientMessage>() {
+                match message {
+                    Ok(message) => net.hear(client, message, &mut chunk),
+                    Err(_) => client.dismiss(),
+                }
+            }
+        }
+        if net.submit(chunk).is_err() || client.is_dismissed.get() || net.setup.credit.available().await.is_err() {
+            return;
+        }
+        match stream.read_buf(decoder.buffer()).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+async fn write(client: &Client, mut stream: OwnedWriteHalf) {
+    let Output::Socket(packer) = &client.output else { return };
+    let mut bytes = Vec::new();
+    loop {
+        packer.borrow_mut().drain_into(&mut bytes);
+        if bytes.is_empty() {
+            client.is_flushed.set(true);
+            client.filled.notified().await;
+            continue;
+        }
+        if stream.write_all(&bytes).await.is_err() {
+            return;
+        }
+        bytes.clear();
+        bytes.shrink_to(KEPT_BUFFER_BYTES);
+    }
+}

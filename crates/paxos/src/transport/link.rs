@@ -1,0 +1,343 @@
+//! The connection with one peer.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use env::{Backoff, Randomness};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::greet::{GREETING_PATIENCE, Greeted, GreetingError, initiate};
+use super::pieces::{Assembly, Cutter, SnapshotTooLong};
+use super::{Net, PeerFrame, prepare};
+use crate::auth::greeting::Refusal;
+use crate::auth::{NoKey, Seal, TAG_BYTES, require_key};
+use crate::config::MAX_FRAME_BYTES;
+use crate::core::{Image, Instance, Message, ReplicaId};
+use crate::frame::{BadFrame, Decoder};
+use crate::message::PeerMessage;
+use crate::replica::Input;
+use crate::runtime::NodeError;
+use crate::runtime::board::{PeerFigures, count};
+use crate::runtime::core_loop::CoreInput;
+use crate::runtime::mailbox::Closed;
+
+/// The first and the longest pause between attempts to connect.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
+
+/// Frames and bytes in one write.
+const WRITE_FRAMES: usize = 128;
+const WRITE_BYTES: usize = 256 << 10;
+
+/// What a message costs beside its bytes.
+const MESSAGE_BYTES: usize = 128;
+
+/// A peer, connected or not.
+#[derive(Debug)]
+pub(super) struct Link {
+    id: ReplicaId,
+    limit: usize,
+    figures: Arc<PeerFigures>,
+    queue: RefCell<Queue>,
+    /// The queue has something.
+    filled: Notify,
+    /// A newer connection has taken the place of this one.
+    replaced: Notify,
+    /// Connections so far.
+    generation: Cell<u64>,
+    connected: Cell<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    frames: VecDeque<Arc<PeerFrame>>,
+    bytes: usize,
+    snapshot: Option<Cutter>,
+}
+
+/// Why a connection has ended.
+#[derive(Debug)]
+enum Ended {
+    Io(io::Error),
+    BadFrame(BadFrame),
+    Snapshot(SnapshotTooLong),
+    Greeting(GreetingError),
+    NoKey(NoKey),
+    /// The address is none, or is nobody's.
+    Unreachable,
+    /// The other end has closed it.
+    Left,
+    Replaced,
+    Stopped,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "{error}"),
+            Self::BadFrame(error) => write!(f, "{error}"),
+            Self::Snapshot(error) => write!(f, "a snapshot of {} bytes is too long", error.bytes),
+            Self::Greeting(error) => write!(f, "{error}"),
+            Self::NoKey(error) => write!(f, "{error}"),
+            Self::Unreachable => write!(f, "nobody can be reached at the address"),
+            Self::Left => write!(f, "the other end has closed the connection"),
+            Self::Replaced => write!(f, "the other end has made a new connection"),
+            Self::Stopped => write!(f, "this node stops"),
+        }
+    }
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<BadFrame> for Ended {
+    fn from(error: BadFrame) -> Self {
+        Self::BadFrame(error)
+    }
+}
+
+impl From<Closed> for Ended {
+    fn from(Closed: Closed) -> Self {
+        Self::Stopped
+    }
+}
+
+impl Link {
+    pub(super) fn new(id: ReplicaId, limit: usize, figures: Arc<PeerFigures>) -> Self {
+        Self {
+            id,
+            limit,
+            figures,
+            queue: RefCell::default(),
+            filled: Notify::new(),
+            replaced: Notify::new(),
+            generation: Cell::new(0),
+            connected: Cell::new(false),
+        }
+    }
+
+    /// Sends a frame if there is a connection and not too much waits.
+    pub(super) fn send(&self, frame: Arc<PeerFrame>) {
+        let mut queue = self.queue.borrow_mut();
+        if !self.connected.get() || queue.bytes >= self.limit {
+            return count(&self.figures.dropped);
+        }
+        queue.bytes += frame.bytes().len();
+        queue.frames.push_back(frame);
+        self.filled.notify_one();
+    }
+
+    /// Sends a snapshot, unless one is on its way: the replica asks again for what that one does not have.
+    pub(super) fn send_snapshot(&self, at: Instance, image: Image) {
+        let mut queue = self.queue.borrow_mut();
+        if self.connected.get() && queue.snapshot.is_none() {
+            queue.snapshot = Some(Cutter::new(at, image));
+            self.filled.notify_one();
+        }
+    }
+
+    /// What one write takes: the frames that wait, and one piece of a snapshot behind them.
+    fn next_frames(&self, frames: &mut Vec<Arc<PeerFrame>>) {
+        let mut queue = self.queue.borrow_mut();
+        let mut bytes = 0;
+        while frames.len() < WRITE_FRAMES
+            && bytes < WRITE_BYTES
+            && let Some(frame) = queue.frames.pop_front()
+        {
+            bytes += frame.bytes().len();
+            frames.push(frame);
+        }
+        queue.bytes -= bytes;
+        let piece = queue.snapshot.as_mut().and_then(Cutter::next_piece);
+        match piece {
+            // Pieces are far shorter than any frame may be.
+            Some(piece) => frames.extend(PeerFrame::new(&piece).ok().map(Arc::new)),
+            None => queue.snapshot = None,
+        }
+        self.figures.queued.store(queue.bytes, Ordering::Relaxed);
+    }
+
+    /// Begins a new connection, ending the one before.
+    fn begin(&self, net: &Net) -> Result<u64, Closed> {
+        self.replaced.notify_waiters();
+        if self.connected.replace(true) {
+            net.tell_core(Input::Disconnected(self.id))?;
+        }
+        *self.queue.borrow_mut() = Queue::default();
+        self.generation.set(self.generation.get() + 1);
+        self.figures.connected.store(true, Ordering::Relaxed);
+        count(&self.figures.connections);
+        net.tell_core(Input::Connected(self.id))?;
+        Ok(self.generation.get())
+    }
+
+    fn end(&self, net: &Net, generation: u64, reason: &Ended) {
+        self.figures.write_error(reason.to_string());
+        if self.generation.get() == generation {
+            self.connected.set(false);
+            *self.queue.borrow_mut() = Queue::default();
+            self.figures.connected.store(false, Ordering::Relaxed);
+            // If the core is gone, the node stops.
+            let _ = net.tell_core(Input::Disconnected(self.id));
+        }
+    }
+}
+
+/// Keeps a connection to this peer, whom this replica is to connect to.
+pub(super) async fn keep(net: Rc<Net>, id: ReplicaId) {
+    let (first, longest) = PAUSES;
+    let mut backoff = Backoff::new(first, longest);
+    let mut randomness = Randomness::from_entropy();
+    loop {
+        match connect(&net, id).await {
+            Ok((stream, greeted)) => {
+                backoff.reset();
+                run(&net, id, stream, greeted).await;
+            }
+            Err(error) => {
+                note_refusal(&net, id, &error);
+                net.link(id).figures.write_error(error.to_string());
+            }
+        }
+        // Never at once: a peer that ends each connection must not keep this thread busy.
+        sleep(first + backoff.next_delay(&mut randomness)).await;
+    }
+}
+
+async fn connect(net: &Net, id: ReplicaId) -> Result<(TcpStream, Greeted), Ended> {
+    let address = usize::try_from(id).ok().and_then(|id| net.setup.addresses.get(id)).ok_or(Ended::Unreachable)?;
+    let mut last = Ended::Unreachable;
+    for address in tokio::net::lookup_host(address.as_str()).await? {
+        match connect_to(net, id, address).await {
+            Err(error) => last = error,
+            connected => return connected,
+        }
+    }
+    Err(last)
+}
+
+async fn connect_to(net: &Net, id: ReplicaId, address: SocketAddr) -> Result<(TcpStream, Greeted), Ended> {
+    require_key(net.setup.key.as_ref(), address).map_err(Ended::NoKey)?;
+    let connecting = timeout(GREETING_PATIENCE, TcpStream::connect(address)).await;
+    let mut stream = connecting.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    prepare(&stream)?;
+    let judge = |identity: &_| net.judge(identity, Some(id));
+    let greeted = initiate(&mut stream, net.setup.key.as_ref(), net.identity(), judge).await;
+    Ok((stream, greeted.map_err(Ended::Greeting)?))
+}
+
+fn note_refusal(net: &Net, id: ReplicaId, ended: &Ended) {
+    if let Ended::Greeting(error) = ended {
+        stop_if_refused(net, Some(id), error);
+    }
+}
+
+/// Refusals after which this replica must not go on: its promises are known to be lost, or another replica makes them too.
+pub(super) fn stop_if_refused(net: &Net, by: Option<ReplicaId>, error: &GreetingError) {
+    let GreetingError::Refused { refusal, proved: true } = error else { return };
+    match (refusal, by) {
+        (Refusal::RestartedWithoutMemory, Some(known_by)) => {
+            (net.setup.fail)(NodeError::RestartedWithoutMemory { known_by });
+        }
+        (Refusal::OwnNumber, _) => (net.setup.fail)(NodeError::SameNumber(net.own_id())),
+        _ => {}
+    }
+}
+
+/// Serves a connection until it ends.
+pub(super) async fn run(net: &Net, id: ReplicaId, stream: TcpStream, greeted: Greeted) {
+    let link = net.link(id);
+    let Ok(generation) = link.begin(net) else { return };
+    let (reader, writer) = stream.into_split();
+    let ended = tokio::select! {
+        ended = read(net, id, reader, greeted.decoder) => ended,
+        ended = write(&link, writer, greeted.seal) => ended,
+        () = link.replaced.notified() => Err(Ended::Replaced),
+    };
+    let reason = ended.err().unwrap_or(Ended::Left);
+    link.end(net, generation, &reason);
+}
+
+async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: Decoder) -> Result<(), Ended> {
+    decoder.set_limit(MAX_FRAME_BYTES);
+    let mut assembly = Assembly::default();
+    let mut inputs = Vec::new();
+    loop {
+        net.setup.core.room().await?;
+        let mut weight = 0;
+        while let Some(frame) = decoder.next_frame()? {
+            weight += frame.body.len();
+            for message in frame.messages::<PeerMessage>() {
+                if let Some(message) = put_together(message?, &mut assembly)? {
+                    weight += MESSAGE_BYTES;
+                    inputs.push(CoreInput::Replica(Input::Peer { from: id, message }));
+                }
+            }
+        }
+        if !inputs.is_empty() {
+            net.setup.core.force_all(&mut inputs, weight)?;
+        }
+        if stream.read_buf(decoder.buffer()).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Messages as they are, but snapshots whole.
+fn put_together(message: PeerMessage, assembly: &mut Assembly) -> Result<Option<PeerMessage>, Ended> {
+    let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(Some(message)) };
+    let whole = assembly.add(at, offset, total, &bytes).map_err(Ended::Snapshot)?;
+    Ok(whole.map(|(at, image)| PeerMessage::Core(Message::Snapshot(at, image))))
+}
+
+async fn write(link: &Link, mut stream: OwnedWriteHalf, mut seal: Option<Seal>) -> Result<(), Ended> {
+    let mut frames = Vec::new();
+    loop {
+        link.next_frames(&mut frames);
+        if frames.is_empty() {
+            link.filled.notified().await;
+            continue;
+        }
+        write_frames(&mut stream, &frames, seal.as_mut()).await?;
+        frames.clear();
+    }
+}
+
+/// All frames and their tags, without copying them, in as few system calls as the socket takes.
+async fn write_frames(
+    stream: &mut OwnedWriteHalf,
+    frames: &[Arc<PeerFrame>],
+    seal: Option<&mut Seal>,
+) -> io::Result<()> {
+    let tags: Vec<[u8; TAG_BYTES]> = match seal {
+        Some(seal) => frames.iter().map(|frame| seal.tag_digest(frame.digest())).collect(),
+        None => Vec::new(),
+    };
+    let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(frames.len() + tags.len());
+    for (position, frame) in frames.iter().enumerate() {
+        slices.push(IoSlice::new(frame.bytes()));
+        slices.extend(tags.get(position).map(|tag| IoSlice::new(tag)));
+    }
+    let mut rest = slices.as_mut_slice();
+    while !rest.is_empty() {
+        let written = stream.write_vectored(rest).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut rest, written);
+    }
+    Ok(())
+}
