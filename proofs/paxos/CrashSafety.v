@@ -1,0 +1,116 @@
+(* Agreement and integrity in every cluster that can come about, crashes included. *)
+From stdpp Require Import gmap list numbers sets.
+Require Import Prim Model Network Replay SafetyChosen SafetyStep SafetyProposer Safety SafetyCrash Crash CrashJournal.
+Local Open Scope N_scope.
+
+Definition cluster_view (c : config) (w : cluster) : view :=
+  {| said := story w; current := λ a, live (machine_of w a); remembered := λ a, recover c (on_disk (machine_of w a));
+     held := λ a, (waiting (machine_of w a)).*2 |}.
+
+Record cluster_inv (c : config) (w : cluster) : Prop := ClusterInv {
+  ci_view : inv c (cluster_view c w);
+  ci_machine : ∀ a, machine_inv c a (story w) (machine_of w a) }.
+
+Section actions.
+Context (c : config) (w : cluster) (a : replica) (I : cluster_inv c w).
+Notation m := (machine_of w a).
+Let V := ci_view _ _ I.
+Let M := ci_machine _ _ I a.
+
+(* The other replicas' machines stay as they are. *)
+Lemma machines_after r m' outs : machine_inv c a (story w) m' →
+  ∀ x, machine_inv c x (story (acts w a r m' outs)) (machine_of (acts w a r m' outs) x).
+Proof. intros H x. apply machine_mono. simpl. case_decide as E; [by subst|apply I]. Qed.
+
+Lemma in_held m0 o : o ∈ (waiting m0).*2 ↔ ∃ k, (k, o) ∈ waiting m0.
+Proof.
+  rewrite elem_of_list_fmap. split.
+  - intros ([k o'] & -> & ?). by exists k.
+  - intros [k ?]. by exists (k, o).
+Qed.
+
+Lemma held_advance s outs m0 : (waiting (advance s outs m0)).*2 = (waiting m0).*2 ++ put_off outs.
+Proof. unfold advance. cbn [waiting]. rewrite fmap_app, <- list_fmap_compose. f_equal. apply list_fmap_id. Qed.
+
+Lemma after_event e s outs : possible (story w) e → step c a e (live m) = (s, outs) →
+  cluster_inv c (acts w a (Took e) (advance s outs m) (at_once outs)).
+Proof.
+  intros Hp Hs. pose proof (step_lstep c (cluster_view c w) a e s outs V Hp Hs) as L. split.
+  - apply inv_step with (cluster_view c w) a e s (recover c (on_disk m)) (at_once outs) (put_off outs) outs;
+      [done|done|split|..]; simpl; try done.
+    + intros x. by case_decide.
+    + intros x. case_decide; [|done]. unfold on_disk. simpl. by rewrite take_app_le by apply M.
+    + intros x. case_decide; [exact (held_advance s outs m)|done].
+    + intros o [Ho _]%elem_of_list_filter. by apply must_wait_true.
+    + right. split; [done|]. intros x Hx. by destruct Hx as [[H _]%elem_of_list_filter|[d [H _]%elem_of_list_filter]].
+    + intros o [_ Ho]%elem_of_list_filter. done.
+    + intros o [_ Ho]%elem_of_list_filter. done.
+  - apply machines_after. eapply (machine_advance c a (cluster_view c w)); [apply M|done|done|done|apply (i_replica _ _ V)].
+Qed.
+
+Lemma after_sync k : (durable m ≤ k ≤ length (recorded m))%nat → cluster_inv c (acts w a Synced (sync k m) (ready k m)).
+Proof.
+  intros [Hd Hk]. destruct M as [M1 M2 M3 M4 M5 M6]. split.
+  - apply inv_sync with (cluster_view c w) a (memory c m k) (ready k m); [done|]. split; simpl.
+    + done.
+    + intros x. by case_decide; subst.
+    + intros x. by case_decide.
+    + intros x o. case_decide; [subst|done]. rewrite !in_held. intros [j [_ Hj]%elem_of_list_filter]. by exists j.
+    + by apply M3.
+    + transitivity (promised (recover c (recorded m))); [|by rewrite M1].
+      rewrite <- (memory_all c m (length (recorded m))) by done. by apply M3.
+    + intros o (p & -> & [_ Ho]%elem_of_list_filter)%elem_of_list_fmap. apply in_held. exists p.1. by destruct p.
+    + intros x Hx. assert (∃ o, o ∈ ready k m ∧ sends [o] x) as (o & Ho & Hsend).
+      { destruct Hx as [H|[d H]]; eexists; (split; [exact H|]); apply sends_cons; by left. }
+      apply elem_of_list_fmap in Ho as ([j o'] & -> & [Hj Ho]%elem_of_list_filter). simpl in *.
+      destruct (M6 _ _ Ho) as (_ & _ & Hsec). apply secured_extends with (memory c m j); [by apply M3|by apply Hsec].
+  - apply machines_after. apply machine_sync; [done|by split].
+Qed.
+
+Lemma on_disk_crash m0 : on_disk (crash c m0) = on_disk m0.
+Proof. unfold on_disk, crash. cbn. unfold on_disk. by rewrite take_take, Nat.min_id. Qed.
+
+Lemma after_crash : cluster_inv c (acts w a Crashed (crash c m) []).
+Proof.
+  pose proof (mi_restarted _ _ _ _ M (durable m)) as Hr. split.
+  - apply inv_crash with (cluster_view c w) a; [done|]. split; simpl; try done.
+    + intros x. by case_decide.
+    + intros x. case_decide; [subst; by rewrite on_disk_crash|done].
+    + intros x. by case_decide.
+    + apply (mi_replica _ _ _ _ M).
+    + change (recover c (on_disk m)) with (memory c m (durable m)). by rewrite <- Hr.
+  - apply machines_after. by apply machine_crash.
+Qed.
+End actions.
+
+Theorem occurs_inv c w : occurs c w → cluster_inv c w.
+Proof.
+  induction 1 as [|w a e s outs _ I Hp Hs|w a k _ I Hk|w a _ I].
+  - split; [|intros a; apply machine_new]. by apply inv_start.
+  - by apply after_event.
+  - by apply after_sync.
+  - by apply after_crash.
+Qed.
+
+Section theorems.
+Context (c : config) (w : cluster) (occurred : occurs c w).
+Let I := occurs_inv c w occurred.
+
+Theorem crash_chosen_agreement i x y : chosen c (story w) i x → chosen c (story w) i y → x = y.
+Proof. apply (chosen_unique c (cluster_view c w)), I. Qed.
+Theorem crash_delivered_chosen a i x : delivered (story w) a i x → chosen c (story w) i x.
+Proof. apply (i_delivered _ _ (ci_view _ _ I)). Qed.
+Theorem crash_decided_chosen a i x :
+  im_get i (decisions (live (machine_of w a))) = Some x → chosen c (story w) i x.
+Proof. apply (ri_decisions _ _ _ _ (i_replica _ _ (ci_view _ _ I) a)). Qed.
+
+Theorem crash_delivery a1 a2 i x y : delivered (story w) a1 i x → delivered (story w) a2 i y → x = y.
+Proof. intros H1 H2. eapply crash_chosen_agreement; by eapply crash_delivered_chosen. Qed.
+Theorem crash_decision a1 a2 i x y :
+  im_get i (decisions (live (machine_of w a1))) = Some x → im_get i (decisions (live (machine_of w a2))) = Some y → x = y.
+Proof. intros H1 H2. eapply crash_chosen_agreement; by eapply crash_decided_chosen. Qed.
+Theorem crash_integrity a i x : delivered (story w) a i x → x = noop ∨ requested (story w) x.
+Proof.
+  intros H%crash_delivered_chosen. exact (chosen_legitimate c (cluster_view c w) i x (ci_view _ _ I) H).
+Qed.
+End theorems.
