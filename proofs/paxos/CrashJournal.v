@@ -1,7 +1,6 @@
 (* What is true of a replica and its journal, whatever its events and crashes, if each of its steps does what it may. *)
 From stdpp Require Import gmap list numbers sets.
-Require Import Prim PrimFacts Model Network Run Bounded Replay SafetyChosen SafetyStep SafetyAcceptor SafetyProposer
-  SafetyCrash Crash.
+Require Import Prim PrimFacts Model Network Replay Restart SafetyChosen SafetyStep SafetyCrash Crash.
 Local Open Scope N_scope.
 
 (* --- Restarting loses nothing that counts. ---------------------------------------------------------------------- *)
@@ -33,24 +32,7 @@ Proof.
   by intros x ?%ns_not_elem_empty.
 Qed.
 
-(* --- Each step records once at most, and what must wait rests on the state that it records. --------------------- *)
-
-Lemma one_record c a e s : (length (records (step c a e s).2) ≤ 1)%nat.
-Proof.
-  assert (Hpropose : ∀ x, (length (records (propose c x s).2) ≤ 1)%nat) by (intros; unfold propose; case_match; simpl; lia).
-  assert (Haccept : ∀ src b i x g, (length (records (accept src b i x g).2) ≤ 1)%nat).
-  { intros. unfold accept. repeat case_match; simpl; lia. }
-  destruct e as [src m|x| | | |dst hi|k x|k]; simpl.
-  - destruct m; simpl; unfold on_prepare, on_promise, on_propose, on_accept, on_commit, on_ballot, on_query, on_learned,
-      on_snapshot, on_forward; repeat case_match; simpl; rewrite ?records_reproposals; simpl; auto; lia.
-  - unfold on_request. repeat case_match; simpl; auto; lia.
-  - unfold on_suspect. case_match; simpl; lia.
-  - lia.
-  - unfold on_execute. case_match; simpl; lia.
-  - unfold on_catch_up. case_match; simpl; lia.
-  - unfold on_taken. case_match; simpl; lia.
-  - unfold on_truncate. case_match; simpl; lia.
-Qed.
+(* --- What must wait rests on the state that the step ends in. --------------------------------------------------- *)
 
 Lemma lstep_secured c v a e s outs m : lstep c v a e s outs → sends outs m → waits m = true → secured (said v) s m.
 Proof.
@@ -126,7 +108,7 @@ Proof.
   case_decide.
   - unfold memory. simpl. by rewrite take_app_le.
   - rewrite memory_all; [apply recover_advance|]. simpl. rewrite app_length.
-    pose proof (one_record c a e (live m)) as H1. rewrite Hstep in H1. unfold records in H1. simpl in H1. lia.
+    pose proof (records_few c a e (live m)) as H1. rewrite Hstep in H1. unfold records in H1. simpl in H1. lia.
 Qed.
 Lemma machine_advance : machine_inv (said v) m'.
 Proof.
