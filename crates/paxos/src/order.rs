@@ -1,9 +1,16 @@
 //! A total order of opaque payloads, as replication protocols use it: they name this trait, never Paxos, so that an operator may put
 //! an ordering service that he runs already (etcd, Kafka) in its place.
 
+mod deliveries;
+mod node;
+mod proposal;
+mod proposer;
+
 use bytes::Bytes;
 use std::fmt;
 use std::time::Duration;
+
+pub use node::{NodeOrder, OrderLimits};
 
 /// A place in the total order. Greater is later; there may be gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
