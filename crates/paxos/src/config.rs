@@ -39,6 +39,9 @@ pub struct Options {
     pub suspicion: Duration,
     /// Bytes of delivered batches after which the service is asked for a snapshot. Default 16 MiB.
     pub snapshot_bytes: u64,
+    /// Bytes of the journal, roughly, below which it is not written anew. Default 32 MiB. It is when it is also four times as long as what
+    /// must be kept.
+    pub journal_bytes: u64,
     /// Bytes a second that a replica that is behind asks for, at most. Default 64 MiB.
     pub catch_up_bytes_per_s: u64,
     /// Bytes of requests that wait here to be ordered; clients are not read from beyond that. Default 8 MiB.
@@ -88,6 +91,7 @@ impl Options {
             span: 4_096,
             suspicion: Duration::from_millis(500),
             snapshot_bytes: 16 << 20,
+            journal_bytes: 32 << 20,
             catch_up_bytes_per_s: 64 << 20,
             pending_bytes: 8 << 20,
             undone_batches: 256,
@@ -149,6 +153,9 @@ impl Options {
         }
         if self.snapshot_bytes == 0 {
             return refuse("snapshot_bytes", "at least 1 byte");
+        }
+        if self.journal_bytes == 0 {
+            return refuse("journal_bytes", "at least 1 byte");
         }
         if self.catch_up_bytes_per_s < 1 << 10 {
             return refuse("catch_up_bytes_per_s", "at least 1 KiB a second");

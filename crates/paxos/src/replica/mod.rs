@@ -126,7 +126,8 @@ impl<C: Core> Replica<C> {
     pub fn new(options: Options, now: Moment, seed: u64) -> Result<Self, BadOption> {
         options.check()?;
         let core = C::new(options.core(), options.id);
-        Ok(Self::with(options, core, now, seed, Compaction::new(&[])))
+        let compaction = Compaction::new(options.journal_bytes, &[]);
+        Ok(Self::with(options, core, now, seed, compaction))
     }
 
     /// A replica that has journalled these records, in this order. Its first effect is the service's state, if they have one.
@@ -135,7 +136,7 @@ impl<C: Core> Replica<C> {
     /// An option is out of its limits.
     pub fn recover(options: Options, now: Moment, seed: u64, records: Vec<Record>) -> Result<Self, BadOption> {
         options.check()?;
-        let compaction = Compaction::new(&records);
+        let compaction = Compaction::new(options.journal_bytes, &records);
         let core = C::recover(options.core(), options.id, records);
         Ok(Self::with(options, core, now, seed, compaction))
     }

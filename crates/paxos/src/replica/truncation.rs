@@ -42,9 +42,6 @@ impl Truncation {
     }
 }
 
-/// The journal is not written anew while it is shorter.
-const SHORT_JOURNAL_BYTES: u64 = 32 << 20;
-
 /// The journal may be so many times as long as what it must keep.
 const JOURNAL_EXCESS: u64 = 4;
 
@@ -54,14 +51,16 @@ const RECORD_BYTES: u64 = 32;
 /// How long the journal is, and when it is too long.
 #[derive(Debug)]
 pub(super) struct Compaction {
+    /// It is not written anew while it is shorter.
+    least_bytes: u64,
     bytes: u64,
     /// It is looked at when it is as long as that.
     look_at: u64,
 }
 
 impl Compaction {
-    pub(super) fn new(records: &[Record]) -> Self {
-        Self { bytes: records.iter().map(record_bytes).sum(), look_at: SHORT_JOURNAL_BYTES }
+    pub(super) fn new(least_bytes: u64, records: &[Record]) -> Self {
+        Self { least_bytes, bytes: records.iter().map(record_bytes).sum(), look_at: least_bytes }
     }
 
     pub(super) fn journalled(&mut self, record: &Record) {
@@ -79,7 +78,7 @@ impl Compaction {
         if worth {
             self.bytes = kept;
         }
-        self.look_at = (kept * JOURNAL_EXCESS).max(SHORT_JOURNAL_BYTES);
+        self.look_at = (kept * JOURNAL_EXCESS).max(self.least_bytes);
         worth
     }
 }

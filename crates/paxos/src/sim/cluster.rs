@@ -2,15 +2,15 @@
 
 use super::chronicle::{Chronicle, Outcome, Violation, demand};
 use super::client::{Client, Connection};
-use super::host::{Host, Work, decode, encode, encode_one};
-use super::judge::Judge;
+use super::host::{Host, Sync, Work, decode, encode, encode_one};
+use super::judge::{Judge, Knowledge};
 use super::setting::{Given, MILLISECOND, SECOND, Setting, Weather};
 use crate::config::Durability;
 use crate::core::{ReplicaId, Role};
 use crate::executor::Reply;
 use crate::frame::Decoder;
 use crate::message::{ClientMessage, PeerMessage, ReplicaMessage};
-use crate::replica::{Effect, Input};
+use crate::replica::{Counters, Effect, Input};
 use crate::request::{Chunk, OPEN, Request};
 use env::{Agenda, NetworkOptions, Packet, Randomness, SimNetwork};
 use std::fmt::Debug;
@@ -36,6 +36,8 @@ pub(super) enum Happening {
     Synced { node: usize, life: u64, record: u64 },
     /// A node's service is done with the first of its work, in this life.
     Worked { node: usize, life: u64 },
+    /// A pause of a node is over.
+    Resume(usize),
     /// Two nodes try to connect.
     Connect(usize, usize),
     /// A connection over a link that is cut is given up.
@@ -186,8 +188,9 @@ impl Cluster {
 
     /// What comes next, and when. Of several at one moment, agenda, networks, nodes, clients, in this order.
     fn next(&self) -> Option<(u64, Next)> {
-        let alive = self.hosts.iter().enumerate().filter_map(|(node, host)| Some((node, host.life.as_ref()?)));
-        let ticks = alive.map(|(node, life)| (life.deadline.max(self.now), Next::Tick(node)));
+        let alive = self.hosts.iter().enumerate().filter_map(|(node, host)| Some((node, host, host.life.as_ref()?)));
+        let ticks =
+            alive.map(|(node, host, life)| (life.deadline.max(host.paused_until).max(self.now), Next::Tick(node)));
         let clients = self.clients.iter().enumerate();
         let acts = clients.map(|(client, state)| (state.deadline().max(self.now), Next::Client(client)));
         let firsts = [
@@ -208,8 +211,13 @@ impl Cluster {
                 Ok(())
             }
             Happening::Start(node) => self.start(node),
+            Happening::Synced { node, .. } | Happening::Worked { node, .. } if self.is_paused(node) => {
+                self.agenda.enter(self.hosts[node].paused_until, what);
+                Ok(())
+            }
             Happening::Synced { node, life, record } => self.synced(node, life, record),
             Happening::Worked { node, life } => self.worked(node, life),
+            Happening::Resume(node) => self.resume(node),
             Happening::Connect(one, other) => self.connect(one, other),
             Happening::GiveUp(one, other) => {
                 if self.network.is_cut(one, other) || self.network.is_cut(other, one) {
@@ -239,7 +247,7 @@ impl Cluster {
         self.tell(|| format!("R{node} crashes; of what is not synced, {survival:?} survives"));
         self.chronicle.count("crashes");
         let host = &mut self.hosts[node];
-        if life.syncing && survival == env::Survival::Random && self.randomness.chance(1, 2) {
+        if life.sync == Sync::Pending && survival == env::Survival::Random && self.randomness.chance(1, 2) {
             // The power goes while the log writes.
             let change = host.disk.changes() + self.randomness.in_range(0..3);
             host.disk.cut_power_at(change);
@@ -247,6 +255,7 @@ impl Cluster {
                 self.chronicle.count("writes cut off by a crash");
             }
         }
+        count_replica(&mut self.chronicle, life.replica.counters());
         drop(life);
         host.disk = host.disk.power_cut_with(survival);
         self.network.disconnect(node);
@@ -260,8 +269,37 @@ impl Cluster {
         self.feed(node, Input::Tick)
     }
 
+    pub(super) fn is_paused(&self, node: usize) -> bool {
+        self.now < self.hosts[node].paused_until
+    }
+
+    /// A node does nothing for a while, and then everything that it has missed.
+    pub(super) fn pause(&mut self, node: usize, until: u64) {
+        if self.hosts[node].life.is_some() {
+            self.chronicle.count("pauses");
+            self.hosts[node].paused_until = until;
+            self.agenda.enter(until, Happening::Resume(node));
+        }
+    }
+
+    fn resume(&mut self, node: usize) -> Result<(), Violation> {
+        while !self.is_paused(node)
+            && let Some(life) = self.hosts[node].life.as_mut()
+            && let Some(input) = life.late.pop_front()
+        {
+            self.feed(node, input)?;
+        }
+        Ok(())
+    }
+
     /// Hands an input to a replica, and whatever it has room for then.
     fn feed(&mut self, node: usize, input: Input) -> Result<(), Violation> {
+        if self.is_paused(node) {
+            if let Some(life) = self.hosts[node].life.as_mut() {
+                life.late.push_back(input);
+            }
+            return Ok(());
+        }
         self.feed_one(node, input)?;
         while let Some(life) = self.hosts[node].life.as_mut()
             && life.replica.room() > 0
@@ -297,14 +335,19 @@ impl Cluster {
         let host = &mut self.hosts[node];
         let Some(life) = host.life.as_mut() else { return Ok(()) };
         if let Some(journal) = &life.journal
-            && !life.syncing
+            && life.sync == Sync::Idle
             && life.durable < journal.appended()
         {
-            life.syncing = true;
             let (least, most) = self.setting.sync_ns;
             let at = self.now + self.randomness.in_range(least..most + 1);
             let record = journal.appended();
+            // A disk that syncs at once saves nothing of what is journalled until the end, one that syncs at the end nothing until then.
+            life.sync = if self.randomness.chance(1, 2) { Sync::Done } else { Sync::Pending };
+            let synced = if life.sync == Sync::Done { journal.sync() } else { Ok(record) };
             self.agenda.enter(at, Happening::Synced { node, life: host.lives, record });
+            if let Err(error) = synced {
+                return self.stop(node, &error);
+            }
         }
         life.deadline = host.clock.when(life.replica.deadline());
         let view = life.replica.view();
@@ -387,8 +430,8 @@ impl Cluster {
     fn synced(&mut self, node: usize, life: u64, record: u64) -> Result<(), Violation> {
         let host = &mut self.hosts[node];
         let Some(state) = host.life.as_mut().filter(|_| host.lives == life) else { return Ok(()) };
-        state.syncing = false;
-        match state.journal.as_ref().map(|journal| journal.sync()) {
+        let pending = std::mem::replace(&mut state.sync, Sync::Idle) == Sync::Pending;
+        match state.journal.as_ref().filter(|_| pending).map(|journal| journal.sync()) {
             Some(Err(error)) => self.stop(node, &error),
             _ => {
                 state.durable = record;
@@ -635,7 +678,7 @@ impl Cluster {
             let mut told = Vec::new();
             let leaves = self.clients[client].on_message(self.now, &message, &mut told);
             for told in told {
-                self.chronicle.count("answers");
+                self.chronicle.count(if told.outcome == Knowledge::Unknown { "unknown outcomes" } else { "answers" });
                 self.judge.on_told(told)?;
             }
             if leaves {
@@ -706,6 +749,9 @@ impl Cluster {
             let [(one, (at, state)), (other, (other_at, other_state))] = pair else { continue };
             demand!(at == other_at && state == other_state, "R{one} and R{other} differ after instance {at}");
         }
+        for life in self.hosts.iter().filter_map(|host| host.life.as_ref()) {
+            count_replica(&mut self.chronicle, life.replica.counters());
+        }
         self.chronicle.add("instances", self.judge.instances());
         self.chronicle.digest(self.judge.instances());
         self.judge.check_history()
@@ -715,6 +761,13 @@ impl Cluster {
         let now = self.now;
         self.chronicle.tell(|| format!("{} {}", clock(now), words()));
     }
+}
+
+fn count_replica(chronicle: &mut Chronicle, counters: &Counters) {
+    chronicle.add("candidacies", counters.candidacies);
+    chronicle.add("elections", counters.elections);
+    chronicle.add("retransmissions", counters.retransmissions);
+    chronicle.add("queries", counters.queries);
 }
 
 /// What comes next.

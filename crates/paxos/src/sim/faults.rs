@@ -33,17 +33,19 @@ enum Fault {
     PowerFailure,
     /// A node's disk fails once.
     Disk,
+    /// A node does nothing for a while, though it lives.
+    Pause,
 }
 
 fn faults(weather: Weather) -> &'static [Fault] {
     use Fault::{
-        Break, BreakClient, Crash, CrashLeader, CutOneWay, Disk, Heal, Isolate, Network, Partition, PowerFailure,
+        Break, BreakClient, Crash, CrashLeader, CutOneWay, Disk, Heal, Isolate, Network, Partition, Pause, PowerFailure,
     };
     match weather {
         Weather::Calm => &[Heal],
-        Weather::Lossy => &[Network, Network, Break, BreakClient],
+        Weather::Lossy => &[Network, Network, Break, BreakClient, Pause],
         Weather::Partitions => &[CutOneWay, CutOneWay, Partition, Isolate, Heal, Heal],
-        Weather::Crashes => &[Crash, CrashLeader, BreakClient, Disk],
+        Weather::Crashes => &[Crash, CrashLeader, BreakClient, Disk, Pause],
         Weather::PowerFailures => &[PowerFailure, Crash],
         Weather::Chaos => &[
             Network,
@@ -58,6 +60,8 @@ fn faults(weather: Weather) -> &'static [Fault] {
             CrashLeader,
             PowerFailure,
             Disk,
+            Pause,
+            Pause,
         ],
     }
 }
@@ -118,6 +122,12 @@ impl Cluster {
                 }
             }
             Fault::Disk => self.hurt_disk(),
+            Fault::Pause => {
+                let node = if self.randomness.chance(1, 2) { self.leader() } else { self.node() };
+                let suspicion = u64::try_from(self.setting.options.suspicion.as_nanos()).unwrap_or(SECOND);
+                let until = self.now + self.randomness.in_range(0..4 * suspicion);
+                self.pause(node, until);
+            }
         }
     }
 

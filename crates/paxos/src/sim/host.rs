@@ -10,7 +10,7 @@ use crate::frame::{self, Decoder, Wire};
 use crate::journal::{Journal, JournalError};
 use crate::message::PeerMessage;
 use crate::moment::Moment;
-use crate::replica::Replica;
+use crate::replica::{Input, Replica};
 use crate::request::Chunk;
 use bytes::Bytes;
 use env::{Randomness, SimDisk};
@@ -26,6 +26,17 @@ pub enum Work {
     Install(Instance, Image),
     /// Hand out the state.
     Snapshot,
+}
+
+/// What the disk is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Nothing.
+    Idle,
+    /// What was journalled when it began is on the disk already; nobody has been told.
+    Done,
+    /// It will be on the disk only at the end.
+    Pending,
 }
 
 /// A clock that starts anywhere and runs a little fast or slow.
@@ -73,6 +84,8 @@ pub struct Host {
     pub disk: SimDisk,
     /// How often it has started: what was meant for an earlier life is ignored.
     pub lives: u64,
+    /// Until then the process does not run, though it lives: the machine has something better to do.
+    pub paused_until: u64,
     /// It is running.
     pub life: Option<Life>,
 }
@@ -91,13 +104,15 @@ pub struct Life {
     /// The instance that the replica has to deliver next.
     pub next: Instance,
     /// A sync is under way.
-    pub syncing: bool,
+    pub sync: Sync,
     /// Records up to this one are durable.
     pub durable: u64,
     /// When the replica wants to be called, in virtual time.
     pub deadline: u64,
     /// What clients have sent and the replica has no room for yet.
     pub inbox: VecDeque<Chunk>,
+    /// What has happened during a pause.
+    pub late: VecDeque<Input>,
     /// Which client wants to hear of a session, and of a nonce.
     pub sessions: BTreeMap<Session, usize>,
     /// See [`sessions`](Self::sessions).
@@ -125,6 +140,7 @@ impl Host {
             clock: Clock::draw(setting, randomness),
             disk: SimDisk::new(randomness.next_u64(), setting.disk),
             lives: 0,
+            paused_until: 0,
             life: None,
         }
     }
@@ -135,6 +151,7 @@ impl Host {
     /// The journal cannot be read: its disk was never damaged below what it had reported durable.
     pub fn start(&mut self, now: u64, setting: &Setting, randomness: &mut Randomness) -> Result<(), Violation> {
         self.lives += 1;
+        self.paused_until = 0;
         let id = self.options.id;
         let (shown, seed) = (self.clock.shows(now), randomness.next_u64());
         let bad = |error: &dyn std::error::Error| Violation(format!("R{id} cannot start: {error}"));
@@ -147,14 +164,15 @@ impl Host {
         };
         self.life = Some(Life {
             replica,
-            executor: Executor::with_limits(id, setting.limits, Registers::default()),
+            executor: Executor::with_limits(id, setting.limits, Registers::new(setting.ballast)),
             journal,
             work: VecDeque::new(),
             next: 0,
-            syncing: false,
+            sync: Sync::Idle,
             durable: 0,
             deadline: now,
             inbox: VecDeque::new(),
+            late: VecDeque::new(),
             sessions: BTreeMap::new(),
             nonces: BTreeMap::new(),
             clients: BTreeMap::new(),

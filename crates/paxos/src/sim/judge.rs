@@ -56,7 +56,7 @@ pub struct Told {
 pub enum Knowledge {
     /// It was executed at this instance, and the register held this before.
     Executed(Instance, u64),
-    /// It was executed; the answer is lost.
+    /// It was executed; the answer is lost. In these clusters no answer may be: clients stay within what is remembered.
     Forgotten,
     /// It was executed once or not at all.
     Unknown,
@@ -140,7 +140,7 @@ impl Judge {
                     "{named:?} was told (instance, answer) {claim:?}; the truth is {truth:?}"
                 );
             }
-            Knowledge::Forgotten => demand!(place.is_some(), "{named:?} was told that it was executed, and it was not"),
+            Knowledge::Forgotten => demand!(false, "the answer to {named:?} is forgotten, executed at {place:?}"),
             Knowledge::Unknown => {}
         }
         self.told.push(told);

@@ -114,11 +114,19 @@ pub struct Registers {
     values: BTreeMap<u8, u64>,
     /// Follows from all executions and their order.
     digest: u64,
+    /// Bytes of a snapshot that mean nothing.
+    ballast: usize,
     /// A cell, since an executor shows its service only to look at.
     executions: RefCell<Vec<Execution>>,
 }
 
 impl Registers {
+    /// Registers that nobody has written, with so many bytes in their snapshots that mean nothing.
+    #[must_use]
+    pub fn new(ballast: usize) -> Self {
+        Self { ballast, ..Self::default() }
+    }
+
     /// What was executed since the last call, in order.
     pub fn take_executions(&self) -> Vec<Execution> {
         self.executions.take()
@@ -152,6 +160,7 @@ impl Service for Registers {
 
     fn snapshot(&self) -> Vec<u8> {
         let mut bytes = self.digest.to_be_bytes().to_vec();
+        bytes.extend((0..self.ballast).map(|place| place as u8));
         for (key, value) in &self.values {
             bytes.push(*key);
             bytes.extend_from_slice(&value.to_be_bytes());
@@ -161,8 +170,10 @@ impl Service for Registers {
 
     fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot> {
         let bad = || BadSnapshot(format!("{} bytes are no registers", snapshot.len()));
-        let (digest, entries) = snapshot.split_first_chunk().ok_or_else(bad)?;
-        if entries.len() % 9 != 0 {
+        let (digest, rest) = snapshot.split_first_chunk().ok_or_else(bad)?;
+        let (ballast, entries) = rest.split_at_checked(self.ballast).ok_or_else(bad)?;
+        let is_whole = ballast.iter().enumerate().all(|(place, byte)| *byte == place as u8);
+        if entries.len() % 9 != 0 || !is_whole {
             return Err(bad());
         }
         self.digest = u64::from_be_bytes(*digest);

@@ -61,6 +61,8 @@ pub struct Setting {
     pub think_ns: u64,
     /// Bytes behind a command that mean nothing, at most.
     pub padding: u64,
+    /// Bytes in the service's snapshot that mean nothing.
+    pub ballast: usize,
     /// Between replicas, in good times.
     pub network: NetworkOptions,
     /// How long the disk takes to sync, at least and at most.
@@ -104,6 +106,7 @@ impl Setting {
             depth: *one_of(randomness, &[1, 1, 2, 4, 8]),
             think_ns: *one_of(randomness, &[5, 20, 50, 200]) * MILLISECOND,
             padding: *one_of(randomness, &[1, 1, 40, 400]),
+            ballast: *one_of(randomness, &[0, 0, 0, 5_000, 20_000]),
             network,
             sync_ns: if quick { (MILLISECOND / 10, 2 * MILLISECOND) } else { (MILLISECOND, 30 * MILLISECOND) },
             service_ns: if randomness.chance(3, 4) { (0, MILLISECOND / 5) } else { (0, 10 * MILLISECOND) },
@@ -127,6 +130,7 @@ fn draw_options(randomness: &mut Randomness, replicas: u64) -> Options {
     options.span = *one_of(randomness, &[16, 24, 64, 4_096]);
     options.suspicion = Duration::from_millis(*one_of(randomness, &[50, 100, 500]));
     options.snapshot_bytes = *one_of(randomness, &[100, 1_000, 10_000, 16 << 20]);
+    options.journal_bytes = *one_of(randomness, &[500, 5_000, 100_000, 32 << 20]);
     options.catch_up_bytes_per_s = *one_of(randomness, &[64 << 10, 1 << 20, 64 << 20]);
     options.pending_bytes = options.batch_bytes.max(*one_of(randomness, &[200, 4_000, 1 << 20]));
     options.undone_batches = *one_of(randomness, &[1, 4, 256]);
