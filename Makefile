@@ -6,10 +6,14 @@ SECONDS ?= 10
 DATA ?= ./data
 PG ?= 127.0.0.1:5432
 SEEDS ?= 5000
+FIRST ?= 0
 EVENTS ?= 10000000
 
 # Continuous integration sets CI, and then a lock file that does not fit is an error.
 LOCKED = $(if $(CI),--locked)
+
+# The simulated cluster is compiled for tests only.
+SIMULATED = --features seriatim-paxos/sim
 
 # Northwind's tables, if somebody has put them beside the repository; else the program makes a sample of their shape.
 CSV ?= $(wildcard ../shared/data/northwind/csv)
@@ -30,10 +34,10 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run orders clients test unit loom shuttle sim mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
+.PHONY: help tools run orders clients test unit loom shuttle sim sim-paxos mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
 
 help: ## List these targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA, PG
 	$(SERIATIM) serve --data $(DATA)/server --pg $(PG)
@@ -52,8 +56,8 @@ target/clients/bin/python: crates/seriatim/tests/clients/requirements.txt
 
 test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
 
-unit: tools ## The tests of the crates
-	$(CARGO) test --workspace $(LOCKED)
+unit: tools ## The tests of the crates, a minute of simulated clusters among them
+	$(CARGO) test --workspace $(SIMULATED) $(LOCKED)
 
 loom: tools ## Every interleaving of the kernels that have a model
 	$(foreach crate,$(LOOM_CRATES),RUSTFLAGS="--cfg loom" $(CARGO) test $(LOCKED) --profile models \
@@ -65,6 +69,11 @@ shuttle: tools ## Random schedules of whole engines
 
 sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
 	SEEDS=$(SEEDS) $(CARGO) test --release -p seriatim-mvto --test sim -- --nocapture many_seeds
+
+# SEED=n tells the story of one; nightly: make sim-paxos SEEDS=100000
+sim-paxos: tools ## The simulation of whole clusters on many seeds; knobs: SEEDS, FIRST, SEED
+	$(if $(SEED),SEED=$(SEED),SEEDS=$(SEEDS) FIRST=$(FIRST)) $(CARGO) test --release -p seriatim-paxos --features sim \
+		--test sim -- --nocapture $(if $(SEED),one_seed,many_seeds)
 
 mutants: tools ## The mutants marked for every test run; all of them: cargo xtask mutants --all
 	$(CARGO) xtask mutants --ci
@@ -87,7 +96,7 @@ fmt: tools ## Format the code
 
 lint: tools ## Formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets $(LOCKED) -- -D warnings
+	$(CARGO) clippy --workspace --all-targets $(SIMULATED) $(LOCKED) -- -D warnings
 
 tidy: tools ## Arrows between crates, rooms of unsafe, sizes and names
 	$(CARGO) xtask tidy
