@@ -39,6 +39,8 @@ mod refusal;
 
 pub use refusal::{Reason, Refusal, Result};
 
+use serde::Deserialize;
+
 use comments::Comments;
 use extraction::{Declaration, Extraction};
 
@@ -57,7 +59,9 @@ pub struct Source {
 /// The first [`Refusal`] that is met.
 pub fn print(json: &str, roots: &[String], sources: &[Source]) -> Result<String> {
     let unreadable = |error: serde_json::Error| Reason::Unreadable(error.to_string()).of("");
-    let extraction: Extraction = serde_json::from_str(json).map_err(unreadable)?;
+    let mut reader = serde_json::Deserializer::from_str(json);
+    reader.disable_recursion_limit();
+    let extraction = Extraction::deserialize(&mut reader).map_err(unreadable)?;
     let program = lower::lower(&extraction, roots)?;
     let order: Vec<&str> = extraction.declarations.iter().filter_map(Declaration::name).collect();
     let mut comments = Comments::default();
