@@ -197,10 +197,9 @@ impl Crowd {
         }
     }
 
-    /// Requests that came while so many waited that they were given up: the rate is far beyond what is served.
-    #[must_use]
-    pub fn shed(&self) -> u64 {
-        self.arrivals.as_ref().map_or(0, |arrivals| arrivals.shed)
+    /// Requests that came while so many waited that they were given up, since it was last asked: the rate is far beyond what is served.
+    pub fn take_shed(&mut self) -> u64 {
+        self.arrivals.as_mut().map_or(0, |arrivals| std::mem::take(&mut arrivals.shed))
     }
 }
 
