@@ -1,0 +1,65 @@
+(* Sessions: each request is executed at most once, and those of one session in the order in which it numbered them.
+
+   The functions are those of Sessions.v, which are printed as Rust and run. *)
+From stdpp Require Import gmap list numbers.
+Require Import Prim PrimFacts Sessions SessionsProof Requests.
+Local Open Scope N_scope.
+
+(* Sessions are opened, forgotten and asked to admit requests in any order, with any numbers ([operation], SessionsProof.v). *)
+Section operations.
+Context (ops : list operation).
+(* Each operation with its answer, in order of time, and the state in the end. *)
+Let h := (perform_all ops no_sessions).2.
+Let s := (perform_all ops no_sessions).1.
+
+(* No request is fresh twice. [fresh h] are those that were, as pairs of session and number. *)
+Theorem fresh_once : NoDup (fresh h).
+Proof. exact (ex_once _ _ (explains_run ops)). Qed.
+
+(* Those of one session are 1, 2, 3, ..., k for some k. *)
+Theorem fresh_consecutive id : ∃ k, fresh_of id (fresh h) = n_range 1 (k + 1).
+Proof. exact (fresh_range ops id). Qed.
+
+(* The sessions opened are 1, 2, 3, ..., so none is opened again once it was forgotten. *)
+Theorem opened_consecutive : omap opened_id h = n_range 1 (opened s + 1).
+Proof. exact (ex_opened _ _ (explains_run ops)). Qed.
+Theorem opened_once : NoDup (omap opened_id h).
+Proof. exact (opened_nodup ops). Qed.
+End operations.
+
+(* What is executed of the batches that are delivered. What a request is, how a batch holds requests, and which sessions are
+   forgotten at which request does not matter, as long as all of it is a function of what was delivered so far. *)
+Section requests.
+Context {request : Type} (demand_of : request → demand) (requests : value → list request).
+Context (forgets : list request → request → list session).
+Let executed := executed_requests demand_of requests forgets.
+
+(* Requests are executed in the order in which they were delivered, if at all; *)
+Theorem executed_in_order batches : executed batches `sublist_of` (batches ≫= requests).
+Proof. exact (executed_from_sublist demand_of forgets no_sessions [] (batches ≫= requests)). Qed.
+
+(* no number of a session twice, so no request twice; *)
+Theorem executed_calls_once batches : NoDup (omap (call_of demand_of) (executed batches)).
+Proof. exact (executed_once demand_of requests forgets batches). Qed.
+Theorem executed_requests_once batches : NoDup (executed batches).
+Proof. exact (executed_distinct demand_of requests forgets batches). Qed.
+
+(* those of one session as 1, 2, 3, ..., k; *)
+Theorem executed_calls_consecutive batches id :
+  ∃ k, fresh_of id (omap (call_of demand_of) (executed batches)) = n_range 1 (k + 1).
+Proof. exact (executed_consecutive demand_of requests forgets batches id). Qed.
+
+(* and who has been delivered more has executed the same before. *)
+Theorem executed_grows batches more : executed batches `prefix_of` executed (batches ++ more).
+Proof. exact (executed_prefix demand_of requests forgets batches _ (ex_intro _ more eq_refl)). Qed.
+End requests.
+
+Print Assumptions fresh_once.
+Print Assumptions fresh_consecutive.
+Print Assumptions opened_consecutive.
+Print Assumptions opened_once.
+Print Assumptions executed_in_order.
+Print Assumptions executed_calls_once.
+Print Assumptions executed_requests_once.
+Print Assumptions executed_calls_consecutive.
+Print Assumptions executed_grows.
