@@ -12,12 +12,13 @@ use super::{Effect, Replica};
 use crate::config::Options;
 use crate::core::{Core, Event, Instance, Message, ReplicaId};
 use crate::moment::Moment;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The shortest and the longest time to wait for an answer; the first while nothing is measured. A snapshot may be long on its way.
+/// The shortest time to wait for an answer, and the time while nothing is measured. The longest is twice the suspicion timeout: a
+/// snapshot may be longer on its way, but its pieces show that it is.
 const FLOOR: Duration = Duration::from_millis(50);
 const UNTOLD: Duration = Duration::from_millis(200);
-const CAP: Duration = Duration::from_secs(20);
 
 /// An instance is given so much time to come by itself, between these bounds.
 const HOLE_SHARE_OF_SUSPICION: u32 = 20;
@@ -40,11 +41,13 @@ pub(super) struct CatchUp {
     /// How long a hole is borne.
     hole: Duration,
     rest: Duration,
+    /// The longest time to wait for an answer, or for its next piece.
+    cap: Duration,
     query: Option<Query>,
     /// Who was asked and has not answered: other answers are not believed, lest they fill the journal.
     asked: PeerSet,
-    /// Who had nothing, or did not answer.
-    dry: PeerSet,
+    /// Who had nothing, or did not answer, and until when others are asked instead.
+    passed_over: BTreeMap<ReplicaId, Moment>,
     /// Whom to ask next, if it can be.
     turn: ReplicaId,
     /// Queries in a row that were not answered.
@@ -67,9 +70,10 @@ impl CatchUp {
             bytes_per_s: options.catch_up_bytes_per_s,
             hole: (options.suspicion / HOLE_SHARE_OF_SUSPICION).clamp(HOLE.0, HOLE.1),
             rest: options.suspicion / 4,
+            cap: options.suspicion * 2,
             query: None,
             asked: PeerSet::default(),
-            dry: PeerSet::default(),
+            passed_over: BTreeMap::new(),
             turn: options.id,
             silences: 0,
             answers: RoundTrip::default(),
@@ -86,7 +90,7 @@ impl CatchUp {
 
     /// A peer that had nothing may have something now.
     pub(super) fn try_again(&mut self, peer: ReplicaId) {
-        self.dry.remove(peer);
+        self.passed_over.remove(&peer);
     }
 
     /// Whether an answer was asked for.
@@ -110,10 +114,10 @@ impl CatchUp {
             self.silences = 0;
         }
         if useful {
-            self.dry.remove(from);
+            self.passed_over.remove(&from);
             self.turn = from;
         } else {
-            self.dry.insert(from);
+            self.passed_over.insert(from, now + self.rest);
         }
         let cost = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_s.max(1));
         self.not_before = self.not_before.max(now) + Duration::from_nanos(u64::try_from(cost).unwrap_or(u64::MAX));
@@ -130,7 +134,7 @@ impl CatchUp {
             self.missing = Some((executed, now));
         }
         if let Some(query) = self.query.take_if(|query| query.until <= now) {
-            self.dry.insert(query.peer);
+            self.passed_over.insert(query.peer, now + self.cap);
             self.silences += 1;
         }
         let learns = self.id >= self.replicas;
@@ -143,8 +147,9 @@ impl CatchUp {
     }
 
     /// Whom to ask: the others that vote and are connected, from the one whose turn it is on; the leader last.
-    fn choose(&self, peers: &Peers, leader: Option<ReplicaId>) -> Option<ReplicaId> {
-        let able = |peer: &ReplicaId| peers.is_connected(*peer) && *peer != self.id && !self.dry.contains(*peer);
+    fn choose(&self, peers: &Peers, leader: Option<ReplicaId>, now: Moment) -> Option<ReplicaId> {
+        let waits = |peer: &ReplicaId| self.passed_over.get(peer).is_some_and(|until| now < *until);
+        let able = |peer: &ReplicaId| peers.is_connected(*peer) && *peer != self.id && !waits(peer);
         let turns = (0..self.replicas).map(|i| (self.turn + i) % self.replicas).filter(able);
         turns.clone().find(|peer| Some(*peer) != leader).or_else(|| turns.clone().next())
     }
@@ -156,13 +161,13 @@ impl CatchUp {
     }
 
     fn patience(&self) -> Duration {
-        self.answers.timeout(self.silences, UNTOLD, FLOOR, CAP)
+        self.answers.timeout(self.silences, UNTOLD, FLOOR, self.cap)
     }
 
     /// Nobody has anything: all may be asked again, later.
     fn rest(&mut self, now: Moment) {
         self.done();
-        self.dry = PeerSet::default();
+        self.passed_over.clear();
         self.not_before = self.not_before.max(now + self.rest);
     }
 
@@ -188,7 +193,7 @@ impl<C: Core> Replica<C> {
             self.catch_up.done();
         } else if self.catch_up.wants(executed, goal, self.now) {
             let leader = self.detector.leader();
-            if let Some(peer) = self.catch_up.choose(&self.peers, leader) {
+            if let Some(peer) = self.catch_up.choose(&self.peers, leader, self.now) {
                 self.counters.queries += 1;
                 self.catch_up.ask(peer, self.now);
                 self.drive(Event::CatchUp(peer, goal), effects);

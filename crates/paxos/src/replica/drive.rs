@@ -59,6 +59,8 @@ impl<C: Core> Replica<C> {
             Output::Install(instance, image) => {
                 self.counters.snapshots_installed += 1;
                 (self.done, self.ready) = (instance, true);
+                // Some of them may be in there.
+                self.forwards.lose();
                 effects.push(Effect::Install(instance, image));
             }
             Output::Return(value) => self.take_back(value),

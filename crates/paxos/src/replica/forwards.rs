@@ -118,7 +118,7 @@ impl Forwards {
         if self.busy() { self.since + self.patience * (1 << self.lapses) } else { Moment::NEVER }
     }
 
-    /// The connection over which they went is a new one.
+    /// Nobody can tell which of them will still be delivered.
     pub(super) fn lose(&mut self) {
         self.lost = true;
     }

@@ -5,6 +5,7 @@ mod elections;
 mod hostility;
 mod recovery;
 mod repairs;
+mod storms;
 
 use super::{Effect, Input, Replica};
 use crate::config::{Durability, Options};

@@ -137,6 +137,25 @@ fn a_learner_follows() {
     assert_eq!(proposals.count(), 0, "values come as answers");
 }
 
+/// A learner hears of an instance when the others do, and may ask one that has not heard of it yet. It must not ask the leader for
+/// ever after.
+#[test]
+fn a_learner_goes_back_to_those_who_do_not_lead() {
+    let mut cluster = Cluster::led(3, 1, |_| {});
+    let mut randomness = env::Randomness::from_seed(1);
+    cluster.loses = Box::new(move |_, to, message| {
+        to != 3 && matches!(message, PeerMessage::Core(Message::Commit(..))) && randomness.chance(1, 30)
+    });
+    for sequence in 0..400 {
+        cluster.submit(0, chunk(0, 1, sequence..sequence + 1));
+        cluster.run(10 * MS);
+    }
+    let asked =
+        |peer| cluster.sent(3, Moment(0)).filter(|(to, m)| *to == peer && matches!(m, Message::Query(..))).count();
+    let (leader, others) = (asked(0), asked(1) + asked(2));
+    assert!(leader + others >= 400 && leader < others / 2, "the leader {leader} times, the others {others} times");
+}
+
 #[test]
 fn who_was_away_too_long_gets_a_snapshot() {
     let mut cluster = Cluster::led(3, 1, |options| (options.span, options.snapshot_bytes) = (64, 200_000));
