@@ -115,3 +115,33 @@ fn compare(expected: &[u64], answers: &[u64], seed: u64, every: u64) -> Result<(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_digests_pass() {
+        assert_eq!(compare(&[1, 2, 3], &[1, 2, 3], 7, 512), Ok(()));
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let message = compare(&[1, 2, 3], &[1, 9, 9], 7, 512).unwrap_err();
+        assert!(message.contains("seed 7") && message.contains("commands 513 to 1024"), "{message}");
+    }
+
+    #[test]
+    fn digests_that_are_missing_or_too_many_are_noticed() {
+        assert!(compare(&[1, 2], &[1], 7, 512).unwrap_err().contains("2 digests were due, 1 came"));
+        assert!(compare(&[1], &[1, 2], 7, 512).is_err());
+    }
+
+    #[test]
+    fn an_answer_is_due_at_each_mark_and_at_the_end() {
+        let mut written = Vec::new();
+        let digests = drive(1_000, 3, 64, &mut written).unwrap();
+        assert!(digests.len() as u64 > 1_000 / 64 && !written.is_empty());
+        assert_eq!(drive(1_000, 3, 64, &mut Vec::new()).unwrap(), digests);
+    }
+}
