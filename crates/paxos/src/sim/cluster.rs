@@ -534,6 +534,9 @@ impl Cluster {
     }
 
     fn post(&mut self, node: usize, to: ReplicaId, message: &PeerMessage) -> Result<(), Violation> {
+        if let PeerMessage::Core(message) = message {
+            self.hosts[node].word.give(message);
+        }
         let to = to as usize;
         demand!(to != node, "R{node} sends to itself: {}", brief(message));
         if to < self.hosts.len() && *self.link(node, to) {

@@ -1,10 +1,10 @@
 //! One node of the simulated cluster: the product's replica, executor, journal and codec, and what stands between them and the world.
 
-use super::chronicle::Violation;
+use super::chronicle::{Violation, demand};
 use super::registers::Registers;
 use super::setting::Setting;
 use crate::config::{Durability, Options};
-use crate::core::{Image, Instance, Message, ReplicaId, Session, Value};
+use crate::core::{Ballot, Core, Image, Instance, Message, Proved, Record, ReplicaId, Session, Value};
 use crate::executor::Executor;
 use crate::frame::{self, Decoder, Wire};
 use crate::journal::{Journal, JournalError};
@@ -37,6 +37,47 @@ pub enum Sync {
     Done,
     /// It will be on the disk only at the end.
     Pending,
+}
+
+/// What a node has given its word for, by promises, votes and prepares that were sent.
+#[derive(Debug, Default)]
+pub struct Word {
+    /// It answers to no ballot below.
+    ballot: Ballot,
+    /// The ballot of its last vote for each instance, as far as the journal may still hold it.
+    votes: BTreeMap<Instance, Ballot>,
+}
+
+impl Word {
+    /// A message is sent.
+    pub fn give(&mut self, message: &Message) {
+        if let Message::Prepare(ballot, _) | Message::Promise(ballot, ..) | Message::Accept(ballot, _) = message {
+            self.ballot = self.ballot.max(*ballot);
+        }
+        if let Message::Accept(ballot, instance) = message {
+            let vote = self.votes.entry(*instance).or_default();
+            *vote = (*vote).max(*ballot);
+        }
+    }
+
+    /// Whether the records that a crash has left keep it.
+    fn check(&mut self, options: &Options, records: &[Record]) -> Result<(), Violation> {
+        let id = options.id;
+        let core = Proved::recover(options.core(), id, records.to_vec());
+        let (promised, low) = (core.view().promised, core.view().low);
+        demand!(promised >= self.ballot, "R{id} has forgotten ballot {}: it knows {promised}", self.ballot);
+        let votes = core.checkpoint().into_iter().filter_map(|record| match record {
+            Record::Vote(ballot, instance, _) => Some((instance, ballot)),
+            _ => None,
+        });
+        let votes: BTreeMap<Instance, Ballot> = votes.collect();
+        self.votes = self.votes.split_off(&low);
+        for (instance, ballot) in &self.votes {
+            let kept = votes.get(instance);
+            demand!(kept >= Some(ballot), "R{id} has forgotten its vote for {instance} at {ballot}: it knows {kept:?}");
+        }
+        Ok(())
+    }
 }
 
 /// A clock that starts anywhere and runs a little fast or slow.
@@ -84,6 +125,8 @@ pub struct Host {
     pub disk: SimDisk,
     /// How often it has started: what was meant for an earlier life is ignored.
     pub lives: u64,
+    /// What it has told others that it will remember.
+    pub word: Word,
     /// Until then the process does not run, though it lives: the machine has something better to do.
     pub paused_until: u64,
     /// It is running.
@@ -140,6 +183,7 @@ impl Host {
             clock: Clock::draw(setting, randomness),
             disk: SimDisk::new(randomness.next_u64(), setting.disk),
             lives: 0,
+            word: Word::default(),
             paused_until: 0,
             life: None,
         }
@@ -157,6 +201,7 @@ impl Host {
         let bad = |error: &dyn std::error::Error| Violation(format!("R{id} cannot start: {error}"));
         let (journal, replica) = if self.options.durability == Durability::Fsync {
             let (journal, records) = self.open_journal(setting).map_err(|error| bad(&error))?;
+            self.word.check(&self.options, &records)?;
             let replica = Replica::recover(self.options.clone(), shown, seed, records);
             (Some(journal), replica.map_err(|error| bad(&error))?)
         } else {
@@ -182,7 +227,7 @@ impl Host {
         Ok(())
     }
 
-    fn open_journal(&self, setting: &Setting) -> Result<(Journal, Vec<crate::core::Record>), JournalError> {
+    fn open_journal(&self, setting: &Setting) -> Result<(Journal, Vec<Record>), JournalError> {
         let log = wal::LogOptions {
             segment_bytes: setting.segment_bytes,
             buffer_bytes: 1 << 20,
