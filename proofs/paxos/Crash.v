@@ -7,6 +7,10 @@
    [recover] of the journal that is left, and acts on; it has forgotten that it ever led, whom it heard from, and what it
    delivered since its snapshot, which it may deliver again.
 
+   A long journal is made short: the records that are durable are replaced by [checkpoint] of the state that they give.
+   (That is the [checkpoint] of the live state of the time when they were all that was written: [checkpoint_restarted],
+   CrashJournal.v. When exactly they are replaced makes no difference to what is recovered.)
+
    The disk is assumed to keep what it has said to be durable, in its order. That it keeps more than that, up to the
    crash, is also possible here: then it became durable just before. *)
 From stdpp Require Import gmap list numbers.
@@ -37,6 +41,13 @@ Definition on_disk (m : machine) : list record := take (durable m) (recorded m).
 Definition crash (c : config) (m : machine) : machine :=
   {| live := recover c (on_disk m); recorded := on_disk m; durable := durable m; waiting := [] |}.
 
+(* What is durable is written anew, in short; all else counts from its end. *)
+Definition shorten (c : config) (m : machine) : machine :=
+  let short := checkpoint c (recover c (on_disk m)) in
+  let moved k := (length short + (k - durable m))%nat in
+  {| live := live m; recorded := short ++ drop (durable m) (recorded m); durable := length short;
+     waiting := (λ p, (moved p.1, p.2)) <$> waiting m |}.
+
 Definition new_machine : machine := {| live := init; recorded := []; durable := 0; waiting := [] |}.
 Definition new_cluster : cluster := {| machine_of := λ _, new_machine; story := [] |}.
 
@@ -52,5 +63,7 @@ Inductive occurs (c : config) : cluster → Prop :=
 | occurs_sync w a k :
     occurs c w → (durable (machine_of w a) ≤ k ≤ length (recorded (machine_of w a)))%nat →
     occurs c (acts w a Synced (sync k (machine_of w a)) (ready k (machine_of w a)))
+| occurs_shorten w a :
+    occurs c w → occurs c (acts w a Synced (shorten c (machine_of w a)) [])
 | occurs_crash w a :
     occurs c w → occurs c (acts w a Crashed (crash c (machine_of w a)) []).

@@ -56,15 +56,35 @@ Proof.
     + intros x. by case_decide; subst.
     + intros x. by case_decide.
     + intros x o. case_decide; [subst|done]. rewrite !in_held. intros [j [_ Hj]%elem_of_list_filter]. by exists j.
-    + by apply M3.
+    + by apply M4.
     + transitivity (promised (recover c (recorded m))); [|by rewrite M1].
-      rewrite <- (memory_all c m (length (recorded m))) by done. by apply M3.
+      rewrite <- (memory_all c m (length (recorded m))) by done. by apply M4.
     + intros o (p & -> & [_ Ho]%elem_of_list_filter)%elem_of_list_fmap. apply in_held. exists p.1. by destruct p.
     + intros x Hx. assert (∃ o, o ∈ ready k m ∧ sends [o] x) as (o & Ho & Hsend).
       { destruct Hx as [H|[d H]]; eexists; (split; [exact H|]); apply sends_cons; by left. }
       apply elem_of_list_fmap in Ho as ([j o'] & -> & [Hj Ho]%elem_of_list_filter). simpl in *.
-      destruct (M6 _ _ Ho) as (_ & _ & Hsec). apply secured_extends with (memory c m j); [by apply M3|by apply Hsec].
+      destruct (M6 _ _ Ho) as ([? _] & _ & Hsec). apply secured_extends with (memory c m j); [by apply M4|by apply Hsec].
   - apply machines_after. apply machine_sync; [done|by split].
+Qed.
+
+Lemma held_shorten m0 : (waiting (shorten c m0)).*2 = (waiting m0).*2.
+Proof. unfold shorten. cbn [waiting]. rewrite <- list_fmap_compose. by apply list_fmap_ext. Qed.
+Lemma after_shorten : cluster_inv c (acts w a Synced (shorten c m) []).
+Proof.
+  assert (Hmem : recover c (on_disk (shorten c m)) = recover c (on_disk m)).
+  { pose proof (memory_shorten c a _ m (durable (shorten c m)) M ltac:(done)) as H.
+    by rewrite Nat.sub_diag, Nat.add_0_r in H. }
+  split.
+  - apply inv_sync with (cluster_view c w) a (recover c (on_disk m)) []; [done|]. split.
+    + done.
+    + intros x. simpl. by case_decide; subst.
+    + intros x. simpl. by case_decide.
+    + intros x. simpl. case_decide; [subst; by rewrite held_shorten|done].
+    + apply extends_refl.
+    + apply (i_ahead _ _ V a).
+    + by intros o ?%elem_of_nil.
+    + by intros x ?%sends_nil.
+  - apply machines_after. by apply machine_shorten.
 Qed.
 
 Lemma on_disk_crash m0 : on_disk (crash c m0) = on_disk m0.
@@ -72,12 +92,11 @@ Proof. unfold on_disk, crash. cbn. unfold on_disk. by rewrite take_take, Nat.min
 
 Lemma after_crash : cluster_inv c (acts w a Crashed (crash c m) []).
 Proof.
-  pose proof (mi_restarted _ _ _ _ M (durable m)) as Hr. split.
+  destruct (mi_memory _ _ _ _ M (durable m)) as (? & _ & Hr); [done|]. split.
   - apply inv_crash with (cluster_view c w) a; [done|]. split; simpl; try done.
     + intros x. by case_decide.
     + intros x. case_decide; [subst; by rewrite on_disk_crash|done].
     + intros x. by case_decide.
-    + apply (mi_replica _ _ _ _ M).
     + change (recover c (on_disk m)) with (memory c m (durable m)). by rewrite <- Hr.
   - apply machines_after. by apply machine_crash.
 Qed.
@@ -85,10 +104,11 @@ End actions.
 
 Theorem occurs_inv c w : occurs c w → cluster_inv c w.
 Proof.
-  induction 1 as [|w a e s outs _ I Hp Hs|w a k _ I Hk|w a _ I].
+  induction 1 as [|w a e s outs _ I Hp Hs|w a k _ I Hk|w a _ I|w a _ I].
   - split; [|intros a; apply machine_new]. by apply inv_start.
   - by apply after_event.
   - by apply after_sync.
+  - by apply after_shorten.
   - by apply after_crash.
 Qed.
 

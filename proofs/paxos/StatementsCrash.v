@@ -7,6 +7,7 @@
        once, but the messages of which [waits] is true (promises, votes and prepares) are held back; or
      * a replica's disk makes more of its journal durable, however much: the messages that were held back for no more than
        that leave; or
+     * the durable part of a journal is replaced by the [checkpoint] of the state that it gives; or
      * a replica crashes. Its state becomes [recover] of the durable part of its journal. The rest of the journal, and
        what was held back, is lost.
    - [delivered], [requested] and [chosen] are those of Statements.v; a replica that was restarted may deliver again.
