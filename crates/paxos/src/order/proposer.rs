@@ -279,7 +279,7 @@ mod tests {
             if rough && self.one_in(10) {
                 self.proposer.hear(self.now, &ReplicaMessage::Leader { leader: Some(1), address: None });
             }
-            while !self.on_the_way.is_empty() && !(rough && self.one_in(3)) {
+            while !(self.on_the_way.is_empty() || rough && self.one_in(3)) {
                 let which = if rough { self.randomness.in_range(0..self.on_the_way.len() as u64) as usize } else { 0 };
                 let again = rough && self.one_in(4);
                 let chunk = if again { self.on_the_way[which].clone() } else { self.on_the_way.remove(which) };

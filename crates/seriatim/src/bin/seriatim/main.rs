@@ -12,14 +12,19 @@ mod history;
 mod judge;
 mod load;
 mod look;
+#[cfg(feature = "order")]
+mod order;
 mod orders;
 mod output;
 #[cfg(feature = "server")]
 mod serve;
 #[cfg(feature = "server")]
 mod shell;
+mod signals;
 #[cfg(feature = "server")]
 mod sql_limits;
+#[cfg(any(feature = "order", feature = "server"))]
+mod units;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -36,7 +41,8 @@ use std::process::ExitCode;
         seriatim dump --data ./data cities --format json\n  \
         seriatim serve --data ./data --pg 127.0.0.1:5432\n  \
         seriatim sql --data ./data -c \"SELECT 1\"\n  \
-        seriatim orders --data ./data/orders --threads 4 --seconds 10\n\n\
+        seriatim orders --data ./data/orders --threads 4 --seconds 10\n  \
+        seriatim order cluster 3\n\n\
         Exit codes: 0 fine; 1 it ran and what it found is not fine; 2 it could not run."
 )]
 struct Arguments {
@@ -50,6 +56,8 @@ enum Command {
     Serve(serve::Serve),
     #[cfg(feature = "server")]
     Sql(shell::Sql),
+    #[cfg(feature = "order")]
+    Order(order::Order),
     Orders(orders::Orders),
     Load(load::Load),
     Dump(dump::Dump),
@@ -67,6 +75,8 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         #[cfg(feature = "server")]
         Command::Sql(sql) => sql.run(),
+        #[cfg(feature = "order")]
+        Command::Order(order) => order.run(),
         Command::Orders(orders) => orders.run(),
         Command::Load(load) => load.run(),
         Command::Dump(dump) => dump.run(),

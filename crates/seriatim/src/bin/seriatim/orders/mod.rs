@@ -15,6 +15,7 @@ mod sample;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::grouped;
+use crate::signals::stop_on_signals;
 use audit::Audit;
 use clap::{Args, ValueEnum};
 use env::{Randomness, thread::sleep};
@@ -115,18 +116,6 @@ impl Orders {
         shop.db.close()?;
         Ok(())
     }
-}
-
-/// The first SIGINT or SIGTERM asks to stop, the second insists.
-fn stop_on_signals() -> Outcome<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.clone())
-            .map_err(Failure::trouble)?;
-        signal_hook::flag::register(signal, stop.clone()).map_err(Failure::trouble)?;
-    }
-    Ok(stop)
 }
 
 /// Says what the audit found, and ends with exit code 1.

@@ -1,0 +1,38 @@
+//! `seriatim order`: a replicated total order, and a key-value example on it.
+
+mod cluster;
+mod knobs;
+mod node;
+
+use crate::failure::Outcome;
+use clap::{Args, Subcommand};
+
+/// Order requests on several machines, alike on all of them, as long as a majority runs; with a key-value example.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    seriatim order cluster 3 --data ./data/order\n  \
+    seriatim order put colour blue\n  \
+    seriatim order get colour\n  \
+    seriatim order status\n  \
+    seriatim order load --seconds 10\n\n\
+    On machines of one's own, one of these on each:\n  \
+    seriatim order node --id 0 --peers a:7400,b:7400,c:7400 --key order.key --data ./data --durability fsync")]
+pub struct Order {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Node(node::StartNode),
+    Cluster(cluster::Cluster),
+}
+
+impl Order {
+    pub fn run(&self) -> Outcome {
+        match &self.command {
+            Command::Node(node) => node.run(),
+            Command::Cluster(cluster) => cluster.run(),
+        }
+    }
+}

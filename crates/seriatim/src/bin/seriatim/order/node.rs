@@ -1,0 +1,161 @@
+//! `seriatim order node`.
+
+use super::knobs::Knobs;
+use crate::failure::{Failure, Outcome};
+use crate::signals::stop_on_signals;
+use clap::{Args, ValueEnum};
+use env::thread::{sleep, spawn_named};
+use env::{Disk, RealDisk};
+use paxos::auth::SharedKey;
+use paxos::config::{Durability, Options};
+use paxos::kv::KeyValue;
+use paxos::runtime::{Listen, Node, NodeOptions};
+use paxos::service::{EmptyService, Service};
+use std::io::{Read, Write, stdin, stdout};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Run one replica, which orders requests together with its peers and executes them.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    seriatim order node --id 0 --peers 127.0.0.1:7400,127.0.0.1:7401,127.0.0.1:7402\n  \
+    seriatim order node --id 1 --peers a:7400,b:7400,c:7400 --listen 0.0.0.0:7400 --key order.key \\\n    \
+    --data ./data --durability fsync\n\n\
+    It prints `ready` on standard output once it takes connections, and everything else on standard error. SIGTERM and SIGINT\n\
+    end it.\n\n\
+    With --durability memory a replica that stops has left for good: started again on the same --data, it comes back as a\n\
+    learner, which serves clients and has no vote. Of 2 f + 1 replicas f may stop. With fsync, all may at any time.\n\n\
+    Exit codes: 0 stopped as asked; 2 it could not run, or had to stop.")]
+pub struct StartNode {
+    /// This replica's number: its place in --peers, from 0. Greater ones are learners, which have no vote (they need --listen).
+    #[arg(long, value_name = "N")]
+    id: u64,
+    /// Where the replicas that vote are reached, by each other and by clients.
+    #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',', required = true)]
+    peers: Vec<String>,
+    /// Where to listen, if not at its own place in --peers.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+    /// Its directory; created where it is missing.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// What must survive a stop of this replica.
+    #[arg(long, value_enum, default_value_t = Promise::Memory)]
+    durability: Promise,
+    /// A file of at least 32 random bytes, the same on all replicas. Without it, only the loopback is used.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Another such file, for clients. Whoever has the replicas' own could break the order.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    client_key: Option<PathBuf>,
+    /// What executes the requests.
+    #[arg(long, value_enum, default_value_t = What::Kv)]
+    service: What,
+    /// Stop when standard input ends: for whoever starts nodes and must not leave any behind.
+    #[arg(long, hide = true)]
+    until_stdin_ends: bool,
+    #[command(flatten)]
+    knobs: Knobs,
+}
+
+/// What must survive.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Promise {
+    /// Nothing is written.
+    Memory,
+    /// All that it has said is on disk first.
+    Fsync,
+}
+
+/// What executes requests.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// The key-value example.
+    Kv,
+    /// Nothing does: to measure the order alone.
+    Empty,
+}
+
+impl StartNode {
+    pub fn run(&self) -> Outcome {
+        match self.service {
+            What::Kv => self.serve(KeyValue::default()),
+            What::Empty => self.serve(EmptyService),
+        }
+    }
+
+    fn serve(&self, service: impl Service) -> Outcome {
+        let stop = stop_on_signals()?;
+        if self.until_stdin_ends {
+            stop_with_stdin(&stop)?;
+        }
+        let node = Node::start(self.options()?, service).map_err(Failure::trouble)?;
+        self.greet(&node)?;
+        while !stop.load(Ordering::Relaxed) && node.failure().is_none() {
+            sleep(LOOK);
+        }
+        node.stop().map_err(Failure::trouble)?;
+        // Whoever read it may be gone.
+        let _ = writeln!(std::io::stderr(), "seriatim: replica {} stopped", self.id);
+        Ok(())
+    }
+
+    fn options(&self) -> Outcome<NodeOptions> {
+        let mut replica = Options::new(self.peers.len() as u64, self.id);
+        self.knobs.apply(&mut replica);
+        replica.durability = match self.durability {
+            Promise::Memory => Durability::Memory,
+            Promise::Fsync => Durability::Fsync,
+        };
+        let mut options = NodeOptions::new(replica, Listen::At(self.listen()?), self.peers.clone());
+        options.key = self.key.as_deref().map(key).transpose()?;
+        options.client_key = self.client_key.as_deref().map(key).transpose()?;
+        options.disk = self.data.as_ref().map(|data| Arc::new(RealDisk::new(data)) as Arc<dyn Disk>);
+        Ok(options)
+    }
+
+    /// Where to listen: as told, or at the own place among the peers.
+    fn listen(&self) -> Outcome<SocketAddr> {
+        if let Some(address) = self.listen {
+            return Ok(address);
+        }
+        let own = usize::try_from(self.id).ok().and_then(|id| self.peers.get(id)).ok_or_else(|| {
+            let (id, peers) = (self.id, self.peers.len());
+            Failure::Trouble(format!("--id {id} is none of the {peers} replicas in --peers: a learner needs --listen"))
+        })?;
+        let found = own.to_socket_addrs().map_err(|error| Failure::Trouble(format!("{own}: {error}")))?.next();
+        found.ok_or_else(|| Failure::Trouble(format!("{own}: no such address")))
+    }
+
+    fn greet(&self, node: &Node) -> Outcome {
+        let (id, replicas) = (node.id(), self.peers.len() as u64);
+        let role = if id < replicas { "" } else { " (a learner, without a vote)" };
+        let (version, address) = (env!("CARGO_PKG_VERSION"), node.address());
+        eprintln!("seriatim {version}: replica {id} of {replicas}{role} on {address}");
+        let mut out = stdout().lock();
+        writeln!(out, "ready")?;
+        Ok(out.flush()?)
+    }
+}
+
+/// The key in a file.
+pub fn key(path: &Path) -> Outcome<SharedKey> {
+    SharedKey::read(path).map_err(|error| Failure::Trouble(format!("{}: {error}", path.display())))
+}
+
+/// Stops when standard input ends, which it does when whoever holds its other end is gone.
+fn stop_with_stdin(stop: &Arc<AtomicBool>) -> Outcome {
+    let stop = Arc::clone(stop);
+    let wait = move || {
+        let mut byte = [0];
+        while matches!(stdin().read(&mut byte), Ok(1)) {}
+        stop.store(true, Ordering::Relaxed);
+    };
+    spawn_named("stdin", wait).map(drop).map_err(Failure::trouble)
+}
