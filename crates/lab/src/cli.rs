@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::engines::EngineName;
+use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
 use crate::trial::DurabilityName;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -10,7 +11,8 @@ Examples:
   lab workload ycsb --engine mvto --compare twopl --threads 1,2 --seconds 3
   lab workload ycsb --engine mvto --keys-per-txn 4 --reads 50 --theta 0.85 --format json
   lab workload bank --engine mvto --accounts 1000 --durability fsync --data /mnt/disk
-  lab history --engine mvto --operations 1000000 --threads 4 --seed 1";
+  lab history --engine mvto --operations 1000000 --threads 4 --seed 1
+  lab experiment paxos-order --replicas 3,5,7 --durability memory,fsync";
 
 /// Runs workloads on database engines side by side, and judges what they did
 #[derive(Debug, Parser)]
@@ -29,6 +31,15 @@ pub enum Command {
     Workload(WorkloadCommand),
     /// Record random transactions on few keys, and let both judges look at them
     History(HistoryArguments),
+    /// Reproduce an experiment of a paper
+    #[command(subcommand)]
+    Experiment(ExperimentCommand),
+    /// Run one replica, given as JSON, in this process: how `experiment paxos-order` keeps its replicas apart
+    #[command(hide = true)]
+    OrderNode {
+        /// The replica
+        plan: String,
+    },
     /// Run one trial, given as JSON, in this process: how `workload` keeps its runs apart
     #[command(hide = true)]
     Measure {
@@ -46,6 +57,13 @@ pub enum WorkloadCommand {
     /// Transfers between accounts, and audits of their sum
     #[command(after_help = BANK_EXAMPLES)]
     Bank(BankArguments),
+}
+
+/// Which experiment.
+#[derive(Debug, Subcommand)]
+pub enum ExperimentCommand {
+    /// A proved total order against a plain one and etcd (Pandey 2016, figure 7.2)
+    PaxosOrder(PaxosOrderArguments),
 }
 
 const YCSB_EXAMPLES: &str = "\
@@ -259,12 +277,12 @@ fn theta(text: &str) -> Result<f64, String> {
 /// A day is enough for everyone, and no product of it overflows.
 const MAX_SECONDS: f64 = 86_400.0;
 
-fn seconds_or_none(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds_or_none(text: &str) -> Result<f64, String> {
     let seconds = number(text)?;
     if (0.0..=MAX_SECONDS).contains(&seconds) { Ok(seconds) } else { Err(format!("not between 0 and {MAX_SECONDS}")) }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let seconds = seconds_or_none(text)?;
     if seconds > 0.0 { Ok(seconds) } else { Err("not above 0".to_owned()) }
 }

@@ -1,10 +1,12 @@
 //! What the `lab` command does.
 
 use crate::cli::{
-    Arguments, BankArguments, Command, CommonArguments, Format, HistoryArguments, WorkloadCommand, YcsbArguments,
+    Arguments, BankArguments, Command, CommonArguments, ExperimentCommand, Format, HistoryArguments, WorkloadCommand,
+    YcsbArguments,
 };
 use crate::driver::Extent;
 use crate::engines::{EngineName, Settings};
+use crate::experiments::paxos_order;
 use crate::report::{self, Row, grouped};
 use crate::trial::{self, DurabilityName, Measurement, Plan, WorkloadPlan};
 use crate::workloads::{bank, ycsb};
@@ -47,8 +49,12 @@ fn run_failure(error: impl ToString) -> Failure {
 pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     match arguments.command {
         None => write!(out, "{}", Arguments::command().render_long_help()).map_err(run_failure),
+        Some(Command::OrderNode { plan }) => {
+            paxos_order::node::run(&plan, io::stdin().lock(), out).map_err(Failure::Run)
+        }
         Some(Command::Measure { plan }) => measure(&plan, out),
         Some(Command::History(arguments)) => judge_history(&arguments, out),
+        Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),
         Some(Command::Workload(WorkloadCommand::Ycsb(arguments))) => {
             run_workload(&arguments.common, ycsb_plan(&arguments), out)
         }

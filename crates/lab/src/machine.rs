@@ -3,14 +3,48 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Memory of this process that is in RAM, in bytes; `None` where the operating system does not say.
-///
-/// Source: `VmRSS` of Linux's `/proc/self/status`, which `/proc/self/statm` gives in pages.
 pub fn resident_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    resident_bytes_of(std::process::id())
+}
+
+/// Memory of a process that is in RAM, in bytes; `None` if it has ended, or where the operating system does not say.
+///
+/// Source: `VmRSS` of Linux's `/proc/PID/status`, which `/proc/PID/statm` gives in pages.
+pub fn resident_bytes_of(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
     Some(kibibytes.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Time that a process has spent on processors, in its own code and in the system's; `None` if it has ended, or where the
+/// operating system does not say. It comes in steps of 10 ms: look at it over seconds.
+///
+/// Source: `utime` and `stime` of Linux's `/proc/PID/stat`.
+pub fn cpu_time_of(process: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything; `utime` and `stime` are fields 14 and 15, the state after it is 3.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some(ticks_long(ticks))
+}
+
+/// Time that all processes together have spent on the machine's processors; `None` where the operating system does not say.
+///
+/// Source: the first line of Linux's `/proc/stat`: all but idling and waiting for disks.
+pub fn busy_time() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+    let ticks: Vec<u64> = fields.take(8).map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    let [user, nice, system, _idle, _disks, interrupts, soft_interrupts, _stolen] = ticks[..] else { return None };
+    Some(ticks_long(user + nice + system + interrupts + soft_interrupts))
+}
+
+/// Times in `/proc` are in units of `USER_HZ`, which is 100 a second on every architecture that Rust runs on.
+fn ticks_long(ticks: u64) -> Duration {
+    Duration::from_millis(ticks.saturating_mul(10))
 }
 
 /// Cores that this process may use.
@@ -38,6 +72,8 @@ mod tests {
         assert!(super::cores() >= 1);
         if cfg!(target_os = "linux") {
             assert!(super::resident_bytes().is_some_and(|bytes| bytes > 100_000));
+            let used = super::cpu_time_of(std::process::id()).expect("this process runs");
+            assert!(super::busy_time().is_some_and(|busy| busy >= used));
         }
     }
 }

@@ -330,6 +330,7 @@ impl Plain {
 
     fn install_newer(&mut self, at: Instance, image: Image, outputs: &mut Vec<Output>) {
         if self.executed < at {
+            self.next = self.next.max(at);
             self.install(at, image.clone());
             outputs.push(Output::Journal(Record::Install(at, image.clone())));
             outputs.push(Output::Install(at, image));
@@ -338,7 +339,6 @@ impl Plain {
 
     fn install(&mut self, at: Instance, image: Image) {
         self.forget_below(at);
-        self.next = self.next.max(at);
         self.executed = at;
         self.snapshot_at = at;
         self.snapshot = image;

@@ -141,7 +141,7 @@ fn abort_ratio(all: &[&Figures], aborts: &BTreeMap<String, u64>) -> f64 {
 }
 
 /// The middle one, or the mean of the two in the middle.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -213,7 +213,7 @@ fn cells(rows: &[Row]) -> Vec<[String; TITLES.len()]> {
 }
 
 /// Names to the left, numbers to the right, each column as wide as its widest cell.
-fn write_cells<const N: usize>(lines: &[[String; N]], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_cells<const N: usize>(lines: &[[String; N]], out: &mut dyn Write) -> io::Result<()> {
     let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     for line in lines {

@@ -1,0 +1,202 @@
+//! Replicas are processes of their own: they are started, watched and killed here.
+
+use crate::machine;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// Why something failed: a sentence for the user.
+pub type Failure = String;
+
+/// The processes of one cluster. They are killed when it is dropped.
+#[derive(Debug, Default)]
+pub struct Processes(Vec<Option<Process>>);
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: Lines,
+}
+
+impl Processes {
+    /// Starts one more.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(&mut self, command: &mut Command) -> Result<(), Failure> {
+        let process = Process::start(command)?;
+        self.0.push(Some(process));
+        Ok(())
+    }
+
+    /// Kills the process at `position`, as a machine fails: without a chance to say anything.
+    ///
+    /// # Errors
+    /// It had been killed already.
+    pub fn kill(&mut self, position: usize) -> Result<(), Failure> {
+        let process = self.0.get_mut(position).and_then(Option::take).ok_or("this replica was killed already")?;
+        process.end().map_err(|error| format!("cannot kill replica {position}: {error}"))
+    }
+
+    /// Starts another process in the place of one that was killed.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn restart(&mut self, position: usize, command: &mut Command) -> Result<(), Failure> {
+        self.0[position] = Some(Process::start(command)?);
+        Ok(())
+    }
+
+    /// The next line that the process at `position` writes.
+    ///
+    /// # Errors
+    /// It does not run, or ends.
+    pub fn hear(&mut self, position: usize) -> Result<String, Failure> {
+        self.process(position)?.output.read()?.ok_or_else(|| format!("replica {position} has ended"))
+    }
+
+    /// Writes a line to the process at `position`, and reads one.
+    ///
+    /// # Errors
+    /// It does not run, or ends.
+    pub fn ask(&mut self, position: usize, question: &str) -> Result<String, Failure> {
+        let asked = writeln!(self.process(position)?.input, "{question}");
+        asked.map_err(|error| format!("cannot ask replica {position}: {error}"))?;
+        self.hear(position)
+    }
+
+    fn process(&mut self, position: usize) -> Result<&mut Process, Failure> {
+        self.0.get_mut(position).and_then(Option::as_mut).ok_or_else(|| format!("replica {position} does not run"))
+    }
+
+    /// How many there are, with those that were killed.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Time that those which run have spent on processors.
+    ///
+    /// # Errors
+    /// One has ended by itself, or the operating system does not say.
+    pub fn cpu_time(&self) -> Result<Duration, Failure> {
+        let times = self.ids().map(|id| machine::cpu_time_of(id).ok_or_else(|| format!("process {id} has ended")));
+        times.sum()
+    }
+
+    /// Memory that each of those which run uses, in MiB, by position.
+    ///
+    /// # Errors
+    /// One has ended by itself, or the operating system does not say.
+    pub fn resident_mb(&self) -> Result<Vec<f64>, Failure> {
+        let sizes =
+            self.ids().map(|id| machine::resident_bytes_of(id).ok_or_else(|| format!("process {id} has ended")));
+        sizes.map(|bytes| Ok(bytes? as f64 / f64::from(1 << 20))).collect()
+    }
+
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().flatten().map(|process| process.child.id())
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for process in self.0.iter_mut().filter_map(Option::take) {
+            // One that cannot be killed has ended already.
+            let _ = process.end();
+        }
+    }
+}
+
+impl Process {
+    fn start(command: &mut Command) -> Result<Process, Failure> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start {program}: {error}"))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(input), Some(output)) => Ok(Process { child, input, output: Lines::new(output) }),
+            _ => Err(format!("{program} has no input or no output")),
+        }
+    }
+
+    fn end(mut self) -> std::io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
+    }
+}
+
+/// What a process writes, line by line.
+#[derive(Debug)]
+pub struct Lines(BufReader<ChildStdout>);
+
+impl Lines {
+    /// Reads from `output`.
+    pub fn new(output: ChildStdout) -> Lines {
+        Lines(BufReader::new(output))
+    }
+
+    /// The next line; `None` at the end.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(&mut self) -> Result<Option<String>, Failure> {
+        let mut line = String::new();
+        let read = self.0.read_line(&mut line).map_err(|error| format!("cannot read what a process says: {error}"))?;
+        Ok((read > 0).then(|| line.trim_end().to_owned()))
+    }
+}
+
+/// Below the ports that the system gives to outgoing connections, so that none of those takes what was free a moment ago.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// Ports of this machine that nobody listens on.
+///
+/// # Errors
+/// There are not so many.
+pub fn free_ports(count: usize) -> Result<Vec<u16>, Failure> {
+    // Elsewhere for each process, so that two that look at the same time find different ones.
+    let start = std::process::id() as usize * 61 % PORTS.len();
+    let candidates = PORTS.cycle().skip(start).take(PORTS.len());
+    let listening: Vec<TcpListener> =
+        candidates.filter_map(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()).take(count).collect();
+    let ports = listening.iter().map(|listener| listener.local_addr().map(|address| address.port()));
+    let ports: Vec<u16> =
+        ports.collect::<Result<_, _>>().map_err(|error| format!("cannot find free ports: {error}"))?;
+    if ports.len() == count { Ok(ports) } else { Err(format!("there are no {count} free ports")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_ports_differ() {
+        let mut ports = free_ports(5).unwrap();
+        ports.dedup();
+        assert_eq!(ports.len(), 5);
+        assert!(ports.iter().all(|port| PORTS.contains(port)));
+    }
+
+    #[test]
+    fn a_process_is_heard_and_killed() {
+        let mut processes = Processes::default();
+        processes.start(Command::new("sh").args(["-c", "echo ready; cat"])).unwrap();
+        assert_eq!(processes.hear(0).unwrap(), "ready");
+        assert_eq!(processes.ask(0, "an echo").unwrap(), "an echo");
+        processes.cpu_time().unwrap();
+        processes.kill(0).unwrap();
+        assert!(processes.kill(0).is_err());
+        assert!(processes.ask(0, "an echo").is_err());
+        assert!(processes.resident_mb().unwrap().is_empty());
+        assert!(processes.start(&mut Command::new("/no/such/program")).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! The experiments at smoke size, through the `lab` program, as a user runs it.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn lab(arguments: &str) -> Output {
+    let arguments = arguments.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_lab")).args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The rows that a command prints, after checking that it succeeded.
+fn rows(arguments: &str) -> Vec<Value> {
+    let output = lab(&format!("experiment paxos-order {arguments} --format json"));
+    assert!(output.status.success(), "{arguments}: {}", text(&output.stderr));
+    let rows: Value = serde_json::from_slice(&output.stdout).expect("standard output is one JSON value");
+    rows.as_array().expect("a list").clone()
+}
+
+fn number(row: &Value, field: &str) -> f64 {
+    row[field].as_f64().unwrap_or_else(|| panic!("{field} is a number in {row}"))
+}
+
+#[test]
+fn the_cores_alone_take_the_same_events() {
+    let rows = rows("--part core --replicas 3,5 --repeat 2 --seconds 0.002");
+    let subjects: Vec<_> = rows.iter().map(|row| (row["engine"].as_str().unwrap(), number(row, "replicas"))).collect();
+    assert_eq!(subjects, [("proved", 3.0), ("plain", 3.0), ("proved", 5.0), ("plain", 5.0)]);
+    for pair in rows.chunks(2) {
+        assert_eq!(pair[0]["events_per_batch"], pair[1]["events_per_batch"]);
+        assert!(number(&pair[0], "ns_per_batch") > 0.0 && number(&pair[0], "of_plain") > 0.0);
+    }
+}
+
+/// What must hold of every row about throughput or latency, whatever was measured.
+fn check_row(row: &Value, part: &str) {
+    assert_eq!((&row["experiment"], &row["part"]), (&"paxos-order".into(), &part.into()));
+    assert!(number(row, "requests_per_s_min") > 0.0);
+    assert!(number(row, "requests_per_s_min") <= number(row, "requests_per_s"));
+    assert!(number(row, "requests_per_s") <= number(row, "requests_per_s_max"));
+    assert!(number(row, "batches_per_s") > 0.0 && number(row, "cpu_us_per_request") >= 0.0);
+    assert!(number(row, "p50_us") > 0.0);
+    assert!(number(row, "p50_us") <= number(row, "p99_us") && number(row, "p99_us") <= number(row, "p999_us"));
+    assert!(number(row, "seconds") > 0.0 && number(row, "cores") >= 1.0);
+}
+
+/// Small: few clients, a moment each.
+const SMOKE: &str = "--clients 30 --seconds 0.1 --warm-up 0.05 --replicas 3";
+
+#[test]
+fn both_cores_order_requests_in_memory_and_on_a_disk() {
+    let plot = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("paxos-order.svg");
+    let rows =
+        rows(&format!("{SMOKE} --engines proved,plain --durability memory,fsync --repeat 2 --plot {}", plot.display()));
+    let subjects: Vec<_> = rows.iter().map(|row| [&row["engine"], &row["durability"]]).collect();
+    assert_eq!(subjects, [["proved", "memory"], ["plain", "memory"], ["proved", "fsync"], ["plain", "fsync"]]);
+    for row in &rows {
+        check_row(row, "throughput");
+        assert!(number(row, "of_plain") > 0.0);
+        assert_eq!((&row["replicas"], &row["clients"], &row["repeats"]), (&3.into(), &30.into(), &2.into()));
+    }
+    assert!(std::fs::read_to_string(plot).expect("a plot").contains("proved, fsync"));
+}
+
+#[test]
+fn ready_made_batches_count_as_the_requests_in_them() {
+    let rows = rows(&format!("--part batches {SMOKE} --engines proved --in-flight 2,4 --repeat 1"));
+    assert_eq!(rows.len(), 1);
+    check_row(&rows[0], "batches");
+    assert!([2.0, 4.0].contains(&number(&rows[0], "in_flight")));
+    // Not exactly 300: what was delivered at one end of the measured time may have been answered outside of it.
+    assert!(number(&rows[0], "requests_per_batch") > 1.0, "{}", rows[0]);
+}
+
+#[test]
+fn requests_at_a_rate_are_timed() {
+    let rows = rows(&format!("--part latency {SMOKE} --engines proved --repeat 1 --bar-rate 1000"));
+    assert_eq!(rows.len(), 2);
+    rows.iter().for_each(|row| check_row(row, "latency"));
+}
+
+#[test]
+fn service_comes_back_when_the_leader_is_killed() {
+    let rows = rows(&format!("--part failover {SMOKE} --engines proved --repeat 1 --suspicion-ms 100"));
+    assert_eq!(rows.len(), 1);
+    assert!(number(&rows[0], "outage_ms") > 0.0 && number(&rows[0], "half_load_ms") >= number(&rows[0], "outage_ms"));
+}
+
+#[test]
+fn memory_is_looked_at_three_times() {
+    let rows = rows(&format!("--part memory {SMOKE} --engines proved --requests 2000"));
+    assert_eq!(rows.len(), 3);
+    for row in &rows {
+        assert!(["start_mb", "middle_mb", "end_mb"].iter().all(|field| number(row, field) > 0.0), "{row}");
+    }
+}
+
+#[test]
+fn a_replica_that_was_away_catches_up() {
+    let rows = rows(&format!("--part catch-up {SMOKE} --engines proved --repeat 1 --requests 1000"));
+    assert_eq!((rows.len(), &rows[0]["durability"]), (1, &"fsync".into()));
+    assert!(number(&rows[0], "requests_behind") >= 1000.0 && number(&rows[0], "catch_up_s") > 0.0);
+}
+
+#[test]
+fn what_is_missing_or_makes_no_sense_is_said() {
+    let missing = lab("experiment paxos-order --engines etcd --etcd /no/such/etcd");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("etcd-server"), "{}", text(&missing.stderr));
+    let senseless = lab("experiment paxos-order --part core --engines etcd --etcd /no/such/etcd");
+    assert_eq!(senseless.status.code(), Some(1));
+    assert_eq!(lab("experiment paxos-order --replicas 0").status.code(), Some(2));
+    assert_eq!(lab("experiment paxos-order --engines zab").status.code(), Some(2));
+}
