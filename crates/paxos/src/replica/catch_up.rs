@@ -1,8 +1,9 @@
 //! Fetching what was missed.
 //!
-//! How far the others are follows from what they say of themselves and from commits. A replica asks when it is behind by more than the
-//! window (less is on its way), when nothing has filled the next instance for a while, or when a peer has forgotten what it needs; a
-//! learner, to whom no values are sent, asks whenever there is something. It asks one peer at a time: replicas that do not lead
+//! How far the others are follows from what they say of themselves and from commits. A replica asks when nothing has filled the next
+//! instance for a while, or when a peer has forgotten what it needs. (However far it is behind: while it gets on, what it lacks is on
+//! its way to it, and asking would only add to the load that has made it slow.) It goes on until it has all. A learner, to whom no
+//! values are sent, asks whenever there is something. It asks one peer at a time: replicas that do not lead
 //! first, the next one when no answer comes in time or the answer holds nothing new. When nobody has anything, it rests, and
 //! believes only who claims it anew. What comes is paid for: after an answer it waits until its bytes fit the rate.
 
@@ -20,9 +21,9 @@ use std::time::Duration;
 const FLOOR: Duration = Duration::from_millis(50);
 const UNTOLD: Duration = Duration::from_millis(200);
 
-/// An instance is given so much time to come by itself, between these bounds.
-const HOLE_SHARE_OF_SUSPICION: u32 = 20;
-const HOLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
+/// An instance is given so much time to come by itself: a share of the suspicion timeout, between these bounds.
+const HOLE_SHARE: u32 = 10;
+const HOLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
 #[derive(Debug)]
 struct Query {
@@ -36,7 +37,6 @@ struct Query {
 pub(super) struct CatchUp {
     replicas: u64,
     id: ReplicaId,
-    window: u64,
     bytes_per_s: u64,
     /// How long a hole is borne.
     hole: Duration,
@@ -66,9 +66,8 @@ impl CatchUp {
         Self {
             replicas: options.replicas,
             id: options.id,
-            window: options.window,
             bytes_per_s: options.catch_up_bytes_per_s,
-            hole: (options.suspicion / HOLE_SHARE_OF_SUSPICION).clamp(HOLE.0, HOLE.1),
+            hole: (options.suspicion / HOLE_SHARE).clamp(HOLE.0, HOLE.1),
             rest: options.suspicion / 4,
             cap: options.suspicion * 2,
             query: None,
@@ -128,8 +127,8 @@ impl CatchUp {
         (self.query, self.missing, self.fetching) = (None, None, false);
     }
 
-    /// Something is missing at `executed`, and others have what is below `goal`. Whether to ask now.
-    fn wants(&mut self, executed: Instance, goal: Instance, now: Moment) -> bool {
+    /// Others have executed what is missing here, at `executed`. Whether to ask now.
+    fn wants(&mut self, executed: Instance, now: Moment) -> bool {
         if self.missing.is_none_or(|(instance, _)| instance != executed) {
             self.missing = Some((executed, now));
         }
@@ -138,7 +137,7 @@ impl CatchUp {
             self.silences += 1;
         }
         let learns = self.id >= self.replicas;
-        self.fetching |= learns || goal - executed > self.window || self.hole_ends() <= now;
+        self.fetching |= learns || self.hole_ends() <= now;
         self.fetching && self.query.is_none() && self.not_before <= now
     }
 
@@ -191,7 +190,7 @@ impl<C: Core> Replica<C> {
         let (executed, goal) = (self.view.executed, self.peers.goal());
         if goal <= executed || self.ready {
             self.catch_up.done();
-        } else if self.catch_up.wants(executed, goal, self.now) {
+        } else if self.catch_up.wants(executed, self.now) {
             let leader = self.detector.leader();
             if let Some(peer) = self.catch_up.choose(&self.peers, leader, self.now) {
                 self.counters.queries += 1;

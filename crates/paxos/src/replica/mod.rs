@@ -164,7 +164,7 @@ impl<C: Core> Replica<C> {
             heartbeats: Heartbeats::new(options.suspicion, now),
             retransmission: Retransmission::new(options.id, options.suspicion),
             catch_up: CatchUp::new(&options, now),
-            truncation: Truncation::new(config.span, options.snapshot_bytes),
+            truncation: Truncation::new(&options, config.span),
             compaction,
             core,
             view,

@@ -4,6 +4,10 @@
 //! is measured (and doubles each time), and at once to a peer whose connection was made again. The leader itself counts as one of
 //! them: it cannot vote for what lies beyond its span, and votes when it has caught up. Phase 1 is not sent again: a new ballot is as
 //! cheap.
+//!
+//! Deviation from Karn's rule: answers to what was sent twice are measured too, from the first copy. Connections lose nothing while
+//! they last, so it was most likely the first copy that was answered, late; ignoring that would send everything twice for as long as
+//! replicas stay slow. Where copies do get lost, one sample can double the timeout and no more.
 
 use super::peers::PeerSet;
 use super::round_trip::RoundTrip;
@@ -111,11 +115,11 @@ impl Retransmission {
 
     /// Somebody has voted for a proposal.
     pub(super) fn accepted(&mut self, from: ReplicaId, ballot: Ballot, instance: Instance, now: Moment) {
-        let id = self.id;
+        let (own, slowest) = (from == self.id, self.timeout(1));
         let Some(open) = self.get(ballot, instance).filter(|open| open.voted) else { return };
         open.accepted.insert(from);
-        let sample = (open.attempts == 0 && from != id).then(|| now.since(open.sent));
-        if let Some(time) = sample {
+        let time = now.since(open.sent).min(slowest);
+        if !own {
             self.votes.sample(time);
         }
     }
@@ -124,9 +128,7 @@ impl Retransmission {
     pub(super) fn chosen(&mut self, ballot: Ballot, instance: Instance, now: Moment) {
         let Some(open) = self.get(ballot, instance) else { return };
         let time = now.since(open.sent);
-        if open.attempts == 0 {
-            self.choices.sample(time);
-        }
+        self.choices.sample(time);
         self.close(instance);
     }
 

@@ -11,7 +11,7 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// An answer took so long. Only for what was sent once: else nobody knows which one was answered (Karn's rule).
+    /// An answer took so long.
     pub(super) fn sample(&mut self, time: Duration) {
         let Some(smoothed) = self.smoothed else {
             (self.smoothed, self.deviation) = (Some(time), time / 2);

@@ -2,9 +2,11 @@
 //!
 //! A snapshot is taken when enough bytes were delivered since the last, or when the instances that are kept fill most of the span:
 //! beyond it nothing can be proposed. Then what it covers is forgotten, but for a quarter of the span: peers that are a little
-//! behind fetch values instead of the whole state.
+//! behind fetch values instead of the whole state. Replicas begin to count at different places, so that they do not all stop for a
+//! snapshot at once.
 
 use super::{Effect, Replica};
+use crate::config::Options;
 use crate::core::{Core, Event, Image, Instance, Record, View};
 
 #[derive(Debug)]
@@ -18,8 +20,10 @@ pub(super) struct Truncation {
 }
 
 impl Truncation {
-    pub(super) fn new(span: u64, snapshot_bytes: u64) -> Self {
-        Self { span, snapshot_bytes, delivered_bytes: 0, taking: false }
+    pub(super) fn new(options: &Options, span: u64) -> Self {
+        let snapshot_bytes = options.snapshot_bytes;
+        let delivered_bytes = snapshot_bytes / options.replicas * (options.id % options.replicas);
+        Self { span, snapshot_bytes, delivered_bytes, taking: false }
     }
 
     pub(super) fn delivered(&mut self, bytes: usize) {

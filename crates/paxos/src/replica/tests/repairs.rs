@@ -39,6 +39,21 @@ fn proposals_that_get_no_answer_are_sent_again_ever_more_slowly() {
 }
 
 #[test]
+fn replicas_that_become_slow_are_not_sent_everything_twice_for_ever() {
+    let mut cluster = Cluster::led(3, 0, |_| {});
+    fill(&mut cluster, 0, 20);
+    cluster.latency = 40 * MS;
+    let mut again = Vec::new();
+    for sequence in 0..40 {
+        cluster.submit(0, chunk(0, 2, sequence..sequence + 1));
+        cluster.run(20 * MS);
+        again.push(cluster.replica(0).counters().retransmissions);
+    }
+    assert!(again[10] > 0, "the timeout was that of a fast network");
+    assert_eq!(again[20], again[39], "{again:?}");
+}
+
+#[test]
 fn only_who_has_not_voted_gets_a_proposal_again() {
     let mut cluster = Cluster::led(5, 0, |_| {});
     let since = cluster.now;

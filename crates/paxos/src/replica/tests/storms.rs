@@ -93,6 +93,15 @@ impl Storm {
         }
     }
 
+    /// Whether the request of this number is delivered, from every node and to every node. What is in a snapshot is not seen as a delivery:
+    /// equal states are.
+    fn all_have_delivered(&self, sequence: u64) -> bool {
+        let (cluster, nodes) = (&self.cluster, 0..self.nodes);
+        let state = cluster.node(0).service;
+        let delivered: BTreeSet<_> = nodes.clone().flat_map(|id| cluster.requests(id)).collect();
+        nodes.clone().all(|id| cluster.node(id).service == state && delivered.contains(&(id as u64, sequence)))
+    }
+
     /// How long it takes until a leader is known everywhere and each node's new request is delivered everywhere.
     fn recovery(&mut self) -> Duration {
         let since = self.cluster.now;
@@ -101,13 +110,10 @@ impl Storm {
         for id in 0..self.nodes {
             self.cluster.submit(id, chunk(id as u64, 1, sequence..sequence + 1));
         }
-        let nodes = self.nodes;
-        // What is in a snapshot is not seen as a delivery: equal states are.
-        self.cluster.wait(SUSPICION * PATIENCE, |cluster| {
-            let state = cluster.node(0).service;
-            let delivered = |id| (0..nodes).any(|at| cluster.requests(at).contains(&(id as u64, sequence)));
-            (0..nodes).all(|id| cluster.node(id).service == state && delivered(id))
-        });
+        while !self.all_have_delivered(sequence) {
+            assert!(self.cluster.now.since(since) < SUSPICION * PATIENCE, "no progress");
+            self.cluster.run(MS * 5);
+        }
         self.cluster.now.since(since)
     }
 }
