@@ -129,7 +129,7 @@ impl Traffic {
             215..225 => Event::Truncate(state.snapshot_at.saturating_sub(self.below(4)) + self.below(2)),
             225..227 => Event::Snapshot(self.instance(machine, id), self.image()),
             227..229 => Event::Truncate(self.instance(machine, id)),
-            229..240 => Event::Receive(self.below(machine.replicas.len() as u64 + 2), self.hostile(machine, id)),
+            229..250 => Event::Receive(self.below(machine.replicas.len() as u64 + 2), self.hostile(machine, id)),
             _ => return self.arrival(),
         };
         Command::Step(id, event)
@@ -190,7 +190,12 @@ impl Traffic {
             0 => Message::Prepare(b, i),
             1 => {
                 let state = machine.replicas[id as usize].state();
-                let (b, i) = if self.random.chance(3, 4) { (state.promised, state.first) } else { (b, i) };
+                let b = if self.random.chance(3, 4) { state.promised } else { b };
+                let i = match self.below(8) {
+                    0 => i,
+                    1..4 => state.first.saturating_sub(1) + self.below(3),
+                    _ => state.first,
+                };
                 let count = self.below(6);
                 let votes = (0..count).map(|_| Vote {
                     instance: i + self.below(machine.config.span + 2),
