@@ -154,6 +154,8 @@ pub enum Refusal {
     Disagreement(SharedOption),
     /// The other end claims the number of who refuses.
     OwnNumber,
+    /// The other end is who refuses: a learner's former slot, or another replica's by mistake, has its own address.
+    Oneself,
     /// There is no such number.
     NoSuchNumber,
     /// The other end lived before under this number, and has forgotten its promises: it may come back as a learner.
@@ -170,6 +172,7 @@ impl fmt::Display for Refusal {
             Self::WrongKey => write!(f, "the shared keys differ"),
             Self::Disagreement(option) => write!(f, "option {} differs from that of the cluster", option.name()),
             Self::OwnNumber => write!(f, "two replicas claim the same number"),
+            Self::Oneself => write!(f, "the address leads back to the replica itself"),
             Self::NoSuchNumber => write!(f, "no replica may have this number"),
             Self::RestartedWithoutMemory => write!(
                 f,
@@ -209,7 +212,8 @@ impl Acquaintances {
     /// [`Refusal`].
     pub fn meet(&mut self, other: &Membership) -> Result<(), Refusal> {
         if other.id == self.own.id {
-            return Err(Refusal::OwnNumber);
+            let is_oneself = other.incarnation == self.own.incarnation;
+            return Err(if is_oneself { Refusal::Oneself } else { Refusal::OwnNumber });
         }
         if other.id > 63 {
             return Err(Refusal::NoSuchNumber);
@@ -319,11 +323,12 @@ fn read_flag(reader: &mut Reader<'_>) -> Result<bool, BadFrame> {
 }
 
 /// Refusals without a detail, by their numbers on the wire.
-const PLAIN_REFUSALS: [Refusal; 7] = [
+const PLAIN_REFUSALS: [Refusal; 8] = [
     Refusal::KeyRequired,
     Refusal::NoKeyHere,
     Refusal::WrongKey,
     Refusal::OwnNumber,
+    Refusal::Oneself,
     Refusal::NoSuchNumber,
     Refusal::RestartedWithoutMemory,
     Refusal::TooManyConnections,
@@ -366,7 +371,7 @@ mod tests {
             Greeting::Verdict(Ok(())),
         ];
         greetings.extend(refusals.map(|refusal| Greeting::Verdict(Err(refusal))));
-        assert_eq!(greetings.len(), 16);
+        assert_eq!(greetings.len(), 17);
         for greeting in greetings {
             let mut bytes = Vec::new();
             encode(&greeting, &mut bytes).expect("short");
@@ -391,7 +396,8 @@ mod tests {
     #[test]
     fn strangers_are_refused_by_name() {
         let mut acquaintances = Acquaintances::new(membership(0, 1));
-        assert_eq!(acquaintances.meet(&membership(0, 1)), Err(Refusal::OwnNumber));
+        assert_eq!(acquaintances.meet(&membership(0, 2)), Err(Refusal::OwnNumber));
+        assert_eq!(acquaintances.meet(&membership(0, 1)), Err(Refusal::Oneself));
         assert_eq!(acquaintances.meet(&membership(64, 1)), Err(Refusal::NoSuchNumber));
         let mut meet_with = |change: fn(&mut Options)| {
             let mut options = Options::new(3, 1);
