@@ -229,6 +229,7 @@ impl<'a> Lowering<'a> {
         let (parameters, body) = lambda(value);
         let (types, result) = self.signature(name, ty, parameters.len())?;
         let mut scope = Scope { place: name, bound: bound_names(value), types: BTreeMap::new() };
+        self.distinct(&scope)?;
         let parameters: Vec<_> = parameters.iter().map(|one| self.local(one, &scope)).zip(types).collect();
         scope.types.extend(parameters.iter().cloned());
         let body = self.expr(body, &mut scope)?;
@@ -257,6 +258,18 @@ impl<'a> Lowering<'a> {
         let is_type =
             matches!(self.declared.get(stem), Some(Declaration::Alias { .. } | Declaration::Inductive { .. }));
         if is_type && !scope.bound.contains(stem) { stem.to_owned() } else { name.to_owned() }
+    }
+
+    /// Refuses variables that Coq tells apart and Rust would not.
+    fn distinct(&self, scope: &Scope) -> Result<()> {
+        let mut printed = BTreeSet::new();
+        for name in scope.bound.iter().filter(|name| *name != "_") {
+            let name = names::variable(&self.local(name, scope));
+            if !printed.insert(name.clone()) {
+                return Err(Reason::SameName(name).of(scope.place));
+            }
+        }
+        Ok(())
     }
 
     fn type_of(&self, expr: &Expr) -> Type {

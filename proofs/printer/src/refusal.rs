@@ -30,6 +30,8 @@ pub enum Reason {
     UnnamedField(usize),
     /// A name that Rust's conventions refuse: an underscore in a constructor that is not `Type_Constructor`.
     ConstructorName(String),
+    /// Two variables of a function that are called the same in Rust, like `b'` and `b_prime`.
+    SameName(String),
     /// A definition that has fewer parameters than its type has arrows.
     MissingParameters,
     /// A function used as a value, other than by map and fold.
@@ -75,6 +77,7 @@ impl fmt::Display for Reason {
             Reason::UnknownType(name) => write!(out, "the type {name} has no counterpart in Rust"),
             Reason::UnnamedField(index) => write!(out, "field {index} is read nowhere, so its name is unknown"),
             Reason::ConstructorName(name) => write!(out, "the constructor {name} is neither a word nor Type_Word"),
+            Reason::SameName(name) => write!(out, "two variables are called {name} in Rust"),
             Reason::MissingParameters => write!(out, "it has fewer parameters than its type has arrows"),
             Reason::HigherOrder => {
                 write!(out, "a function as a value, other than the first argument of map or fold_left")

@@ -72,6 +72,12 @@ fn a_constructor_with_an_underscore_of_its_own() {
 }
 
 #[test]
+fn two_variables_of_one_name_in_rust() {
+    let f = function("f", &[("b'", ty("n"))], ty("n"), bind("b_prime", one(), var("b'")));
+    assert_eq!(refused(&[f]), Reason::SameName("b_prime".into()));
+}
+
+#[test]
 fn fewer_parameters_than_arrows() {
     let mut f = body(one());
     f["value"] = lambda(&["x"], one());

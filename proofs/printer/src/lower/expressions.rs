@@ -6,6 +6,7 @@ use super::walk::mentioned_names;
 use super::{Lowering, Scope, lambda};
 use crate::extraction::{self as coq, Declaration, Expression};
 use crate::ir::{Arm, Closure, Definition, Expr, Path, Pattern, Place, Type};
+use crate::names;
 use crate::primitives::{function_named, operator_named};
 use crate::refusal::{Reason, Result};
 
@@ -152,10 +153,11 @@ impl Lowering<'_> {
         if own.len() != given.len() + lacking {
             return Err(Reason::ArgumentCount(name.clone()).of(scope.place));
         }
-        let taken = given.iter().map(mentioned_names).fold(BTreeSet::new(), |all, names| &all | &names);
+        let taken: BTreeSet<String> =
+            given.iter().flat_map(mentioned_names).map(|name| names::variable(&self.local(&name, scope))).collect();
         let fresh = |name: &String| {
             let mut name = name.clone();
-            while taken.contains(&name) {
+            while taken.contains(&names::variable(&name)) {
                 name.push('\'');
             }
             name
