@@ -29,6 +29,9 @@ const REFUSED: &[&str] = &[
 const ASSUMING: &str = "paxos/Prim.v";
 const ASSUMED: &[&str] = &["value", "noop", "image", "blank"];
 
+/// What a statement begins with.
+const STATED: &[&str] = &["Theorem", "Lemma", "Corollary"];
+
 /// Checks the proofs below `root`, which are built.
 ///
 /// # Errors
@@ -43,7 +46,8 @@ pub fn run(root: &Path) -> Result<(), String> {
         findings.extend(refused(file, &text));
         let module = file.trim_start_matches("paxos/").trim_end_matches(".v");
         if module.starts_with("Statements") {
-            theorems.extend(names_behind(&text, "Theorem").into_iter().map(|name| (module.to_owned(), name)));
+            let names = STATED.iter().flat_map(|keyword| names_behind(&text, keyword));
+            theorems.extend(names.map(|name| (module.to_owned(), name)));
         }
     }
     if !findings.is_empty() {
