@@ -1,8 +1,11 @@
 //! `seriatim order`: a replicated total order, and a key-value example on it.
 
 mod cluster;
+mod connection;
+mod key_value;
 mod knobs;
 mod node;
+mod status;
 
 use crate::failure::Outcome;
 use clap::{Args, Subcommand};
@@ -14,7 +17,6 @@ use clap::{Args, Subcommand};
     seriatim order put colour blue\n  \
     seriatim order get colour\n  \
     seriatim order status\n  \
-    seriatim order load --seconds 10\n\n\
     On machines of one's own, one of these on each:\n  \
     seriatim order node --id 0 --peers a:7400,b:7400,c:7400 --key order.key --data ./data --durability fsync")]
 pub struct Order {
@@ -26,6 +28,13 @@ pub struct Order {
 enum Command {
     Node(node::StartNode),
     Cluster(cluster::Cluster),
+    Status(status::Status),
+    Get(key_value::Get),
+    Put(key_value::Put),
+    Del(key_value::Del),
+    Cas(key_value::Cas),
+    Add(key_value::Add),
+    List(key_value::List),
 }
 
 impl Order {
@@ -33,6 +42,13 @@ impl Order {
         match &self.command {
             Command::Node(node) => node.run(),
             Command::Cluster(cluster) => cluster.run(),
+            Command::Status(status) => status.run(),
+            Command::Get(get) => get.run(),
+            Command::Put(put) => put.run(),
+            Command::Del(del) => del.run(),
+            Command::Cas(cas) => cas.run(),
+            Command::Add(add) => add.run(),
+            Command::List(list) => list.run(),
         }
     }
 }

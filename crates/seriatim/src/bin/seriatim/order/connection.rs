@@ -1,0 +1,83 @@
+//! How the commands reach a cluster.
+
+use super::node::key;
+use crate::failure::{Failure, Outcome};
+use crate::units::duration;
+use clap::Args;
+use paxos::auth::SharedKey;
+use paxos::client::{BlockingClient, ClientError, ClientOptions};
+use paxos::kv::{Answer, Command};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where `seriatim order cluster 3` puts its replicas.
+pub const DEFAULT_ADDRESSES: [&str; 3] = ["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402"];
+
+/// Which replicas.
+#[derive(Args)]
+pub struct Addresses {
+    /// Replicas; any one that answers is enough, and leads to the leader.
+    #[arg(long = "at", value_name = "ADDR:PORT,...", value_delimiter = ',', default_values = DEFAULT_ADDRESSES)]
+    at: Vec<String>,
+}
+
+impl Addresses {
+    /// All of them.
+    pub fn list(&self) -> Vec<String> {
+        self.at.clone()
+    }
+}
+
+/// With what right, and how patiently.
+#[derive(Args)]
+pub struct Access {
+    /// The file with the key of clients, if the replicas have one.
+    #[arg(id = "key_file", long = "key", value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// How long to wait for an answer.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    timeout: Duration,
+}
+
+impl Access {
+    /// The key, if there is one.
+    pub fn key(&self) -> Outcome<Option<SharedKey>> {
+        self.key.as_deref().map(key).transpose()
+    }
+
+    fn client(&self, addresses: Vec<String>) -> Outcome<BlockingClient> {
+        let options = ClientOptions { key: self.key()?, patience: self.timeout, ..ClientOptions::new(addresses) };
+        BlockingClient::new(options).map_err(Failure::trouble)
+    }
+
+    /// How each of these replicas does, as JSON, or why it does not say.
+    pub fn statuses(&self, addresses: &[String]) -> Outcome<Vec<Result<String, String>>> {
+        let client = self.client(addresses.to_vec())?;
+        let status = |address: &String| {
+            client.status(address).map_err(|error| match error {
+                ClientError::TimedOut { connection: Some(why) } => why,
+                ClientError::TimedOut { connection: None } => "no answer came in time".into(),
+                other => other.to_string(),
+            })
+        };
+        Ok(addresses.iter().map(status).collect())
+    }
+}
+
+/// Which replicas, with what right, and how patiently.
+#[derive(Args)]
+pub struct Connection {
+    #[command(flatten)]
+    addresses: Addresses,
+    #[command(flatten)]
+    access: Access,
+}
+
+impl Connection {
+    /// Has a command ordered and executed, and hands over what the service answers.
+    pub fn ask(&self, command: &Command<'_>, hear: impl FnOnce(Answer<'_>) -> Outcome) -> Outcome {
+        let client = self.access.client(self.addresses.list())?;
+        let answer = client.execute(command.to_bytes().into()).map_err(Failure::trouble)?;
+        hear(Answer::decode(&answer.bytes).map_err(Failure::trouble)?)
+    }
+}

@@ -1,0 +1,284 @@
+//! `seriatim order`, from the outside: clusters of processes, which are killed.
+#![cfg(feature = "order")]
+
+mod common;
+
+use common::{Directory, Ran, run, seriatim};
+use serde_json::Value as Json;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A process of ours, which does not outlive the test.
+struct Process {
+    child: Child,
+    /// As long as it is held, the process may run.
+    _stdin: Option<ChildStdin>,
+    out: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts it, and waits until it is ready; the lines before.
+    fn start(command: &mut Command) -> (Self, Vec<String>) {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (stdin, out) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut process = Self { child, _stdin: stdin, out };
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            assert!(process.out.read_line(&mut line).unwrap() > 0, "it ended before it was ready: {lines:?}");
+            match line.trim_end() {
+                "ready" => return (process, lines),
+                other => lines.push(other.to_owned()),
+            }
+        }
+    }
+
+    /// Kill -9.
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ctrl-C; the exit code.
+    fn interrupt(mut self) -> Option<i32> {
+        let process = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Addresses that nobody else uses, in this test or another one: all of 127/8 is the loopback.
+fn addresses(count: u16) -> Vec<String> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let host = format!("127.{}.{}.{}", 1 + process % 254, 1 + process / 254 % 254, 1 + number % 254);
+    (0..count).map(|id| format!("{host}:{}", 7400 + id)).collect()
+}
+
+/// Nodes started one by one.
+struct Nodes {
+    addresses: Vec<String>,
+    arguments: Vec<String>,
+    running: Vec<Option<Process>>,
+}
+
+impl Nodes {
+    fn start(arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        let mut nodes = Self { addresses: addresses(3), arguments, running: vec![None, None, None] };
+        (0..3).for_each(|id| nodes.revive(id));
+        nodes
+    }
+
+    fn fsync(directory: &Directory) -> Self {
+        let data = format!("{}/DATA", directory.path().display());
+        Self::start(&["--durability", "fsync", "--data", &data])
+    }
+
+    /// Starts one, or starts it again.
+    fn revive(&mut self, id: usize) {
+        let mut command = seriatim();
+        command.args(["order", "node", "--until-stdin-ends", "--suspicion", "150ms"]);
+        command.args(["--id", &id.to_string(), "--peers", &self.at()]);
+        command.args(self.arguments.iter().map(|argument| argument.replace("DATA", &format!("replica-{id}"))));
+        self.running[id] = Some(Process::start(command.stderr(Stdio::null())).0);
+    }
+
+    fn kill(&mut self, id: usize) {
+        self.running[id].take().expect("it runs").kill();
+    }
+
+    fn at(&self) -> String {
+        self.addresses.join(",")
+    }
+
+    /// A command to this cluster.
+    fn ask(&self, arguments: &[&str]) -> Ran {
+        let at = self.at();
+        run([&["order"], arguments, &["--at", &at, "--timeout", "60s"]].concat())
+    }
+
+    /// What the replica says of itself.
+    fn status(&self, id: usize) -> Json {
+        let all = run(["order", "status", "--format", "json", &self.addresses[id]]).ok();
+        serde_json::from_str::<Json>(&all).unwrap()[0]["status"].take()
+    }
+
+    /// Who leads, as far as a running replica knows.
+    fn leader(&self) -> usize {
+        loop {
+            let known = (0..3).filter(|id| self.running[*id].is_some()).find_map(|id| {
+                let leader = self.status(id)["leader"].as_u64()? as usize;
+                self.running[leader].is_some().then_some(leader)
+            });
+            if let Some(leader) = known {
+                return leader;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cluster_serves_one_map_at_every_replica_and_stops_with_ctrl_c() {
+    let directory = Directory::new("order-cluster");
+    let start = || {
+        let mut command = seriatim();
+        command.args(["order", "cluster", "3", "--port", "0", "--data"]).arg(directory.path()).stderr(Stdio::null());
+        let (cluster, lines) = Process::start(&mut command);
+        let replicas = lines.iter().filter(|line| line.starts_with("replica "));
+        let addresses: Vec<_> = replicas.map(|line| line.split_whitespace().nth(2).unwrap().to_owned()).collect();
+        assert_eq!(addresses.len(), 3, "{lines:?}");
+        (cluster, addresses)
+    };
+    let (cluster, addresses) = start();
+    let at = |id: usize, arguments: &[&str]| run([&["order"], arguments, &["--at", &addresses[id]]].concat());
+    assert_eq!(at(0, &["put", "colour", "blue"]).ok(), "");
+    (0..3).for_each(|id| assert_eq!(at(id, &["get", "colour"]).ok(), "blue\n"));
+    at(1, &["cas", "colour", "--expect", "red", "--set", "green"]).refused(1, "blue");
+    at(1, &["cas", "colour", "--expect", "blue", "--set", "green"]).ok();
+    at(2, &["cas", "colour", "--expect-none", "--delete"]).refused(1, "green");
+    assert_eq!(at(2, &["add", "visits", "5"]).ok(), "5\n");
+    assert_eq!(at(0, &["add", "visits", "-7"]).ok(), "-2\n");
+    at(0, &["add", "colour"]).refused(2, "no decimal number");
+    assert_eq!(at(1, &["list"]).ok(), "colour\tgreen\nvisits\t-2\n");
+    assert_eq!(at(1, &["list", "--limit", "1", "--format", "json"]).ok().matches("\"more\": true").count(), 1);
+    at(2, &["del", "colour"]).ok();
+    assert_eq!(at(2, &["del", "colour"]).code, 1);
+    assert_eq!(at(2, &["get", "colour"]).code, 1);
+    let table = run(["order", "status"].into_iter().chain(addresses.iter().map(String::as_str))).ok();
+    assert_eq!((table.lines().count(), table.matches("leader").count()), (4, 1), "{table}");
+    assert_eq!(cluster.interrupt(), Some(0));
+
+    let (cluster, addresses) = start();
+    assert_eq!(run(["order", "get", "visits", "--at", &addresses.join(",")]).ok(), "-2\n");
+    assert_eq!(cluster.interrupt(), Some(0));
+}
+
+/// A client counts up, one acknowledged step after another, while processes are killed.
+#[test]
+fn no_kill_takes_an_acknowledged_request_away_or_executes_it_twice() {
+    let directory = Directory::new("order-kill");
+    let mut nodes = Nodes::fsync(&directory);
+    let mut count = 0;
+    let mut step = |nodes: &Nodes| {
+        count += 1;
+        assert_eq!(nodes.ask(&["add", "count"]).ok(), format!("{count}\n"));
+    };
+    (0..3).for_each(|_| step(&nodes));
+    let leader = nodes.leader();
+    // While a client waits for its answers.
+    std::thread::scope(|scope| {
+        let at = nodes.at();
+        let client = scope.spawn(move || {
+            (1..=20).for_each(|number| {
+                let added = run(["order", "add", "other", "--at", &at, "--timeout", "60s"]).ok();
+                assert_eq!(added, format!("{number}\n"));
+            });
+        });
+        nodes.kill(leader);
+        (0..3).for_each(|_| step(&nodes));
+        client.join().unwrap();
+    });
+    nodes.revive(leader);
+    let second = nodes.leader();
+    nodes.kill(second);
+    (0..3).for_each(|_| step(&nodes));
+    // All at once: what was acknowledged is on the disks of a majority.
+    (0..3).filter(|id| *id != second).collect::<Vec<_>>().into_iter().for_each(|id| nodes.kill(id));
+    (0..3).for_each(|id| nodes.revive(id));
+    step(&nodes);
+    assert_eq!(nodes.ask(&["get", "count"]).ok(), "10\n");
+    assert_eq!(nodes.ask(&["get", "other"]).ok(), "20\n");
+}
+
+#[test]
+fn without_a_journal_a_killed_replica_comes_back_as_a_learner() {
+    let directory = Directory::new("order-learner");
+    let data = format!("{}/DATA", directory.path().display());
+    let mut nodes = Nodes::start(&["--data", &data]);
+    nodes.ask(&["put", "a", "1"]).ok();
+    let leader = nodes.leader();
+    nodes.kill(leader);
+    nodes.revive(leader);
+    nodes.ask(&["put", "b", "2"]).ok();
+    let status = nodes.status(leader);
+    assert_eq!(
+        (status["role"].as_str(), status["id"].as_u64()),
+        (Some("learner"), Some(leader as u64 + 3)),
+        "{status}"
+    );
+    let listed = run(["order", "list", "--timeout", "60s", "--at", &nodes.addresses[leader]]).ok();
+    assert_eq!(listed, "a\t1\nb\t2\n");
+}
+
+#[test]
+fn whoever_has_the_wrong_key_is_not_served() {
+    let directory = Directory::made("order-key");
+    let [own, clients, wrong] =
+        ["own", "clients", "wrong"].map(|name| directory.file(name, name.repeat(20)).display().to_string());
+    let nodes = Nodes::start(&["--key", &own, "--client-key", &clients]);
+    nodes.ask(&["put", "a", "1", "--key", &clients]).ok();
+    let refused = |arguments: &[&str], complaint| {
+        let at = nodes.at();
+        run([&["order", "get", "a", "--timeout", "500ms", "--at", &at], arguments].concat()).refused(2, complaint);
+    };
+    refused(&["--key", &wrong], "key");
+    refused(&[], "key");
+    run(["order", "status", "--key", &wrong, &nodes.addresses[0]]).refused(2, "no replica has answered");
+    let missing = directory.join("missing").display().to_string();
+    refused(&["--key", &missing], "missing: the key file cannot be read");
+}
+
+#[test]
+fn one_replica_of_three_is_no_majority_and_a_client_is_told() {
+    let mut nodes = Nodes::start(&[]);
+    nodes.ask(&["put", "a", "1"]).ok();
+    nodes.kill(1);
+    nodes.kill(2);
+    let at = nodes.at();
+    run(["order", "get", "a", "--timeout", "1s", "--at", &at]).refused(2, "in time");
+    let status = run(["order", "status", &nodes.addresses[0], &nodes.addresses[1]]);
+    status.refused(1, "memory");
+}
+
+#[test]
+fn a_directory_belongs_to_one_replica() {
+    let directory = Directory::new("order-resident");
+    let mut nodes = Nodes::fsync(&directory);
+    let at = nodes.at();
+    let other = |id: &str, durability: &str| {
+        let data = directory.join("replica-1");
+        let arguments = ["order", "node", "--id", id, "--peers", &at, "--listen", "127.0.0.1:0"];
+        let arguments = [&arguments[..], &["--durability", durability, "--data"]].concat();
+        run(arguments.into_iter().map(Path::new).chain([data.as_path()]))
+    };
+    other("1", "fsync").refused(2, "locked");
+    nodes.kill(1);
+    other("2", "fsync").refused(2, "id 1, not 2");
+    other("1", "memory").refused(2, "durability fsync, not memory");
+}
+
+#[test]
+fn arguments_that_cannot_be_are_explained() {
+    let node = |arguments: &[&str]| run([&["order", "node"], arguments].concat());
+    node(&["--id", "0"]).refused(2, "--peers");
+    node(&["--id", "3", "--peers", "127.0.0.1:1,127.0.0.1:2"]).refused(2, "a learner needs --listen");
+    node(&["--id", "0", "--peers", "127.0.0.1:0", "--durability", "fsync"]).refused(2, "needs a data directory");
+    node(&["--id", "0", "--peers", "192.0.2.1:7400"]).refused(2, "without a shared key");
+    node(&["--id", "0", "--peers", "127.0.0.1:0", "--window", "0"]).refused(2, "option window must be 1 to 1,024");
+    node(&["--id", "0", "--peers", "127.0.0.1:0", "--batch-bytes", "lots"]).refused(2, "not a size");
+    run(["order", "cluster", "0"]).refused(2, "0 is not in 1..=63");
+    run(["order", "cluster", "3", "--port", "65535"]).refused(2, "no 3 ports");
+    run(["order", "cluster", "1", "--port", "0", "--", "--window", "0"]).refused(2, "replica 0 does not start");
+    run(["order", "cas", "key", "--set", "value"]).refused(2, "--expect");
+    run(["order", "get", "key", "--at", "127.0.0.1:1", "--timeout", "200ms"]).refused(2, "127.0.0.1:1");
+}
