@@ -3,7 +3,7 @@
    [es] below is any list of events: messages that nobody ever sent, timers at any time, snapshots of any position. So no
    message with an instance number far away makes a replica keep more or say more than the configuration allows. *)
 From stdpp Require Import gmap list numbers.
-Require Import Prim Model PrimFacts Run Bounded.
+Require Import Prim Model PrimFacts Run Bounded Numbers.
 Local Open Scope N_scope.
 
 Section bounds.
@@ -43,6 +43,14 @@ Theorem messages_bounded e o m :
   votes_in m ≤ config_span c ∧ decisions_in m ≤ config_chunk c.
 Proof. exact (messages_short c self e s o m). Qed.
 
+(* Numbers do not run away: in so many steps, none of which is told of a ballot or a snapshot above B ([told], Numbers.v), they
+   come to B and a little for each step. If B is below 2^62, as the runtime sees to, no run is long enough to leave 64 bits. *)
+Theorem numbers_bounded B (steps := N.of_nat (length es)) :
+  Forall (λ e, told e ≤ B) es →
+  promised s ≤ B + 2 * config_replicas c * steps ∧ low s ≤ B + steps ∧ executed s ≤ B + steps ∧
+  first s ≤ B + steps + config_span c ∧ next s ≤ B + steps + 2 * config_span c.
+Proof. exact (numbers_small c self B es). Qed.
+
 (* A replica that only learns has no vote, follows, and never says what only voters say. *)
 Theorem learner_idle :
   config_replicas c ≤ self → role_now s = Follower ∧ log s = im_empty ∧ candidates s = im_empty ∧ promises s = ns_empty.
@@ -60,5 +68,6 @@ Print Assumptions next_in_span.
 Print Assumptions state_small.
 Print Assumptions outputs_bounded.
 Print Assumptions messages_bounded.
+Print Assumptions numbers_bounded.
 Print Assumptions learner_idle.
 Print Assumptions learner_silent.
