@@ -151,14 +151,21 @@ impl Load {
     }
 }
 
-impl Drop for Load {
-    fn drop(&mut self) {
+impl Load {
+    /// Stops the clients: what they are told after this is not heard. Idempotent; dropping does the same.
+    pub fn stop(&mut self) {
         // Nobody listens any more if the thread has ended by itself.
         let _ = self.stop.send(());
         if let Some(thread) = self.thread.take() {
-            // Its panic has been printed; a destructor adds nothing.
+            // Its panic has been printed; there is nothing to add.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
