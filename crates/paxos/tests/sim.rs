@@ -25,7 +25,7 @@ fn run(seed: u64, told: usize) -> Outcome {
 
 #[test]
 fn many_seeds() {
-    let (first, seeds) = (number_from("FIRST").unwrap_or(0), number_from("SEEDS").unwrap_or(100));
+    let (first, seeds) = (number_from("FIRST").unwrap_or(0), number_from("SEEDS").unwrap_or(200));
     let mut met = Tally::new();
     for seed in first..first + seeds {
         let Outcome { tally, violation, .. } = run(seed, 0);

@@ -15,7 +15,7 @@ fn number_from(variable: &str) -> Option<u64> {
 
 #[test]
 fn many_seeds() {
-    let seeds = number_from("SEEDS").unwrap_or(300);
+    let seeds = number_from("SEEDS").unwrap_or(2_000);
     let mut met = Tally::new();
     for seed in 0..seeds {
         let outcome = explore::<Proved>(seed, &Exploration::default(), 0);
