@@ -5,7 +5,7 @@
    leaves when all records that its replica had put out by then, in the same step too, are durable. A crash takes the
    state, the journal beyond its durable part and the messages that still waited. The replica then is in the state
    [recover] of the journal that is left, and acts on; it has forgotten that it ever led, whom it heard from, and what it
-   delivered since its snapshot, which it may deliver again.
+   delivered since its snapshot, which it may deliver again. Its service is set to that snapshot.
 
    A long journal is made short: the records that are durable are replaced by [checkpoint] of the state that they give.
    (That is the [checkpoint] of the live state of the time when they were all that was written: [checkpoint_restarted],
@@ -48,6 +48,8 @@ Definition shorten (c : config) (m : machine) : machine :=
   {| live := live m; recorded := short ++ drop (durable m) (recorded m); durable := length short;
      waiting := (λ p, (moved p.1, p.2)) <$> waiting m |}.
 
+Definition reset (m : machine) : list output := [Output_Install (snapshot_at (live m)) (snapshot (live m))].
+
 Definition new_machine : machine := {| live := init; recorded := []; durable := 0; waiting := [] |}.
 Definition new_cluster : cluster := {| machine_of := λ _, new_machine; story := [] |}.
 
@@ -66,4 +68,4 @@ Inductive occurs (c : config) : cluster → Prop :=
 | occurs_shorten w a :
     occurs c w → occurs c (acts w a Synced (shorten c (machine_of w a)) [])
 | occurs_crash w a :
-    occurs c w → occurs c (acts w a Crashed (crash c (machine_of w a)) []).
+    occurs c w → let m := crash c (machine_of w a) in occurs c (acts w a Crashed m (reset m)).

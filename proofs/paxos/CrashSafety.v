@@ -90,10 +90,10 @@ Qed.
 Lemma on_disk_crash m0 : on_disk (crash c m0) = on_disk m0.
 Proof. unfold on_disk, crash. cbn. unfold on_disk. by rewrite take_take, Nat.min_id. Qed.
 
-Lemma after_crash : cluster_inv c (acts w a Crashed (crash c m) []).
+Lemma after_crash : cluster_inv c (acts w a Crashed (crash c m) (reset (crash c m))).
 Proof.
   destruct (mi_memory _ _ _ _ M (durable m)) as (? & _ & Hr); [done|]. split.
-  - apply inv_crash with (cluster_view c w) a; [done|]. split; simpl; try done.
+  - eapply inv_crash with (cluster_view c w) a _ _; [done|]. split; simpl; try done.
     + intros x. by case_decide.
     + intros x. case_decide; [subst; by rewrite on_disk_crash|done].
     + intros x. by case_decide.

@@ -120,8 +120,9 @@ End sync.
 
 (* --- A crash: a is what it remembered, and what it held back will never leave. ---------------------------------- *)
 
-Record crashes : Prop := Crashes {
-  z_said : said v' = Action a Crashed [] :: said v;
+(* Its service is set to a snapshot. *)
+Record crashes (k : instance) (y : image) : Prop := Crashes {
+  z_said : said v' = Action a Crashed [Output_Install k y] :: said v;
   z_current : ∀ x, current v' x = if decide (x = a) then remembered v a else current v x;
   z_remembered : ∀ x, remembered v' x = remembered v x;
   z_held : ∀ x, held v' x = if decide (x = a) then [] else held v x;
@@ -129,27 +130,27 @@ Record crashes : Prop := Crashes {
   z_follows : role_now (remembered v a) = Follower }.
 
 Section restart.
-Context (Z : crashes).
+Context (k : instance) (y : image) (Z : crashes k y).
 
 Lemma z_current_same : current v' a = remembered v a.
-Proof. by rewrite (z_current Z), decide_True. Qed.
+Proof. by rewrite (z_current _ _ Z), decide_True. Qed.
 Lemma z_current_other x : x ≠ a → current v' x = current v x.
-Proof. intros. by rewrite (z_current Z), decide_False. Qed.
+Proof. intros. by rewrite (z_current _ _ Z), decide_False. Qed.
 Lemma z_sent x m : sent (said v') x m → sent (said v) x m.
-Proof. rewrite (z_said Z), sent_cons. intros [[_ H%sends_nil]|?]; done. Qed.
+Proof. rewrite (z_said _ _ Z), sent_cons. intros [[_ H]|?]; [outs|done]. Qed.
 Lemma z_held_old x m : sends (held v' x) m → x ≠ a ∧ sends (held v x) m.
-Proof. rewrite (z_held Z). case_decide; [by intros ?%sends_nil|done]. Qed.
+Proof. rewrite (z_held _ _ Z). case_decide; [by intros ?%sends_nil|done]. Qed.
 Lemma z_cast x b i : cast v' x b i → cast v x b i ∧ (x = a → voted (said v) a b i).
 Proof. intros [H%z_sent|[? H]%z_held_old]; [|by split; [right|]]. split; [by left|by intros ->]. Qed.
 Lemma z_proposed b i x : proposed (said v) b i x → proposed (said v') b i x.
-Proof. rewrite (z_said Z). apply proposed_mono. Qed.
+Proof. rewrite (z_said _ _ Z). apply proposed_mono. Qed.
 Lemma z_proposed_old b i x : proposed (said v') b i x → proposed (said v) b i x.
 Proof. intros [p H]. exists p. by apply z_sent. Qed.
 Lemma z_vote_kept s b i : vote_kept (said v) s b i → vote_kept (said v') s b i.
-Proof. rewrite (z_said Z). apply vote_kept_mono. Qed.
+Proof. rewrite (z_said _ _ Z). apply vote_kept_mono. Qed.
 Lemma z_used b : used c v b → used c v' b.
-Proof. unfold used. by rewrite (z_remembered Z). Qed.
-Lemma z_sound x b k votes : promise_sound v x b k votes → promise_sound v' x b k votes.
+Proof. unfold used. by rewrite (z_remembered _ _ Z). Qed.
+Lemma z_sound x b j votes : promise_sound v x b j votes → promise_sound v' x b j votes.
 Proof.
   intros [H1 H2]. split.
   - intros u Hu. destruct (H1 u Hu). split; [done|by apply z_proposed].
@@ -158,37 +159,36 @@ Qed.
 Lemma z_safe b i x : safe_at c v b i x → safe_at c v' b i x.
 Proof.
   intros H b' Hlt. destruct (H b' Hlt) as [?|(Q & HQ & Hb)]; [left; by apply z_proposed|right].
-  exists Q. split; [done|]. intros y Hy. destruct (Hb y Hy). rewrite (z_remembered Z). split; [by intros [? _]%z_cast|done].
+  exists Q. split; [done|]. intros z Hz. destruct (Hb z Hz). rewrite (z_remembered _ _ Z). split; [by intros [? _]%z_cast|done].
 Qed.
 
 Theorem inv_crash : inv c v'.
 Proof.
-  pose proof (z_said Z) as Hsaid. split.
+  pose proof (z_said _ _ Z) as Hsaid. split.
   - intros x. rewrite Hsaid. apply replica_mono.
     destruct (decide (x = a)) as [->|?]; [rewrite z_current_same; apply Z|rewrite z_current_other by done; apply I].
-  - intros x. rewrite (z_remembered Z).
+  - intros x. rewrite (z_remembered _ _ Z).
     destruct (decide (x = a)) as [->|?]; [by rewrite z_current_same|rewrite z_current_other by done; apply I].
-  - intros x o. rewrite (z_held Z). case_decide; [by intros ?%elem_of_nil|apply I].
-  - intros x b i H%z_sent. rewrite (z_remembered Z). by apply z_vote_kept, (i_vote _ _ I).
+  - intros x o. rewrite (z_held _ _ Z). case_decide; [by intros ?%elem_of_nil|apply I].
+  - intros x b i H%z_sent. rewrite (z_remembered _ _ Z). by apply z_vote_kept, (i_vote _ _ I).
   - intros x b i [Hc Hv]%z_cast. apply z_vote_kept. destruct (decide (x = a)) as [->|?].
     + rewrite z_current_same. apply (i_vote _ _ I). auto.
     + rewrite z_current_other by done. by apply (i_cast _ _ I).
-  - intros x b k votes H%z_sent. rewrite (z_remembered Z). destruct (i_promise _ _ I _ _ _ _ H) as (?&?&?).
+  - intros x b j votes H%z_sent. rewrite (z_remembered _ _ Z). destruct (i_promise _ _ I _ _ _ _ H) as (?&?&?).
     split_and!; [done|by apply z_used|by apply z_sound].
-  - intros x b k votes [Hx H]%z_held_old. rewrite z_current_other by done.
+  - intros x b j votes [Hx H]%z_held_old. rewrite z_current_other by done.
     destruct (i_held_promise _ _ I _ _ _ _ H) as (?&Hu&?).
     split_and!; [done|destruct Hu; [by left|right; by apply z_used]|by apply z_sound].
-  - intros x b k H%z_sent. destruct (i_prepare _ _ I _ _ _ H). split; [done|by apply z_used].
-  - intros x b k [_ H]%z_held_old. by eapply (i_held_prepare _ _ I).
+  - intros x b j H%z_sent. destruct (i_prepare _ _ I _ _ _ H). split; [done|by apply z_used].
+  - intros x b j [_ H]%z_held_old. by eapply (i_held_prepare _ _ I).
   - intros p b i x H%z_sent. destruct (i_propose _ _ I _ _ _ _ H) as (?&?&Hl). split_and!; [done|by apply z_used|].
     destruct (decide (p = a)) as [->|?]; [|by rewrite z_current_other]. intros _. left. rewrite z_current_same. apply Z.
-  - intros p b i x y ?%z_sent ?%z_sent. by eapply (i_unique _ _ I).
+  - intros p b i x u ?%z_sent ?%z_sent. by eapply (i_unique _ _ I).
   - intros b i x ?%z_proposed_old. by apply z_safe, (i_safe _ _ I).
   - intros x b i ?%z_sent. rewrite Hsaid. by eapply ratified_mono, (i_commit _ _ I).
   - intros x ds d ?%z_sent Hd. rewrite Hsaid. by eapply chosen_mono, (i_learned _ _ I).
-  - intros x i y. rewrite Hsaid. intros [[_ ?%elem_of_nil]|H]%emitted_cons; [done|].
-    by eapply chosen_mono, (i_delivered _ _ I).
-  - intros x y ?%z_sent. rewrite Hsaid. by eapply requested_mono, (i_forward _ _ I).
+  - intros x i u. rewrite Hsaid. intros [[_ ?]|H]%emitted_cons; [outs|by eapply chosen_mono, (i_delivered _ _ I)].
+  - intros x u ?%z_sent. rewrite Hsaid. by eapply requested_mono, (i_forward _ _ I).
   - intros b i x ?%z_proposed_old. rewrite Hsaid. by eapply legitimate_mono, (i_legitimate _ _ I).
 Qed.
 End restart.
