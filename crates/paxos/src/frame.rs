@@ -385,6 +385,12 @@ impl Decoder {
         &mut self.buffer
     }
 
+    /// Bytes of a frame that is not whole yet (after [`next_frame`](Self::next_frame) has said so).
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The next whole frame; `None`: more bytes are needed.
     ///
     /// # Errors

@@ -158,7 +158,7 @@ impl Node {
         };
         let setup = node.setup(options, Membership::new(&node.options, seed));
         let core = CoreLoop::new(replica, journal, clock, &node.shared);
-        let service = ServiceLoop::new(Executor::new(&node.options, service), &node.shared);
+        let service = ServiceLoop::new(Executor::new(&node.options, service), &node.options, &node.shared);
         // Dropped at an error, the node stops the threads that run already.
         let mut threads = node.threads();
         threads.core = Some(node.spawn("paxos-core", move || core.run())?);

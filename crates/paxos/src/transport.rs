@@ -35,6 +35,8 @@ mod clients;
 pub mod greet;
 mod link;
 mod pieces;
+#[cfg(test)]
+mod tests;
 
 use clients::{Client, Clients};
 use link::Link;

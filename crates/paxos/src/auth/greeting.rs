@@ -13,7 +13,7 @@
 //! Both greetings are in what the proofs prove, so nobody in between can alter an identity, an option or the wish for a key, and no
 //! proof is good for another connection.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
@@ -152,8 +152,8 @@ pub enum Refusal {
     WrongKey,
     /// The clusters differ in this option.
     Disagreement(SharedOption),
-    /// The other end claims the number of who refuses.
-    OwnNumber,
+    /// Two replicas claim this number.
+    SameNumber,
     /// The other end is who refuses: a learner's former slot, or another replica's by mistake, has its own address.
     Oneself,
     /// There is no such number.
@@ -171,7 +171,7 @@ impl fmt::Display for Refusal {
             Self::NoKeyHere => write!(f, "a shared key was offered where none is used"),
             Self::WrongKey => write!(f, "the shared keys differ"),
             Self::Disagreement(option) => write!(f, "option {} differs from that of the cluster", option.name()),
-            Self::OwnNumber => write!(f, "two replicas claim the same number"),
+            Self::SameNumber => write!(f, "two replicas claim the same number"),
             Self::Oneself => write!(f, "the address leads back to the replica itself"),
             Self::NoSuchNumber => write!(f, "no replica may have this number"),
             Self::RestartedWithoutMemory => write!(
@@ -185,12 +185,16 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The replicas that one has met: a voter that remembers nothing may come once.
+/// Earlier lives of one replica that are known, at most.
+const KNOWN_LIVES: usize = 64;
+
+/// The replicas that one has met. A voter that remembers nothing may come in one life only, and none may come back to an earlier one:
+/// then two replicas have the same number, and take turns.
 #[derive(Debug)]
 pub struct Acquaintances {
     own: Membership,
-    /// The lives of voters without memory.
-    met: BTreeMap<ReplicaId, u64>,
+    /// The lives of voters, the present one last.
+    met: BTreeMap<ReplicaId, VecDeque<u64>>,
 }
 
 impl Acquaintances {
@@ -213,7 +217,7 @@ impl Acquaintances {
     pub fn meet(&mut self, other: &Membership) -> Result<(), Refusal> {
         if other.id == self.own.id {
             let is_oneself = other.incarnation == self.own.incarnation;
-            return Err(if is_oneself { Refusal::Oneself } else { Refusal::OwnNumber });
+            return Err(if is_oneself { Refusal::Oneself } else { Refusal::SameNumber });
         }
         if other.id > 63 {
             return Err(Refusal::NoSuchNumber);
@@ -221,11 +225,21 @@ impl Acquaintances {
         if let Some(option) = self.own.agreement.difference(&other.agreement) {
             return Err(Refusal::Disagreement(option));
         }
-        if !other.votes() || other.remembers {
-            return Ok(());
+        if other.votes() { self.recognize(other) } else { Ok(()) }
+    }
+
+    fn recognize(&mut self, voter: &Membership) -> Result<(), Refusal> {
+        let lives = self.met.entry(voter.id).or_default();
+        match lives.back() {
+            Some(present) if *present == voter.incarnation => return Ok(()),
+            Some(_) if lives.contains(&voter.incarnation) => return Err(Refusal::SameNumber),
+            Some(_) if !voter.remembers => return Err(Refusal::RestartedWithoutMemory),
+            _ => lives.push_back(voter.incarnation),
         }
-        let known = self.met.entry(other.id).or_insert(other.incarnation);
-        if *known == other.incarnation { Ok(()) } else { Err(Refusal::RestartedWithoutMemory) }
+        if lives.len() > KNOWN_LIVES {
+            lives.pop_front();
+        }
+        Ok(())
     }
 }
 
@@ -327,7 +341,7 @@ const PLAIN_REFUSALS: [Refusal; 8] = [
     Refusal::KeyRequired,
     Refusal::NoKeyHere,
     Refusal::WrongKey,
-    Refusal::OwnNumber,
+    Refusal::SameNumber,
     Refusal::Oneself,
     Refusal::NoSuchNumber,
     Refusal::RestartedWithoutMemory,
@@ -391,12 +405,14 @@ mod tests {
         assert_eq!((acquaintances.meet(&learner(1)), acquaintances.meet(&learner(2))), (Ok(()), Ok(())));
         let durable = |incarnation| Membership { remembers: true, ..membership(2, incarnation) };
         assert_eq!((acquaintances.meet(&durable(1)), acquaintances.meet(&durable(2))), (Ok(()), Ok(())));
+        assert_eq!((acquaintances.meet(&durable(2)), acquaintances.meet(&durable(3))), (Ok(()), Ok(())));
+        assert_eq!(acquaintances.meet(&durable(2)), Err(Refusal::SameNumber), "both live");
     }
 
     #[test]
     fn strangers_are_refused_by_name() {
         let mut acquaintances = Acquaintances::new(membership(0, 1));
-        assert_eq!(acquaintances.meet(&membership(0, 2)), Err(Refusal::OwnNumber));
+        assert_eq!(acquaintances.meet(&membership(0, 2)), Err(Refusal::SameNumber));
         assert_eq!(acquaintances.meet(&membership(0, 1)), Err(Refusal::Oneself));
         assert_eq!(acquaintances.meet(&membership(64, 1)), Err(Refusal::NoSuchNumber));
         let mut meet_with = |change: fn(&mut Options)| {

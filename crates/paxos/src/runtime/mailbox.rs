@@ -92,6 +92,17 @@ impl<T> Mailbox<T> {
         self.add(self.lock(), item, weight)
     }
 
+    /// Adds something that can wait until the taker wakes up for another reason, even if the box is full.
+    pub(crate) fn leave(&self, item: T, weight: usize) -> Result<(), Closed> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        state.items.push(item);
+        state.weight += weight;
+        Ok(())
+    }
+
     /// Adds all of these, in order, unless the box is full: then they stay where they are.
     pub(crate) fn offer_all(&self, items: &mut Vec<T>, weight: usize) -> Result<(), Refused> {
         if self.lock().weight >= self.limit {
@@ -262,6 +273,16 @@ mod tests {
         mailbox.force("urgent", 1).expect("open");
         mailbox.take(&mut Vec::new(), None).expect("open");
         assert_eq!(mailbox.offer("light", 1), Ok(()));
+    }
+
+    #[test]
+    fn what_is_left_is_taken_with_the_next_thing() {
+        let mailbox = Mailbox::new(2);
+        mailbox.leave(1, 1).expect("open");
+        mailbox.force(2, 1).expect("open");
+        let mut items = Vec::new();
+        mailbox.take(&mut items, None).expect("open");
+        assert_eq!(items, [1, 2]);
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub struct Limits {
     pub clients: usize,
     /// Bytes of replies that wait for one client to read them; a client that lets more gather is disconnected. Default 32 MiB.
     pub client_bytes: usize,
+    /// Bytes of frames of all clients that are not whole yet; the client whose frame exceeds them is disconnected. Default 256 MiB.
+    pub unfinished_bytes: usize,
     /// Sessions that one client connection uses; a client with more is disconnected. Default 65,536.
     pub client_sessions: usize,
     /// Bytes that wait to be sent to one peer; what comes on top is dropped, and sent again by the protocol. Default 64 MiB.
@@ -82,6 +84,7 @@ impl Default for Limits {
         Self {
             clients: 4_096,
             client_bytes: 32 << 20,
+            unfinished_bytes: 256 << 20,
             client_sessions: 1 << 16,
             peer_bytes: 64 << 20,
             core_bytes: 64 << 20,

@@ -6,6 +6,7 @@ use super::board::ServiceFigures;
 use super::core_loop::CoreInput;
 use super::mailbox::Closed;
 use super::{NodeError, Shared};
+use crate::config::Options;
 use crate::core::{Image, Instance, Value};
 use crate::executor::{Executor, Reply};
 use crate::message::Outcome;
@@ -35,11 +36,18 @@ pub(super) struct ServiceLoop<S> {
     bad_batches: u64,
     /// The core has been told that instances below are executed.
     told: Instance,
+    /// It has been woken to hear so of instances below.
+    woken: Instance,
+    /// It is woken after so many instances; else it hears of them when it is awake.
+    wake_after: u64,
 }
 
 impl<S: Service> ServiceLoop<S> {
-    pub(super) fn new(executor: Executor<S>, shared: &Arc<Shared>) -> Self {
-        Self { executor, shared: Arc::clone(shared), replies: Vec::new(), bad_batches: 0, told: 0 }
+    pub(super) fn new(executor: Executor<S>, options: &Options, shared: &Arc<Shared>) -> Self {
+        let shared = Arc::clone(shared);
+        // The core waits for the service only when so many batches are undone: there is no hurry before.
+        let wake_after = (options.undone_batches / 4).max(1);
+        Self { executor, shared, replies: Vec::new(), bad_batches: 0, told: 0, woken: 0, wake_after }
     }
 
     /// Runs until there is nobody to work for, or a state cannot be read.
@@ -81,10 +89,7 @@ impl<S: Service> ServiceLoop<S> {
     /// Passes on what has gathered. Waits for the I/O thread if that lags behind, and so makes the core wait in the end.
     fn report(&mut self) -> Result<(), Closed> {
         let executed = self.executor.executed();
-        if executed.next > self.told {
-            self.told = executed.next;
-            self.shared.inbox.force(CoreInput::Replica(Input::Executed(executed.next)), 1)?;
-        }
+        self.tell_core(executed.next)?;
         self.shared.board.write_service(ServiceFigures { executed, bad_batches: self.bad_batches });
         if self.replies.is_empty() {
             return Ok(());
@@ -92,6 +97,21 @@ impl<S: Service> ServiceLoop<S> {
         let replies = std::mem::take(&mut self.replies);
         let weight = replies.iter().map(weight_of).sum();
         self.shared.post.send(Post::Replies(replies), weight)
+    }
+}
+
+impl<S> ServiceLoop<S> {
+    fn tell_core(&mut self, next: Instance) -> Result<(), Closed> {
+        if next <= self.told {
+            return Ok(());
+        }
+        self.told = next;
+        let input = CoreInput::Replica(Input::Executed(next));
+        if next - self.woken < self.wake_after {
+            return self.shared.inbox.leave(input, 1);
+        }
+        self.woken = next;
+        self.shared.inbox.force(input, 1)
     }
 }
 

@@ -2,6 +2,7 @@ use std::net::TcpListener;
 use std::time::Instant;
 
 use bytes::Bytes;
+use env::{SimDisk, SimDiskOptions};
 
 use super::*;
 use crate::auth::SharedKey;
@@ -230,6 +231,51 @@ fn a_node_is_not_started_with_what_it_cannot_keep() {
     let mut occupied = options(1, addresses);
     occupied.listen = Listen::At(taken.local_addr().expect("bound"));
     assert!(matches!(start(occupied), Some(NodeError::Listen { .. })));
+}
+
+fn journalled_cluster(disks: &[SimDisk]) -> Vec<Node> {
+    let (listeners, addresses) = sockets(disks.len() as u64);
+    let start = |(id, (listener, disk)): (u64, (TcpListener, &SimDisk))| {
+        let mut replica = Options::new(disks.len() as u64, id);
+        replica.durability = Durability::Fsync;
+        let mut options = NodeOptions::new(replica, Listen::On(listener), addresses.clone());
+        options.disk = Some(Arc::new(disk.clone()));
+        options.log.segment_bytes = 1 << 20;
+        Node::start(options, Sum::default()).expect("a node")
+    };
+    (0..).zip(listeners.into_iter().zip(disks)).map(start).collect()
+}
+
+#[test]
+fn what_was_answered_survives_a_power_cut_of_all_replicas() {
+    let mut disks: Vec<_> = (0..3).map(|seed| SimDisk::new(seed, SimDiskOptions::default())).collect();
+    let mut expected = 0;
+    for life in 1..=3 {
+        let nodes = journalled_cluster(&disks);
+        let answers = Caller::of(&nodes[life % 3], life as u64).call(&[b"\x01".as_slice(); 200]);
+        assert_eq!(answers, (expected + 1..=expected + 200).collect::<Vec<_>>(), "life {life}");
+        expected += 200;
+        disks = disks.iter().map(SimDisk::power_cut).collect();
+    }
+}
+
+#[test]
+fn a_replica_without_a_journal_whose_directory_knows_it_comes_back_as_a_learner() {
+    let (listeners, addresses) = sockets(3);
+    let disk = SimDisk::new(1, SimDiskOptions::default());
+    let start = |id: u64| {
+        let listener = listeners[id as usize].try_clone().expect("a descriptor");
+        let mut options = NodeOptions::new(Options::new(3, id), Listen::On(listener), addresses.clone());
+        options.disk = (id == 2).then(|| Arc::new(disk.clone()) as Arc<dyn env::Disk>);
+        Node::start(options, Sum::default()).expect("a node")
+    };
+    let _others = [start(0), start(1)];
+    let first_life = start(2);
+    assert_eq!((first_life.id(), Caller::of(&first_life, 1).call(&[b"\x01"])), (2, vec![1]));
+    drop(first_life);
+    let second_life = start(2);
+    assert_eq!((second_life.id(), Caller::of(&second_life, 2).call(&[b"\x01"])), (5, vec![2]));
+    assert_eq!(wait_for(&second_life, "it says so", |_| true).role, Part::Learner);
 }
 
 /// Panics at a certain request.

@@ -43,6 +43,8 @@ pub(super) struct Client {
     opening: Cell<usize>,
     /// The output has something.
     filled: Notify,
+    /// Bytes of a frame of which a part has come.
+    unfinished: Cell<usize>,
     /// Everything is written.
     is_flushed: Cell<bool>,
     /// It must go.
@@ -64,6 +66,7 @@ impl Client {
             sessions: RefCell::default(),
             opening: Cell::new(0),
             filled: Notify::new(),
+            unfinished: Cell::new(0),
             is_flushed: Cell::new(true),
             dismissed: Notify::new(),
             is_dismissed: Cell::new(false),
@@ -84,7 +87,8 @@ impl Client {
                     self.is_flushed.set(false);
                     self.filled.notify_one();
                 }
-                if packer.push(message).is_err() || packer.len() > self.limits.client_bytes {
+                // One message more than the limit: so the longest reply can be sent, whatever the limit.
+                if packer.len() >= self.limits.client_bytes || packer.push(message).is_err() {
                     self.dismiss();
                 }
             }
@@ -138,6 +142,8 @@ pub(super) struct Clients {
     connected: RefCell<Map<Rc<Client>>>,
     local: RefCell<Map<Rc<Client>>>,
     connections: Cell<u64>,
+    /// Bytes of frames that are not whole yet, of all clients.
+    unfinished: Cell<usize>,
 }
 
 impl Clients {
@@ -150,6 +156,7 @@ impl Clients {
             connected: RefCell::default(),
             local: RefCell::default(),
             connections: Cell::new(0),
+            unfinished: Cell::new(0),
         }
     }
 
@@ -174,7 +181,17 @@ impl Clients {
             if client.is_dismissed.get() {
                 count(&self.board.network.clients_dismissed);
             }
+            self.note_unfinished(&client, 0);
             self.forget_routes(&client);
+        }
+    }
+
+    /// So many bytes of a frame have come from this client, and more must follow.
+    fn note_unfinished(&self, client: &Client, bytes: usize) {
+        let before = client.unfinished.replace(bytes);
+        self.unfinished.set(self.unfinished.get() - before + bytes);
+        if bytes > before && self.unfinished.get() > self.limits.unfinished_bytes {
+            client.dismiss();
         }
     }
 
@@ -305,6 +322,7 @@ async fn read(net: &Net, client: &Rc<Client>, mut stream: OwnedReadHalf, mut dec
                 }
             }
         }
+        net.clients.note_unfinished(client, decoder.unfinished());
         if net.submit(chunk).is_err() || client.is_dismissed.get() || net.setup.credit.available().await.is_err() {
             return;
         }

@@ -136,9 +136,9 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Conversation<'s, S> {
         if let Some(keys) = &keys {
             self.decoder.set_seal(keys.from_acceptor());
         }
-        self.await_verdict().await?;
         let mut seal = keys.as_ref().map(ConnectionKeys::from_initiator);
         self.judge(judge(&other.identity), seal.as_mut()).await?;
+        self.await_verdict().await?;
         Ok(Greeted { identity: other.identity, decoder: self.decoder, seal })
     }
 
@@ -177,8 +177,29 @@ impl<'s, S: AsyncRead + AsyncWrite + Unpin> Conversation<'s, S> {
             let tag = seal.tag(&bytes);
             bytes.extend_from_slice(&tag);
         }
-        self.stream.write_all(&bytes).await?;
-        verdict.map_err(GreetingError::Refusing)
+        let written = self.stream.write_all(&bytes).await;
+        match verdict {
+            // The other end may have refused and gone: its reason is there to be read.
+            Ok(()) => Ok(()),
+            Err(refusal) => {
+                if written.is_ok() {
+                    self.part().await;
+                }
+                Err(GreetingError::Refusing(refusal))
+            }
+        }
+    }
+
+    /// Waits for the other end to close: if this one closed with something unread, the system would throw away what was said last.
+    async fn part(&mut self) {
+        let (mut scrap, mut left) = ([0; 256], MAX_HANDSHAKE_BYTES);
+        // Whatever goes wrong here, this end closes.
+        let _ = self.stream.shutdown().await;
+        while let Ok(count @ 1..) = self.stream.read(&mut scrap).await
+            && count <= left
+        {
+            left -= count;
+        }
     }
 
     async fn await_verdict(&mut self) -> Result<(), GreetingError> {

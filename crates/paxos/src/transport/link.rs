@@ -252,7 +252,7 @@ pub(super) fn stop_if_refused(net: &Net, by: Option<ReplicaId>, error: &Greeting
         (Refusal::RestartedWithoutMemory, Some(known_by)) => {
             (net.setup.fail)(NodeError::RestartedWithoutMemory { known_by });
         }
-        (Refusal::OwnNumber, _) => (net.setup.fail)(NodeError::SameNumber(net.own_id())),
+        (Refusal::SameNumber, _) => (net.setup.fail)(NodeError::SameNumber(net.own_id())),
         _ => {}
     }
 }
