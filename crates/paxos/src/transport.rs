@@ -175,13 +175,12 @@ impl Net {
 
     /// Does this replica want the other end? If it is a replica that it must be, it is this one.
     fn judge(&self, identity: &Identity, expected: Option<ReplicaId>) -> Result<(), Refusal> {
-        match identity {
-            Identity::Client => self.clients.admit(),
-            Identity::Replica(membership) if expected.is_none_or(|id| id == membership.id) => {
-                self.acquaintances.borrow_mut().meet(membership)
-            }
-            Identity::Replica(_) => Err(Refusal::NoSuchNumber),
+        let Identity::Replica(other) = identity else { return self.clients.admit() };
+        let mut acquaintances = self.acquaintances.borrow_mut();
+        if expected.is_some_and(|id| id != other.id) && !acquaintances.is_oneself(other) {
+            return Err(Refusal::OtherReplica);
         }
+        acquaintances.meet(other)
     }
 
     fn link(&self, id: ReplicaId) -> Rc<Link> {

@@ -156,6 +156,8 @@ pub enum Refusal {
     SameNumber,
     /// The other end is who refuses: a learner's former slot, or another replica's by mistake, has its own address.
     Oneself,
+    /// Another replica was expected at the address.
+    OtherReplica,
     /// There is no such number.
     NoSuchNumber,
     /// The other end lived before under this number, and has forgotten its promises: it may come back as a learner.
@@ -173,6 +175,7 @@ impl fmt::Display for Refusal {
             Self::Disagreement(option) => write!(f, "option {} differs from that of the cluster", option.name()),
             Self::SameNumber => write!(f, "two replicas claim the same number"),
             Self::Oneself => write!(f, "the address leads back to the replica itself"),
+            Self::OtherReplica => write!(f, "the address is that of another replica"),
             Self::NoSuchNumber => write!(f, "no replica may have this number"),
             Self::RestartedWithoutMemory => write!(
                 f,
@@ -210,14 +213,22 @@ impl Acquaintances {
         self.own
     }
 
+    /// Is this the replica itself?
+    #[must_use]
+    pub fn is_oneself(&self, other: &Membership) -> bool {
+        (other.id, other.incarnation) == (self.own.id, self.own.incarnation)
+    }
+
     /// May this replica be talked to? To be asked once it has proved itself: it is remembered.
     ///
     /// # Errors
     /// [`Refusal`].
     pub fn meet(&mut self, other: &Membership) -> Result<(), Refusal> {
+        if self.is_oneself(other) {
+            return Err(Refusal::Oneself);
+        }
         if other.id == self.own.id {
-            let is_oneself = other.incarnation == self.own.incarnation;
-            return Err(if is_oneself { Refusal::Oneself } else { Refusal::SameNumber });
+            return Err(Refusal::SameNumber);
         }
         if other.id > 63 {
             return Err(Refusal::NoSuchNumber);
@@ -337,12 +348,13 @@ fn read_flag(reader: &mut Reader<'_>) -> Result<bool, BadFrame> {
 }
 
 /// Refusals without a detail, by their numbers on the wire.
-const PLAIN_REFUSALS: [Refusal; 8] = [
+const PLAIN_REFUSALS: [Refusal; 9] = [
     Refusal::KeyRequired,
     Refusal::NoKeyHere,
     Refusal::WrongKey,
     Refusal::SameNumber,
     Refusal::Oneself,
+    Refusal::OtherReplica,
     Refusal::NoSuchNumber,
     Refusal::RestartedWithoutMemory,
     Refusal::TooManyConnections,
@@ -385,7 +397,7 @@ mod tests {
             Greeting::Verdict(Ok(())),
         ];
         greetings.extend(refusals.map(|refusal| Greeting::Verdict(Err(refusal))));
-        assert_eq!(greetings.len(), 17);
+        assert_eq!(greetings.len(), 18);
         for greeting in greetings {
             let mut bytes = Vec::new();
             encode(&greeting, &mut bytes).expect("short");
