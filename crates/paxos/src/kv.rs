@@ -44,9 +44,9 @@ pub struct KeyValue {
 }
 
 impl Default for KeyValue {
-    /// At most 1 GiB.
+    /// At most 256 MiB: its snapshots travel whole, and are written whole to journals.
     fn default() -> Self {
-        Self::with_limit(1 << 30)
+        Self::with_limit(256 << 20)
     }
 }
 

@@ -282,3 +282,20 @@ fn arguments_that_cannot_be_are_explained() {
     run(["order", "cas", "key", "--set", "value"]).refused(2, "--expect");
     run(["order", "get", "key", "--at", "127.0.0.1:1", "--timeout", "200ms"]).refused(2, "127.0.0.1:1");
 }
+
+#[test]
+fn a_load_is_generated_and_reported() {
+    let nodes = Nodes::start(&["--service", "empty"]);
+    let at = nodes.at();
+    let load = |arguments: &[&str]| run([&["order", "load", "--seconds", "300ms", "--at", &at], arguments].concat());
+    let report = load(&["--warm-up", "300ms", "--clients", "50", "--format", "json"]).ok();
+    let report: Json = serde_json::from_str(&report).unwrap();
+    assert!(report["requests"].as_u64().unwrap() > 0, "{report}");
+    assert_eq!((&report["clients"], &report["connections"]), (&50.into(), &3.into()), "{report}");
+    let table = load(&["--warm-up", "0", "--rate", "1000", "--size", "1kB", "--connections", "1"]).ok();
+    assert!(table.contains("p99.9"), "{table}");
+    load(&["--clients", "0"]).refused(2, "0 is not in 1..");
+    load(&["--rate", "0"]).refused(2, "not a number of requests a second");
+    load(&["--size", "9MB"]).refused(2, "at most 8388608 bytes");
+    run(["order", "load", "--at", "127.0.0.1:1", "--seconds", "100ms", "--warm-up", "0"]).refused(2, "127.0.0.1:1");
+}

@@ -4,6 +4,7 @@ mod cluster;
 mod connection;
 mod key_value;
 mod knobs;
+mod load;
 mod node;
 mod status;
 
@@ -17,6 +18,7 @@ use clap::{Args, Subcommand};
     seriatim order put colour blue\n  \
     seriatim order get colour\n  \
     seriatim order status\n  \
+    seriatim order load --seconds 10\n\n\
     On machines of one's own, one of these on each:\n  \
     seriatim order node --id 0 --peers a:7400,b:7400,c:7400 --key order.key --data ./data --durability fsync")]
 pub struct Order {
@@ -35,6 +37,7 @@ enum Command {
     Cas(key_value::Cas),
     Add(key_value::Add),
     List(key_value::List),
+    Load(load::Load),
 }
 
 impl Order {
@@ -49,6 +52,7 @@ impl Order {
             Command::Cas(cas) => cas.run(),
             Command::Add(add) => add.run(),
             Command::List(list) => list.run(),
+            Command::Load(load) => load.run(),
         }
     }
 }
