@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use env::{Backoff, Randomness};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -281,10 +282,9 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
         while let Some(frame) = decoder.next_frame()? {
             weight += frame.body.len();
             for message in frame.messages::<PeerMessage>() {
-                if let Some(message) = put_together(message?, &mut assembly)? {
-                    weight += MESSAGE_BYTES;
-                    inputs.push(CoreInput::Replica(Input::Peer { from: id, message }));
-                }
+                let message = put_together(message?, &mut assembly)?;
+                weight += MESSAGE_BYTES;
+                inputs.push(CoreInput::Replica(Input::Peer { from: id, message }));
             }
         }
         if !inputs.is_empty() {
@@ -296,11 +296,14 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
     }
 }
 
-/// Messages as they are, but snapshots whole.
-fn put_together(message: PeerMessage, assembly: &mut Assembly) -> Result<Option<PeerMessage>, Ended> {
-    let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(Some(message)) };
+/// Messages as they are, but snapshots whole; of the pieces before the last one the core hears only that they came.
+fn put_together(message: PeerMessage, assembly: &mut Assembly) -> Result<PeerMessage, Ended> {
+    let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(message) };
     let whole = assembly.add(at, offset, total, &bytes).map_err(Ended::Snapshot)?;
-    Ok(whole.map(|(at, image)| PeerMessage::Core(Message::Snapshot(at, image))))
+    Ok(match whole {
+        Some((at, image)) => PeerMessage::Core(Message::Snapshot(at, image)),
+        None => PeerMessage::Piece { at, offset, total, bytes: Bytes::new() },
+    })
 }
 
 async fn write(link: &Link, mut stream: OwnedWriteHalf, mut seal: Option<Seal>) -> Result<(), Ended> {
