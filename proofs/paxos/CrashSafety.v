@@ -129,6 +129,9 @@ Proof. intros H1 H2. eapply crash_chosen_agreement; by eapply crash_delivered_ch
 Theorem crash_decision a1 a2 i x y :
   im_get i (decisions (live (machine_of w a1))) = Some x → im_get i (decisions (live (machine_of w a2))) = Some y → x = y.
 Proof. intros H1 H2. eapply crash_chosen_agreement; by eapply crash_decided_chosen. Qed.
+Theorem crash_decision_delivery a1 a2 i x y :
+  im_get i (decisions (live (machine_of w a1))) = Some x → delivered (story w) a2 i y → x = y.
+Proof. intros H1 H2. eapply crash_chosen_agreement; [by eapply crash_decided_chosen|by eapply crash_delivered_chosen]. Qed.
 Theorem crash_integrity a i x : delivered (story w) a i x → x = noop ∨ requested (story w) x.
 Proof.
   intros H%crash_delivered_chosen. exact (chosen_legitimate c (cluster_view c w) i x (ci_view _ _ I) H).

@@ -34,6 +34,9 @@ Theorem decision_agreement a1 a2 i v1 v2 :
   im_get i (decisions (live (machine_of w a1))) = Some v1 → im_get i (decisions (live (machine_of w a2))) = Some v2 →
   v1 = v2.
 Proof. exact (crash_decision c w occurred a1 a2 i v1 v2). Qed.
+Theorem decision_delivery_agreement a1 a2 i v1 v2 :
+  im_get i (decisions (live (machine_of w a1))) = Some v1 → delivered (story w) a2 i v2 → v1 = v2.
+Proof. exact (crash_decision_delivery c w occurred a1 a2 i v1 v2). Qed.
 
 (* At most one value is chosen, and only chosen ones are delivered. *)
 Theorem one_value_chosen i v1 v2 : chosen c (story w) i v1 → chosen c (story w) i v2 → v1 = v2.
@@ -45,5 +48,6 @@ End statements.
 Print Assumptions delivery_agreement.
 Print Assumptions delivery_integrity.
 Print Assumptions decision_agreement.
+Print Assumptions decision_delivery_agreement.
 Print Assumptions one_value_chosen.
 Print Assumptions only_chosen_delivered.
