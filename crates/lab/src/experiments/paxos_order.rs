@@ -54,6 +54,9 @@ pub fn run(arguments: PaxosOrderArguments, out: &mut dyn Write) -> Result<(), Fa
         Part::Throughput => {
             let rows = throughput::rows(&bench, Given::Requests).map_err(Failure::Run)?;
             plot(&bench, &rows).map_err(Failure::Run)?;
+            if format == Format::Json {
+                eprintln!("{}", shape::outcome(&rows));
+            }
             show(format, &rows, out, |out| row::write_table(&rows, out).and_then(|()| shape::write(&rows, out)))
         }
         Part::Batches => {

@@ -70,6 +70,9 @@ pub struct Row {
     pub of_plain_min: Option<f64>,
     /// Greatest of them.
     pub of_plain_max: Option<f64>,
+    /// Processor time for a request, as a share of the plain core's in the same repeat: median of the repeats. Other programs
+    /// disturb it less than the throughput.
+    pub cpu_of_plain: Option<f64>,
     /// Processors that the replicas used.
     pub replica_cores: f64,
     /// Processors that the clients used.
@@ -97,8 +100,11 @@ impl Row {
     ) -> Row {
         let of = |figure: fn(&Measurement) -> f64| median(repeats.iter().map(figure));
         let rates = || repeats.iter().map(Measurement::requests_per_s);
-        let shares: Vec<f64> =
-            plain.map_or_else(Vec::new, |plain| rates().zip(plain).map(|(a, b)| a / b.requests_per_s()).collect());
+        let shares = |figure: fn(&Measurement) -> f64| -> Vec<f64> {
+            let pairs = repeats.iter().zip(plain.unwrap_or_default());
+            pairs.map(|(measured, plain)| figure(measured) / figure(plain)).collect()
+        };
+        let (rate_shares, cpu_shares) = (shares(Measurement::requests_per_s), shares(Measurement::cpu_us_per_request));
         let in_flight = repeats.iter().find_map(|repeat| repeat.in_flight);
         Row {
             experiment: "paxos-order",
@@ -116,9 +122,10 @@ impl Row {
             p99_us: of(|repeat| repeat.p99_us),
             p999_us: of(|repeat| repeat.p999_us),
             in_flight,
-            of_plain: (!shares.is_empty()).then(|| median(shares.iter().copied())),
-            of_plain_min: shares.iter().copied().reduce(f64::min),
-            of_plain_max: shares.iter().copied().reduce(f64::max),
+            of_plain: median_of_some(&rate_shares),
+            of_plain_min: rate_shares.iter().copied().reduce(f64::min),
+            of_plain_max: rate_shares.iter().copied().reduce(f64::max),
+            cpu_of_plain: median_of_some(&cpu_shares),
             replica_cores: of(|repeat| repeat.cores_used.replicas),
             load_cores: of(|repeat| repeat.cores_used.load),
             other_cores: of(|repeat| repeat.cores_used.others),
@@ -130,7 +137,11 @@ impl Row {
     }
 }
 
-const TITLES: [&str; 16] = [
+fn median_of_some(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| median(values.iter().copied()))
+}
+
+const TITLES: [&str; 17] = [
     "engine",
     "replicas",
     "durability",
@@ -140,6 +151,7 @@ const TITLES: [&str; 16] = [
     "of plain",
     "batches/s",
     "CPU us/request",
+    "of plain",
     "CPU us/batch",
     "p50 us",
     "p99 us",
@@ -178,6 +190,7 @@ pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
             row.of_plain.map_or_else(String::new, |share| format!("{share:.2}")),
             grouped(row.batches_per_s),
             format!("{:.2}", row.cpu_us_per_request),
+            row.cpu_of_plain.map_or_else(String::new, |share| format!("{share:.2}")),
             format!("{:.0}", row.cpu_us_per_batch),
             grouped(row.p50_us),
             grouped(row.p99_us),
