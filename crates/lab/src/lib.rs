@@ -14,6 +14,11 @@
 //! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`soak`] is the
 //!   command that does nothing else.
 //!
+//! # The papers' experiments
+//! - [`experiments`] are commands that run what a paper has measured, with the paper's shape beside ours:
+//!   [`experiments::paxos_order`]. [`plot`] draws them.
+//! - [`plain_core`] is the yardstick of one of them: a Paxos that nobody has proved.
+//!
 //! # What the figures are
 //! - L1. A transaction counts when it is acknowledged: committed, and with `fsync` durable.
 //! - L2. Latency is from a transaction's first attempt to its acknowledgement, retries and waits included.
@@ -27,8 +32,8 @@
 //!   names the write that it saw, and bytes mixed from two writes name none.
 //!
 //! # Deliberately absent
-//! Pinning of threads; rates of arrival (clients are closed loops); plots and the papers' experiments, which
-//! `docs/experiments.md` lists.
+//! Pinning of threads; rates of arrival of transactions (their clients are closed loops); the papers' experiments that
+//! `docs/experiments.md` lists as not done yet.
 #![forbid(unsafe_code)]
 
 pub mod cli;

@@ -90,8 +90,10 @@ impl Load {
     /// Starts the clients on a thread of their own.
     ///
     /// # Errors
-    /// No thread can be had. Connections that cannot be made are tried again: see [`Load::last_problem`].
+    /// No thread can be had, or the plan makes no sense: no address, a rate that is none. Connections that cannot be made are tried
+    /// again: see [`Load::last_problem`].
     pub fn start(plan: LoadPlan) -> io::Result<Self> {
+        check(&plan)?;
         let latencies_ns = Histogram::new_with_bounds(1_000, LONGEST_NS, 3).map_err(io::Error::other)?;
         let shared = Arc::new(Shared {
             start: Instant::now(),
@@ -169,6 +171,17 @@ impl Drop for Load {
     }
 }
 
+fn check(plan: &LoadPlan) -> io::Result<()> {
+    let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    if plan.addresses.is_empty() {
+        return refuse("a load needs an address");
+    }
+    match plan.pace {
+        Pace::Rate(rate) if !(rate.is_finite() && rate > 0.0) => refuse("a rate is a number above 0"),
+        Pace::Rate(_) | Pace::Closed => Ok(()),
+    }
+}
+
 /// Every connection, until the load stops.
 async fn run_all(plan: LoadPlan, shared: &Arc<Shared>, stopped: &watch::Receiver<()>) {
     let connections = plan.addresses.len();
@@ -201,7 +214,25 @@ fn share(clients: usize, connections: usize, position: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::*;
+
+    #[test]
+    fn plans_without_sense_are_refused() {
+        let plan = |addresses: &[&str], pace| LoadPlan {
+            addresses: addresses.iter().map(ToString::to_string).collect(),
+            key: None,
+            clients: 1,
+            body: Bytes::new(),
+            pace,
+            retry: Duration::from_secs(1),
+            nonce: 1,
+        };
+        assert!(check(&plan(&["127.0.0.1:1"], Pace::Closed)).is_ok());
+        assert!(check(&plan(&[], Pace::Closed)).is_err());
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(check(&plan(&["127.0.0.1:1"], Pace::Rate(rate))).is_err(), "{rate}");
+        }
+    }
 
     #[test]
     fn clients_are_balanced() {
