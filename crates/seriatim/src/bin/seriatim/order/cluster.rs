@@ -1,5 +1,6 @@
 //! `seriatim order cluster`: replicas as processes of this machine.
 
+use super::monitor::Monitor;
 use crate::failure::{Failure, Outcome};
 use crate::signals::stop_on_signals;
 use clap::Args;
@@ -60,7 +61,9 @@ impl Cluster {
             }
         }
         self.greet(&replicas, &peers)?;
-        let outcome = watch(&mut replicas, &stop);
+        let mut monitor = Monitor::start(&peers, self.key.as_deref())?;
+        let outcome = watch(&mut replicas, &mut monitor, &stop);
+        monitor.iter().for_each(Monitor::finish);
         stop_all(&mut replicas);
         outcome
     }
@@ -132,22 +135,18 @@ impl Replica {
         }
     }
 
-    /// Says so once when it has ended.
-    fn look(&mut self) {
+    /// How it has ended: once.
+    fn ending(&mut self) -> Option<String> {
         if self.ended {
-            return;
+            return None;
         }
-        match self.child.try_wait() {
-            Ok(None) => {}
-            Ok(Some(status)) => self.end(&status.to_string()),
-            Err(error) => self.end(&error.to_string()),
-        }
-    }
-
-    fn end(&mut self, how: &str) {
+        let how = match self.child.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
         self.ended = true;
-        // Whoever read it may be gone.
-        let _ = writeln!(io::stderr(), "seriatim: replica {} has ended: {how}", self.id);
+        Some(format!("seriatim: replica {} has ended: {how}", self.id))
     }
 }
 
@@ -171,21 +170,27 @@ fn lines(out: Option<ChildStdout>) -> Outcome<Receiver<String>> {
 }
 
 /// Waits until it is to stop, or no majority is left.
-fn watch(replicas: &mut [Replica], stop: &AtomicBool) -> Outcome {
+fn watch(replicas: &mut [Replica], monitor: &mut Option<Monitor>, stop: &AtomicBool) -> Outcome {
     while !stop.load(Ordering::Relaxed) {
-        replicas.iter_mut().for_each(Replica::look);
+        replicas.iter_mut().filter_map(Replica::ending).for_each(|ending| say(monitor.as_ref(), &ending));
         let ended = replicas.iter().filter(|replica| replica.ended).count();
         if ended * 2 >= replicas.len() {
-            let _ = writeln!(
-                io::stderr(),
-                "seriatim: {ended} of {} replicas have ended: no majority is left",
-                replicas.len()
-            );
+            let all = replicas.len();
+            say(monitor.as_ref(), &format!("seriatim: {ended} of {all} replicas have ended: no majority is left"));
             return Err(Failure::Finding);
         }
+        monitor.iter_mut().for_each(Monitor::look);
         sleep(LOOK);
     }
     Ok(())
+}
+
+fn say(monitor: Option<&Monitor>, what: &str) {
+    match monitor {
+        Some(monitor) => monitor.say(what),
+        // Whoever read it may be gone.
+        None => drop(writeln!(io::stderr(), "{what}")),
+    }
 }
 
 /// Asks all to stop, and kills those that do not.

@@ -7,6 +7,7 @@ use clap::Args;
 use paxos::auth::SharedKey;
 use paxos::client::{BlockingClient, ClientError, ClientOptions};
 use paxos::kv::{Answer, Command};
+use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,40 +29,53 @@ impl Addresses {
     }
 }
 
-/// With what right, and how patiently.
+/// With what right.
 #[derive(Args)]
-pub struct Access {
+pub struct KeyFile {
     /// The file with the key of clients, if the replicas have one.
     #[arg(id = "key_file", long = "key", value_name = "FILE")]
     key: Option<PathBuf>,
+}
+
+impl KeyFile {
+    /// The key, if there is one.
+    pub fn read(&self) -> Outcome<Option<SharedKey>> {
+        self.key.as_deref().map(key).transpose()
+    }
+}
+
+/// With what right, and how patiently.
+#[derive(Args)]
+pub struct Access {
+    #[command(flatten)]
+    key: KeyFile,
     /// How long to wait for an answer.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     timeout: Duration,
 }
 
 impl Access {
-    /// The key, if there is one.
-    pub fn key(&self) -> Outcome<Option<SharedKey>> {
-        self.key.as_deref().map(key).transpose()
-    }
-
     fn client(&self, addresses: Vec<String>) -> Outcome<BlockingClient> {
-        let options = ClientOptions { key: self.key()?, patience: self.timeout, ..ClientOptions::new(addresses) };
+        let options = ClientOptions { key: self.key.read()?, patience: self.timeout, ..ClientOptions::new(addresses) };
         BlockingClient::new(options).map_err(Failure::trouble)
     }
 
     /// How each of these replicas does, as JSON, or why it does not say.
-    pub fn statuses(&self, addresses: &[String]) -> Outcome<Vec<Result<String, String>>> {
+    pub fn statuses(&self, addresses: &[String]) -> Outcome<Vec<Result<Json, String>>> {
         let client = self.client(addresses.to_vec())?;
-        let status = |address: &String| {
-            client.status(address).map_err(|error| match error {
-                ClientError::TimedOut { connection: Some(why) } => why,
-                ClientError::TimedOut { connection: None } => "no answer came in time".into(),
-                other => other.to_string(),
-            })
-        };
-        Ok(addresses.iter().map(status).collect())
+        Ok(addresses.iter().map(|address| status(&client, address)).collect())
     }
+}
+
+/// How the replica at this address does, or why it does not say.
+pub fn status(client: &BlockingClient, address: &str) -> Result<Json, String> {
+    let text = client.status(address).map_err(|error| match error {
+        ClientError::TimedOut { connection: Some(why) } => why,
+        ClientError::TimedOut { connection: None } => "no answer came in time".into(),
+        other => other.to_string(),
+    })?;
+    let json: Json = serde_json::from_str(&text).map_err(|error| format!("its answer is no JSON: {error}"))?;
+    if json.get("id").is_some() { Ok(json) } else { Err("it has only just started".into()) }
 }
 
 /// Which replicas, with what right, and how patiently.

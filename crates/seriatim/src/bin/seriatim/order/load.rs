@@ -1,6 +1,6 @@
 //! `seriatim order load`: how many requests a cluster orders, and how long they take.
 
-use super::connection::{Access, Addresses};
+use super::connection::{Addresses, KeyFile};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Format, grouped};
 use crate::signals::stop_on_signals;
@@ -36,7 +36,7 @@ pub struct Load {
     #[command(flatten)]
     addresses: Addresses,
     #[command(flatten)]
-    access: Access,
+    key: KeyFile,
     /// Logical clients.
     #[arg(long, default_value_t = 1_200, value_parser = clap::value_parser!(u32).range(1..))]
     clients: u32,
@@ -99,7 +99,7 @@ impl Load {
         let connections = self.connections.map_or(replicas.len(), |connections| connections as usize);
         Ok(LoadPlan {
             addresses: replicas.into_iter().cycle().take(connections).collect(),
-            key: self.access.key()?,
+            key: self.key.read()?,
             clients: self.clients as usize,
             body: vec![0; self.size].into(),
             pace: self.rate.map_or(Pace::Closed, Pace::Rate),

@@ -5,6 +5,7 @@ mod connection;
 mod key_value;
 mod knobs;
 mod load;
+mod monitor;
 mod node;
 mod status;
 
