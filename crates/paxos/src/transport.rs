@@ -34,7 +34,7 @@ mod acceptor;
 mod clients;
 pub mod greet;
 mod link;
-mod pieces;
+pub(crate) mod pieces;
 #[cfg(test)]
 mod tests;
 

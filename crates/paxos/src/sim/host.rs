@@ -12,6 +12,7 @@ use crate::message::PeerMessage;
 use crate::moment::Moment;
 use crate::replica::{Input, Replica};
 use crate::request::Chunk;
+use crate::transport::pieces::Assembly;
 use bytes::Bytes;
 use env::{Randomness, SimDisk};
 use std::collections::{BTreeMap, VecDeque};
@@ -163,15 +164,7 @@ pub struct Life {
     /// Clients that are connected, and since when.
     pub clients: BTreeMap<usize, u64>,
     decoder: Decoder,
-    pieces: BTreeMap<ReplicaId, Pieces>,
-}
-
-/// The parts of a snapshot, as far as they have come.
-#[derive(Debug)]
-struct Pieces {
-    at: Instance,
-    total: u64,
-    bytes: Vec<u8>,
+    pieces: BTreeMap<ReplicaId, Assembly>,
 }
 
 impl Host {
@@ -248,20 +241,15 @@ impl Life {
     }
 
     /// A piece of a snapshot has come; the whole one if that was the last.
-    pub fn piece(&mut self, from: ReplicaId, at: Instance, offset: u64, total: u64, bytes: &[u8]) -> Option<Message> {
-        let pieces = self.pieces.entry(from).or_insert_with(|| Pieces { at, total, bytes: Vec::new() });
-        if (pieces.at, pieces.total) != (at, total) || offset == 0 {
-            *pieces = Pieces { at, total, bytes: Vec::new() };
-        }
-        if pieces.bytes.len() as u64 != offset {
-            return None;
-        }
-        pieces.bytes.extend_from_slice(bytes);
-        if (pieces.bytes.len() as u64) < total {
-            return None;
-        }
-        let whole = self.pieces.remove(&from)?;
-        Some(Message::Snapshot(at, Image(whole.bytes.into())))
+    ///
+    /// # Errors
+    /// The snapshot is longer than any.
+    pub fn piece(&mut self, from: ReplicaId, message: &PeerMessage) -> Result<Option<PeerMessage>, Violation> {
+        let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(None) };
+        let assembly = self.pieces.entry(from).or_default();
+        let whole = assembly.add(*at, *offset, *total, bytes);
+        let whole = whole.map_err(|error| Violation(format!("a snapshot of {} bytes", error.bytes)))?;
+        Ok(whole.map(|(at, image)| PeerMessage::Core(Message::Snapshot(at, image))))
     }
 
     /// The connection to a peer is gone, and what it was in the middle of.

@@ -7,8 +7,9 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `setting.rs` | draws a run: sizes, limits, delays, weather |
-//! | `cluster.rs` | the loop, and what passes between nodes, clients, disks and services |
-//! | `faults.rs` | what goes wrong, and how it ends |
+//! | `cluster.rs` | the loop from one happening to the next, and the end |
+//! | `cluster/nodes.rs`, `wires.rs`, `access.rs` | what happens in a node, between nodes, between nodes and clients |
+//! | `cluster/faults.rs` | what goes wrong, and how it ends |
 //! | `host.rs`, `client.rs` | one node, one client |
 //! | `registers.rs` | the service, which notes what it was made to execute |
 //! | `judge.rs` | what every run is held against |
@@ -22,7 +23,6 @@ pub mod bare;
 pub mod chronicle;
 mod client;
 pub mod cluster;
-mod faults;
 mod host;
 mod judge;
 mod registers;

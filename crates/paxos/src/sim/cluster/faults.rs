@@ -1,9 +1,9 @@
 //! What goes wrong, when, and how it ends.
 
-use super::chronicle::Violation;
-use super::cluster::{Cluster, Happening};
-use super::setting::{MILLISECOND, SECOND, Weather, one_of};
+use super::{Cluster, Happening};
 use crate::config::Durability;
+use crate::sim::chronicle::Violation;
+use crate::sim::setting::{MILLISECOND, SECOND, Weather, one_of};
 use env::disk::Fault as DiskFault;
 use env::{Delay, NetworkOptions, Operation, Survival};
 use std::io::ErrorKind;

@@ -1,0 +1,86 @@
+//! What happens between nodes: connections are made and break, packets arrive.
+
+use super::{Cluster, Happening, brief};
+use crate::core::ReplicaId;
+use crate::message::PeerMessage;
+use crate::replica::Input;
+use crate::sim::chronicle::{Violation, demand};
+use crate::sim::host::encode;
+use crate::sim::setting::MILLISECOND;
+use env::Packet;
+
+impl Cluster {
+    pub(super) fn link(&mut self, one: usize, other: usize) -> &mut bool {
+        let (low, high) = (one.min(other), one.max(other));
+        &mut self.connected[low * self.hosts.len() + high]
+    }
+
+    /// Two nodes try to connect, and try again later if they cannot.
+    pub(super) fn connect(&mut self, one: usize, other: usize) -> Result<(), Violation> {
+        let cut = self.network.is_cut(one, other) || self.network.is_cut(other, one);
+        if cut || self.hosts[one].life.is_none() || self.hosts[other].life.is_none() {
+            let at = self.now + self.randomness.in_range(20 * MILLISECOND..100 * MILLISECOND);
+            self.agenda.enter(at, Happening::Connect(one, other));
+            return Ok(());
+        }
+        *self.link(one, other) = true;
+        self.feed(one, Input::Connected(other as ReplicaId))?;
+        self.feed(other, Input::Connected(one as ReplicaId))
+    }
+
+    /// Those whose connection has broken learn of it, and try to make it again.
+    pub(super) fn notice_broken(&mut self) -> Result<(), Violation> {
+        for (one, other) in self.network.take_broken() {
+            if !std::mem::take(self.link(one, other)) {
+                continue;
+            }
+            for (node, peer) in [(one, other), (other, one)] {
+                if let Some(life) = self.hosts[node].life.as_mut() {
+                    life.forget_pieces(peer as ReplicaId);
+                }
+                self.feed(node, Input::Disconnected(peer as ReplicaId))?;
+            }
+            let at = self.now + self.randomness.in_range(MILLISECOND..50 * MILLISECOND);
+            self.agenda.enter(at, Happening::Connect(one, other));
+        }
+        let nodes = self.hosts.len();
+        for (one, other) in self.access.take_broken() {
+            let (node, client) = (one.min(other), one.max(other));
+            if client >= nodes && node < nodes {
+                self.hang_up(client - nodes, node);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn post(&mut self, node: usize, to: ReplicaId, message: &PeerMessage) -> Result<(), Violation> {
+        if let PeerMessage::Core(message) = message {
+            self.hosts[node].word.give(message);
+        }
+        let to = to as usize;
+        demand!(to != node, "R{node} sends to itself: {}", brief(message));
+        if to < self.hosts.len() && *self.link(node, to) {
+            for bytes in encode(message, self.setting.piece_bytes)? {
+                self.network.send(self.now, node, to, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn carry(&mut self) -> Result<(), Violation> {
+        let Some(Packet { from, to, bytes, .. }) = self.network.deliver(self.now) else { return Ok(()) };
+        self.chronicle.digest(self.now ^ (bytes.len() as u64) << 40 ^ (from << 8 | to) as u64);
+        self.chronicle.count("packets");
+        let Some(life) = self.hosts[to].life.as_mut() else { return Ok(()) };
+        let from = from as ReplicaId;
+        for message in life.decode(&bytes)? {
+            let life = self.hosts[to].life.as_mut();
+            let whole = life.map_or(Ok(None), |life| life.piece(from, &message))?;
+            self.feed(to, Input::Peer { from, message })?;
+            if let Some(message) = whole {
+                self.feed(to, Input::Peer { from, message })?;
+            }
+        }
+        Ok(())
+    }
+}
