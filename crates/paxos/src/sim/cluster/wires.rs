@@ -76,10 +76,7 @@ impl Cluster {
         for message in life.decode(&bytes)? {
             let life = self.hosts[to].life.as_mut();
             let whole = life.map_or(Ok(None), |life| life.piece(from, &message))?;
-            self.feed(to, Input::Peer { from, message })?;
-            if let Some(message) = whole {
-                self.feed(to, Input::Peer { from, message })?;
-            }
+            self.feed(to, Input::Peer { from, message: whole.unwrap_or(message) })?;
         }
         Ok(())
     }
