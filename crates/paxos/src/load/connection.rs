@@ -72,6 +72,8 @@ impl Connection {
         decoder.set_limit(MAX_FRAME_BYTES);
         let (mut from, mut to) = stream.split();
         let mut unsent = Unsent { packer: Packer::new(greeted.seal), bytes: Vec::new(), sent: 0 };
+        // What came right behind the greeting is there already.
+        self.receive(&mut decoder)?;
         loop {
             self.poll(&mut unsent)?;
             tokio::select! {

@@ -107,7 +107,7 @@ impl Raw {
         }
     }
 
-    fn is_closed_on(mut self) -> bool {
+    fn sees_the_end(mut self) -> bool {
         loop {
             match self.hear::<ReplicaMessage>() {
                 None => return true,
@@ -149,11 +149,11 @@ fn strangers_are_disconnected_and_the_node_goes_on() {
         noise[0] = b'X';
         noise.resize(noise.len().max(64), 0);
         raw.write(&noise);
-        assert!(raw.is_closed_on(), "round {round}");
+        assert!(raw.sees_the_end(), "round {round}");
     }
     let mut impatient = Raw::connect(node.address());
     impatient.say(&ClientMessage::Status);
-    assert!(impatient.is_closed_on(), "no greeting");
+    assert!(impatient.sees_the_end(), "no greeting");
     assert!(serves(&node));
 }
 
@@ -173,7 +173,7 @@ fn clients_that_send_nonsense_are_dismissed_and_counted() {
     for bytes in nonsense {
         let mut raw = Raw::client(node.address());
         raw.write(&bytes);
-        assert!(raw.is_closed_on());
+        assert!(raw.sees_the_end());
     }
     wait_for(&node, "they are counted", |status| status.clients.dismissed == count && status.clients.connected == 0);
     assert!(serves(&node));
@@ -215,7 +215,7 @@ fn clients_that_begin_long_frames_and_do_not_finish_them_are_dismissed() {
     encode(&ClientMessage::Request { session: 1, sequence: 1, body }, &mut bytes).expect("short enough");
     let mut raw = Raw::client(node.address());
     raw.write(&bytes[..(2 << 20) - 10]);
-    assert!(raw.is_closed_on());
+    assert!(raw.sees_the_end());
     wait_for(&node, "it is counted", |status| status.clients.dismissed == 1);
     assert!(serves(&node));
 }
