@@ -221,6 +221,17 @@ fn without_a_journal_a_killed_replica_comes_back_as_a_learner() {
 }
 
 #[test]
+fn a_replica_that_nothing_reminds_of_its_promises_is_refused_by_the_others() {
+    let mut nodes = Nodes::start(&[]);
+    nodes.ask(&["put", "a", "1"]).ok();
+    let (leader, at) = (nodes.leader(), nodes.at());
+    nodes.kill(leader);
+    let again = ["order", "node", "--id", &leader.to_string(), "--peers", &at, "--suspicion", "150ms"];
+    run(again).refused(2, "has forgotten its promises");
+    assert_eq!(nodes.ask(&["get", "a"]).ok(), "1\n");
+}
+
+#[test]
 fn whoever_has_the_wrong_key_is_not_served() {
     let directory = Directory::made("order-key");
     let [own, clients, wrong] =
