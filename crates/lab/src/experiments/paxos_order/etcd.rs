@@ -111,6 +111,7 @@ fn follow(puts: &mut Child, members: &Processes, load: &Load) -> Result<Measurem
         p50_us: figures.p50_us,
         p99_us: figures.p99_us,
         p999_us: figures.p999_us,
+        elections: 0,
         in_flight: Some(load.in_flight),
         cores_used: use_of_cores,
     })

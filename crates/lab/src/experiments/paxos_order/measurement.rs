@@ -19,6 +19,8 @@ pub struct Measurement {
     pub p99_us: f64,
     /// 99.9th percentile of it.
     pub p999_us: f64,
+    /// Times that a new leader was elected meanwhile; none is known of etcd's.
+    pub elections: u64,
     /// How many batches were in flight, if the load said so.
     pub in_flight: Option<u64>,
     /// Who used the processors.
@@ -120,6 +122,7 @@ mod tests {
             p50_us,
             p99_us,
             p999_us,
+            elections: 0,
             in_flight: None,
             cores_used,
         };

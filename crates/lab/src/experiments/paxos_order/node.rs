@@ -56,6 +56,8 @@ pub struct Status {
     pub requests: u64,
     /// Snapshots of others that it has installed.
     pub installed: u64,
+    /// Times that it became the leader.
+    pub elections: u64,
 }
 
 /// Runs a replica until `input` ends.
@@ -95,6 +97,7 @@ fn status(node: &Node) -> Status {
         batches: status.counters.batches,
         requests: status.executor.requests,
         installed: status.counters.snapshots_installed,
+        elections: status.counters.elections,
     })
 }
 

@@ -107,6 +107,14 @@ impl Cluster {
         Err("no replica leads".to_owned())
     }
 
+    /// How many leaders were elected so far.
+    ///
+    /// # Errors
+    /// A replica does not run.
+    pub fn elections(&mut self) -> Result<u64, Failure> {
+        (0..self.len()).map(|position| Ok(self.status(position)?.elections)).sum()
+    }
+
     /// Kills a replica.
     ///
     /// # Errors
@@ -227,7 +235,7 @@ pub fn measure(bench: &Bench, subject: Subject, load: &Load) -> Result<Measureme
     clients.wait_until(1)?;
     clients.wait_for(bench.warm_up())?;
     let leader = cluster.leader()?;
-    let batches_before = cluster.status(leader)?.batches;
+    let (batches_before, elections_before) = (cluster.status(leader)?.batches, cluster.elections()?);
     let span = Span::begin(&cluster.processes, std::process::id())?;
     let (start, answered_before) = (Instant::now(), clients.acknowledged());
     clients.0.open_window();
@@ -236,6 +244,7 @@ pub fn measure(bench: &Bench, subject: Subject, load: &Load) -> Result<Measureme
     let answered = clients.acknowledged() - answered_before;
     let cores_used = span.end(&cluster.processes)?;
     let batches = cluster.status(leader)?.batches.saturating_sub(batches_before);
+    let elections = cluster.elections()? - elections_before;
     clients.0.stop();
     settle(&mut cluster, &clients, load)?;
     Ok(Measurement {
@@ -245,6 +254,7 @@ pub fn measure(bench: &Bench, subject: Subject, load: &Load) -> Result<Measureme
         p50_us: window.p50_us,
         p99_us: window.p99_us,
         p999_us: window.p999_us,
+        elections,
         in_flight: (load.requests_per_body > 1).then_some(load.clients),
         cores_used,
     })

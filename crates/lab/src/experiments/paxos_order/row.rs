@@ -79,6 +79,8 @@ pub struct Row {
     pub load_cores: f64,
     /// Processors that other programs used meanwhile.
     pub other_cores: f64,
+    /// New leaders elected while it was counted, in all repeats: some are a sign of replicas that were kept from running.
+    pub elections: u64,
     /// Counted seconds of a repeat.
     pub seconds: f64,
     /// How often it was run.
@@ -129,6 +131,7 @@ impl Row {
             replica_cores: of(|repeat| repeat.cores_used.replicas),
             load_cores: of(|repeat| repeat.cores_used.load),
             other_cores: of(|repeat| repeat.cores_used.others),
+            elections: repeats.iter().map(|repeat| repeat.elections).sum(),
             seconds: of(|repeat| repeat.seconds),
             repeats: repeats.len(),
             cores: machine::cores(),
@@ -141,7 +144,7 @@ fn median_of_some(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| median(values.iter().copied()))
 }
 
-const TITLES: [&str; 17] = [
+const TITLES: [&str; 18] = [
     "engine",
     "replicas",
     "durability",
@@ -159,6 +162,7 @@ const TITLES: [&str; 17] = [
     "replicas' cores",
     "clients'",
     "others'",
+    "elections",
 ];
 
 /// Writes the rows as an aligned table.
@@ -198,6 +202,7 @@ pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
             format!("{:.2}", row.replica_cores),
             format!("{:.2}", row.load_cores),
             format!("{:.2}", row.other_cores),
+            row.elections.to_string(),
         ]
     });
     let lines: Vec<_> = std::iter::once(TITLES.map(str::to_owned)).chain(cells).collect();

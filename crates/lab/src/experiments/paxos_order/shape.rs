@@ -131,6 +131,7 @@ mod tests {
             p50_us: 1.0,
             p99_us: 2.0,
             p999_us: 3.0,
+            elections: 0,
             in_flight: None,
             cores_used: UseOfCores { replicas: 1.0, load: 0.1, others },
         };

@@ -39,7 +39,7 @@ pub fn rows(bench: &Bench, given: Given) -> Result<Vec<Row>, Failure> {
         for (at, subject) in in_turns(&subjects, repeat).into_iter().enumerate() {
             let measurement = measure(bench, subject, given)?;
             eprintln!(
-                "[{}/{}] {} with {} replicas, {}: {} requests/s, p99 {} us, others used {:.2} processors",
+                "[{}/{}] {} with {} replicas, {}: {} requests/s, p99 {} us, others used {:.2} processors, {} election(s)",
                 repeat as usize * subjects.len() + at + 1,
                 subjects.len() * arguments.repeat as usize,
                 subject.engine,
@@ -48,6 +48,7 @@ pub fn rows(bench: &Bench, given: Given) -> Result<Vec<Row>, Failure> {
                 grouped(measurement.requests_per_s()),
                 grouped(measurement.p99_us),
                 measurement.cores_used.others,
+                measurement.elections,
             );
             repeats.entry(subject).or_default().push(measurement);
         }
