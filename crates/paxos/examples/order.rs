@@ -4,17 +4,19 @@
 //! cargo run --release -p seriatim-paxos --example order -- --replicas 3 --clients 1200 --seconds 10
 //! ```
 //!
-//! `--rate 65000` sends at a rate, `--key` authenticates every frame, `--spread` connects clients to all replicas instead of the leader,
-//! `--status` shows at the end how each node does.
+//! `--rate 65000` sends at a rate, `--key` authenticates every frame, `--data DIR` keeps journals there (durability `fsync`), `--spread` connects
+//! clients to all replicas instead of the leader, `--status` shows at the end how each node does.
 
 use std::error::Error;
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use env::RealDisk;
 use seriatim_paxos::auth::SharedKey;
-use seriatim_paxos::config::Options;
+use seriatim_paxos::config::{Durability, Options};
 use seriatim_paxos::load::{Load, LoadPlan, Pace};
 use seriatim_paxos::runtime::{Listen, Node, NodeOptions};
 use seriatim_paxos::service::EmptyService;
@@ -31,10 +33,14 @@ impl Arguments {
         self.0.iter().any(|argument| argument == name)
     }
 
-    fn number(&self, name: &str) -> Result<Option<f64>, Box<dyn Error>> {
+    fn value(&self, name: &str) -> Result<Option<&str>, Box<dyn Error>> {
         let Some(position) = self.0.iter().position(|argument| argument == name) else { return Ok(None) };
-        let text = self.0.get(position + 1).ok_or_else(|| format!("{name} needs a number"))?;
-        Ok(Some(text.parse()?))
+        let value = self.0.get(position + 1).ok_or_else(|| format!("{name} needs a value"))?;
+        Ok(Some(value))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<f64>, Box<dyn Error>> {
+        Ok(self.value(name)?.map(str::parse).transpose()?)
     }
 }
 
@@ -42,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments(std::env::args().skip(1).collect());
     let key = arguments.has("--key").then(|| SharedKey::from_bytes(&[7; 32])).transpose()?;
     let replicas = arguments.number("--replicas")?.unwrap_or(3.0) as u64;
-    let (nodes, addresses) = cluster(replicas, key.as_ref())?;
+    let (nodes, addresses) = cluster(replicas, key.as_ref(), arguments.value("--data")?)?;
     let leader = leader_of(&nodes)?;
     let mut load = Load::start(LoadPlan {
         addresses: if arguments.has("--spread") { addresses } else { vec![addresses[leader].clone(); CONNECTIONS] },
@@ -73,7 +79,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn cluster(replicas: u64, key: Option<&SharedKey>) -> Result<(Vec<Node>, Vec<String>), Box<dyn Error>> {
+fn cluster(
+    replicas: u64,
+    key: Option<&SharedKey>,
+    data: Option<&str>,
+) -> Result<(Vec<Node>, Vec<String>), Box<dyn Error>> {
     let listeners = (0..replicas).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<Vec<_>, _>>()?;
     let addresses: Vec<String> =
         listeners.iter().map(|listener| Ok(listener.local_addr()?.to_string())).collect::<std::io::Result<_>>()?;
@@ -81,6 +91,10 @@ fn cluster(replicas: u64, key: Option<&SharedKey>) -> Result<(Vec<Node>, Vec<Str
     for (id, listener) in (0..).zip(listeners) {
         let mut options = NodeOptions::new(Options::new(replicas, id), Listen::On(listener), addresses.clone());
         options.key = key.cloned();
+        if let Some(directory) = data {
+            options.replica.durability = Durability::Fsync;
+            options.disk = Some(Arc::new(RealDisk::new(format!("{directory}/{id}"))));
+        }
         nodes.push(Node::start(options, EmptyService)?);
     }
     Ok((nodes, addresses))

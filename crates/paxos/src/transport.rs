@@ -145,6 +145,8 @@ async fn serve(setup: Setup, listener: TcpListener) -> Result<(), NodeError> {
     let mut posts = Vec::new();
     while post.taken(&mut posts).await.is_ok() {
         posts.drain(..).for_each(|post| net.deliver(post));
+        // Other tasks get their turn however much is posted.
+        tokio::task::coop::consume_budget().await;
     }
     let _ = tokio::time::timeout(FAREWELL, net.clients.flushed()).await;
     Ok(())
