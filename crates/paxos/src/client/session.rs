@@ -111,6 +111,8 @@ pub struct ClientSession {
     next_ticket: u64,
     /// There is a connection, and the replica at its end knows a leader.
     online: bool,
+    /// There is a connection, and the replica at its end has known no leader since, or since that was last reported.
+    leaderless: Option<Moment>,
     retry: Duration,
     doublings: u32,
     /// When all that has no answer is sent again.
@@ -134,6 +136,7 @@ impl ClientSession {
             open_sent: false,
             next_ticket: 0,
             online: false,
+            leaderless: None,
             retry,
             doublings: 0,
             resend_at: Moment::NEVER,
@@ -193,6 +196,7 @@ impl ClientSession {
     /// The connection is gone: nothing is sent until the next one says who leads.
     pub fn disconnected(&mut self) {
         self.online = false;
+        self.leaderless = None;
     }
 
     /// What a replica said; messages for other sessions do no harm. Requests that are done are appended to `completed`.
@@ -200,6 +204,7 @@ impl ClientSession {
         match message {
             ReplicaMessage::Leader { leader, .. } => {
                 self.online = leader.is_some();
+                self.leaderless = leader.is_none().then_some(now);
                 self.rewind(now);
             }
             ReplicaMessage::Opened { nonce, session } if *nonce == self.nonce && self.session.is_none() => {
@@ -310,14 +315,24 @@ impl ClientSession {
     /// The next moment at which [`poll`](Self::poll) has something to do without anything having happened.
     #[must_use]
     pub fn deadline(&self) -> Moment {
-        if self.online && !self.pending.is_empty() { self.resend_at } else { Moment::NEVER }
+        match self.leaderless {
+            _ if self.pending.is_empty() => Moment::NEVER,
+            Some(since) => since + self.retry,
+            None if self.online => self.resend_at,
+            None => Moment::NEVER,
+        }
     }
 
-    /// Hands over what is to be sent now. True if that is because nothing was heard for too long: a client whose sessions all say so
-    /// looks for another replica.
+    /// Hands over what is to be sent now. True if nothing was heard for too long, or no leader was known: a client whose sessions all
+    /// say so looks for another replica.
     pub fn poll(&mut self, now: Moment, mut send: impl FnMut(ClientMessage)) -> bool {
-        if !self.online || self.pending.is_empty() {
+        if self.pending.is_empty() {
             return false;
+        }
+        if !self.online {
+            let is_late = self.leaderless.is_some_and(|since| now >= since + self.retry);
+            self.leaderless = if is_late { Some(now) } else { self.leaderless };
+            return is_late;
         }
         let is_waiting = self.sent > 0 || self.open_sent;
         let timed_out = is_waiting && now >= self.resend_at && !self.early;

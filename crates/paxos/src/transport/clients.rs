@@ -323,7 +323,11 @@ async fn read(net: &Net, client: &Rc<Client>, mut stream: OwnedReadHalf, mut dec
             }
         }
         net.clients.note_unfinished(client, decoder.unfinished());
-        if net.submit(chunk).is_err() || client.is_dismissed.get() || net.setup.credit.available().await.is_err() {
+        // Clients that have sent something wait here while too much waits to be ordered, and nobody reads what they send next.
+        if !chunk.is_empty() && net.setup.credit.available().await.is_err() {
+            return;
+        }
+        if net.submit(chunk).is_err() || client.is_dismissed.get() {
             return;
         }
         match stream.read_buf(decoder.buffer()).await {

@@ -131,6 +131,25 @@ fn what_was_sent_and_not_answered_may_have_been_executed() {
     }
 }
 
+/// One replica of two knows no leader; a cluster of its own has one.
+#[test]
+fn a_replica_that_knows_no_leader_is_left_for_another() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let lonely = listener.local_addr().expect("bound").to_string();
+    // Nobody listens at the other's address.
+    let addresses = vec![lonely.clone(), "127.0.0.1:1".to_owned()];
+    let _lonely =
+        Node::start(NodeOptions::new(Options::new(2, 0), Listen::On(listener), addresses), Echo).expect("a node");
+    let (_nodes, mut addresses) = cluster(1, |_| ());
+    addresses.push(lonely);
+    // From whichever it starts.
+    for _ in 0..4 {
+        let impatient = ClientOptions { retry: Duration::from_millis(20), ..options(&addresses) };
+        let client = BlockingClient::new(impatient).expect("a client");
+        assert_eq!(client.execute(Bytes::from_static(b"x")).expect("an answer").bytes, "x");
+    }
+}
+
 #[test]
 fn there_are_no_more_clients_than_the_limit() {
     let (_nodes, addresses) = cluster(1, |options| options.limits = Limits { clients: 1, ..Limits::default() });

@@ -99,6 +99,23 @@ fn nothing_is_said_before_a_leader_is_known() {
 }
 
 #[test]
+fn a_replica_that_knows_no_leader_for_long_is_reported() {
+    let mut session = ClientSession::new(5, RETRY);
+    let nobody = ReplicaMessage::Leader { leader: None, address: None };
+    session.handle(Moment(0), &nobody, &mut Vec::new());
+    assert_eq!(session.deadline(), Moment::NEVER, "there is nothing to send");
+    session.submit(body("a")).expect("room");
+    let due = Moment(0) + RETRY;
+    assert_eq!(session.deadline(), due);
+    assert!(!session.poll(Moment(0), |_| {}));
+    assert!(session.poll(due, |_| {}));
+    assert!(!session.poll(due, |_| {}), "once");
+    assert_eq!(session.deadline(), due + RETRY);
+    session.disconnected();
+    assert!(!session.poll(due + RETRY, |_| {}));
+}
+
+#[test]
 fn what_has_no_answer_is_sent_again_after_a_timeout_a_new_leader_and_an_early_one() {
     let mut script = Script::open(&["a", "b"]);
     let all = [request(7, 1, "a"), request(7, 2, "b")];
