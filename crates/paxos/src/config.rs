@@ -59,7 +59,7 @@ pub struct Options {
 pub const MAX_FRAME_BYTES: usize = 64 << 20;
 
 /// The bytes of all values that a replica keeps, at most.
-const MAX_KEPT_BYTES: u64 = 48 << 20;
+pub(crate) const MAX_KEPT_BYTES: u64 = 48 << 20;
 
 /// An option that is out of its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -52,7 +52,7 @@ impl<C: Core> Replica<C> {
             Output::Broadcast(message) => self.post(Recipient::All, message, effects),
             Output::Deliver(instance, value) => {
                 self.counters.batches += 1;
-                self.truncation.delivered(value.len());
+                self.truncation.delivered(instance, value.len());
                 self.forwards.delivered(&value, self.options.id, self.now);
                 effects.push(Effect::Deliver(instance, value));
             }

@@ -40,10 +40,12 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// Whether the core takes another batch: its own rule.
+    /// Whether the core takes another batch (its own rule), and there is room for its bytes.
     fn window_is_open(&self) -> bool {
         let view = &self.view;
-        view.next < view.executed + self.config.window && view.next < view.low + self.config.span
+        view.next < view.executed + self.config.window
+            && view.next < view.low + self.config.span
+            && self.truncation.has_room(self.retransmission.open_bytes())
     }
 
     fn can_forward(&self) -> bool {

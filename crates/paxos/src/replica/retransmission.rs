@@ -48,6 +48,8 @@ pub(super) struct Retransmission {
     first: Instance,
     /// `None`: chosen.
     open: VecDeque<Option<Open>>,
+    /// Bytes of their values.
+    open_bytes: u64,
     /// From a proposal to a vote.
     votes: RoundTrip,
     /// From a proposal to its choice.
@@ -64,6 +66,7 @@ impl Retransmission {
             ballot: 0,
             first: 0,
             open: VecDeque::new(),
+            open_bytes: 0,
             votes: RoundTrip::default(),
             choices: RoundTrip::default(),
             check_at: Moment::NEVER,
@@ -75,6 +78,11 @@ impl Retransmission {
         self.choices.smoothed()
     }
 
+    /// Bytes of proposals that are not chosen.
+    pub(super) fn open_bytes(&self) -> u64 {
+        self.open_bytes
+    }
+
     pub(super) fn deadline(&self) -> Moment {
         self.check_at
     }
@@ -82,7 +90,7 @@ impl Retransmission {
     /// This replica leads no more.
     pub(super) fn clear(&mut self) {
         self.open.clear();
-        self.check_at = Moment::NEVER;
+        (self.open_bytes, self.check_at) = (0, Moment::NEVER);
     }
 
     /// A proposal of this replica goes out. Instances come in order.
@@ -92,6 +100,7 @@ impl Retransmission {
             (self.ballot, self.first) = (ballot, instance);
         }
         let again_at = now + self.timeout(0);
+        self.open_bytes += value.len() as u64;
         let (value, accepted) = (value.clone(), PeerSet::default());
         self.open.push_back(Some(Open { value, sent: now, again_at, attempts: 0, voted: false, accepted }));
         self.check_at = self.check_at.min(again_at);
@@ -134,17 +143,18 @@ impl Retransmission {
 
     /// Everything below is executed, however it was learned.
     pub(super) fn executed(&mut self, below: Instance) {
-        while self.first < below && self.open.pop_front().is_some() {
+        while self.first < below {
+            let Some(open) = self.open.pop_front() else { break };
             self.first += 1;
+            self.open_bytes -= open.map_or(0, |open| open.value.len() as u64);
         }
         self.rest_if_empty();
     }
 
     fn close(&mut self, instance: Instance) {
         let place = instance.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
-        if let Some(open) = place.and_then(|place| self.open.get_mut(place)) {
-            *open = None;
-        }
+        let open = place.and_then(|place| self.open.get_mut(place)).and_then(Option::take);
+        self.open_bytes -= open.map_or(0, |open| open.value.len() as u64);
         while self.open.pop_front_if(|open| open.is_none()).is_some() {
             self.first += 1;
         }

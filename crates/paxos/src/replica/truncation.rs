@@ -4,10 +4,15 @@
 //! beyond it nothing can be proposed. Then what it covers is forgotten, but for a quarter of the span: peers that are a little
 //! behind fetch values instead of the whole state. Replicas begin to count at different places, so that they do not all stop for a
 //! snapshot at once.
+//!
+//! The span counts instances, and is chosen so that batches of the usual length fit. Requests that are longer than a batch travel
+//! alone, so the same rule is kept in bytes: a snapshot when most of the bytes are used, a quarter of them kept, and nothing
+//! proposed beyond. So all that one replica promises to another fits a frame.
 
 use super::{Effect, Replica};
-use crate::config::Options;
+use crate::config::{MAX_KEPT_BYTES, Options};
 use crate::core::{Core, Event, Image, Instance, Record, View};
+use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Truncation {
@@ -17,27 +22,68 @@ pub(super) struct Truncation {
     delivered_bytes: u64,
     /// The service was asked, and has not answered.
     taking: bool,
+    /// The lengths of the values that were delivered and are kept, from the instance `first` on.
+    lengths: VecDeque<u64>,
+    first: Instance,
+    /// Their sum.
+    kept_bytes: u64,
 }
+
+/// When so many bytes are kept, they are too many; and so many stay when the others are forgotten.
+const FULL_BYTES: u64 = MAX_KEPT_BYTES / 4 * 3;
+const TAIL_BYTES: u64 = MAX_KEPT_BYTES / 4;
+
+/// Bytes of open proposals, at most; a longer one is open alone.
+const MAX_OPEN_BYTES: u64 = MAX_KEPT_BYTES / 4;
 
 impl Truncation {
     pub(super) fn new(options: &Options, span: u64) -> Self {
         let snapshot_bytes = options.snapshot_bytes;
         let delivered_bytes = snapshot_bytes / options.replicas * (options.id % options.replicas);
-        Self { span, snapshot_bytes, delivered_bytes, taking: false }
+        let (lengths, first, kept_bytes) = (VecDeque::new(), 0, 0);
+        Self { span, snapshot_bytes, delivered_bytes, taking: false, lengths, first, kept_bytes }
     }
 
-    pub(super) fn delivered(&mut self, bytes: usize) {
+    pub(super) fn delivered(&mut self, instance: Instance, bytes: usize) {
+        if instance != self.first + self.lengths.len() as u64 {
+            self.lengths.clear();
+            (self.first, self.kept_bytes) = (instance, 0);
+        }
+        self.lengths.push_back(bytes as u64);
+        self.kept_bytes += bytes as u64;
         self.delivered_bytes += bytes as u64;
     }
 
-    /// Whether most of the span is used.
+    /// Everything below is forgotten.
+    fn forget(&mut self, below: Instance) {
+        while self.first < below {
+            let Some(bytes) = self.lengths.pop_front() else { return };
+            self.first += 1;
+            self.kept_bytes -= bytes;
+        }
+    }
+
+    /// Whether most of the span is used, or of the bytes.
     fn is_full(&self, view: &View) -> bool {
-        view.executed - view.low >= self.span - self.span / 4
+        view.executed - view.low >= self.span - self.span / 4 || self.kept_bytes >= FULL_BYTES
+    }
+
+    /// Whether another batch may be proposed while proposals of so many bytes are open.
+    pub(super) fn has_room(&self, open_bytes: u64) -> bool {
+        open_bytes < MAX_OPEN_BYTES && self.kept_bytes + open_bytes < MAX_KEPT_BYTES
     }
 
     /// Below which instance everything may be forgotten.
     fn cut(&self, view: &View) -> Instance {
-        view.snapshot_at.min(view.executed.saturating_sub(self.span / 4))
+        let mut bytes = 0;
+        let fits = |length: &&u64| {
+            bytes += **length;
+            bytes <= TAIL_BYTES
+        };
+        let tail = self.lengths.iter().rev().take_while(fits).count() as u64;
+        // What was delivered before a restart is not counted, and not worth more care.
+        let tail = if tail == self.lengths.len() as u64 { self.span / 4 } else { tail.min(self.span / 4) };
+        view.snapshot_at.min(view.executed.saturating_sub(tail))
     }
 
     fn wants_snapshot(&self, view: &View) -> bool {
@@ -111,6 +157,7 @@ impl<C: Core> Replica<C> {
         let cut = self.truncation.cut(&self.view);
         if cut > self.view.low {
             self.drive(Event::Truncate(cut), effects);
+            self.truncation.forget(self.view.low);
         }
     }
 

@@ -169,6 +169,33 @@ fn small_batches_are_forgotten_when_the_span_fills() {
     }
 }
 
+/// Requests that are longer than a batch travel alone; whatever their length, what is kept fits a promise.
+#[test]
+fn long_requests_are_forgotten_when_their_bytes_fill_what_may_be_kept() {
+    let mut cluster =
+        Cluster::led(3, 0, |options| (options.snapshot_bytes, options.pending_bytes) = (1 << 40, 16 << 20));
+    let body = vec![1; 1 << 20];
+    let (mut sequence, mut most) = (0..150, 0);
+    while !sequence.is_empty() {
+        while cluster.replica(0).room() > 0 {
+            let Some(sequence) = sequence.next() else { break };
+            let mut chunk = Chunk::new();
+            chunk.push(Request { origin: 0, session: 1, sequence, body: &body }).unwrap();
+            cluster.submit(0, chunk);
+        }
+        cluster.run(MS);
+        let view = cluster.replica(0).view();
+        assert!(view.next - view.executed <= 13, "12 MiB are open: {view:?}");
+        most = most.max(view.next - view.low);
+    }
+    cluster.run(100 * MS);
+    assert!((0..3).all(|id| cluster.node(id).service == cluster.node(0).service && cluster.node(id).service.0 == 150));
+    assert!((20..=50).contains(&most), "{most} MiB");
+    let view = cluster.replica(1).view();
+    assert!(view.executed - view.low >= 12, "a tail is kept: {view:?}");
+    assert!(cluster.replica(1).counters().snapshots_taken >= 3);
+}
+
 #[test]
 fn the_journal_is_written_anew_when_it_is_several_times_what_must_be_kept() {
     let mut cluster = Cluster::led(3, 0, |options| {
