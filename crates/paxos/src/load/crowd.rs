@@ -18,7 +18,7 @@ use crate::moment::Moment;
 pub enum Pace {
     /// Each client sends its next request when the last one is answered.
     Closed,
-    /// Requests come at this rate, of all clients together in a second, answered or not. One that finds all clients waiting waits too, and its
+    /// Requests come at this rate, of all clients together in a second, from the first leader on, answered or not. One that finds all clients waiting waits too, and its
     /// latency counts from when it came: a slow answer is not hidden by the requests that it keeps from being sent.
     Rate(f64),
 }
@@ -57,7 +57,8 @@ struct Client {
 /// Requests that come at a rate.
 #[derive(Debug)]
 struct Arrivals {
-    start: Moment,
+    /// When somebody first led: before, there is nobody whose slowness they could show.
+    start: Option<Moment>,
     ns_between: f64,
     arrived: u64,
     /// Those for which no client was idle.
@@ -67,7 +68,8 @@ struct Arrivals {
 
 impl Arrivals {
     fn next(&self) -> Moment {
-        self.start + Duration::from_nanos((self.arrived as f64 * self.ns_between) as u64)
+        let Some(start) = self.start else { return Moment::NEVER };
+        start + Duration::from_nanos((self.arrived as f64 * self.ns_between) as u64)
     }
 }
 
@@ -80,7 +82,7 @@ impl Crowd {
         let arrivals = match pace {
             Pace::Closed => None,
             Pace::Rate(rate) => {
-                Some(Arrivals { start: now, ns_between: 1e9 / rate, arrived: 0, waiting: VecDeque::new(), shed: 0 })
+                Some(Arrivals { start: None, ns_between: 1e9 / rate, arrived: 0, waiting: VecDeque::new(), shed: 0 })
             }
         };
         let mut crowd = Self {
@@ -109,7 +111,10 @@ impl Crowd {
     /// What the replica said. `answered` is told of each request that is done how long it took.
     pub fn handle(&mut self, now: Moment, message: &ReplicaMessage, mut answered: impl FnMut(Duration)) {
         match message {
-            ReplicaMessage::Leader { .. } => {
+            ReplicaMessage::Leader { leader, .. } => {
+                if let (Some(arrivals), Some(_)) = (&mut self.arrivals, leader) {
+                    arrivals.start.get_or_insert(now);
+                }
                 (0..self.clients.len()).for_each(|position| self.tell(position, now, message, &mut answered));
             }
             ReplicaMessage::Opened { nonce, session } => {
@@ -297,6 +302,17 @@ mod tests {
         assert_eq!(latencies, [6]);
         let second = sent(&mut crowd, 6);
         assert_eq!(answer(&mut crowd, &mut replica, &second, 6), [4, 5]);
+    }
+
+    #[test]
+    fn nothing_comes_before_somebody_leads() {
+        let pace = Pace::Rate(1000.0);
+        let mut crowd = Crowd::new(at_ms(0), 2, 7, Bytes::new(), pace, RETRY);
+        assert!(sent(&mut crowd, 500).is_empty());
+        crowd.handle(at_ms(500), &ReplicaMessage::Leader { leader: None, address: None }, |_| {});
+        assert!(sent(&mut crowd, 600).is_empty());
+        crowd.handle(at_ms(600), &ReplicaMessage::Leader { leader: Some(2), address: None }, |_| {});
+        assert_eq!(sent(&mut crowd, 600).len(), 1);
     }
 
     #[test]
