@@ -48,7 +48,8 @@ pub struct PaxosOrderArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     pub requests: Option<u64>,
 
-    /// Requests in a second that three replicas are to order: part latency is measured at half of it, too
+    /// Requests in a second that three replicas are to order: part latency is measured at half of it, and part catch-up
+    /// at it
     #[arg(long, default_value = "130000", value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     pub bar_rate: u64,
 
