@@ -60,6 +60,13 @@ impl<C: Core> Replica<C> {
     /// A peer hears no leader. Whoever knows better tells it.
     pub(super) fn suspicion_heard(&mut self, from: ReplicaId, ballot: Ballot, effects: &mut Vec<Effect>) {
         self.peers.suspected(from, self.now);
+        if self.detector.leads() && ballot > self.view.promised {
+            // Its candidacy was lost on the way, and it cannot come back to this ballot. A new one gives all a common ballot: it joins, or
+            // its core rejects and says how high it is.
+            self.counters.candidacies += 1;
+            self.drive(Event::Suspect, effects);
+            return;
+        }
         if self.detector.leads() || ballot < self.view.promised {
             self.show_life(PeerSet::from_iter([from]), effects);
         }
