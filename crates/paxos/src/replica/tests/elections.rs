@@ -159,3 +159,25 @@ fn a_quiet_cluster_says_little() {
     };
     assert_eq!((0..3).map(suspicions).sum::<usize>(), 0);
 }
+
+#[test]
+fn a_candidate_that_nobody_heard_finds_its_way_back() {
+    let mut cluster = Cluster::led(3, 0, |_| {});
+    cluster.loses = Box::new(|from, _, message| {
+        from == 0
+            || (from == 1 && matches!(message, PeerMessage::Core(Message::Prepare(..)) | PeerMessage::Suspicion(_)))
+    });
+    cluster.wait(3 * SUSPICION, |cluster| cluster.replica(1).counters().candidacies == 1);
+    cluster.loses = Box::new(|_, _, _| false);
+    cluster.cut.extend([(0, 1), (1, 0), (1, 2), (2, 1)]);
+    cluster.run(3 * SUSPICION);
+    assert_eq!(cluster.replica(2).leader(), Some(0), "the leader that was suspected is heard again");
+    cluster.cut.clear();
+    let agree = |cluster: &Cluster| {
+        let leader = cluster.replica(0).leader();
+        leader.is_some() && (1..3).all(|id| cluster.replica(id).leader() == leader)
+    };
+    cluster.wait(4 * SUSPICION, agree);
+    cluster.run(10 * SUSPICION);
+    assert!(agree(&cluster));
+}
