@@ -34,13 +34,15 @@
 //! # Invariants
 //!
 //! 1. The core takes one event at a time, and its outputs are dealt with before the next one.
-//! 2. A message that waits (`waits` in the model) leaves after `Input::Durable` of the newest record emitted before it.
+//! 2. A message that waits (`waits` in the model) leaves after `Input::Durable` of the newest record emitted before it
+//!    (`tests/recovery.rs`).
 //! 3. Only the core's own messages are sent, some of them again, some of them not (as on a network that loses them).
-//! 4. Requests of one origin keep their order, from `Input::Submit` to the batch.
+//! 4. Requests of one origin keep their order, from `Input::Submit` to the batch (`tests/batching.rs`).
 //! 5. Whatever grows has a limit: requests that wait ([`Replica::room`], `MAX_FOREIGN_BYTES`), forwards, held messages, open
-//!    proposals (the window), queries (one), the journal.
-//! 6. Equal inputs, moments and seeds give equal effects: no clock, no entropy, no order of a hash.
-//! 7. After `handle`, nothing is due before [`Replica::deadline`] unless there is an input.
+//!    proposals (the window, and their bytes), what is kept (the span, and its bytes), queries (one), the journal.
+//! 6. Equal inputs, moments and seeds give equal effects: no clock, no entropy, no order of a hash (`tests/hostility.rs`).
+//! 7. No input makes it panic, or want to be called again and again at one moment (`tests/hostility.rs`).
+//! 8. Once faults end, there is a leader and everybody delivers, within a few suspicion timeouts (`tests/storms.rs`).
 //!
 //! # Deliberately absent
 //!
