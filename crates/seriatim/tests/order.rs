@@ -289,7 +289,7 @@ fn arguments_that_cannot_be_are_explained() {
     node(&["--id", "0", "--peers", "192.0.2.1:7400"]).refused(2, "without a shared key");
     node(&["--id", "0", "--peers", "127.0.0.1:0", "--window", "0"]).refused(2, "option window must be 1 to 1,024");
     node(&["--id", "0", "--peers", "127.0.0.1:0", "--batch-bytes", "lots"]).refused(2, "not a size");
-    run(["order", "cluster", "0"]).refused(2, "0 is not in 1..=63");
+    run(["order", "cluster", "0"]).refused(2, "0 is not in 1..=31");
     run(["order", "cluster", "3", "--port", "65535"]).refused(2, "no 3 ports");
     run(["order", "cluster", "1", "--port", "0", "--", "--window", "0"]).refused(2, "replica 0 does not start");
     run(["order", "cas", "key", "--set", "value"]).refused(2, "--expect");

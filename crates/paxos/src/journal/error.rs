@@ -43,8 +43,6 @@ pub enum JournalError {
         /// The lock's path.
         path: String,
     },
-    /// A replica without a journal comes back as a learner with the number `id + replicas`, and that is not below 64.
-    NoNumberLeft,
 }
 
 impl JournalError {
@@ -89,10 +87,6 @@ impl fmt::Display for JournalError {
             Self::NotAJournal => write!(f, "this directory holds the log of something else than a replica"),
             Self::BadRecord { stamp } => write!(f, "record {stamp} of the journal cannot be read"),
             Self::InUse { path } => write!(f, "{path} is locked: another replica uses this directory"),
-            Self::NoNumberLeft => write!(
-                f,
-                "a replica has lived in this directory without a journal, so it comes back as a learner, but no number below 64 is left for it"
-            ),
         }
     }
 }

@@ -81,7 +81,8 @@ impl Resident {
             let (found, wanted) = (named(found.durability).into(), named(self.durability).into());
             return Err(JournalError::Resident { option: "durability", found, wanted });
         }
-        same("span", found.span, self.span)?;
+        // Named after what it follows from: whoever changes either of the two sees this.
+        same("span (by the options span and batch_bytes)", found.span, self.span)?;
         if self.durability == Durability::Fsync && !disk.list("")?.iter().any(|name| name == CONTROL) {
             return Err(JournalError::Lost);
         }
@@ -142,8 +143,7 @@ impl Resident {
 /// is held.
 ///
 /// # Errors
-/// The directory belongs to another replica or to one with a journal, holds another log, is in use, or no number is left for the
-/// learner.
+/// The directory belongs to another replica or to one with a journal, holds another log, or is in use.
 pub fn enter_without_journal(disk: &dyn Disk, options: &Options) -> Result<(Options, DiskLock), JournalError> {
     disk.create_dir_all("")?;
     let lock = disk.lock(LOCK).map_err(|error| match error.kind() {
@@ -155,9 +155,6 @@ pub fn enter_without_journal(disk: &dyn Disk, options: &Options) -> Result<(Opti
     if resident.check(disk)? {
         if options.votes() {
             options.id += options.replicas;
-        }
-        if options.id > 63 {
-            return Err(JournalError::NoNumberLeft);
         }
     } else if disk.list("")?.iter().any(|name| name == CONTROL) {
         return Err(JournalError::NotAJournal);

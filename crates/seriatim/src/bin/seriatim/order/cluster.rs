@@ -29,7 +29,7 @@ const STOPPING: Duration = Duration::from_secs(10);
     Exit codes: 0 stopped as asked; 1 too many replicas have ended; 2 it could not run.")]
 pub struct Cluster {
     /// How many replicas.
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=63))]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=31))]
     replicas: u16,
     /// Where they keep their journals, each in a directory of its own: the cluster goes on where it was. Without it, all is in
     /// memory.
