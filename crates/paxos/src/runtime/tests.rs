@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Nothing here takes nearly as long, unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Short, so that what a full queue has refused is soon sent again.
+const RETRY: Duration = Duration::from_millis(50);
+
 /// Adds up numbers; the answer is the sum so far. The snapshot is the sum, after some padding.
 #[derive(Debug, Default)]
 struct Sum {
@@ -69,7 +72,7 @@ struct Caller {
 
 impl Caller {
     fn of(node: &Node, nonce: u64) -> Self {
-        Self { local: node.client(), session: ClientSession::new(nonce, Duration::from_secs(1)), start: Instant::now() }
+        Self { local: node.client(), session: ClientSession::new(nonce, RETRY), start: Instant::now() }
     }
 
     fn now(&self) -> Moment {
@@ -91,7 +94,8 @@ impl Caller {
             let (now, mut out, mut said) = (self.now(), Vec::new(), Vec::new());
             self.session.poll(now, |message| out.push(message));
             if !out.is_empty() {
-                self.local.send(out).expect("room");
+                // Refused: it is lost, and the session sends it again.
+                assert_ne!(self.local.send(out), Err(LocalError::Stopped));
             }
             let deadline = self.start.checked_add(Duration::from_nanos(self.session.deadline().0));
             self.local.receive(&mut said, deadline).expect("the node runs");
@@ -149,6 +153,22 @@ fn a_key_changes_nothing_else() {
 fn one_replica_is_a_cluster() {
     let nodes = cluster(1, |_| ());
     assert_eq!(Caller::of(&nodes[0], 1).call(&[b"\x05", b"\x06"]), [5, 11]);
+}
+
+/// The rare path is the common one: every queue is full with one thing in it.
+#[test]
+fn queues_of_one_slow_a_cluster_down_and_nothing_else() {
+    let nodes = cluster(3, |options| {
+        let limits = Limits { core_bytes: 1, ..Limits::default() };
+        (options.limits, options.replica.window, options.replica.undone_batches) = (limits, 1, 1);
+        (options.replica.batch_bytes, options.replica.pending_bytes) = (2, 2);
+    });
+    let mut expected = 0;
+    for (nonce, node) in (1..).zip(&nodes) {
+        let answers = Caller::of(node, nonce).call(&[b"\x01".as_slice(); 50]);
+        assert_eq!(answers, (expected + 1..=expected + 50).collect::<Vec<_>>());
+        expected += 50;
+    }
 }
 
 /// The snapshot has several pieces.
