@@ -29,6 +29,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::auth::{Seal, TAG_BYTES};
 use crate::config::MAX_FRAME_BYTES;
+use crate::core::prim::NUMBER_LIMIT;
 
 mod client;
 mod peer;
@@ -62,9 +63,6 @@ const READ_BYTES: usize = 64 << 10;
 const MIN_READ_BYTES: usize = 8 << 10;
 
 const MAGIC: [u8; 2] = *b"SP";
-
-/// Numbers that count on are below this.
-const NUMBER_LIMIT: u64 = 1 << 62;
 
 /// Whose messages are in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
