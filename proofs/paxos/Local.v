@@ -9,6 +9,7 @@ Theorem replica_runs c w a : reach c w →
 Proof.
   induction 1 as [|w x e s outs _ [IHs IHo] _ Hstep]; [done|].
   simpl past. rewrite inputs_of_cons, outputs_of_cons. simpl. destruct (decide (x = a)) as [->|Hx].
-  - rewrite decide_True, state_after_snoc, outputs_after_snoc by done. unfold step_outputs. rewrite <- IHs, Hstep. by rewrite IHo.
+  - rewrite decide_True, state_after_snoc, outputs_after_snoc by done.
+    unfold step_outputs. rewrite <- IHs, Hstep. by rewrite IHo.
   - rewrite decide_False by done. by rewrite !app_nil_r.
 Qed.

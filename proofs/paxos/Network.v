@@ -95,7 +95,8 @@ Lemma given_cons a r outs h x e : given (Action a r outs :: h) x e ↔ (x = a �
 Proof.
   split.
   - intros (y & [->|H]%elem_of_cons & <- & Hr); [by left|right; by exists y].
-  - intros [[-> ->]|(y & H & ? & ?)]; [exists (Action a (Took e) outs)|exists y]; split_and!; try done; apply elem_of_cons; auto.
+  - intros [[-> ->]|(y & H & ? & ?)]; [exists (Action a (Took e) outs)|exists y];
+    split_and!; try done; apply elem_of_cons; auto.
 Qed.
 
 Lemma emitted_mono x h a o : emitted h a o → emitted (x :: h) a o.

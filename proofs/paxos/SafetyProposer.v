@@ -35,7 +35,8 @@ Lemma merge_vote_newer m v : newer m (merge_vote m v).
 Proof.
   intros i d Hd. unfold merge_vote. destruct (im_get (vote_instance v) m) as [d0|] eqn:E.
   - destruct (candidate_ballot d0 <? vote_ballot v) eqn:E1; [|by exists d]. apply N.ltb_lt in E1.
-    rewrite im_get_set. case_decide; [subst i|by exists d]. rewrite E in Hd. injection Hd as <-. eexists. split; [done|simpl; lia].
+    rewrite im_get_set. case_decide; [subst i|by exists d]. rewrite E in Hd. injection Hd as <-.
+    eexists. split; [done|simpl; lia].
   - rewrite im_get_set. case_decide; [congruence|by exists d].
 Qed.
 Lemma merge_vote_covers m v : covers (merge_vote m v) v.

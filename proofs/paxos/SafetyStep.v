@@ -289,7 +289,8 @@ Proof.
       [eapply (l_delivered _ _ _ _ _ L)|eapply (i_delivered _ _ I)]; eauto.
   - intros x y [(-> & _ & He)|H]%sent_after; [|rewrite Hsaid; by eapply requested_mono, (i_forward _ _ I)].
     destruct (l_forward _ _ _ _ _ L _ He); [rewrite Hsaid; by apply requested_mono|by apply requested_now].
-  - intros b i x [p [(-> & _ & He)|H]%sent_after]; [|rewrite Hsaid; apply legitimate_mono, (i_legitimate _ _ I b i); by exists p].
+  - intros b i x [p [(-> & _ & He)|H]%sent_after];
+      [|rewrite Hsaid; apply legitimate_mono, (i_legitimate _ _ I b i); by exists p].
     destruct (l_legitimate _ _ _ _ _ L _ _ _ He); [rewrite Hsaid; by apply legitimate_mono|right; by apply requested_now].
 Qed.
 End preserve.

@@ -54,7 +54,8 @@ Proof.
       intros k x Hm. outs. by injection Hm.
     + intros [= <- <-]. destruct (on_learned_keeps c ds s) as (? & ? & ?).
       split_and!; [apply hands_nothing; [idle|done]|by left|own].
-    + unfold on_snapshot. case_match; intros [= <- <-]; [|easy]. split_and!; [by eapply hands_image|right; right; by exists src|own].
+    + unfold on_snapshot. case_match; intros [= <- <-]; [|easy].
+      split_and!; [by eapply hands_image|right; right; by exists src|own].
     + intros [= <- <-]. easy.
     + unfold on_forward, propose. repeat case_match; intros [= <- <-]; easy.
   - unfold on_request, propose. repeat case_match; intros [= <- <-]; easy.
@@ -197,14 +198,16 @@ Proof.
     by rewrite idle_serve by (by eapply idle_sub).
   - intros k Hd. apply (Hmono (_, _)). rewrite (memory_advance c a (cluster_view c w) m e s outs M Hs
       (i_replica _ _ (ci_view _ _ (occurs_inv _ _ occurred)) a)). case_decide; [by apply (s_memory _ S a)|exact Hsnap].
-  - intros k x Hx. apply (Hmono (_, _)). apply (sends_sub _ outs) in Hx; [|done]. destruct (Hown k x Hx) as [-> ->]. by apply s_live.
+  - intros k x Hx. apply (Hmono (_, _)). apply (sends_sub _ outs) in Hx; [|done]. destruct (Hown k x Hx) as [-> ->].
+    by apply s_live.
 Qed.
 
 Lemma image_sync k : (durable m ≤ k ≤ length (recorded m))%nat →
   image_inv (acts w a Synced (sync k m) (ready k m)).
 Proof.
   intros Hk. assert (Hw : ∀ o, o ∈ ready k m → must_wait o = true).
-  { intros o ([j o'] & -> & [_ Ho]%elem_of_list_filter)%elem_of_list_fmap. by destruct (mi_waiting _ _ _ _ M _ _ Ho) as (_ & ? & _). }
+  { intros o ([j o'] & -> & [_ Ho]%elem_of_list_filter)%elem_of_list_fmap.
+    by destruct (mi_waiting _ _ _ _ M _ _ Ho) as (_ & ? & _). }
   apply image_action; [done|..]; simpl.
   - apply idle_prefix; [by apply idle_waits|by apply folds_mono].
   - rewrite idle_serve by (by apply idle_waits). apply S.

@@ -15,8 +15,8 @@
    - [requested h v]: some replica was given [Event_Request v].
    - [decisions (state_of w a)]: what replica a holds to be chosen, which it delivers and tells those who catch up.
 
-   What is not modelled here: a replica that restarts having forgotten something (one that stops for good is one to which
-   nothing happens any more), and what a snapshot contains. Nothing is said about progress. *)
+   A replica that stops for good is one to which nothing happens any more. Replicas that crash and restart are in
+   StatementsCrash.v, what a snapshot contains is in StatementsCrashLog.v. Nothing is said about progress. *)
 From stdpp Require Import gmap list numbers.
 Require Import Prim Model Network Run SafetyChosen Safety Local.
 Local Open Scope N_scope.
