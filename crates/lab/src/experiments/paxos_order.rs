@@ -9,7 +9,7 @@
 //! - The clients are one program with few threads: one thread for each client would measure the clients.
 //! - etcd gets ready-made batches, one put each, and answers no single clients. Part `batches` gives all engines the same.
 //!
-//! - [`arguments`] is what may be said; [`bench`] fills in what was left out.
+//! - [`arguments`] is what may be said; [`mod@bench`] fills in what was left out.
 //! - [`throughput`] is the figure; [`core_cost`] is what the cores cost by themselves.
 //! - [`latency`], [`failover`], [`memory`] and [`catch_up`] are what the figure does not show and a user asks about.
 //! - [`ours`] starts and loads our replicas, each of them a [`node`].
