@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use env::Randomness;
 
+use crate::auth::SharedKey;
 use crate::auth::greeting::{Greeting, Hello, Identity, Membership};
+use crate::client::{BlockingClient, ClientOptions};
 use crate::config::{MAX_FRAME_BYTES, Options};
 use crate::core::{Instance, Message};
 use crate::frame::{Decoder, Wire, encode};
@@ -228,6 +230,52 @@ fn a_client_with_too_many_sessions_is_dismissed() {
         raw.say(&ClientMessage::Request { session, sequence: 1, body: Bytes::new() });
     }
     wait_for(&node, "it is dismissed", |status| status.clients.dismissed == 1);
+}
+
+/// Between a client and a node: on the first connection it sends the client's first request twice.
+fn replayer(node: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for (number, client) in listener.incoming().enumerate() {
+            let (client, node) = (client.expect("a connection"), TcpStream::connect(node).expect("the node listens"));
+            let (back_from, back_to) =
+                (node.try_clone().expect("a descriptor"), client.try_clone().expect("a descriptor"));
+            std::thread::spawn(move || pass(back_from, back_to, false));
+            std::thread::spawn(move || pass(client, node, number == 0));
+        }
+    });
+    address
+}
+
+/// Passes bytes on until an end closes; with `twice`, the first frame from a client goes twice.
+fn pass(mut from: TcpStream, mut to: TcpStream, mut twice: bool) {
+    let mut chunk = [0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut chunk) {
+        // A frame comes in one piece: it is small. The fourth byte is its kind.
+        let times = if chunk[3] == 3 && std::mem::take(&mut twice) { 2 } else { 1 };
+        if (0..times).any(|_| to.write_all(&chunk[..count]).is_err()) {
+            break;
+        }
+    }
+    // Whoever is left sees the end.
+    let _ = (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
+}
+
+#[test]
+fn a_replayed_frame_ends_a_connection_with_a_key_and_the_client_goes_on() {
+    let key = SharedKey::from_bytes(&[7; 32]).expect("long enough");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let between = replayer(listener.local_addr().expect("bound")).to_string();
+    // The node tells clients the address that they know.
+    let mut options = NodeOptions::new(Options::new(1, 0), Listen::On(listener), vec![between.clone()]);
+    options.key = Some(key.clone());
+    let node = Node::start(options, Talkative(1)).expect("a node");
+    let retry = Duration::from_millis(50);
+    let client = ClientOptions { key: Some(key), retry, patience: PATIENCE, ..ClientOptions::new(vec![between]) };
+    let client = BlockingClient::new(client).expect("a client");
+    assert_eq!(client.execute(Bytes::from_static(b"x")).expect("an answer").bytes, [7].as_slice());
+    wait_for(&node, "the replay was noticed", |status| status.clients.dismissed == 1);
 }
 
 /// A peer in the wrong place: the node refuses its number, or does not believe what it says.
