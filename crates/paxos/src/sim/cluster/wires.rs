@@ -1,7 +1,7 @@
 //! What happens between nodes: connections are made and break, packets arrive.
 
 use super::{Cluster, Happening, brief};
-use crate::core::ReplicaId;
+use crate::core::{ReplicaId, generated};
 use crate::message::PeerMessage;
 use crate::replica::Input;
 use crate::sim::chronicle::{Violation, demand};
@@ -55,6 +55,8 @@ impl Cluster {
 
     pub(super) fn post(&mut self, node: usize, to: ReplicaId, message: &PeerMessage) -> Result<(), Violation> {
         if let PeerMessage::Core(message) = message {
+            let votes = self.hosts[node].options.votes();
+            demand!(votes || !generated::waits(message), "R{node} only learns, and says {}", brief(message));
             self.hosts[node].word.give(message);
         }
         let to = to as usize;
