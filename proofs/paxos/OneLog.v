@@ -95,7 +95,7 @@ Proof.
   destruct (Hlog a Hin Ha) as [k ->]. rewrite fmap_app. by eexists.
 Qed.
 
-Theorem one_request_log {request : Type} (demand_of : request → demand) (requests : value → list request)
+Theorem one_request_log {request : Type} (demand_of : request → demand) (requests : instance → value → list request)
     (forgets : list request → request → list session) (executed := executed_requests demand_of requests forgets) :
   ∃ log : list request, NoDup log ∧ NoDup (omap (call_of demand_of) log) ∧
     ∀ a, installed_none a h → executed (batches a h) `prefix_of` log.

@@ -154,4 +154,27 @@ Proof.
   - unfold on_taken. by case_match.
   - unfold on_truncate. case_match; cbn; [|done]. symmetry. apply restarted_drop.
 Qed.
+
+(* A record comes before all else that its step puts out. *)
+Definition no_record (o : output) : Prop := entry_of_journal o = None.
+
+Lemma reproposals_no_record b lo hi m : Forall no_record (tail (reproposals b lo hi m)).
+Proof.
+  assert (Forall no_record (reproposals b lo hi m)) as H by (unfold reproposals; induction (n_range lo hi); repeat constructor; done).
+  destruct H; [constructor|done].
+Qed.
+
+Lemma record_leads e s : Forall no_record (tail (step c self e s).2).
+Proof.
+  destruct e as [src m| | | | | | |]; [destruct m|..]; cbn;
+    unfold on_prepare, on_promise, on_propose, accept, on_accept, on_commit, on_ballot, on_query, on_snapshot, on_forward,
+      on_request, propose, on_suspect, on_execute, on_catch_up, on_taken, on_truncate;
+    repeat case_match; simplify_eq/=; try apply reproposals_no_record; repeat constructor.
+Qed.
+
+Lemma record_first e s outs r outs' : (step c self e s).2 = outs ++ Output_Journal r :: outs' → outs = [].
+Proof.
+  intros E. pose proof (record_leads e s) as H. rewrite E in H. destruct outs as [|o outs]; [done|].
+  cbn in H. rewrite list.Forall_app in H. destruct H as [_ H]. by inversion_clear H.
+Qed.
 End steps.

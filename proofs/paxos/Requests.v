@@ -1,16 +1,17 @@
 (* Which requests a replica executes of those that are delivered to it: the sessions decide. The theorems are stated in
    StatementsSessions.v. *)
 From stdpp Require Import gmap list numbers.
-Require Import Prim PrimFacts Sessions SessionsProof.
+Require Import Prim PrimFacts Model Sessions SessionsProof.
 Local Open Scope N_scope.
 
 (* What a request asks of the sessions: a new one, or to be executed as number q of session id. *)
 Inductive demand := Opens | Calls (id : session) (q : sequence).
 
 Section requests.
-(* What requests are, and how a batch holds them, is none of our business. Before a request is looked at some sessions may be
-   forgotten; which ones is any function of it and of all requests that came before. *)
-Context {request : Type} (demand_of : request → demand) (requests : value → list request).
+(* What requests are, and which ones a batch holds as instance i, is none of our business: a request may have its instance in
+   it, and bytes that are none may be skipped. Before a request is looked at some sessions may be forgotten; which ones is any
+   function of it and of all requests that came before. *)
+Context {request : Type} (demand_of : request → demand) (requests : instance → value → list request).
 Context (forgets : list request → request → list session).
 
 (* Some sessions are forgotten, then r is looked at. Is it executed? *)
@@ -31,8 +32,12 @@ Fixpoint executed_from (s : sessions) (past rs : list request) : list request :=
     (if run : bool then [r] else []) ++ executed_from s1 (past ++ [r]) rs
   end.
 
+(* The requests in these batches, which are delivered as the instances i, i + 1, ... *)
+Fixpoint requests_in (i : instance) (batches : list value) : list request :=
+  match batches with [] => [] | v :: batches => requests i v ++ requests_in (i + 1) batches end.
+
 (* The requests that a replica executes if these batches are delivered to it, one after the other from the first instance on. *)
-Definition executed_requests (batches : list value) : list request := executed_from no_sessions [] (batches ≫= requests).
+Definition executed_requests (batches : list value) : list request := executed_from no_sessions [] (requests_in 0 batches).
 
 (* As what a request is executed. *)
 Definition call_of (r : request) : option (session * sequence) :=
@@ -49,10 +54,19 @@ Proof.
     by rewrite <- !assoc_L by apply _.
 Qed.
 
+Lemma requests_in_app i vs vs' :
+  requests_in i (vs ++ vs') = requests_in i vs ++ requests_in (i + N.of_nat (length vs)) vs'.
+Proof.
+  revert i. induction vs as [|v vs IH]; intros i; cbn [app requests_in length].
+  - f_equal. lia.
+  - rewrite IH, app_assoc. do 2 f_equal. lia.
+Qed.
+
 Lemma executed_prefix vs vs' : vs `prefix_of` vs' → executed_requests vs `prefix_of` executed_requests vs'.
 Proof.
-  intros [k ->]. unfold executed_requests. rewrite bind_app.
-  destruct (executed_from_app no_sessions [] (vs ≫= requests) (k ≫= requests)) as (s' & ->). by eexists.
+  intros [k ->]. unfold executed_requests. rewrite requests_in_app.
+  destruct (executed_from_app no_sessions [] (requests_in 0 vs) (requests_in (0 + N.of_nat (length vs)) k)) as (s' & ->).
+  by eexists.
 Qed.
 
 Lemma executed_from_sublist s past rs : executed_from s past rs `sublist_of` rs.

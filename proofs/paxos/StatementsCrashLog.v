@@ -27,7 +27,7 @@ Proof. exact (one_log c apply w occurred true_snapshots). Qed.
    ([executed_requests], StatementsSessions.v). The requests executed of those values are a list in which no request comes
    twice, nor a number of a session; and every state in which any service ever was comes of batches whose executed requests
    are a first part of that list. *)
-Theorem refines_log {request : Type} (demand_of : request → demand) (requests : value → list request)
+Theorem refines_log {request : Type} (demand_of : request → demand) (requests : instance → value → list request)
     (forgets : list request → request → list session) (executed := executed_requests demand_of requests forgets) :
   ∃ vs, log_prefix c (story w) vs ∧ NoDup (executed vs) ∧ NoDup (omap (call_of demand_of) (executed vs)) ∧
   ∀ a k x, was_in apply (story w) a k x → ∃ batches, batches `prefix_of` vs ∧ N.of_nat (length batches) = k ∧

@@ -18,7 +18,7 @@ Proof. exact (one_log c w reached). Qed.
 
 (* One log of requests, whatever requests are, however a batch holds them, and whichever sessions are forgotten when. No request
    is in it twice, nor is a number of a session; and each replica has executed a beginning of it. *)
-Theorem requests_of_one_log {request : Type} (demand_of : request → demand) (requests : value → list request)
+Theorem requests_of_one_log {request : Type} (demand_of : request → demand) (requests : instance → value → list request)
     (forgets : list request → request → list session) (executed := executed_requests demand_of requests forgets) :
   ∃ log : list request,
     NoDup log ∧ NoDup (omap (call_of demand_of) log) ∧

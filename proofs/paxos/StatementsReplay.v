@@ -39,6 +39,11 @@ Theorem beginning_is_a_time rs :
   ∃ es', es' `prefix_of` es ∧ journal_after c self es' = rs ∧ recover c rs = restarted (state_after c self es').
 Proof. exact (recover_prefix c self es rs). Qed.
 
+(* A step that writes a record puts it out before all else. So whoever takes the outputs one by one, and lets a message wait for
+   the records that came before it, lets it wait for the record of its own step, too. *)
+Theorem record_first e outs r outs' : step_outputs c self es e = outs ++ Output_Journal r :: outs' → outs = [].
+Proof. exact (record_first c self e live outs r outs'). Qed.
+
 (* The duty that [waits] expresses. A step puts out a prepare, a promise or an accept. Then any journal that has the records of
    that step, and whatever came later, gives a state that keeps the word: *)
 Theorem prepare_kept e es' o b k :
@@ -86,6 +91,7 @@ Print Assumptions found_remembers.
 Print Assumptions found_votes.
 Print Assumptions found_follows.
 Print Assumptions beginning_is_a_time.
+Print Assumptions record_first.
 Print Assumptions prepare_kept.
 Print Assumptions promise_kept.
 Print Assumptions accept_kept.

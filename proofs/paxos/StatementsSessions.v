@@ -2,7 +2,7 @@
 
    The functions are those of Sessions.v, which are printed as Rust and run. *)
 From stdpp Require Import gmap list numbers.
-Require Import Prim PrimFacts Sessions SessionsProof Requests.
+Require Import Prim PrimFacts Model Sessions SessionsProof Requests.
 Local Open Scope N_scope.
 
 (* Sessions are opened, forgotten and asked to admit requests in any order, with any numbers ([operation], SessionsProof.v). *)
@@ -27,16 +27,18 @@ Theorem opened_once : NoDup (omap opened_id h).
 Proof. exact (opened_nodup ops). Qed.
 End operations.
 
-(* What is executed of the batches that are delivered. What a request is, how a batch holds requests, and which sessions are
-   forgotten at which request does not matter, as long as all of it is a function of what was delivered so far. *)
+(* What is executed of the batches that are delivered as the instances 0, 1, 2, ... What a request is, which ones a batch holds
+   as which instance, and which sessions are forgotten at which request does not matter, as long as all of it is a function of
+   what was delivered so far: [requests i v] are the requests of v as instance i, [forgets past r] the sessions that are
+   forgotten before r is looked at, if [past] are all requests before it, executed or not. *)
 Section requests.
-Context {request : Type} (demand_of : request → demand) (requests : value → list request).
+Context {request : Type} (demand_of : request → demand) (requests : instance → value → list request).
 Context (forgets : list request → request → list session).
 Let executed := executed_requests demand_of requests forgets.
 
 (* Requests are executed in the order in which they were delivered, if at all; *)
-Theorem executed_in_order batches : executed batches `sublist_of` (batches ≫= requests).
-Proof. exact (executed_from_sublist demand_of forgets no_sessions [] (batches ≫= requests)). Qed.
+Theorem executed_in_order batches : executed batches `sublist_of` requests_in requests 0 batches.
+Proof. exact (executed_from_sublist demand_of forgets no_sessions [] (requests_in requests 0 batches)). Qed.
 
 (* no number of a session twice, so no request twice; *)
 Theorem executed_calls_once batches : NoDup (omap (call_of demand_of) (executed batches)).

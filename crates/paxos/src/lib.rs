@@ -5,7 +5,7 @@
 //! changes again. When the leader falls silent, another asks a majority what it has voted for and goes on from there. The rules that make this safe
 //! are one pure function, `step`, written and proved in Coq and printed as Rust ([`core::generated`]): it has no clock, no socket and no
 //! disk. Around it stands everything that makes it quick and live, none of which can break agreement: whatever it does, it can only hand
-//! in events, and the theorem holds for all of them. What it must keep are seven duties, listed below and in `docs/proofs.md`.
+//! in events, and the theorems hold for all of them. What it must keep are the duties P6 to P12 below; `docs/proofs.md` says which theorem needs which.
 //!
 //! ```text
 //!  clients ──► connections ──► batcher ──► step ──► messages ──► peers        (leader: Propose, Commit; others: Accept)
@@ -24,7 +24,7 @@
 //! # Invariants
 //! Those of the core are theorems (`proofs/paxos/Statements*.v`), not assertions; those of the runtime are its duties.
 //! - **P1** Two replicas that deliver an instance deliver the same batch. (theorem)
-//! - **P2** What is delivered was handed in by a replica, or is the no-op. (theorem)
+//! - **P2** A batch that is delivered was handed in by a replica, or is the no-op. (theorem)
 //! - **P3** A replica delivers instances in order without holes, from 0 or from a snapshot on. (theorem; [`executor`] asserts it)
 //! - **P4** A replica keeps at most `span` instances, whatever it is told. (theorem)
 //! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on [`core::generated::admit`])
@@ -41,7 +41,7 @@
 //!
 //! | section | here | tested by |
 //! | --- | --- | --- |
-//! | 7.3.1 system state | [`core::generated::State`] | the theorems; `tests/oracle.rs` |
+//! | 7.3.1 system state | [`core::generated::State`] | the theorems; `proofs/oracle` |
 //! | 7.3.2 event queue, one thread steps | `runtime` | `tests/sim.rs` |
 //! | 7.3.2 batching, forwarding to the leader | [`replica`] (`batcher.rs`) | unit tests; `tests/sim.rs` |
 //! | 7.3.3 commit handler: delivery in order | [`core::generated::on_execute`] | `StatementsOrder.v` |

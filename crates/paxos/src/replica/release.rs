@@ -1,7 +1,8 @@
 //! Holding back what must not be said before the journal is durable.
 //!
 //! A promise, a vote and a prepare say "I shall remember" (`waits` in the model): they wait until every record that was journalled
-//! before them is durable. All else rests on what others remember and goes at once, past what waits. What waits keeps its order.
+//! before them is durable, that of their own step too: it comes first (`record_first` of `StatementsReplay.v`). All else rests on what
+//! others remember and goes at once, past what waits. What waits keeps its order.
 
 use crate::config::Durability;
 use crate::core::generated::waits;
