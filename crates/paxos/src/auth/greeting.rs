@@ -27,7 +27,7 @@ use crate::frame::{BadFrame, Kind, Reader, Wire, writer};
 pub struct Agreement {
     /// [`Options::replicas`].
     pub replicas: u64,
-    /// [`Options::span`].
+    /// That of the core ([`Options::core`]).
     pub span: u64,
     /// [`Options::batch_bytes`].
     pub batch_bytes: u64,
@@ -43,7 +43,7 @@ impl Agreement {
     pub fn of(options: &Options) -> Self {
         Self {
             replicas: options.replicas,
-            span: options.span,
+            span: options.core().span,
             batch_bytes: options.batch_bytes as u64,
             sessions: options.sessions,
             suspicion: options.suspicion,
@@ -69,7 +69,7 @@ impl Agreement {
 pub enum SharedOption {
     /// [`Options::replicas`].
     Replicas,
-    /// [`Options::span`].
+    /// The span of [`Options::core`], which follows from `span`, `batch_bytes` and, if that is great, `window`.
     Span,
     /// [`Options::batch_bytes`].
     BatchBytes,
@@ -438,5 +438,19 @@ mod tests {
         assert_eq!(meet_with(|o| o.sessions = 1), Err(Refusal::Disagreement(SharedOption::Sessions)));
         assert_eq!(meet_with(|o| o.suspicion *= 2), Err(Refusal::Disagreement(SharedOption::Suspicion)));
         assert_eq!(meet_with(|o| o.window = 3), Ok(()), "a leader's own affair");
+    }
+
+    #[test]
+    fn the_span_that_is_compared_is_the_core_s() {
+        let membership = |window| {
+            let mut options = Options::new(3, 1);
+            (options.batch_bytes, options.window) = (1 << 20, window);
+            assert_eq!(options.check(), Ok(()));
+            Membership::new(&options, 1)
+        };
+        let mut acquaintances = Acquaintances::new(Membership { id: 0, ..membership(16) });
+        assert_eq!(acquaintances.meet(&membership(16)), Ok(()));
+        let wide = acquaintances.meet(&membership(28));
+        assert_eq!(wide, Err(Refusal::Disagreement(SharedOption::Span)), "so many open batches need a longer span");
     }
 }
