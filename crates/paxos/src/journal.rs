@@ -48,6 +48,8 @@ pub struct Journal {
     compactor: Compactor,
     log: Arc<Log>,
     report: RecoveryReport,
+    /// Its replica has lived here before.
+    resumed: bool,
     /// The greatest stamp of all lives before.
     base: u64,
     /// Records appended in this life.
@@ -83,7 +85,10 @@ impl Journal {
         let compactor = Compactor::start(Arc::clone(&log), driver)?;
         let pieces = Pieces::new(log.max_payload());
         let report = recovered.report;
-        Ok((Self { compactor, log, report, base, appended: 0, position, pieces, failed: None }, records))
+        Ok((
+            Self { compactor, log, report, resumed: known, base, appended: 0, position, pieces, failed: None },
+            records,
+        ))
     }
 
     /// Appends a record and returns its number. It is durable only when [`sync`](Self::sync) or a callback of
@@ -151,6 +156,13 @@ impl Journal {
     #[must_use]
     pub fn compactions(&self) -> Compactions {
         self.compactor.counts()
+    }
+
+    /// Whether its replica has lived here before. Where it has not, it knows nothing of what it may have promised elsewhere: in a
+    /// directory that was emptied since, or under another path.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
     }
 
     /// What the opening has found.

@@ -156,7 +156,8 @@ impl Node {
             shared: Arc::new(Shared::new(&options.replica, &options.limits)),
             options: options.replica.clone(),
         };
-        let setup = node.setup(options, Membership::new(&node.options, seed));
+        let remembers = journal.as_ref().is_some_and(Journal::is_resumed);
+        let setup = node.setup(options, Membership { remembers, ..Membership::new(&node.options, seed) });
         let core = CoreLoop::new(replica, journal, clock, &node.shared);
         let service = ServiceLoop::new(Executor::new(&node.options, service), &node.options, &node.shared);
         // Dropped at an error, the node stops the threads that run already.

@@ -18,7 +18,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Proof;
-use crate::config::{Durability, Options};
+use crate::config::Options;
 use crate::core::ReplicaId;
 use crate::frame::{BadFrame, Kind, Reader, Wire, writer};
 
@@ -54,8 +54,9 @@ impl Agreement {
     fn difference(&self, other: &Self) -> Option<SharedOption> {
         [
             (self.replicas == other.replicas, SharedOption::Replicas),
-            (self.span == other.span, SharedOption::Span),
+            // First: the span follows from it.
             (self.batch_bytes == other.batch_bytes, SharedOption::BatchBytes),
+            (self.span == other.span, SharedOption::Span),
             (self.sessions == other.sessions, SharedOption::Sessions),
             (self.suspicion == other.suspicion, SharedOption::Suspicion),
         ]
@@ -100,18 +101,17 @@ pub struct Membership {
     pub id: ReplicaId,
     /// This life of it: drawn at random at each start.
     pub incarnation: u64,
-    /// Whether it remembers its promises over a restart.
+    /// Whether it remembers what it promised in earlier lives: it has a journal, and that is not a new one.
     pub remembers: bool,
     /// What it runs with.
     pub agreement: Agreement,
 }
 
 impl Membership {
-    /// That of a replica with these options.
+    /// That of a replica with these options in its first life.
     #[must_use]
     pub fn new(options: &Options, incarnation: u64) -> Self {
-        let remembers = options.durability == Durability::Fsync;
-        Self { id: options.id, incarnation, remembers, agreement: Agreement::of(options) }
+        Self { id: options.id, incarnation, remembers: false, agreement: Agreement::of(options) }
     }
 
     /// Whether it has a vote.

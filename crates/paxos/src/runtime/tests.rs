@@ -230,6 +230,34 @@ fn a_voter_that_restarts_without_its_memory_is_stopped_by_name() {
 }
 
 #[test]
+fn a_voter_whose_journal_is_new_again_is_stopped_by_name() {
+    let (mut listeners, addresses) = sockets(3);
+    let third = listeners.pop().expect("three");
+    let start = |id, listener, disk: &SimDisk| {
+        let mut options = NodeOptions::new(Options::new(3, id), Listen::On(listener), addresses.clone());
+        options.replica.durability = Durability::Fsync;
+        options.disk = Some(Arc::new(disk.clone()));
+        Node::start(options, Sum::default()).expect("a node")
+    };
+    let disks: Vec<_> = (0..4).map(|seed| SimDisk::new(seed, SimDiskOptions::default())).collect();
+    let others: Vec<_> =
+        (0..).zip(listeners).zip(&disks).map(|((id, listener), disk)| start(id, listener, disk)).collect();
+    let meet = |node: &Node| {
+        for other in &others {
+            wait_for(other, "they have met", |status| status.peers.get(&2).is_some_and(|peer| peer.connected));
+        }
+        node.stop().expect("nothing failed");
+        for other in &others {
+            wait_for(other, "it has gone", |status| status.peers.get(&2).is_some_and(|peer| !peer.connected));
+        }
+    };
+    meet(&start(2, third.try_clone().expect("a descriptor"), &disks[2]));
+    meet(&start(2, third.try_clone().expect("a descriptor"), &disks[2]));
+    let emptied = start(2, third, &disks[3]);
+    assert!(matches!(emptied.wait(), Err(NodeError::RestartedWithoutMemory { .. })));
+}
+
+#[test]
 fn a_node_is_not_started_with_what_it_cannot_keep() {
     let options = |replicas, addresses| {
         let listen = Listen::At("127.0.0.1:0".parse().expect("an address"));
