@@ -16,7 +16,7 @@
 //! - J2 The stamp of a record in the log is its number in this life after those of the lives before: it never decreases, so a
 //!   checkpoint's bound splits the records exactly.
 //! - J3 A record longer than the log takes is cut into pieces; a record of which pieces are missing at the end was never durable.
-//! - J4 A directory belongs to one replica of one cluster for ever ([`residence`]): promises of another are never taken for one's own.
+//! - J4 A directory belongs to one replica of one cluster for ever ([`Resident`]): promises of another are never taken for one's own.
 
 mod compaction;
 mod error;

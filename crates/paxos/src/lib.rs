@@ -44,8 +44,8 @@
 //! | 7.3.1 system state | [`core::generated::State`] | the theorems; `proofs/oracle` |
 //! | 7.3.2 event queue, one thread steps | `runtime` | `tests/sim.rs` |
 //! | 7.3.2 batching, forwarding to the leader | [`replica`] (`batcher.rs`) | unit tests; `tests/sim.rs` |
-//! | 7.3.3 commit handler: delivery in order | [`core::generated::on_execute`] | `StatementsOrder.v` |
-//! | 7.3.3 catch-up handler | [`replica`] (`catch_up.rs`), [`core::generated::on_query`] | `tests/sim.rs` |
+//! | 7.3.3 commit handler: delivery in order | `core::generated::on_execute` | `StatementsOrder.v` |
+//! | 7.3.3 catch-up handler | [`replica`] (`catch_up.rs`), `core::generated::on_query` | `tests/sim.rs` |
 //! | 7.3.4 network, failure detector | `transport`, [`replica`] (`detector.rs`) | `tests/sim.rs` |
 //! | 7.3.5 messages as bytes | `frame` | its fuzz tests |
 //! | 7.3.6 service | [`service::Service`], [`executor`] | `tests/sim.rs` |

@@ -257,7 +257,7 @@ pub enum Input {
     Peer {
         /// The peer.
         from: ReplicaId,
-        /// What it says. A snapshot arrives as [`Message::Snapshot`](crate::core::Message::Snapshot), put together by the transport.
+        /// What it says. A snapshot arrives as [`Message::Snapshot`], put together by the transport.
         /// Its pieces may be handed in as well, without their bytes: they show that it is on its way.
         message: PeerMessage,
     },
