@@ -90,7 +90,9 @@ fn the_leader_may_stop() {
     let (nodes, addresses) = cluster(3, |options| options.replica.suspicion = Duration::from_millis(100));
     let client = BlockingClient::new(options(&addresses)).expect("a client");
     client.execute(Bytes::from_static(b"before")).expect("an answer");
-    let leader = nodes.iter().find_map(|node| node.status()?.leader).expect("somebody leads");
+    // A machine that is busy may suspect a leader for a while that was only slow.
+    let named = || nodes.iter().find_map(|node| node.status()?.leader);
+    let leader = std::iter::repeat_with(named).flatten().next().expect("endless");
     nodes[leader as usize].stop().expect("nothing failed");
     assert_eq!(client.execute(Bytes::from_static(b"after")).expect("an answer").bytes, "after");
 }
