@@ -63,8 +63,8 @@ c1	1
 COPY item (sku, qty) FROM STDIN;
 e9	-5
 \.
-COPY item (sku, nosuch) FROM STDIN;
-COPY nosuch FROM STDIN;
+\copy item (sku, nosuch) FROM '/dev/null'
+\copy nosuch FROM '/dev/null'
 COPY item (sku, qty) FROM STDIN (FORMAT csv, DELIMITER ';', NULL 'NULL', QUOTE '''');
 'semi;colon';4
 NULL;5

@@ -7,7 +7,7 @@ pub mod reference;
 
 pub use common::Directory;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -130,7 +130,19 @@ pub fn has(program: &str, what: &str) -> bool {
 /// Says what is skipped and why; in continuous integration that is a failure.
 pub fn skip(why: &str, what: &str) {
     assert!(std::env::var_os("CI").is_none(), "{why}, and {what} must not be skipped in continuous integration");
-    eprintln!("skipped: {what}, since {why}");
+    say(&format!("skipped: {what}, since {why}"));
+}
+
+/// A line on standard error that is shown for tests that pass, too: `eprintln!` would be captured.
+pub fn say(line: &str) {
+    // Whoever reads the output may be gone.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The version of a program, as it says; empty where it is missing.
+pub fn version(program: impl AsRef<std::ffi::OsStr>) -> String {
+    let output = Command::new(program).arg("--version").output();
+    output.map_or_else(|_| String::new(), |output| text(&output.stdout).trim_end().to_owned())
 }
 
 /// The Python with psycopg 3 that `make clients` sets up.

@@ -1,6 +1,6 @@
 //! A PostgreSQL 15 beside the server, to compare with.
 
-use super::{Directory, skip};
+use super::{Directory, say, skip, version};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -15,12 +15,18 @@ pub struct Reference {
 const USER: &str = "postgres";
 
 impl Reference {
-    /// Starts one; `None`, with a reason, where PostgreSQL 15 is not installed.
+    /// Starts one, and says which versions `what` is about; `None`, with a reason, where PostgreSQL 15 is not installed.
     pub fn start(what: &str) -> Option<Reference> {
-        let Some(programs) = programs() else {
+        let reference = Reference::start_if_installed(what);
+        if reference.is_none() {
             skip("PostgreSQL 15 is not installed (Debian: postgresql-15)", what);
-            return None;
-        };
+        }
+        reference
+    }
+
+    /// The same for those who can do without one.
+    pub fn start_if_installed(what: &str) -> Option<Reference> {
+        let programs = programs()?;
         let directory = Directory::made(&format!("reference-{}", what.replace(' ', "-")));
         let reference = Reference { directory, programs, port: free_port() };
         if is_root() {
@@ -35,12 +41,18 @@ impl Reference {
         );
         let log = reference.directory.join("log").to_str().unwrap().to_owned();
         reference.run("pg_ctl", &["-D", &data, "-o", &options, "-l", &log, "-w", "start"]);
+        say(&format!("{what}: {}, {}", reference.version(), version("psql")));
         Some(reference)
     }
 
     /// One of PostgreSQL's programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)
+    }
+
+    /// What it calls itself.
+    pub fn version(&self) -> String {
+        version(self.program("postgres"))
     }
 
     fn data(&self) -> String {
