@@ -7,6 +7,7 @@
 //!   durable and shows, after a power cut, every state that a disk may be left in.
 //! - [`network`]: [`SimNetwork`], packets between nodes in virtual time: delays, losses, duplicates, broken connections, cuts.
 //! - [`agenda`]: [`Agenda`], virtual time itself: what is going to happen, and when.
+//! - [`memory()`]: how much of it this process may have.
 //! - [`random`]: a small seeded generator and the jittered back-off of retries.
 //! - [`thread`] and [`time`]: names for the pieces of `std` that the engines use. Other crates name `std::{fs, time}`,
 //!   `std::thread::spawn` and `std::thread::sleep` only through here, so that a search for what depends on real time ends here.
@@ -18,6 +19,7 @@
 pub mod agenda;
 pub mod clock;
 pub mod disk;
+mod memory;
 pub mod network;
 pub mod random;
 pub mod thread;
@@ -26,5 +28,6 @@ pub mod time;
 pub use agenda::Agenda;
 pub use clock::{Clock, ClockChoice, ClockError, MonotonicClock, SimClock, SystemClock};
 pub use disk::{Disk, DiskError, DiskFile, DiskLock, Operation, RealDisk, SimDisk, SimDiskOptions, Survival};
+pub use memory::memory;
 pub use network::{Delay, NetworkCounts, NetworkOptions, Packet, SimNetwork};
 pub use random::{Backoff, Randomness};

@@ -58,6 +58,7 @@ pub fn reason(error: &Error) -> &'static str {
             LimitKind::Versions => "limit-versions",
             LimitKind::Transactions => "limit-transactions",
             LimitKind::Locks => "limit-locks",
+            LimitKind::Memory => "limit-memory",
             _ => "limit-other",
         },
         Error::Duplicate(_) => "duplicate",

@@ -110,6 +110,10 @@ pub enum LimitKind {
     Attempts,
     /// Keys locked by one transaction.
     Locks,
+    /// Bytes that rows, versions, indexes and open transactions hold.
+    Memory,
+    /// Bytes that a database on disk needs when it is opened.
+    MemoryToOpen,
 }
 
 /// A mistake of the caller.
@@ -255,6 +259,7 @@ impl Error {
                 LimitKind::Transactions | LimitKind::Locks | LimitKind::Versions | LimitKind::RetainedVersions => {
                     "53400"
                 }
+                LimitKind::Memory | LimitKind::MemoryToOpen => "53200",
                 LimitKind::Attempts => "40001",
                 _ => "54000",
             },
@@ -412,8 +417,29 @@ impl fmt::Display for Limit {
             LimitKind::Tables => "tables",
             LimitKind::Attempts => "attempts of one transaction",
             LimitKind::Locks => "keys locked by one transaction",
+            LimitKind::Memory => return self.write_memory(f),
+            LimitKind::MemoryToOpen => return self.write_memory_to_open(f),
         };
         write!(f, "limit on {what} reached: {} of {} allowed", self.actual, self.limit)
+    }
+}
+
+impl Limit {
+    fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "out of memory: rows, indexes and open transactions would take {} bytes of the {} allowed; deleting, dropping and \
+             truncating go on, as do updates that do not make a row longer, in small transactions; or raise the limit",
+            self.actual, self.limit
+        )
+    }
+
+    fn write_memory_to_open(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the database needs about {} bytes of memory, and the limit is {}: open it with a higher limit",
+            self.actual, self.limit
+        )
     }
 }
 

@@ -135,7 +135,8 @@ impl<C: Clock> Mvto<C> {
         if state.active_count() == self.fair_share + 1 {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
         }
-        core.work = Lent::new(state.extra.spare.pop().unwrap_or_default());
+        let new = || Box::new(Workspace::new(&self.memory.meter));
+        core.work = Lent::new(state.extra.spare.pop().unwrap_or_else(new));
         take_ready(&mut state, self.bound.get(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
         (core.view.at, core.slot) = (at, Some(slot));
@@ -254,7 +255,7 @@ impl<C: Clock> Mvto<C> {
         let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
         self.release_writes(&mut work, core.view.at);
         self.reclaim(&mut work);
-        work.writes.clear();
+        self.memory.meter.credit(work.writes.clear());
         work.record.clear();
         let mut state = self.sites.lock(slot.site);
         state.extra.counters.count(outcome, std::mem::take(&mut work.collected));

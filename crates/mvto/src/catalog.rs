@@ -2,7 +2,8 @@
 
 use crate::store::{Space, Tuple};
 use model::{IndexId, Invalid, Schema, Storage, TableId, Timestamp};
-use parts::index::{Hash, KeyWidth, Ordered};
+use parts::index::{KeyWidth, Ordered};
+use parts::memory::Meter;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -111,21 +112,21 @@ impl Catalog {
     }
 }
 
-/// Parts of a hash-stored table that grow and are latched apart.
-const HASH_SHARDS: usize = 64;
-
 impl Table {
-    /// An empty table.
-    pub fn new(id: TableId, created_at: Timestamp, schema: Schema, hash_seed: Option<u64>) -> Table {
+    /// An empty table, whose memory is counted there.
+    pub fn new(
+        id: TableId,
+        created_at: Timestamp,
+        schema: Schema,
+        hash_seed: Option<u64>,
+        meter: &Arc<Meter>,
+    ) -> Table {
         let width = if schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
         let rows = match schema.storage() {
-            Storage::Ordered => Space::Ordered(Ordered::new(width)),
-            Storage::Hash => Space::Hash(match hash_seed {
-                None => Hash::new(width),
-                Some(seed) => Hash::with_shape(width, HASH_SHARDS, seed),
-            }),
+            Storage::Ordered => Space::in_order(width, meter),
+            Storage::Hash => Space::by_hash(width, hash_seed, meter),
         };
-        let entries = schema.indexes().iter().map(|_| Space::Ordered(Ordered::new(KeyWidth::Any)));
+        let entries = schema.indexes().iter().map(|_| Space::in_order(KeyWidth::Any, meter));
         Table { id, created_at, spaces: std::iter::once(rows).chain(entries).collect(), schema: Arc::new(schema) }
     }
 
@@ -168,9 +169,7 @@ impl<'a> Place<'a> {
     /// # Errors
     /// The table is stored by hash.
     pub fn ordered(self) -> Result<&'a Ordered<Tuple>, Invalid> {
-        match self.space() {
-            Space::Ordered(ordered) => Ok(ordered),
-            Space::Hash(_) => Err(Invalid::NotOrdered { table: self.table.schema.name().to_owned() }),
-        }
+        let not_ordered = || Invalid::NotOrdered { table: self.table.schema.name().to_owned() };
+        self.space().ordered().ok_or_else(not_ordered)
     }
 }

@@ -3,6 +3,7 @@
 use crate::begin::{Core, Outcome};
 use crate::catalog::{Catalog, Table};
 use crate::gc::{Bound, Garbage};
+use crate::memory::Memory;
 use crate::options::Options;
 use crate::reason::Reason;
 use crate::recover::RecoveryReport;
@@ -28,6 +29,7 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) time: Time<C>,
     pub(crate) sites: Sites<SiteExtra>,
     pub(crate) bound: Bound,
+    pub(crate) memory: Memory,
     /// The time as somebody has known it not long ago: coarse, and free to read.
     pub(crate) coarse_now: AtomicU64,
     /// How coarse: it is written again after this many ticks.
@@ -118,6 +120,10 @@ pub struct Stats {
     pub collected_versions: u64,
     /// Replaced versions, about, that wait to be given back.
     pub waiting_versions: usize,
+    /// Bytes of memory that keys, rows, versions, indexes and write buffers take.
+    pub memory_bytes: usize,
+    /// The limit on them.
+    pub memory_limit: usize,
     /// Tables.
     pub tables: usize,
     /// The log's own figures; `None` in memory.
@@ -140,12 +146,14 @@ impl<C: Clock> Mvto<C> {
     /// # Errors
     /// None today; in the signature because opening can fail.
     pub fn in_memory_with(options: Options, clock: C) -> Result<Mvto<C>> {
-        Ok(Mvto::assemble(options, clock, 1, Catalog::default(), None, None))
+        let memory = Memory::of(&options);
+        Ok(Mvto::assemble(options, clock, memory, 1, Catalog::default(), None, None))
     }
 
     pub(crate) fn assemble(
         options: Options,
         clock: C,
+        memory: Memory,
         start: u64,
         catalog: Catalog,
         log: Option<Log>,
@@ -157,6 +165,7 @@ impl<C: Clock> Mvto<C> {
         Mvto {
             sites: Sites::new(options.sites),
             bound: Bound::starting_at(start),
+            memory,
             coarse_now: AtomicU64::new(start),
             coarse_step_ticks: time.clock().ticks_in(COARSE_STEP),
             age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
@@ -194,7 +203,7 @@ impl<C: Clock> Mvto<C> {
         let id = catalog.next_id();
         self.change_catalog(|at, record| {
             crate::recover::encode_create(record, id, &schema);
-            Ok(catalog.with(Table::new(id, visible_from(at), schema, self.options.hash_seed))?)
+            Ok(catalog.with(Table::new(id, visible_from(at), schema, self.options.hash_seed, &self.memory.meter))?)
         })?;
         Ok(id)
     }
@@ -213,9 +222,7 @@ impl<C: Clock> Mvto<C> {
             crate::recover::encode_drop(record, id);
             Ok(catalog.without(id))
         })?;
-        // Spare workspaces would keep the dropped table's memory.
-        let mut spare = Vec::new();
-        self.sites.for_each(|state| spare.append(&mut state.extra.spare));
+        self.drop_spare_workspaces(); // They would keep the dropped table's memory.
         Ok(())
     }
 
@@ -280,6 +287,8 @@ impl<C: Clock> Mvto<C> {
             bound: self.bound.get(),
             collected_versions: sum.collected,
             waiting_versions: waiting,
+            memory_bytes: self.memory.meter.used(),
+            memory_limit: self.memory.limit,
             tables: self.catalog().tables().count(),
             log: self.log.as_ref().map(Log::stats),
         }

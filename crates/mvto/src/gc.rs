@@ -92,7 +92,7 @@ impl<C: Clock> Mvto<C> {
 
     /// Collects what can be collected now, of all sites. Returns how many versions went.
     pub fn collect(&self) -> usize {
-        let mut work = Workspace { catalog: self.catalog(), ..Workspace::default() };
+        let mut work = Workspace { catalog: self.catalog(), ..Workspace::new(&self.memory.meter) };
         self.advance_bound(&mut work.ready);
         let bound = self.bound.get();
         self.sites.for_each(|state| take_ready(state, bound, usize::MAX, &mut work.ready));
@@ -168,7 +168,7 @@ fn remove_dead(place: Place<'_>, garbage: Garbage, bound: Timestamp) {
     });
     match removed {
         // SAFETY: killed with our pin as the only one (S1) and removed just now; the pin goes with it.
-        Some(address) => unsafe { Tuple::retire(address, &guard) },
+        Some(address) => unsafe { Tuple::retire(address, place.space(), &guard) },
         None => pin.into_iter().for_each(Pinned::unpin),
     }
 }
@@ -185,7 +185,7 @@ pub(crate) fn discard(space: &Space, tuple: &Tuple, guard: &Guard) {
     });
     if let Some(address) = removed {
         // SAFETY: killed without a pin (S1) and removed just now.
-        unsafe { Tuple::retire(address, guard) };
+        unsafe { Tuple::retire(address, space, guard) };
     }
 }
 

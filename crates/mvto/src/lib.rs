@@ -57,7 +57,8 @@
 //! an absent key is stamped in its leaf and gets no tuple; collection is fed by writers (`gc.rs`).
 //!
 //! Rooms: `engine.rs` is what all transactions share; `sites.rs` and `ownership.rs` are the two kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
-//! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs`; `recover.rs` and `checkpoint.rs`;
+//! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs`; `memory.rs` the limit
+//! on it; `recover.rs` and `checkpoint.rs`;
 //! `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
 
 #[cfg(not(loom))]
@@ -74,6 +75,8 @@ mod doors;
 mod engine;
 #[cfg(not(loom))]
 mod gc;
+#[cfg(not(loom))]
+mod memory;
 #[cfg(not(loom))]
 mod options;
 #[doc(hidden)]

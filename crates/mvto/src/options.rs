@@ -27,6 +27,11 @@ pub struct Options {
     /// Replaced versions that the writers of one site may leave uncollected (because an older transaction is still open).
     /// Default 4 million. A writer that would begin beyond it gets a named error.
     pub retained_versions: usize,
+    /// Bytes of memory that keys, rows, their versions, index nodes and the write buffers of open transactions may take, without
+    /// the allocator's own share (a fifth, about). At nine tenths, whatever can be collected is; at the limit, writes that need
+    /// more get a named error, while reads, deletes and updates that make no row longer go on. A database that needs more is not
+    /// opened. Default: nine sixteenths of what the process may have ([`env::memory`]).
+    pub memory_bytes: Option<usize>,
     /// Age at which a transaction is aborted, so that an abandoned one does not keep versions for ever. Default: none.
     pub transaction_age: Option<Duration>,
     /// Transactions open at once. Default 100,000.
@@ -58,6 +63,7 @@ impl Default for Options {
             write_set_bytes: 64 << 20,
             versions: 10_000,
             retained_versions: 4_000_000,
+            memory_bytes: None,
             transaction_age: None,
             transactions: 100_000,
             tables: 10_000,
@@ -69,6 +75,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The limit on memory: what was asked for, or a share of what the process may have.
+    pub fn memory_limit(&self) -> usize {
+        let share = || usize::try_from(env::memory() / 16 * 9).unwrap_or(usize::MAX);
+        self.memory_bytes.unwrap_or_else(share)
+    }
+
     /// The same with every knob within its limit.
     pub(crate) fn clamped(mut self) -> Options {
         self.sites = self.sites.clamp(1, 1024).next_power_of_two();

@@ -7,12 +7,16 @@
 use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, log_fault};
 use crate::gc::discard;
+use crate::memory::Memory;
 use crate::options::Options;
 use crate::ownership::Ownership;
-use crate::store::{Pinned, Tuple, VersionPool};
+use crate::store::{Pinned, Tuple, VersionPool, version_size};
 use crate::write_set::{Buffered, WriteSet};
 use env::{Clock, Disk, SystemClock};
-use model::{Decoder, Fault, IndexId, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId, Timestamp};
+use model::{
+    Decoder, Fault, IndexId, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId,
+    Timestamp,
+};
 use parts::epoch::{self, Guard};
 use parts::index::{Entry, Insert};
 use std::fmt;
@@ -121,7 +125,7 @@ impl Mvto<SystemClock> {
     ///
     /// # Errors
     /// [`Fault::Locked`] if another process has it, [`Fault::Corruption`] if what had been durable cannot be read,
-    /// [`Fault::Disk`].
+    /// [`Fault::Disk`], [`LimitKind::MemoryToOpen`] if it needs more memory than the limit.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Mvto> {
         Mvto::open_with(disk, options, SystemClock::best())
     }
@@ -135,8 +139,9 @@ impl<C: Clock> Mvto<C> {
     pub fn open_with(disk: Arc<dyn Disk>, options: Options, clock: C) -> Result<Mvto<C>> {
         let (log, recovered) = Log::open(disk, options.log.clone()).map_err(log_fault)?;
         let found = recovered.report.clone();
-        let mut rebuild = Rebuild { hash_seed: options.hash_seed, ..Rebuild::default() };
+        let mut rebuild = Rebuild::new(&options);
         rebuild.run(recovered)?;
+        rebuild.check_memory()?;
         let rows = rebuild.finish()?;
         let start = rebuild.newest.max(found.ceiling).max(found.max_stamp) + 1;
         let report = RecoveryReport {
@@ -149,7 +154,8 @@ impl<C: Clock> Mvto<C> {
             tables: rebuild.catalog.tables().count(),
             start: Timestamp(start),
         };
-        Ok(Mvto::assemble(options, clock, start, rebuild.catalog, Some(log), Some(report)))
+        let Rebuild { catalog, memory, .. } = rebuild;
+        Ok(Mvto::assemble(options, clock, memory, start, catalog, Some(log), Some(report)))
     }
 
     /// Stops cleanly: everything committed is durable, and the next open has nothing to recover. Transactions that are still
@@ -163,18 +169,64 @@ impl<C: Clock> Mvto<C> {
 }
 
 /// A database being put together again; nobody else sees it yet.
-#[derive(Default)]
 struct Rebuild {
     /// As [`Options::hash_seed`].
     hash_seed: Option<u64>,
     catalog: Catalog,
     pool: VersionPool,
+    memory: Memory,
+    /// Memory that the entries of the secondary indexes will take, about.
+    entries_bytes: usize,
+    /// Memory that the rest would take, about, from where on it was clear that it would be too much; nothing is kept any more.
+    beyond_limit_bytes: usize,
     /// Highest timestamp of any row.
     newest: u64,
     checkpoint_rows: u64,
 }
 
+/// An index has at most about this many bytes of nodes for each of its keys: nodes are at least half full.
+const NODE_BYTES_PER_KEY: usize = 40;
+
+/// About what a row's entries in the secondary indexes take: keys twice as long as the row's own.
+fn entries_bytes(indexes: usize, key: &[u8]) -> usize {
+    indexes * (NODE_BYTES_PER_KEY + Tuple::size(2 * key.len()) + version_size(key.len()))
+}
+
 impl Rebuild {
+    fn new(options: &Options) -> Rebuild {
+        let memory = Memory::of(options);
+        Rebuild {
+            hash_seed: options.hash_seed,
+            catalog: Catalog::default(),
+            pool: VersionPool::new(memory.meter.clone()),
+            memory,
+            entries_bytes: 0,
+            beyond_limit_bytes: 0,
+            newest: 0,
+            checkpoint_rows: 0,
+        }
+    }
+
+    /// Whether all that was found fits the limit on memory.
+    fn check_memory(&self) -> Result<()> {
+        if self.beyond_limit_bytes == 0 {
+            return Ok(());
+        }
+        let actual = self.memory.meter.used() + self.entries_bytes + self.beyond_limit_bytes;
+        Err(Limit { kind: LimitKind::MemoryToOpen, limit: self.memory.limit as u64, actual: actual as u64 }.into())
+    }
+
+    /// Whether there is room for a row; if not, what it and all later ones would take is only added up.
+    fn has_room(&mut self, indexes: usize, key: &[u8], row: Option<&[u8]>) -> bool {
+        let used = self.memory.meter.about() + self.entries_bytes;
+        if self.beyond_limit_bytes == 0 && used < self.memory.limit_with_reserve() {
+            return true;
+        }
+        let own = row.map_or(0, |row| NODE_BYTES_PER_KEY + Tuple::size(key.len()) + version_size(row.len()));
+        self.beyond_limit_bytes += (own + entries_bytes(indexes, key)).max(1);
+        false
+    }
+
     fn run(&mut self, recovered: Recovered) -> Result<()> {
         let Recovered { checkpoint, mut records, .. } = recovered;
         let mut bound = 0;
@@ -214,7 +266,7 @@ impl Rebuild {
                 let (id, schema) = (TableId(from.u32()?), Schema::decode(&mut from)?);
                 // In the checkpoint already, or dropped before it, if its bound was held back by an older transaction.
                 if at == Timestamp::ZERO || id >= self.catalog.next_id() {
-                    let table = Table::new(id, Timestamp::ZERO, schema, self.hash_seed);
+                    let table = Table::new(id, Timestamp::ZERO, schema, self.hash_seed, &self.memory.meter);
                     self.catalog = self.catalog.with(table).map_err(|_| Malformed)?;
                 }
             }
@@ -245,8 +297,15 @@ impl Rebuild {
         if let (RowKind::Typed, Some(row)) = (table.schema.rows(), row) {
             RowRef::new(row).check()?;
         }
+        let (table, indexes) = (table.clone(), table.schema.indexes().len());
+        if !self.has_room(indexes, key, row) {
+            return Ok(());
+        }
         let guard = epoch::pin();
         let tuple = place(table.rows().space(), key, &guard);
+        if tuple.newest().is_none() {
+            self.entries_bytes += entries_bytes(indexes, key);
+        }
         if tuple.newest().is_none_or(|newest| newest.begin() < at) {
             tuple.install(self.pool.allocate(at, LogPosition::ZERO, row));
             tuple.trim(Timestamp(u64::MAX), &mut self.pool);

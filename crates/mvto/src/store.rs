@@ -20,12 +20,14 @@ use crate::ownership::Ownership;
 use model::{LogPosition, RowRef, Timestamp};
 use parts::epoch::Guard;
 use parts::index::Entry;
+use parts::memory::Meter;
 use parts::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use parts::sync::spin_loop;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 pub use space::Space;
 
@@ -107,6 +109,22 @@ impl Tuple {
             .0
     }
 
+    /// The bytes that a tuple without versions takes.
+    pub fn size(key_length: usize) -> usize {
+        Tuple::layout(key_length).size()
+    }
+
+    /// The bytes that the tuple and its versions take. The caller has it to itself, or killed it.
+    pub fn size_with_versions(&self) -> usize {
+        let mut bytes = Tuple::size(usize::from(self.key_length));
+        let mut version = self.newest();
+        while let Some(counted) = version {
+            bytes += counted.size();
+            version = counted.older();
+        }
+        bytes
+    }
+
     /// A tuple without versions, outside any index, with `pins` pins.
     pub fn allocate(key: &[u8], ownership: Ownership, pins: u32) -> NonNull<Tuple> {
         let layout = Tuple::layout(key.len());
@@ -149,11 +167,13 @@ impl Tuple {
         unsafe { dealloc(tuple.as_ptr().cast(), Tuple::layout(usize::from(key_length))) };
     }
 
-    /// Frees a tuple that has left its index, once no reader can still look at it.
+    /// Frees a tuple that has left its index, once no reader can still look at it. It is counted no more from here on.
     ///
     /// # Safety
     /// The tuple was killed (S1) and removed from its index by this caller, who never uses it again.
-    pub unsafe fn retire(tuple: NonNull<Tuple>, guard: &Guard) {
+    pub unsafe fn retire(tuple: NonNull<Tuple>, space: &Space, guard: &Guard) {
+        // SAFETY: freed no earlier than our guard allows; killed, so that its chain changes no more.
+        space.meter().credit(unsafe { tuple.as_ref() }.size_with_versions());
         let tuple = TupleAddress(tuple);
         // SAFETY: whoever found the tuple in the index did so under a guard pinned before now; nobody else can (caller).
         unsafe {
@@ -279,6 +299,11 @@ impl<'a> VersionRef<'a> {
         LogPosition(self.version().log_position)
     }
 
+    /// The bytes that it takes.
+    pub fn size(self) -> usize {
+        usize::from(self.version().blocks) * BLOCK
+    }
+
     /// Whether it says that the key is absent.
     pub fn is_tombstone(self) -> bool {
         self.version().length == TOMBSTONE
@@ -311,9 +336,11 @@ impl Version {
 pub struct NewVersion(NonNull<Version>);
 
 /// Free version blocks of one workspace, by size. "No malloc on hot paths": a steady writer gets back what it replaced.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct VersionPool {
     classes: [Vec<NonNull<Version>>; POOLED_CLASSES],
+    /// Counts every block from its allocation to its return, in the pool or not: whoever takes one from the pool counts nothing.
+    meter: Arc<Meter>,
 }
 
 // SAFETY: the blocks are the pool's alone.
@@ -321,12 +348,21 @@ unsafe impl Send for VersionPool {}
 // SAFETY: a shared reference to a pool gives access to nothing.
 unsafe impl Sync for VersionPool {}
 
+/// The bytes that a version with a row of this length takes.
+pub fn version_size(row_length: usize) -> usize {
+    (size_of::<Version>() + row_length).div_ceil(BLOCK) * BLOCK
+}
+
 impl VersionPool {
+    /// An empty pool.
+    pub fn new(meter: Arc<Meter>) -> VersionPool {
+        VersionPool { classes: Default::default(), meter }
+    }
+
     /// A version of `row` (`None`: a tombstone) from `begin` on.
     pub fn allocate(&mut self, begin: Timestamp, log_position: LogPosition, row: Option<&[u8]>) -> NewVersion {
         let bytes = row.unwrap_or_default();
-        let blocks =
-            u16::try_from((size_of::<Version>() + bytes.len()).div_ceil(BLOCK)).expect("rows are at most 4 MB");
+        let blocks = u16::try_from(version_size(bytes.len()) / BLOCK).expect("rows are at most 4 MB");
         let block = self.take(blocks);
         let length = row.map_or(TOMBSTONE, |row| row.len() as u32);
         // SAFETY: the block is ours alone, aligned, and has room for the header and the row.
@@ -344,11 +380,18 @@ impl VersionPool {
         NewVersion(block)
     }
 
+    /// The bytes that wait in it for reuse.
+    #[cfg(test)]
+    pub fn size(&self) -> usize {
+        self.classes.iter().enumerate().map(|(blocks, class)| class.len() * blocks * BLOCK).sum()
+    }
+
     fn take(&mut self, blocks: u16) -> NonNull<Version> {
         if let Some(block) = self.classes.get_mut(usize::from(blocks)).and_then(Vec::pop) {
             return block;
         }
         let layout = Version::layout(blocks);
+        self.meter.charge(layout.size());
         // SAFETY: a version has at least one block, so the size is not zero.
         let Some(block) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         block.cast()
@@ -359,8 +402,12 @@ impl VersionPool {
         let blocks = unsafe { version.as_ref() }.blocks;
         match self.classes.get_mut(usize::from(blocks)) {
             Some(class) if class.len() < POOLED_BLOCKS => class.push(version),
-            // SAFETY: allocated by `take` with this layout.
-            _ => unsafe { dealloc(version.as_ptr().cast(), Version::layout(blocks)) },
+            _ => {
+                let layout = Version::layout(blocks);
+                self.meter.credit(layout.size());
+                // SAFETY: allocated by `take` with this layout.
+                unsafe { dealloc(version.as_ptr().cast(), layout) };
+            }
         }
     }
 }
@@ -368,9 +415,11 @@ impl VersionPool {
 impl Drop for VersionPool {
     fn drop(&mut self) {
         for (blocks, class) in self.classes.iter_mut().enumerate() {
+            let layout = Version::layout(blocks as u16);
+            self.meter.credit(layout.size() * class.len());
             for version in class.drain(..) {
                 // SAFETY: the pool's alone, allocated by `take` with this layout.
-                unsafe { dealloc(version.as_ptr().cast(), Version::layout(blocks as u16)) };
+                unsafe { dealloc(version.as_ptr().cast(), layout) };
             }
         }
     }

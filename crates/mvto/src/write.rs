@@ -30,7 +30,7 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         let table = table(self, &core.view, &core.work.catalog, id)?;
         if table.schema.indexes().is_empty() {
-            self.check_write(core, id, key, row, &[])?;
+            self.check_write(core, id, key, Some(row), &[])?;
             table.schema.check_key(key)?;
             table.schema.check_row(key, row)?;
             return self.stage(core, id, 0, key, Some(row.bytes()));
@@ -110,7 +110,7 @@ impl<C: Clock> Mvto<C> {
         table.schema.check_key(key)?;
         after.map_or(Ok(()), |row| table.schema.check_row(key, row))?;
         let changes = entry_changes(table, key, before, after);
-        self.check_write(core, id, key, after.unwrap_or(RowRef::new(&[])), &changes)?;
+        self.check_write(core, id, key, after, &changes)?;
         for change in &changes {
             self.check_entry(core, id, change, key)?;
         }
@@ -154,6 +154,7 @@ impl<C: Clock> Mvto<C> {
     fn stage(&self, core: &mut Core, id: TableId, space: u16, key: &[u8], row: Option<&[u8]>) -> Result<()> {
         let at = self.enter_key(core, id, space, key)?;
         core.work.writes.buffer(at, row);
+        core.work.writes.count(&self.memory.meter);
         Ok(())
     }
 
@@ -174,7 +175,7 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         if core.mode == Mode::OwnAtStatement {
             table(self, &core.view, &core.work.catalog, id)?.schema.check_key(key)?;
-            self.check_write(core, id, key, RowRef::new(&[]), &[])?;
+            self.check_write(core, id, key, None, &[])?;
             self.enter_key(core, id, 0, key)?;
         }
         Ok(())
@@ -241,13 +242,13 @@ impl<C: Clock> Mvto<C> {
         check_limit(LimitKind::KeyBytes, self.options.key_bytes, key.len())
     }
 
-    /// Whether a row and what follows from it in the indexes fit the limits.
+    /// Whether a row (`None`: its deletion) and what follows from it in the indexes fit the limits.
     fn check_write(
         &self,
         core: &Core,
         id: TableId,
         key: &[u8],
-        row: RowRef<'_>,
+        row: Option<RowRef<'_>>,
         changes: &[EntryChange],
     ) -> Result<()> {
         let (options, writes) = (&self.options, &core.work.writes);
@@ -258,9 +259,11 @@ impl<C: Clock> Mvto<C> {
         });
         let new = usize::from(is_new(0, key)) + entries.count();
         self.check_key_length(key)?;
-        check_limit(LimitKind::RowBytes, options.row_bytes, row.bytes().len())?;
+        let row_bytes = row.map_or(0, |row| row.bytes().len());
+        check_limit(LimitKind::RowBytes, options.row_bytes, row_bytes)?;
         check_limit(LimitKind::WriteSetRows, options.write_set_rows, writes.entries.len() + new)?;
-        check_limit(LimitKind::WriteSetBytes, options.write_set_bytes, writes.bytes + key.len() + row.bytes().len())
+        check_limit(LimitKind::WriteSetBytes, options.write_set_bytes, writes.bytes + key.len() + row_bytes)?;
+        self.check_memory(core, id, key, row)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::catalog::{Catalog, SpaceId};
 use crate::gc::Garbage;
-use crate::store::{Pinned, VersionPool};
+use crate::store::{Pinned, Tuple, VersionPool, version_size};
 use model::{Key, RowBuf};
+use parts::memory::Meter;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) struct WriteSet {
     next_savepoint: u64,
     /// Bytes of keys and rows, counted against the limit; overwriting does not give back.
     pub bytes: usize,
+    /// How much of [`WriteSet::held_bytes`] has been counted.
+    counted: usize,
 }
 
 /// One written key.
@@ -183,19 +186,37 @@ impl WriteSet {
         self.entries.iter().any(|write| write.buffered != Buffered::Unchanged)
     }
 
-    /// Ready for the next transaction. The entries' tuples have been given up.
-    pub fn clear(&mut self) {
+    /// About how much memory the writes take, and will take when they are installed.
+    fn held_bytes(&self) -> usize {
+        let installed = self.entries.len() * (Tuple::size(0) + version_size(0));
+        let found = self.by_key.len() * size_of::<((SpaceId, Key), u32)>() * 3 / 2; // Nodes are two thirds full.
+        // Rows and keys once in the buffer, once in their versions or tuples.
+        self.entries.capacity() * size_of::<Write>() + self.arena.capacity() + found + installed + self.bytes
+    }
+
+    /// Counts what has come since the last time, if it is a step.
+    pub fn count(&mut self, meter: &Meter) {
+        let held = self.held_bytes();
+        if held >= self.counted + meter.step() {
+            meter.charge(held - self.counted);
+            self.counted = held;
+        }
+    }
+
+    /// Ready for the next transaction. The entries' tuples have been given up. Returns how many bytes were counted.
+    pub fn clear(&mut self) -> usize {
         debug_assert!(self.entries.is_empty(), "entries are given up one by one");
         self.arena.clear();
         self.by_key.clear();
         self.undo.clear();
         self.savepoints.clear();
         (self.next_savepoint, self.bytes) = (0, 0);
+        std::mem::take(&mut self.counted)
     }
 }
 
 /// What a transaction works with, lent by its site and given back at its end, so that a steady load allocates nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Workspace {
     pub catalog: Arc<Catalog>,
     pub writes: WriteSet,
@@ -245,6 +266,20 @@ impl DerefMut for Lent {
 const KEPT_BYTES: usize = 1 << 20;
 
 impl Workspace {
+    /// An empty one, whose versions are counted there.
+    pub fn new(meter: &Arc<Meter>) -> Workspace {
+        Workspace {
+            catalog: Arc::default(),
+            writes: WriteSet::default(),
+            pool: VersionPool::new(meter.clone()),
+            garbage: Vec::new(),
+            ready: Vec::new(),
+            collected: 0,
+            record: Vec::new(),
+            before: RowBuf::default(),
+        }
+    }
+
     /// Whether it is worth keeping for another transaction.
     pub fn is_modest(&self) -> bool {
         self.writes.arena.capacity() + self.record.capacity() <= KEPT_BYTES && self.writes.entries.capacity() <= 4096

@@ -6,45 +6,91 @@ use model::Direction;
 use parts::epoch::{self, Guard};
 use parts::index::hash::HashCursor;
 use parts::index::ordered::Cursor;
-use parts::index::{Hash, Insert, Ordered};
+use parts::index::{Hash, Insert, KeyWidth, Ordered};
+use parts::memory::Meter;
 use std::fmt;
 use std::ops::Bound;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// A set of keys under the protocol.
-pub enum Space {
-    /// In order.
+pub struct Space {
+    index: Index,
+    /// Counts tuples, versions and the index's nodes.
+    meter: Arc<Meter>,
+}
+
+enum Index {
     Ordered(Ordered<Tuple>),
-    /// By hash.
     Hash(Hash<Tuple>),
 }
 
+/// Parts of a hash-stored table that grow and are latched apart.
+const HASH_SHARDS: usize = 64;
+
 impl Space {
+    /// An empty space in the order of its keys.
+    pub fn in_order(width: KeyWidth, meter: &Arc<Meter>) -> Space {
+        Space { index: Index::Ordered(Ordered::metered(width, meter.clone())), meter: meter.clone() }
+    }
+
+    /// An empty space by hash, with a seed of its own unless one is given.
+    pub fn by_hash(width: KeyWidth, seed: Option<u64>, meter: &Arc<Meter>) -> Space {
+        Space { index: Index::Hash(Hash::metered(width, HASH_SHARDS, seed, meter)), meter: meter.clone() }
+    }
+
+    /// The index, if it has an order.
+    pub fn ordered(&self) -> Option<&Ordered<Tuple>> {
+        match &self.index {
+            Index::Ordered(index) => Some(index),
+            Index::Hash(_) => None,
+        }
+    }
+
+    /// What counts its memory.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// The tuple of a key. No stamp is touched.
     pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g Tuple> {
-        match self {
-            Space::Ordered(index) => index.get(key, guard),
-            Space::Hash(index) => index.get(key, guard),
+        match &self.index {
+            Index::Ordered(index) => index.get(key, guard),
+            Index::Hash(index) => index.get(key, guard),
         }
     }
 
     /// The tuple of a key; if there is none, the gap is stamped with `at` first, and then it is certain (M6).
     pub fn get_or_stamp<'g>(&self, key: &[u8], at: u64, guard: &'g Guard) -> Option<&'g Tuple> {
-        match self {
-            Space::Ordered(index) => index.get_or_stamp(key, at, guard),
-            Space::Hash(index) => index.get_or_stamp(key, at, guard),
+        match &self.index {
+            Index::Ordered(index) => index.get_or_stamp(key, at, guard),
+            Index::Hash(index) => index.get_or_stamp(key, at, guard),
         }
     }
 
     /// Places a tuple, pinned once, if the key has none and nobody above `at` has seen the gap (M6).
     pub fn insert<'g>(&self, key: &[u8], at: u64, guard: &'g Guard, ownership: Ownership) -> Insert<'g, Tuple> {
         let make = || Tuple::allocate(key, ownership, 1);
-        // SAFETY: `make` allocates a tuple with this key; tuples stay allocated until they are removed and then retired
+        let inserted = self.place(key, at, guard, make);
+        if matches!(inserted, Insert::Inserted(_)) {
+            self.meter.charge(Tuple::size(key.len()));
+        }
+        inserted
+    }
+
+    fn place<'g>(
+        &self,
+        key: &[u8],
+        at: u64,
+        guard: &'g Guard,
+        make: impl FnOnce() -> NonNull<Tuple>,
+    ) -> Insert<'g, Tuple> {
+        // SAFETY: `insert` makes a tuple with this key; tuples stay allocated until they are removed and then retired
         // through the epoch, or drained with the space.
         unsafe {
-            match self {
-                Space::Ordered(index) => index.insert(key, at, guard, make),
-                Space::Hash(index) => index.insert(key, at, guard, make),
+            match &self.index {
+                Index::Ordered(index) => index.insert(key, at, guard, make),
+                Index::Hash(index) => index.insert(key, at, guard, make),
             }
         }
     }
@@ -56,9 +102,9 @@ impl Space {
         guard: &'g Guard,
         decide: impl FnOnce(&'g Tuple) -> Option<u64>,
     ) -> Option<NonNull<Tuple>> {
-        match self {
-            Space::Ordered(index) => index.remove(key, guard, decide),
-            Space::Hash(index) => index.remove(key, guard, decide),
+        match &self.index {
+            Index::Ordered(index) => index.remove(key, guard, decide),
+            Index::Hash(index) => index.remove(key, guard, decide),
         }
     }
 
@@ -70,9 +116,9 @@ impl Space {
         while more {
             let guard = epoch::pin();
             let mut batch = Vec::new();
-            more = match self {
-                Space::Ordered(index) => index.scan_leaf(&mut ordered, None, &guard, &mut batch),
-                Space::Hash(index) => index.scan_batch(&mut hashed, &guard, &mut batch),
+            more = match &self.index {
+                Index::Ordered(index) => index.scan_leaf(&mut ordered, None, &guard, &mut batch),
+                Index::Hash(index) => index.scan_batch(&mut hashed, &guard, &mut batch),
             };
             batch.into_iter().try_for_each(|tuple| visit(tuple, &guard))?;
         }
@@ -82,20 +128,26 @@ impl Space {
 
 impl Drop for Space {
     fn drop(&mut self) {
-        // SAFETY: the table is gone from every catalog, so no transaction, scan or garbage entry can reach its tuples.
-        let free = |tuple| unsafe { Tuple::free(tuple) };
-        match self {
-            Space::Ordered(index) => index.drain().for_each(free),
-            Space::Hash(index) => index.drain(free),
+        let meter = &self.meter;
+        let free = |tuple: NonNull<Tuple>| {
+            // SAFETY: the table is gone from every catalog, so no transaction, scan or garbage entry can reach its tuples.
+            unsafe {
+                meter.credit(tuple.as_ref().size_with_versions());
+                Tuple::free(tuple);
+            }
+        };
+        match &mut self.index {
+            Index::Ordered(index) => index.drain().for_each(free),
+            Index::Hash(index) => index.drain(free),
         }
     }
 }
 
 impl fmt::Debug for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Space::Ordered(_) => "Space::Ordered(..)",
-            Space::Hash(_) => "Space::Hash(..)",
+        f.write_str(match &self.index {
+            Index::Ordered(_) => "Space::Ordered(..)",
+            Index::Hash(_) => "Space::Hash(..)",
         })
     }
 }

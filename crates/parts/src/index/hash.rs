@@ -36,10 +36,11 @@ use self::{
     shard::Shard,
 };
 use super::{Entry, Insert, KeyWidth};
-use crate::epoch::Guard;
+use crate::{epoch::Guard, memory::Meter};
 use std::{
     hash::{BuildHasher, RandomState},
     ptr::NonNull,
+    sync::Arc,
 };
 
 pub use self::scan::HashCursor;
@@ -64,7 +65,7 @@ impl<E: Entry> Hash<E> {
     /// An empty index, hashing by a seed of its own from the system's randomness: who chooses the keys cannot choose
     /// their buckets.
     pub fn new(width: KeyWidth) -> Self {
-        Self::with_shape(width, SHARDS, RandomState::new().hash_one(0_u64))
+        Self::metered(width, SHARDS, None, &Arc::default())
     }
 
     /// An empty index of at least `shards` parts (rounded up to a power of two), hashing by `seed`: for runs that
@@ -73,8 +74,17 @@ impl<E: Entry> Hash<E> {
     /// # Panics
     /// If `shards` is zero or more than 64.
     pub fn with_shape(width: KeyWidth, shards: usize, seed: u64) -> Self {
+        Self::metered(width, shards, seed, &Arc::default())
+    }
+
+    /// As [`Self::with_shape`], or with a seed of the system's randomness; its buckets are counted there.
+    ///
+    /// # Panics
+    /// As [`Self::with_shape`].
+    pub fn metered(width: KeyWidth, shards: usize, seed: impl Into<Option<u64>>, meter: &Arc<Meter>) -> Self {
         assert!((1..=SHARDS).contains(&shards), "between 1 and {SHARDS} shards");
-        let shards = (0..shards.next_power_of_two()).map(|_| Shard::new()).collect();
+        let seed = seed.into().unwrap_or_else(|| RandomState::new().hash_one(0_u64));
+        let shards = (0..shards.next_power_of_two()).map(|_| Shard::new(meter.clone())).collect();
         Self { hasher: KeyHasher::new(width, seed), shards }
     }
 

@@ -46,6 +46,7 @@ use super::{
 };
 use crate::{
     epoch::Guard,
+    memory::Meter,
     sync::atomic::{
         AtomicPtr,
         Ordering::{Acquire, Release},
@@ -57,6 +58,7 @@ use std::{
     marker::PhantomData,
     ops::Bound,
     ptr::{self, NonNull},
+    sync::Arc,
 };
 
 /// An ordered index over entries that somebody else allocates and frees.
@@ -73,6 +75,8 @@ pub struct Ordered<E: Entry, const FANOUT: usize = 64> {
     /// Published with `Release` under the latch of the old root, which changes or retires with it.
     root: AtomicPtr<Inner<FANOUT>>,
     width: KeyWidth,
+    /// Counts the nodes and their separators, until they are handed to the epoch.
+    meter: Arc<Meter>,
     entries: PhantomData<NonNull<E>>,
 }
 
@@ -103,13 +107,22 @@ impl<E: Entry> Ordered<E> {
     pub fn new(width: KeyWidth) -> Self {
         Self::with_fanout(width)
     }
+
+    /// An empty index whose nodes are counted there.
+    pub fn metered(width: KeyWidth, meter: Arc<Meter>) -> Self {
+        Self::with_fanout_metered(width, meter)
+    }
 }
 
 impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// An empty index of a fan-out of the caller's choice.
     pub fn with_fanout(width: KeyWidth) -> Self {
+        Self::with_fanout_metered(width, Arc::default())
+    }
+
+    fn with_fanout_metered(width: KeyWidth, meter: Arc<Meter>) -> Self {
         const { assert!(FANOUT >= 4, "a node splits into two of at least two") };
-        Self { root: AtomicPtr::new(Self::empty_root()), width, entries: PhantomData }
+        Self { root: AtomicPtr::new(Self::empty_root(&meter)), width, meter, entries: PhantomData }
     }
 
     /// How wide the keys are.
@@ -283,14 +296,15 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
 
     /// Takes all entries out, in the order of their keys. Whoever drops the iterator early leaks the rest of them.
     pub fn drain(&mut self) -> Drain<E, FANOUT> {
-        let root = self.root.swap(Self::empty_root(), Acquire);
+        let root = self.root.swap(Self::empty_root(&self.meter), Acquire);
         // SAFETY: the root of a well-formed tree, reachable by nobody else: the index is borrowed exclusively, and
         // its other methods keep no node beyond their call.
-        unsafe { Drain::new(root) }
+        unsafe { Drain::new(root, self.meter.clone()) }
     }
 
     /// A root over one empty leaf.
-    fn empty_root() -> *mut Inner<FANOUT> {
+    fn empty_root(meter: &Meter) -> *mut Inner<FANOUT> {
+        meter.charge(size_of::<Leaf<E, FANOUT>>() + size_of::<Inner<FANOUT>>());
         let leaf = Box::into_raw(Leaf::<E, FANOUT>::new(StampedLatch::new(0)));
         let child = node::Child { fence: Fence::NONE, node: leaf.cast() };
         Box::into_raw(Inner::new(StampedLatch::new(0), 1, &[child]))
@@ -414,6 +428,6 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
 impl<E: Entry, const FANOUT: usize> Drop for Ordered<E, FANOUT> {
     fn drop(&mut self) {
         // SAFETY: as in `drain`; nothing refers to the root any more.
-        drop(unsafe { Drain::<E, FANOUT>::new(self.root.load(Acquire)) });
+        drop(unsafe { Drain::<E, FANOUT>::new(self.root.load(Acquire), self.meter.clone()) });
     }
 }

@@ -8,12 +8,16 @@ use super::{
 use crate::{
     CachePadded,
     epoch::Guard,
+    memory::Meter,
     sync::atomic::{
         AtomicBool, AtomicPtr, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
-use std::ptr::{self, NonNull};
+use std::{
+    ptr::{self, NonNull},
+    sync::Arc,
+};
 
 /// The first segment has two to this many buckets.
 const FIRST_BITS: u32 = 2;
@@ -28,6 +32,8 @@ pub(super) struct Shard<E: Entry> {
     directory: CachePadded<Directory<E>>,
     /// Written by every insert and removal.
     tally: CachePadded<Tally>,
+    /// Counts the buckets in use. Overflow blocks, a few for each hundred buckets, are not worth it.
+    meter: Arc<Meter>,
 }
 
 struct Directory<E> {
@@ -47,7 +53,8 @@ struct Tally {
 }
 
 impl<E: Entry> Shard<E> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(meter: Arc<Meter>) -> Self {
+        meter.charge(segment_len(0) * size_of::<Bucket<E>>());
         let segments = std::array::from_fn(|segment| match segment {
             0 => AtomicPtr::new(allocate(segment_len(0))),
             _ => AtomicPtr::new(ptr::null_mut()),
@@ -55,6 +62,7 @@ impl<E: Entry> Shard<E> {
         Self {
             directory: CachePadded::new(Directory { buckets: AtomicUsize::new(segment_len(0)), segments }),
             tally: CachePadded::new(Tally { entries: AtomicUsize::new(0), growing: AtomicBool::new(false) }),
+            meter,
         }
     }
 
@@ -221,6 +229,7 @@ impl<E: Entry> Shard<E> {
         }
         let position = self.buckets();
         if self.provide(position) {
+            self.meter.charge(size_of::<Bucket<E>>());
             self.split_into(position, hasher, guard);
         }
         self.tally.growing.store(false, Release);
@@ -267,6 +276,7 @@ impl<E: Entry> Shard<E> {
 impl<E: Entry> Drop for Shard<E> {
     fn drop(&mut self) {
         self.drain(&mut |_| ());
+        self.meter.credit(self.buckets() * size_of::<Bucket<E>>());
         for segment in 0..SEGMENTS {
             let first = self.directory.segments[segment].load(Relaxed);
             if !first.is_null() {

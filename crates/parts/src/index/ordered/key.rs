@@ -145,6 +145,15 @@ impl Separator {
         }
     }
 
+    /// The bytes that it takes.
+    ///
+    /// # Safety
+    /// `separator` is from [`Self::allocate`] and has not been freed.
+    pub unsafe fn size(separator: NonNull<Self>) -> usize {
+        // SAFETY: alive by the caller's promise.
+        Self::layout(unsafe { separator.as_ref() }.length).size()
+    }
+
     /// Gives the memory back.
     ///
     /// # Safety

@@ -97,7 +97,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         let removed = step.node.remove(step.slot + 1);
         right_latched.retire();
         // SAFETY: the leaf's pointer and its fence's were in this slot of the parent only, and the leaf is retired.
-        unsafe { Self::free_leaf_later(removed, guard) };
+        unsafe { self.free_leaf_later(removed, guard) };
         Some(true)
     }
 
@@ -125,7 +125,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
             let removed = step.node.remove(step.slot + 1);
             right_latched.retire();
             // SAFETY: the node's pointer was in this slot of the parent only, and the node is retired.
-            unsafe { Self::free_inner_later(removed.node.cast(), guard) };
+            unsafe { self.free_inner_later(removed.node.cast(), guard) };
         } else {
             right_latched.change();
             let (lower, upper) = children.split_at(children.len() / 2);
@@ -146,7 +146,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         self.replace_root(root.node.child(0).cast());
         latched.retire();
         // SAFETY: the old root's pointer was nowhere else, and it is retired.
-        unsafe { Self::free_inner_later(old, guard) };
+        unsafe { self.free_inner_later(old, guard) };
         Some(Shrink::Done)
     }
 
@@ -160,7 +160,8 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     ///
     /// # Safety
     /// Neither is in any slot of a reachable node any more, and this is said of them once.
-    unsafe fn free_leaf_later(removed: Child, guard: &Guard) {
+    unsafe fn free_leaf_later(&self, removed: Child, guard: &Guard) {
+        self.meter.credit(size_of::<Leaf<E, FANOUT>>() + removed.fence.size());
         // SAFETY: whoever still looks at them is pinned now (N1); nobody else frees them.
         unsafe {
             guard.defer_unchecked(move || {
@@ -176,7 +177,8 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     ///
     /// # Safety
     /// As [`Self::free_leaf_later`].
-    unsafe fn free_inner_later(node: *mut Inner<FANOUT>, guard: &Guard) {
+    unsafe fn free_inner_later(&self, node: *mut Inner<FANOUT>, guard: &Guard) {
+        self.meter.credit(size_of::<Inner<FANOUT>>());
         // SAFETY: whoever still looks at it is pinned now (N1); nobody else frees it.
         unsafe { guard.defer_unchecked(move || drop(Box::from_raw(node))) }
     }

@@ -109,6 +109,12 @@ pub struct Fence {
 
 impl Fence {
     pub const NONE: Self = Self { prefix: 0, separator: ptr::null_mut() };
+
+    /// The bytes that its separator takes. The caller has the fence to itself, or holds the latch of its node.
+    pub fn size(&self) -> usize {
+        // SAFETY: a fence that is taken out or put in by the caller has a living separator (N1).
+        NonNull::new(self.separator).map_or(0, |separator| unsafe { Separator::size(separator) })
+    }
 }
 
 /// One child of an inner node: `fence` is its lowest key, without meaning in slot 0.

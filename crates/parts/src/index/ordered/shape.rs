@@ -31,14 +31,18 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         // SAFETY: exclusive access, for as long as this borrow lives.
         let level = unsafe { &*root }.level;
         let mut shape = Shape { height: level + 1, ..Shape::default() };
-        self.walk(level, root.cast(), (None, None), &mut shape);
+        let separators = self.walk(level, root.cast(), (None, None), &mut shape);
+        let nodes = shape.inner * size_of::<Inner<FANOUT>>() + shape.leaves * size_of::<Leaf<E, FANOUT>>();
+        assert_eq!(self.meter.used(), nodes + separators, "every node and separator is counted once");
         shape
     }
 
-    fn walk(&self, level: usize, node: *mut (), range: Range, shape: &mut Shape) {
+    /// Returns the bytes of the separators.
+    fn walk(&self, level: usize, node: *mut (), range: Range, shape: &mut Shape) -> usize {
         if level == 0 {
             // SAFETY: exclusive access; level 0 is a leaf.
-            return Self::check_leaf(unsafe { &*node.cast::<Leaf<E, FANOUT>>() }, &range, shape);
+            Self::check_leaf(unsafe { &*node.cast::<Leaf<E, FANOUT>>() }, &range, shape);
+            return 0;
         }
         // SAFETY: exclusive access; a higher level is an inner node.
         let inner = unsafe { &*node.cast::<Inner<FANOUT>>() };
@@ -47,14 +51,17 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         assert!(inner.level == level && count <= FANOUT && (count >= 2 || (is_root && level == 1)), "O3");
         shape.inner += 1;
         let fence = |slot: usize| (slot < count).then(|| self.owned_key(inner.fence(slot)));
+        let mut separators = 0;
         for slot in 0..count {
+            separators += inner.fence(slot).size();
             let low = if slot == 0 { range.0.clone() } else { fence(slot) };
             let high = fence(slot + 1).or_else(|| range.1.clone());
-            self.walk(level - 1, inner.child(slot), (low, high), shape);
+            separators += self.walk(level - 1, inner.child(slot), (low, high), shape);
         }
         for slot in count..FANOUT {
             assert!(inner.child(slot).is_null() && inner.fence(slot).separator.is_null(), "N1");
         }
+        separators
     }
 
     fn check_leaf(leaf: &Leaf<E, FANOUT>, range: &Range, shape: &mut Shape) {

@@ -60,6 +60,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         let cut = Self::cut(leaf.partition_point(sought, false) == FANOUT);
         let fence = leaf.fence_at(cut, self.width == KeyWidth::Eight);
         let right = Leaf::new(leaf_latched.split_off());
+        self.meter.charge(size_of::<Leaf<E, FANOUT>>() + fence.size());
         right.append(leaf, cut);
         leaf.truncate(cut);
         parent_latched.change();
@@ -77,6 +78,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         let children = full.node.load();
         let (left, right) = children.split_at(Self::cut(full.slot + 1 == FANOUT));
         let node = Inner::<FANOUT>::new(latched.split_off(), full.node.level, right);
+        self.meter.charge(size_of::<Inner<FANOUT>>());
         let right = Child { fence: right[0].fence, node: Box::into_raw(node).cast() };
         full.node.store(left);
         match parent_latched {
@@ -95,6 +97,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         // SAFETY: the root while its latch is held, so that nobody can replace or retire it.
         let level = unsafe { (*left).level } + 1;
         let children = [Child { fence: Fence::NONE, node: left.cast() }, right];
+        self.meter.charge(size_of::<Inner<FANOUT>>());
         self.replace_root(Box::into_raw(Inner::<FANOUT>::new(StampedLatch::new(0), level, &children)));
     }
 

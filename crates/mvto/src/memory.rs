@@ -1,0 +1,168 @@
+//! The limit on memory: what counts, when to collect, whom to refuse.
+//!
+//! Counted are tuples, versions (those that pools keep for reuse too), index nodes, and write buffers once they are worth it.
+//! Blocks that a steady load recycles are counted once, when they are allocated, so such a load touches no count.
+
+use crate::begin::{Core, View};
+use crate::catalog::Place;
+use crate::engine::Mvto;
+use crate::options::Options;
+use crate::store::version_size;
+use crate::write_set::Workspace;
+use env::Clock;
+use model::{Limit, LimitKind, Result, RowRef, TableId};
+use parts::epoch;
+use parts::memory::Meter;
+use parts::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// The count and its limit.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub meter: Arc<Meter>,
+    pub limit: usize,
+    /// Writes that find more than this in use collect. Relaxed: advice.
+    collect_at: AtomicUsize,
+}
+
+impl Memory {
+    /// With the limit that the options say.
+    pub fn of(options: &Options) -> Memory {
+        let limit = options.memory_limit();
+        let collect_at = AtomicUsize::new(begin_collecting(limit));
+        Memory { meter: Arc::new(Meter::for_limit(limit)), limit, collect_at }
+    }
+
+    /// The limit for writes that make room, or will once they are collected: they need some memory first.
+    pub fn limit_with_reserve(&self) -> usize {
+        self.limit.saturating_add(self.limit / 8)
+    }
+}
+
+/// From nine tenths of the limit on, writers collect.
+fn begin_collecting(limit: usize) -> usize {
+    limit - limit / 10
+}
+
+impl<C: Clock> Mvto<C> {
+    /// Whether there is memory for a row (`None`: its deletion).
+    ///
+    /// # Errors
+    /// [`LimitKind::Memory`].
+    pub(crate) fn check_memory(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
+        let needed = row.map_or(0, |row| version_size(row.bytes().len()));
+        if self.memory.meter.about() + needed < self.memory.collect_at.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.find_memory(core, id, key, row, needed)
+    }
+
+    /// Near the limit: collects, and then knows exactly.
+    #[cold]
+    fn find_memory(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>, needed: usize) -> Result<()> {
+        self.drop_spare_workspaces();
+        self.collect();
+        let Memory { meter, limit, collect_at } = &self.memory;
+        let used = meter.used();
+        // Collecting again is worth it when as much has come as may have become garbage meanwhile.
+        let next = (used + limit / 64).clamp(begin_collecting(*limit), *limit);
+        collect_at.store(next, Ordering::Relaxed);
+        let actual = used.saturating_add(needed);
+        if actual <= *limit || actual <= self.memory.limit_with_reserve() && !self.grows(core, id, key, row)? {
+            return Ok(());
+        }
+        Err(Limit { kind: LimitKind::Memory, limit: *limit as u64, actual: actual as u64 }.into())
+    }
+
+    /// Whether a key will take more memory than it does.
+    fn grows(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<bool> {
+        let Some(row) = row else { return Ok(false) };
+        let Core { view, work, .. } = core;
+        let Workspace { catalog, writes, .. } = &**work;
+        let place = crate::begin::table(self, view, catalog, id)?.rows();
+        let before = match writes.own_value(place.id(), key) {
+            Some(own) => own.map(<[u8]>::len),
+            None => visible_length(view, place, key),
+        };
+        Ok(before.is_none_or(|before| version_size(before) < version_size(row.bytes().len())))
+    }
+
+    /// Gives back the memory that sites keep for their next transactions.
+    pub(crate) fn drop_spare_workspaces(&self) {
+        let mut spare = Vec::new();
+        self.sites.for_each(|state| spare.append(&mut state.extra.spare));
+    }
+}
+
+/// The length of the row that a registered transaction sees, about: no stamp, no wait.
+fn visible_length(view: &View, place: Place<'_>, key: &[u8]) -> Option<usize> {
+    let guard = epoch::pin();
+    let version = place.space().get(key, &guard)?.version_below(view.at)?;
+    version.row().map(|row| row.bytes().len())
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use env::SimClock;
+    use env::random::Randomness;
+    use model::{Access, Begin, Finish, Interactive, RowBuf, Schema, Storage};
+
+    type Engine = Mvto<SimClock>;
+
+    /// Bytes of the tuples and versions that are linked, and of the blocks that pools keep.
+    fn recount(engine: &Engine) -> usize {
+        let mut bytes = 0;
+        for table in engine.catalog().tables() {
+            let counted: std::result::Result<(), ()> = table.rows().space().for_each(|tuple, _| {
+                bytes += tuple.size_with_versions();
+                Ok(())
+            });
+            counted.expect("counting cannot fail");
+        }
+        engine.sites.for_each(|state| {
+            bytes += state.extra.spare.iter().map(|work| work.pool.size()).sum::<usize>();
+        });
+        bytes
+    }
+
+    fn change(engine: &Arc<Engine>, table: TableId, random: &mut Randomness) {
+        let mut transaction = engine.begin(Begin::default()).expect("room for one more");
+        for _ in 0..random.in_range(0..40) {
+            let key = random.in_range(0..3000).to_be_bytes();
+            if random.chance(1, 3) {
+                transaction.delete(table, &key).expect("nobody in the way");
+            } else {
+                let row = RowBuf::from_bytes(&vec![7; random.in_range(0..300) as usize]);
+                transaction.put(table, &key, row.row()).expect("nobody in the way");
+            }
+        }
+        if random.chance(1, 5) { transaction.abort() } else { transaction.commit().map(drop).expect("alone") }
+    }
+
+    #[test]
+    fn the_count_is_what_a_walk_finds() {
+        for storage in [Storage::Ordered, Storage::Hash] {
+            let engine =
+                Arc::new(Engine::in_memory_with(Options::default(), SimClock::new(1_000, 7)).expect("an engine"));
+            let schema = Schema::bytes("bytes").storage(storage).build().expect("a good schema");
+            let table = engine.create_table(schema).expect("a new table");
+            let mut random = Randomness::from_seed(20);
+            for round in 0..200 {
+                change(&engine, table, &mut random);
+                if round % 20 == 19 {
+                    engine.collect();
+                    let nodes = engine.memory.meter.used() - recount(&engine);
+                    assert!(nodes < 3000 * 64 + (16 << 10), "{nodes} bytes of nodes in round {round}");
+                }
+            }
+            assert!(recount(&engine) > 100_000);
+            engine.drop_table("bytes").expect("it is there");
+            let holding = engine.begin(Begin::default()).expect("room");
+            holding.abort();
+            engine.collect();
+            engine.drop_spare_workspaces();
+            assert_eq!(engine.memory.meter.used(), 0, "{storage:?}");
+        }
+    }
+}

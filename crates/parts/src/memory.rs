@@ -1,0 +1,119 @@
+//! Counting bytes that many threads take and give back, without a counter that all of them write.
+//!
+//! Each thread adds to a share of its own and passes on to the sum what has gathered there once it is a step, either way. So
+//! the sum alone, which costs one load of a line that is rarely written, is off by less than a step for each share; the
+//! sum and all shares together are exact once nobody counts any more.
+
+use crate::CachePadded;
+// Not from `sync`: the counts publish nothing and order nothing, so a model checker has nothing to find between them.
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed},
+};
+
+/// Threads with the same number modulo this share a line.
+const SHARES: usize = 64;
+/// The longest step: small against any machine's memory, large against what one operation takes.
+const STEP_BYTES: usize = 64 << 10;
+
+/// Bytes in use by somebody's structures.
+#[derive(Debug)]
+pub struct Meter {
+    sum: CachePadded<AtomicIsize>,
+    shares: Box<[CachePadded<AtomicIsize>]>,
+    step: usize,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self::for_limit(usize::MAX)
+    }
+}
+
+impl Meter {
+    /// A meter whose sum is off by less than a sixteenth of `limit`.
+    pub fn for_limit(limit: usize) -> Self {
+        Self {
+            sum: CachePadded::default(),
+            shares: (0..SHARES).map(|_| CachePadded::default()).collect(),
+            step: (limit / (16 * SHARES)).clamp(1, STEP_BYTES),
+        }
+    }
+
+    /// Counts `bytes` more.
+    #[inline]
+    pub fn charge(&self, bytes: usize) {
+        self.add(bytes.cast_signed());
+    }
+
+    /// Counts `bytes` less.
+    #[inline]
+    pub fn credit(&self, bytes: usize) {
+        self.add(-bytes.cast_signed());
+    }
+
+    #[inline]
+    fn add(&self, bytes: isize) {
+        let share = &self.shares[here()];
+        if (share.fetch_add(bytes, Relaxed) + bytes).unsigned_abs() >= self.step {
+            self.sum.fetch_add(share.swap(0, Relaxed), Relaxed);
+        }
+    }
+
+    /// The count, off by less than a step for each thread. Cheap.
+    #[inline]
+    pub fn about(&self) -> usize {
+        self.sum.load(Relaxed).max(0).cast_unsigned()
+    }
+
+    /// The count; exact while nobody counts.
+    pub fn used(&self) -> usize {
+        let shares: isize = self.shares.iter().map(|share| share.load(Relaxed)).sum();
+        (self.sum.load(Relaxed) + shares).max(0).cast_unsigned()
+    }
+
+    /// How much a thread may gather before others see it: less than this need not be counted at all.
+    #[inline]
+    pub fn step(&self) -> usize {
+        self.step
+    }
+}
+
+/// The share of the calling thread.
+#[inline]
+fn here() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static NUMBER: Cell<usize> = Cell::new(NEXT.fetch_add(1, Relaxed)));
+    // A thread that is ending has no number any more.
+    NUMBER.try_with(Cell::get).unwrap_or(0) % SHARES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_counts_add_up_and_back_to_nothing() {
+        let meter = Meter::default();
+        let taken = |rounds: usize| (0..rounds).map(|round| round * 37 % 5000).sum::<usize>();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10_000).for_each(|round| meter.charge(round * 37 % 5000)));
+            }
+        });
+        assert_eq!(meter.used(), 4 * taken(10_000));
+        assert!(meter.used().abs_diff(meter.about()) < SHARES * meter.step());
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..40_000).for_each(|round| meter.credit(round % 10_000 * 37 % 5000)));
+        });
+        assert_eq!(meter.used(), 0);
+    }
+
+    #[test]
+    fn a_small_limit_makes_small_steps() {
+        let meter = Meter::for_limit(1 << 20);
+        meter.charge(100_000);
+        assert!(meter.used() - meter.about() < (1 << 20) / 16);
+        assert_eq!(Meter::for_limit(0).step(), 1);
+    }
+}
