@@ -4,13 +4,14 @@ use crate::begin::{Core, Outcome, is_installed};
 use crate::engine::{Mvto, log_fault};
 use crate::gc::Garbage;
 use crate::reason::Reason;
-use crate::recover::encode_writes;
-use crate::write_set::{Workspace, Write};
+use crate::recover::{encode_writes, encoded_size};
+use crate::write_set::{Workspace, Write, WriteSet};
 use env::Clock;
 use model::{
     AbortClass, Committed, Durability, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp,
 };
 use parts::sync::spin_loop;
+use wal::{Log, LogError};
 
 impl<C: Clock> Mvto<C> {
     /// Commits: the transaction's place is its begin timestamp, drawn now if it has touched nothing.
@@ -81,14 +82,18 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Hands the redo record to the log while every changed tuple is owned, so that the order of the log is an order of the
-    /// versions (DESIGN 8.3). Its space on disk is reserved when this returns: a full disk is a clean abort (8.4).
+    /// versions (DESIGN 8.3). Its space on disk is reserved when this returns: a full disk is a clean abort (8.4). A large record is
+    /// encoded part by part.
     fn log(&self, core: &mut Core) -> Result<LogPosition> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
         let Workspace { writes, record, .. } = &mut *core.work;
-        encode_writes(record, writes);
-        log.append(core.view.at.0, record, core.durability).map_err(|error| match error {
+        let logged = match encode_writes(record, writes, 0, log.part_bytes()) {
+            None => log.append(core.view.at.0, record, core.durability),
+            Some(next) => append_parts(log, core.view.at, writes, record, next, core.durability),
+        };
+        logged.map_err(|error| match error {
             // Nothing was appended.
-            wal::LogError::Stopped(_) => Fault::LogFailed { detail: error.to_string() }.into(),
+            LogError::Stopped(_) => Fault::LogFailed { detail: error.to_string() }.into(),
             error => log_fault(error),
         })
     }
@@ -124,6 +129,25 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn fail(&self, core: &mut Core, error: &Error) {
         self.abort(core, error.clone(), reason_of(error));
     }
+}
+
+/// Appends the first part, which is in `record`, and all that follow from the entry `next` on.
+fn append_parts(
+    log: &Log,
+    at: Timestamp,
+    writes: &WriteSet,
+    record: &mut Vec<u8>,
+    next: usize,
+    durability: Durability,
+) -> std::result::Result<LogPosition, LogError> {
+    let (bytes, largest) = encoded_size(writes);
+    let mut large = log.begin_large(at.0, bytes, largest.max(log.part_bytes()))?;
+    let mut next = Some(next);
+    while let Some(from) = next {
+        large.append(record)?;
+        next = encode_writes(record, writes, from, log.part_bytes());
+    }
+    large.finish(record, durability)
 }
 
 fn committed(core: &Core, rests_on: LogPosition) -> Committed {

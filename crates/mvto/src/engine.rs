@@ -331,6 +331,11 @@ impl<C> Mvto<C> {
 pub(crate) fn log_fault(error: wal::LogError) -> Error {
     let detail = error.to_string();
     match error {
+        // A table's definition, perhaps; rows and keys have limits of their own.
+        wal::LogError::TooLarge { bytes, limit } => {
+            let (limit, actual) = (limit as u64, bytes as u64);
+            return Limit { kind: LimitKind::WriteSetBytes, limit, actual }.into();
+        }
         wal::LogError::Full(_) => Fault::DiskFull { detail },
         wal::LogError::Locked { .. } => Fault::Locked { detail },
         wal::LogError::Stopped(_) => Fault::OutcomeUnknown { detail },

@@ -1,5 +1,6 @@
 //! Knobs and limits.
 
+use crate::recover::ROW_OVERHEAD;
 use model::Durability;
 use std::time::Duration;
 
@@ -13,13 +14,14 @@ pub struct Options {
     pub sites: usize,
     /// The longest wait for one other transaction. Default 10 s. Zero: never wait.
     pub wait_limit: Duration,
-    /// Bytes of a key. Default 2,048, at most 65,535.
+    /// Bytes of a key. Default 8,192, at most 65,535 and half a segment of the log.
     pub key_bytes: usize,
-    /// Bytes of a row. Default 1 MiB, at most 4,000,000.
+    /// Bytes of a row. Default and limit: 4,000,000, and at most half a segment of the log.
     pub row_bytes: usize,
-    /// Rows and index entries written by one transaction. Default 1,000,000.
+    /// Rows and index entries written by one transaction. Default and limit: 4,294,967,295, so that memory is what ends them.
     pub write_set_rows: usize,
-    /// Bytes of keys and rows written by one transaction. Default 64 MiB; at most a segment of the log.
+    /// Bytes of keys and rows written by one transaction. Default: 1 TiB, so that memory and the log's disk, where they are reserved
+    /// before anything is installed, are what ends them.
     pub write_set_bytes: usize,
     /// Versions of one row kept for older readers. Default 10,000, at most 65,000. A writer that would exceed it gets a
     /// named error.
@@ -36,7 +38,7 @@ pub struct Options {
     pub transaction_age: Option<Duration>,
     /// Transactions open at once. Default 100,000.
     pub transactions: usize,
-    /// Tables. Default 10,000.
+    /// Tables, and indexes of SQL, each of which is a table here. Default 100,000.
     pub tables: usize,
     /// How far ahead the durable ceiling of timestamps is written. Default 60 s: one small write a minute, and a restart
     /// skips at most that much.
@@ -57,16 +59,16 @@ impl Default for Options {
             durability: Durability::Fsync,
             sites: 64,
             wait_limit: Duration::from_secs(10),
-            key_bytes: 2048,
-            row_bytes: 1 << 20,
-            write_set_rows: 1_000_000,
-            write_set_bytes: 64 << 20,
+            key_bytes: 8192,
+            row_bytes: ROW_BYTES_LIMIT,
+            write_set_rows: u32::MAX as usize,
+            write_set_bytes: 1 << 40,
             versions: 10_000,
             retained_versions: 4_000_000,
             memory_bytes: None,
             transaction_age: None,
             transactions: 100_000,
-            tables: 10_000,
+            tables: 100_000,
             ceiling_lease: Duration::from_secs(60),
             hash_seed: None,
             log: wal::LogOptions::default(),
@@ -84,10 +86,11 @@ impl Options {
     /// The same with every knob within its limit.
     pub(crate) fn clamped(mut self) -> Options {
         self.sites = self.sites.clamp(1, 1024).next_power_of_two();
-        self.key_bytes = self.key_bytes.min(usize::from(u16::MAX));
-        self.row_bytes = self.row_bytes.min(ROW_BYTES_LIMIT);
-        // What is written is one record of the log, which a segment must hold.
-        self.write_set_bytes = self.write_set_bytes.min(self.log.segment_bytes as usize);
+        // A segment of the log must hold a row with its key.
+        let logged = self.log.max_payload() / 2;
+        self.key_bytes = self.key_bytes.min(usize::from(u16::MAX)).min(logged.saturating_sub(ROW_OVERHEAD + 1));
+        self.row_bytes = self.row_bytes.min(ROW_BYTES_LIMIT).min(logged);
+        self.write_set_rows = self.write_set_rows.min(u32::MAX as usize);
         self.versions = self.versions.clamp(2, 65_000);
         self
     }

@@ -2,8 +2,10 @@
 //!
 //! The log keeps a record's timestamp beside it. A record's bytes are one of: the rows that a transaction wrote, a created
 //! table, a dropped table. Index entries are not logged: they follow from the rows. Replay is per key by timestamp, so the
-//! order of records matters only for tables.
+//! order of records matters only for tables. What a transaction wrote may be a large record of the log: each of its parts has
+//! whole rows, and the log hands out parts only of what was committed, so they are replayed like records.
 
+use crate::begin::is_installed;
 use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, log_fault};
 use crate::gc::discard;
@@ -11,7 +13,7 @@ use crate::memory::Memory;
 use crate::options::Options;
 use crate::ownership::Ownership;
 use crate::store::{Pinned, Tuple, VersionPool, version_size};
-use crate::write_set::{Buffered, WriteSet};
+use crate::write_set::{Write, WriteSet};
 use env::{Clock, Disk, SystemClock};
 use model::{
     Decoder, Fault, IndexId, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId,
@@ -68,16 +70,22 @@ impl fmt::Display for RecoveryReport {
     }
 }
 
-/// The rows that a transaction writes.
-pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet) {
+/// Bytes that a logged row takes beside its own and its key's.
+pub(crate) const ROW_OVERHEAD: usize = 4 + 4 + 1 + 4;
+
+/// The rows that a transaction writes, from an entry of its write set on, in at most `limit` bytes (or one row). Returns the entry
+/// with which to go on.
+pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet, from: usize, limit: usize) -> Option<usize> {
+    record.clear();
     record.push(WRITES);
-    for write in &writes.entries {
-        if write.space.space != 0 || write.buffered == Buffered::Unchanged {
-            continue;
+    for (at, write) in writes.entries.iter().enumerate().skip(from).filter(|(_, write)| is_logged(write)) {
+        let row = writes.value(write.buffered).expect("it changes");
+        if record.len() > 1 && record.len() + encoded_bytes(&write.key, row) > limit {
+            return Some(at);
         }
         record.extend_from_slice(&write.space.table.0.to_le_bytes());
         put_bytes(record, &write.key);
-        match writes.value(write.buffered).expect("it changes") {
+        match row {
             None => record.push(DELETE),
             Some(row) => {
                 record.push(ROW);
@@ -85,6 +93,22 @@ pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet) {
             }
         }
     }
+    None
+}
+
+/// Bytes of all rows that a transaction writes, encoded, and of the largest of them in a record of its own.
+pub(crate) fn encoded_size(writes: &WriteSet) -> (u64, usize) {
+    let logged = writes.entries.iter().filter(|write| is_logged(write));
+    let sizes = logged.map(|write| encoded_bytes(&write.key, writes.value(write.buffered).expect("it changes")));
+    sizes.fold((0, 0), |(total, largest), bytes| (total + bytes as u64, largest.max(1 + bytes)))
+}
+
+fn is_logged(write: &Write) -> bool {
+    write.space.space == 0 && is_installed(write)
+}
+
+fn encoded_bytes(key: &[u8], row: Option<&[u8]>) -> usize {
+    ROW_OVERHEAD + key.len() + row.map_or(0, <[u8]>::len)
 }
 
 /// A created table.

@@ -392,8 +392,11 @@ fn knobs_are_kept_within_their_limits() {
     let of = |options: Options| Mvto::in_memory(options).expect("nothing can fail in memory").options().clone();
     let least = of(Options { sites: 0, versions: 0, ..Options::default() });
     assert_eq!((least.sites, least.versions), (1, 2));
-    let most = of(Options { sites: 5000, versions: 1 << 20, write_set_bytes: usize::MAX, ..Options::default() });
-    assert_eq!((most.sites, most.versions, most.write_set_bytes), (1024, 65_000, 64 << 20));
+    let most = of(Options { sites: 5000, versions: 1 << 20, ..Options::default() });
+    assert_eq!((most.sites, most.versions), (1024, 65_000));
+    let log = wal::LogOptions { segment_bytes: 4096, ..Default::default() };
+    let logged = of(Options { row_bytes: usize::MAX, key_bytes: usize::MAX, log: log.clone(), ..Options::default() });
+    assert!(logged.row_bytes + logged.key_bytes < log.max_payload(), "a row with its key is logged whole");
     assert_eq!(of(Options { sites: 3, ..Options::default() }).sites, 4, "a power of two");
 }
 

@@ -18,9 +18,16 @@ use wal::Driver;
 
 type Db = Mvto<SimClock>;
 
-/// Small segments, so that a short history fills many; the log's work is done by who waits, so that runs are repeatable.
+/// Small segments, so that a short history fills many, and small parts, so that most of its transactions are large records; the
+/// log's work is done by who waits, so that runs are repeatable.
 fn options() -> Options {
-    let log = wal::LogOptions { segment_bytes: 2048, buffer_bytes: 1024, driver: Driver::Caller, ..Default::default() };
+    let log = wal::LogOptions {
+        segment_bytes: 2048,
+        part_bytes: 64,
+        buffer_bytes: 1024,
+        driver: Driver::Caller,
+        ..Default::default()
+    };
     Options { log, sites: 4, ..Options::default() }
 }
 
@@ -462,4 +469,104 @@ fn a_name_that_was_given_twice_is_recovered() {
     let (db, _) = open_idle(&disk).expect("it opens");
     assert_eq!(db.table("b").unwrap().0, second);
     assert_eq!(contents(&db, table).len(), 1);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Large transactions and older formats.
+
+/// Rows `0..count`, all in one transaction.
+fn fill(db: &Db, table: TableId, count: i64, note: u8) -> Result<Committed> {
+    let mut transaction = db.begin(Begin::default()).unwrap();
+    for id in 0..count {
+        transaction.put(table, &key(id), row(id, "ann", note).row())?;
+    }
+    transaction.commit()
+}
+
+/// A transaction of many segments, cut at every change of the disk: all of it or nothing.
+#[test]
+fn a_transaction_larger_than_many_segments_is_found_whole_or_not_at_all() {
+    const ROWS: i64 = 150;
+    let live = |disk: &SimDisk| -> Result<()> {
+        let db = open(disk)?;
+        let table = db.create_table(accounts())?;
+        let committed = fill(&db, table, 3, 1)?;
+        db.wait_durable(committed.log_position)?;
+        let committed = fill(&db, table, ROWS, 2)?;
+        db.wait_durable(committed.log_position)
+    };
+    let whole = SimDisk::new(1, SimDiskOptions::default());
+    live(&whole).unwrap();
+    let segments = wal::verify(&whole.copy()).unwrap().segments;
+    assert!(segments.len() > 5 && segments.iter().map(|segment| segment.parts).sum::<u64>() > 100, "{segments:?}");
+    let (mut before, mut after) = (0, 0);
+    for change in 0..whole.changes() {
+        let disk = SimDisk::new(change, SimDiskOptions::default());
+        disk.cut_power_at(change);
+        assert!(live(&disk).is_err());
+        for survival in [Survival::Random, Survival::Everything] {
+            let db = open(&disk.power_cut_with(survival)).unwrap();
+            let Some((table, _)) = db.table("accounts") else { continue };
+            let rows = contents(&db, table);
+            match rows.len() as i64 {
+                0 => {}
+                3 => before += 1,
+                ROWS => after += 1,
+                count => panic!("{count} rows after change {change}"),
+            }
+            let note = if rows.len() == 3 { 1 } else { 2 };
+            assert!(rows.iter().all(|(key, bytes)| bytes == row(key_number(key), "ann", note).row().bytes()));
+        }
+    }
+    assert!(before > 20 && after > 0, "{before} times before, {after} times after");
+}
+
+fn key_number(key: &Key) -> i64 {
+    (u64::from_be_bytes(key[..8].try_into().unwrap()) ^ (1 << 63)) as i64
+}
+
+/// The disk cannot hold the transaction: a clean abort, which gives the space back, and smaller ones go on.
+#[test]
+fn a_transaction_that_the_disk_cannot_hold_aborts_cleanly() {
+    let disk = SimDisk::new(1, SimDiskOptions { capacity: 40 << 10, ..Default::default() });
+    let db = open(&disk).unwrap();
+    let table = db.create_table(accounts()).unwrap();
+    fill(&db, table, 2, 1).unwrap();
+    for _ in 0..3 {
+        match fill(&db, table, 2_000, 2) {
+            Err(Error::Fault(Fault::DiskFull { .. })) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(contents(&db, table).len(), 2);
+    for note in 0..10 {
+        fill(&db, table, 5, note).unwrap();
+    }
+    db.close().unwrap();
+    drop(db);
+    let db = open(&disk).unwrap();
+    assert_eq!(contents(&db, table).len(), 5);
+}
+
+/// Directories that a program of format 1 has written (this history, with a clean stop and without) open and go on.
+#[test]
+fn directories_of_the_first_format_open() {
+    for (name, clean) in [("closed", true), ("killed", false)] {
+        let disk = SimDisk::new(1, SimDiskOptions::default());
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1").join(name);
+        for entry in std::fs::read_dir(root).unwrap() {
+            let path = entry.unwrap().path();
+            let file = disk.create_new(path.file_name().unwrap().to_str().unwrap()).unwrap();
+            file.write_at(0, &std::fs::read(&path).unwrap()).unwrap();
+        }
+        assert!(wal::verify(&disk.copy()).unwrap().is_sound());
+        let db = open(&disk).unwrap();
+        assert_eq!(db.recovery().unwrap().clean, clean);
+        let (table, _) = db.table("accounts").unwrap();
+        assert_eq!(contents(&db, table), expected_states(STEPS).pop().unwrap());
+        fill(&db, table, 50, 3).unwrap();
+        db.close().unwrap();
+        drop(db);
+        assert!(contents(&open(&disk).unwrap(), table).len() >= 50);
+    }
 }

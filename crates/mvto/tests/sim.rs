@@ -154,6 +154,7 @@ struct World {
 fn options() -> Options {
     let log = wal::LogOptions {
         segment_bytes: 4096,
+        part_bytes: 64,
         buffer_bytes: 1024,
         driver: wal::Driver::Caller,
         ..wal::LogOptions::default()

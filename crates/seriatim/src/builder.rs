@@ -78,25 +78,25 @@ impl Builder {
         self
     }
 
-    /// Bytes of an encoded key. Default 2,048, at most 65,535.
+    /// Bytes of an encoded key. Default 8,192, at most 65,535.
     pub fn max_key_bytes(mut self, bytes: usize) -> Builder {
         self.settings.engine.key_bytes = bytes;
         self
     }
 
-    /// Bytes of an encoded row. Default 1 MiB, at most 4,000,000.
+    /// Bytes of an encoded row. Default and limit: 4,000,000.
     pub fn max_row_bytes(mut self, bytes: usize) -> Builder {
         self.settings.engine.row_bytes = bytes;
         self
     }
 
-    /// Rows and index entries written by one transaction. Default 1,000,000.
+    /// Rows and index entries written by one transaction. Default and limit: 4,294,967,295.
     pub fn max_write_rows(mut self, rows: usize) -> Builder {
         self.settings.engine.write_set_rows = rows;
         self
     }
 
-    /// Bytes of keys and rows written by one transaction. Default 64 MiB; at most a segment of the log.
+    /// Bytes of keys and rows written by one transaction. Default 1 TiB: memory ends sooner.
     pub fn max_write_bytes(mut self, bytes: usize) -> Builder {
         self.settings.engine.write_set_bytes = bytes;
         self

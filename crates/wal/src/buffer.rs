@@ -4,6 +4,7 @@ use crate::format::{Payload, RecordKind, overhead, push_record};
 use crate::segment::{Sealed, Segment};
 use crate::sync::Arc;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Emptied buffers that are kept for the next groups.
 const SPARES: usize = 2;
@@ -103,12 +104,12 @@ impl Buffer {
         self.tail + group + bytes <= self.segment.place.redo_limit()
     }
 
-    /// Appends a redo record, for which there is room, and returns where it ends.
-    pub fn push_redo(&mut self, stamp: u64, payload: Payload<'_>) -> u64 {
+    /// Appends a redo record or a part of one, for which there is room, and returns where it begins and ends.
+    pub fn push_redo(&mut self, kind: RecordKind, stamp: u64, payload: Payload<'_>) -> Range<u64> {
         debug_assert!(self.fits(payload.record_bytes()), "room was made before");
         self.max_stamp = self.max_stamp.max(stamp);
-        self.push(RecordKind::Redo, stamp, payload);
-        self.tail
+        self.push(kind, stamp, payload);
+        self.tail - payload.record_bytes()..self.tail
     }
 
     /// Ends the segment and goes on in `next`.

@@ -4,7 +4,7 @@
 //! torn write leaves the other, and a slot that decays later does not bring an old ceiling back.
 
 use crate::error::{Damage, DamageKind, LogError};
-use crate::format::{BLOCK, Block, BlockError, BlockKind, FORMAT_VERSION};
+use crate::format::{BLOCK, Block, BlockError, BlockKind, FORMAT_VERSION, u32_at};
 use crate::segment::create_finished;
 use crate::sync::Arc;
 use env::{Disk, DiskError, DiskFile};
@@ -36,6 +36,8 @@ pub struct ControlState {
     pub sequence: u64,
     /// Slots that do not say the same: damaged, or an interrupted raise.
     pub stale_slots: [bool; 2],
+    /// A slot was written in an older format.
+    pub is_older: bool,
     /// The first of them, if it is damaged.
     pub damaged_slot: Option<u64>,
 }
@@ -56,8 +58,9 @@ impl Control {
         let file: Arc<dyn DiskFile> = disk.open(CONTROL).map_err(LogError::Disk)?.into();
         let state = read(&*file)?;
         let mut control = Self { file, identity: state.identity, sequence: state.sequence, ceiling: state.ceiling };
-        // An interrupted raise may be in the page cache only: both slots are written again before the value is used.
-        if state.stale_slots != [false; 2] {
+        // An interrupted raise may be in the page cache only: both slots are written again before the value is used. So are they
+        // before anything else is written in a newer format, so that older software refuses the directory by name.
+        if state.stale_slots != [false; 2] || state.is_older {
             control.write(state.ceiling).map_err(LogError::Disk)?;
         }
         Ok(control)
@@ -97,11 +100,15 @@ fn block(identity: u64, sequence: u64, ceiling: u64) -> Block {
 /// Reads both slots without changing anything.
 pub fn read(file: &dyn DiskFile) -> Result<ControlState, LogError> {
     let mut blocks = Vec::with_capacity(SLOTS.len());
+    let mut is_older = false;
     for slot in SLOTS {
         let mut bytes = [0; BLOCK];
         let count = file.read_full_at(slot, &mut bytes).map_err(LogError::Disk)?;
         match Block::decode(&bytes[..count], BlockKind::Control) {
-            Ok(block) => blocks.push(Some(block)),
+            Ok(block) => {
+                is_older |= u32_at(&bytes, 8) < FORMAT_VERSION;
+                blocks.push(Some(block));
+            }
             Err(BlockError::Damaged) => blocks.push(None),
             Err(BlockError::Newer(found)) => return Err(newer(CONTROL, found)),
         }
@@ -118,6 +125,7 @@ pub fn read(file: &dyn DiskFile) -> Result<ControlState, LogError> {
         sequence: newest.numbers[0],
         ceiling: newest.numbers[1],
         stale_slots: std::array::from_fn(|index| blocks[index] != Some(newest)),
+        is_older,
         damaged_slot: SLOTS.into_iter().zip(&blocks).find(|(_, block)| block.is_none()).map(|(slot, _)| slot),
     })
 }

@@ -15,9 +15,14 @@
 //! Its checksum also covers the record's position and the log's identity, so that intact bytes of another place, another
 //! time or another log do not pass. The payload comes first in the checksum: that part is computed before the position is
 //! known, outside the latch under which positions are drawn. Seventeen zero bytes are no record: they are where the log ends.
+//!
+//! A *large record* is written as several records, its parts, with those of others in between: a first part, parts, and a last
+//! part, which commits it. The payloads of all but the first begin with the position at which the first part begins.
+//!
+//! Version 2 has added large records to version 1.
 
-/// The newest format that this software writes and reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The newest format that this software reads, and the one that it writes.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
@@ -39,6 +44,8 @@ pub mod overhead {
     pub const SEAL: u64 = RECORD + 8;
     /// A record that ends a clean run.
     pub const STOP: u64 = RECORD;
+    /// A record that continues a large record.
+    pub const PART: u64 = RECORD + 8;
 }
 
 const _: () = assert!(overhead::GROUP + overhead::STOP + overhead::GROUP + overhead::SEAL <= SEGMENT_RESERVE);
@@ -126,18 +133,31 @@ pub enum RecordKind {
     Seal = 3,
     /// Ends a clean run and vouches for all before it.
     Stop = 4,
+    /// Begins a large record, whose name is the position at which this part begins.
+    FirstPart = 5,
+    /// Continues a large record.
+    Part = 6,
+    /// Ends a large record: without it, the other parts count for nothing.
+    LastPart = 7,
 }
 
 impl RecordKind {
     fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Redo, Self::Group, Self::Seal, Self::Stop].into_iter().find(|kind| *kind as u8 == byte)
+        let kinds = [Self::Redo, Self::Group, Self::Seal, Self::Stop, Self::FirstPart, Self::Part, Self::LastPart];
+        kinds.into_iter().find(|kind| *kind as u8 == byte)
+    }
+
+    /// Whether records of this kind make up large ones.
+    pub fn is_part(self) -> bool {
+        matches!(self, Self::FirstPart | Self::Part | Self::LastPart)
     }
 
     /// Whether a record of this kind may have a payload of `length` bytes.
     fn allows(self, length: u32) -> bool {
         match self {
-            Self::Redo => true,
+            Self::Redo | Self::FirstPart => true,
             Self::Group | Self::Seal => length == 8,
+            Self::Part | Self::LastPart => length >= 8,
             Self::Stop => length == 0,
         }
     }
@@ -152,7 +172,7 @@ pub struct RecordHeader {
     pub length: u32,
     /// What the record is.
     pub kind: RecordKind,
-    /// A redo record's timestamp; zero in others.
+    /// The timestamp of a redo record or of a part of one; zero in others.
     pub stamp: u64,
 }
 
@@ -212,6 +232,8 @@ fn checksum(payload: u32, length: u32, kind: RecordKind, stamp: u64, position: u
 /// A payload with its checksum, ready to be given a position.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
+    /// The large record that it continues.
+    origin: Option<u64>,
     bytes: &'a [u8],
     checksum: u32,
 }
@@ -219,12 +241,22 @@ pub struct Payload<'a> {
 impl<'a> Payload<'a> {
     /// Computes the checksum of `bytes`, at most `u32::MAX` of them.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, checksum: crc32c::crc32c(bytes) }
+        Self { origin: None, bytes, checksum: crc32c::crc32c(bytes) }
+    }
+
+    /// The same of a part that continues the large record which begins at `origin`.
+    pub fn continuing(origin: u64, bytes: &'a [u8]) -> Self {
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&origin.to_le_bytes()), bytes);
+        Self { origin: Some(origin), bytes, checksum }
+    }
+
+    fn length(&self) -> usize {
+        self.bytes.len() + self.origin.map_or(0, |_| size_of::<u64>())
     }
 
     /// Bytes of the record that will hold it.
     pub fn record_bytes(&self) -> u64 {
-        overhead::RECORD + self.bytes.len() as u64
+        overhead::RECORD + self.length() as u64
     }
 }
 
@@ -237,12 +269,13 @@ pub fn push_record(
     position: u64,
     identity: u64,
 ) {
-    let length = u32::try_from(payload.bytes.len()).expect("payloads are bounded by a segment, and so by 1 GiB");
+    let length = u32::try_from(payload.length()).expect("payloads are bounded by a segment, and so by 1 GiB");
     let checksum = checksum(payload.checksum, length, kind, stamp, position, identity);
     target.extend_from_slice(&checksum.to_le_bytes());
     target.extend_from_slice(&length.to_le_bytes());
     target.push(kind as u8);
     target.extend_from_slice(&stamp.to_le_bytes());
+    target.extend(payload.origin.iter().flat_map(|origin| origin.to_le_bytes()));
     target.extend_from_slice(payload.bytes);
 }
 

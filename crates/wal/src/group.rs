@@ -82,7 +82,7 @@ impl Shared {
         let _guard = StopOnPanic(self);
         loop {
             let mut state = self.lock();
-            while !(state.next_wanted && state.next.is_none()) {
+            while !(state.next_wanted && state.next.len() <= state.promised) {
                 if state.check_open().is_err() {
                     return;
                 }
@@ -91,9 +91,10 @@ impl Shared {
             if state.check_open().is_err() {
                 return;
             }
+            let wanted = state.promised + 1;
             drop(state);
             // Whoever waits for the segment finds the error in the state.
-            let _ = self.prepare_segment();
+            let _ = self.prepare_segments_up_to(wanted);
         }
     }
 

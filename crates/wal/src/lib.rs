@@ -16,10 +16,12 @@
 //!
 //! # Invariants
 //! - **L1** Positions are drawn in the order of the appends, and recovery yields a prefix of them: if a record is recovered, so
-//!   is every earlier one. ([`Log::append`]; `tests/power_cut.rs`)
+//!   is every earlier one. A large record stands where its last part ends, and is recovered whole or not at all.
+//!   ([`Log::append`], [`Log::begin_large`]; `tests/power_cut.rs`)
 //! - **L2** A segment gets its first byte after everything in the one before it is durable. (`scan::judge` relies on it)
 //! - **L3** Space for a record, and for what it takes to close its segment, is reserved before the append returns: a full disk
-//!   fails the append, not the write. (`tests/failures.rs`)
+//!   fails the append, not the write. For a large record all segments are made before its first part is appended.
+//!   (`tests/failures.rs`)
 //! - **L4** Every group names a position that was durable when it was written, and a stop names its own: damage below such a
 //!   position is corruption and the log does not open; damage above it is what a crash leaves, and is cut off and reported.
 //!   (`tests/damage.rs`: every bit, every truncation)
@@ -43,6 +45,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `log.rs` | the public handle: open, append, wait, close |
+//! | `large.rs` | records in parts |
 //! | `shared.rs` | the latch, and how appenders and waiters wait |
 //! | `buffer.rs` | positions, segment switches, groups in memory |
 //! | `group.rs` | the two threads: write and sync groups, prepare segments |
@@ -62,6 +65,7 @@ mod control;
 mod error;
 mod format;
 mod group;
+mod large;
 mod log;
 mod options;
 mod recover;
@@ -76,6 +80,7 @@ mod window;
 pub use checkpoint::{CheckpointInfo, CheckpointReader, CheckpointWriter};
 pub use error::{Damage, DamageKind, LogError};
 pub use format::FORMAT_VERSION;
+pub use large::LargeRecord;
 pub use log::Log;
 pub use model::{Durability, LogPosition};
 pub use options::{Driver, LogOptions};

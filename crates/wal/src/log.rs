@@ -3,6 +3,7 @@
 use crate::checkpoint::CheckpointWriter;
 use crate::error::LogError;
 use crate::group::Writer;
+use crate::large::LargeRecord;
 use crate::options::{Driver, LogOptions};
 use crate::recover::{Recovered, Resumed, resume};
 use crate::segment::Segment;
@@ -85,6 +86,16 @@ impl Log {
         self.shared.append(stamp, payload, durability)
     }
 
+    /// Begins a record that is appended in parts, `bytes` bytes in all, none of them larger than `largest`, and reserves the
+    /// space for it: a disk that cannot hold all of it fails here, and has its space back. `stamp` as for
+    /// [`append`](Self::append).
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn begin_large(&self, stamp: u64, bytes: u64, largest: usize) -> Result<LargeRecord<'_>, LogError> {
+        LargeRecord::begin(&self.shared, stamp, bytes, largest)
+    }
+
     /// Where the last record ends.
     #[must_use]
     pub fn appended(&self) -> LogPosition {
@@ -158,6 +169,12 @@ impl Log {
     /// [`LogError::CheckpointRunning`], [`LogError::Full`], [`LogError::Disk`], [`LogError::Stopped`], [`LogError::Closed`].
     pub fn begin_checkpoint(&self) -> Result<CheckpointWriter, LogError> {
         CheckpointWriter::begin(Arc::clone(&self.shared))
+    }
+
+    /// Bytes at which a large record should be cut into parts.
+    #[must_use]
+    pub fn part_bytes(&self) -> usize {
+        self.shared.options.part_bytes()
     }
 
     /// The longest payload that [`append`](Self::append) takes, in bytes.
@@ -254,12 +271,13 @@ impl Shared {
             self.run_round(true)?;
             state = self.lock();
         }
-        let (segment, tail, next) = (Arc::clone(state.buffer.segment()), state.buffer.tail(), state.next.take());
+        let (segment, tail) = (Arc::clone(state.buffer.segment()), state.buffer.tail());
+        let next = std::mem::take(&mut state.next);
         drop(state);
         // Gives reserved space back. The log is closed cleanly whether or not that works.
         let _ = segment.file.truncate(segment.place.offset(tail));
-        if let Some(next) = next {
-            let _ = self.disk.remove(&Segment::name(next.place.number));
+        for segment in next.iter().rev() {
+            let _ = self.disk.remove(&Segment::name(segment.place.number));
         }
         Ok(())
     }

@@ -18,11 +18,15 @@ pub enum Driver {
 /// How a log works.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// Bytes of one segment file, reserved when it is created. Also bounds the largest record (about 200 bytes less).
+    /// Bytes of one segment file, reserved when it is created. Also bounds the largest part of a record (about 200 bytes less).
     /// Default 64 MiB; 1 KiB to 1 GiB. Larger ones cost space and recovery time, smaller ones more files.
     pub segment_bytes: u64,
+    /// Bytes of one part of a large record, as an engine should cut it. Default 256 KiB; at least 64 bytes and at most what a
+    /// segment takes. The log's latch is held while a part is copied: larger parts hold up others, smaller ones cost bytes.
+    pub part_bytes: usize,
     /// Bytes of records that may wait in memory to be written; appends beyond that wait (back-pressure). Default 8 MiB; at
-    /// least 1 KiB. One record larger than that passes alone.
+    /// least 1 KiB. One record larger than that passes alone. Parts of large records use half of it,
+    /// so that others always find room.
     pub buffer_bytes: usize,
     /// How long [`Async`](crate::Durability::Async) records may stay unsynced. Default 50 ms; 1 ms to 1 hour.
     pub flush_interval: Duration,
@@ -41,6 +45,7 @@ impl Default for LogOptions {
     fn default() -> Self {
         Self {
             segment_bytes: 64 << 20,
+            part_bytes: 256 << 10,
             buffer_bytes: 8 << 20,
             flush_interval: Duration::from_millis(50),
             group_gather: Duration::from_micros(200),
@@ -51,11 +56,17 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
-    /// The longest payload that one record takes, in bytes.
+    /// The longest payload that one record or part takes, in bytes.
     #[must_use]
     pub fn max_payload(&self) -> usize {
-        let taken = SEGMENT_HEADER + SEGMENT_RESERVE + overhead::GROUP + overhead::RECORD;
+        let taken = SEGMENT_HEADER + SEGMENT_RESERVE + overhead::GROUP + overhead::PART;
         self.segment_bytes.saturating_sub(taken) as usize
+    }
+
+    /// Bytes at which a large record is cut into parts.
+    #[must_use]
+    pub fn part_bytes(&self) -> usize {
+        self.part_bytes.min(self.max_payload())
     }
 
     /// Bytes of a segment after its header.
@@ -68,6 +79,9 @@ impl LogOptions {
         let (millisecond, hour) = (Duration::from_millis(1), Duration::from_secs(3600));
         if !(1 << 10..=1 << 30).contains(&self.segment_bytes) {
             return bad("segment_bytes", "1 KiB to 1 GiB");
+        }
+        if self.part_bytes < 64 {
+            return bad("part_bytes", "at least 64 bytes");
         }
         if self.buffer_bytes < 1 << 10 {
             return bad("buffer_bytes", "at least 1 KiB");

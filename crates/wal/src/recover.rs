@@ -13,8 +13,9 @@ use crate::segment::{Sealed, Segment, UNFINISHED};
 use crate::sync::Arc;
 use env::{Disk, DiskError, DiskLock, Randomness};
 use model::LogPosition;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 
 /// The lock file's name.
 pub const LOCK: &str = "LOCK";
@@ -46,9 +47,9 @@ pub struct RecoveryReport {
     pub cut: Option<TailCut>,
     /// The durable timestamp ceiling.
     pub ceiling: u64,
-    /// The greatest stamp of all records that will be read.
+    /// The greatest stamp in the log, of parts of unfinished records too.
     pub max_stamp: u64,
-    /// How many records will be read.
+    /// How many records will be read; a large one counts once.
     pub records: u64,
     /// Segment files that they are in.
     pub segments: u64,
@@ -82,15 +83,21 @@ impl std::fmt::Display for TailCut {
     }
 }
 
-/// A record as it was appended.
+/// A record as it was appended, or a part of a large one.
+///
+/// Parts are handed out one by one where they stand in the log, perhaps with other records in between, and only if their last
+/// one is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveredRecord<'a> {
     /// The transaction's timestamp.
     pub stamp: u64,
-    /// What [`Log::append`](crate::Log::append) returned.
+    /// What [`Log::append`](crate::Log::append) or [`LargeRecord::finish`](crate::LargeRecord::finish) returned: of a part, too,
+    /// the position of its record.
     pub position: LogPosition,
     /// The payload.
     pub payload: &'a [u8],
+    /// This is the whole record, or its last part.
+    pub is_end: bool,
 }
 
 /// Reads the recovered records.
@@ -99,6 +106,8 @@ pub struct RecordReader {
     identity: u64,
     /// Segments to read, and where their records end.
     segments: VecDeque<(u64, u64)>,
+    /// Large records: where each begins and ends.
+    finished: BTreeMap<u64, u64>,
     current: Option<(Records, u64)>,
 }
 
@@ -108,14 +117,23 @@ impl RecordReader {
     /// # Errors
     /// [`LogError::Corrupt`] or [`LogError::Disk`]: a file has changed since it was verified on opening.
     pub fn next_record(&mut self) -> Result<Option<RecoveredRecord<'_>>, LogError> {
-        let Some(record) = self.seek_redo()? else { return Ok(None) };
+        let Some((record, end)) = self.seek_redo()? else { return Ok(None) };
         let (records, _) = self.current.as_mut().expect("the search has stopped in a segment");
         let payload = records.payload(record).map_err(LogError::Disk)?;
-        Ok(Some(RecoveredRecord { stamp: record.stamp, position: LogPosition(record.end), payload }))
+        let payload = match record.kind {
+            RecordKind::Part | RecordKind::LastPart => payload.get(size_of::<u64>()..).unwrap_or_default(),
+            _ => payload,
+        };
+        Ok(Some(RecoveredRecord {
+            stamp: record.stamp,
+            position: LogPosition(end),
+            payload,
+            is_end: matches!(record.kind, RecordKind::Redo | RecordKind::LastPart),
+        }))
     }
 
-    /// Moves behind the next redo record.
-    fn seek_redo(&mut self) -> Result<Option<RawRecord>, LogError> {
+    /// Moves behind the next redo record, or the next part of a large one that was finished. Returns it with the record's end.
+    fn seek_redo(&mut self) -> Result<Option<(RawRecord, u64)>, LogError> {
         loop {
             let Some((records, end)) = &mut self.current else {
                 let Some((number, end)) = self.segments.pop_front() else { return Ok(None) };
@@ -128,12 +146,30 @@ impl RecordReader {
                 continue;
             }
             match records.step().map_err(LogError::Disk)? {
-                Step::Record(record) if record.kind == RecordKind::Redo => return Ok(Some(record)),
-                Step::Record(_) => {}
+                Step::Record(record) => {
+                    if let Some(end) = end_of_record(records, record, &self.finished)? {
+                        return Ok(Some((record, end)));
+                    }
+                }
                 Step::Empty | Step::Damaged => return Err(LogError::Corrupt(records.damage_here())),
             }
         }
     }
+}
+
+/// Where the record ends to which this one belongs; `None` for what is none, or part of none that was finished.
+fn end_of_record(
+    records: &mut Records,
+    record: RawRecord,
+    finished: &BTreeMap<u64, u64>,
+) -> Result<Option<u64>, LogError> {
+    let origin = match record.kind {
+        RecordKind::Redo => return Ok(Some(record.end)),
+        RecordKind::FirstPart => record.start,
+        RecordKind::Part | RecordKind::LastPart => records.number(record).map_err(LogError::Disk)?,
+        RecordKind::Group | RecordKind::Seal | RecordKind::Stop => return Ok(None),
+    };
+    Ok(finished.get(&origin).copied())
 }
 
 /// A log that can go on.
@@ -145,7 +181,7 @@ pub struct Resumed {
     /// Where appends go.
     pub buffer: Buffer,
     /// The segment that follows, if it was prepared before the crash.
-    pub next: Option<Arc<Segment>>,
+    pub next: VecDeque<Arc<Segment>>,
     /// For the engine.
     pub recovered: Recovered,
 }
@@ -212,16 +248,19 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
     let first = checkpoint.as_ref().map_or(1, |checkpoint| checkpoint.info().first_segment);
     let chain = read_chain(&**disk, identity, &inventory, first)?;
     let tail = end_of(&chain, first)?;
+    let next = chain.get(tail + 1).filter(|blank| blank.place.number == chain[tail].place.number + 1);
+    let needed = first..=next.unwrap_or(&chain[tail]).place.number;
 
-    remove_leftovers(&**disk, &inventory, first, &chain[tail + 1..])?;
+    remove_leftovers(&**disk, &inventory, needed)?;
     let mut report = report(&chain[..=tail], created, &control);
     let records = RecordReader {
         disk: Arc::clone(disk),
         identity,
         segments: chain[..=tail].iter().map(|scanned| (scanned.place.number, scanned.scan.end)).collect(),
+        finished: chain[..=tail].iter().flat_map(|scanned| scanned.scan.finished.iter().copied()).collect(),
         current: None,
     };
-    let (buffer, next) = go_on(&**disk, options, identity, &chain, tail)?;
+    let (buffer, next) = go_on(&**disk, options, identity, &chain[..=tail], next)?;
     report.end = LogPosition(buffer.tail());
     Ok(Resumed { lock, control, buffer, next, recovered: Recovered { checkpoint, records, report } })
 }
@@ -284,10 +323,9 @@ fn end_of(chain: &[Scanned], first: u64) -> Result<usize, LogError> {
 }
 
 /// Removes files that were being made, segments that the checkpoint has made unnecessary, and blank segments but the first.
-fn remove_leftovers(disk: &dyn Disk, inventory: &Inventory, first: u64, blank: &[Scanned]) -> Result<(), LogError> {
-    let before = inventory.segments.iter().filter(|number| **number < first).copied();
-    let spare = blank.iter().skip(1).map(|scanned| scanned.place.number);
-    let segments = before.chain(spare).map(Segment::name);
+fn remove_leftovers(disk: &dyn Disk, inventory: &Inventory, needed: RangeInclusive<u64>) -> Result<(), LogError> {
+    let segments =
+        inventory.segments.iter().filter(|number| !needed.contains(number)).map(|number| Segment::name(*number));
     let names: Vec<String> = inventory.unfinished.iter().cloned().chain(segments).collect();
     for name in &names {
         // Creation has already removed what it found.
@@ -317,11 +355,12 @@ fn go_on(
     options: &LogOptions,
     identity: u64,
     chain: &[Scanned],
-    tail: usize,
-) -> Result<(Buffer, Option<Arc<Segment>>), LogError> {
+    next: Option<&Scanned>,
+) -> Result<(Buffer, VecDeque<Arc<Segment>>), LogError> {
+    let tail = chain.len() - 1;
     let last = &chain[tail];
     let segment = open_segment(disk, identity, last.place.number)?;
-    let mut next = match chain.get(tail + 1) {
+    let mut next = match next {
         Some(blank) => Some(open_segment(disk, identity, blank.place.number)?),
         None => None,
     };
@@ -347,13 +386,13 @@ fn go_on(
         if last.scan.ending == Ending::Stopped {
             buffer.set_stopped();
         }
-        return Ok((buffer, next.map(Arc::new)));
+        return Ok((buffer, next.into_iter().map(Arc::new).collect()));
     }
     close_segment(&segment, last, identity).map_err(LogError::Disk)?;
     sealed.push_back(seal_of(last, overhead::SEAL));
     let next = next.expect("it was prepared above");
     let start = next.place.start;
-    Ok((Buffer::new(identity, Arc::new(next), start, 0, sealed), None))
+    Ok((Buffer::new(identity, Arc::new(next), start, 0, sealed), VecDeque::new()))
 }
 
 fn seal_of(scanned: &Scanned, seal: u64) -> Sealed {

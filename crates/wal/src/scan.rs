@@ -15,7 +15,7 @@ use env::{Disk, DiskError};
 pub struct RawRecord {
     /// What it is.
     pub kind: RecordKind,
-    /// A redo record's timestamp.
+    /// The timestamp of a redo record or of a part of one.
     pub stamp: u64,
     /// Where it begins.
     pub start: u64,
@@ -82,8 +82,8 @@ impl Records {
         Ok(bytes.get(overhead::RECORD as usize..).unwrap_or_default())
     }
 
-    /// The eight bytes that are the payload of a group or a seal.
-    fn number(&mut self, record: RawRecord) -> Result<u64, DiskError> {
+    /// The eight bytes with which the payload of a group, a seal or a continuing part begins.
+    pub fn number(&mut self, record: RawRecord) -> Result<u64, DiskError> {
         Ok(self.payload(record)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)))
     }
 
@@ -112,14 +112,20 @@ pub enum Ending {
 }
 
 /// What a scan of one segment has found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct SegmentScan {
     /// Where the intact records end.
     pub end: u64,
     /// How they end.
     pub ending: Ending,
-    /// Redo records.
+    /// Redo records; a large one counts where its last part is.
     pub records: u64,
+    /// Parts of large records.
+    pub parts: u64,
+    /// Large records that begin here.
+    pub begun: Vec<u64>,
+    /// Large records that end here: where each begins and ends.
+    pub finished: Vec<(u64, u64)>,
     /// Groups.
     pub groups: u64,
     /// The greatest timestamp.
@@ -141,6 +147,9 @@ impl SegmentScan {
             end: segment.place.start,
             ending: Ending::Stopped,
             records: 0,
+            parts: 0,
+            begun: Vec::new(),
+            finished: Vec::new(),
             groups: 0,
             max_stamp: 0,
             vouched: 0,
@@ -151,10 +160,15 @@ impl SegmentScan {
         while let Step::Record(record) = records.step()? {
             scan.end = record.end;
             stopped = record.kind == RecordKind::Stop;
+            scan.parts += u64::from(record.kind.is_part());
+            scan.max_stamp = scan.max_stamp.max(record.stamp);
             match record.kind {
-                RecordKind::Redo => {
+                RecordKind::Redo => scan.records += 1,
+                RecordKind::FirstPart => scan.begun.push(record.start),
+                RecordKind::Part => {}
+                RecordKind::LastPart => {
                     scan.records += 1;
-                    scan.max_stamp = scan.max_stamp.max(record.stamp);
+                    scan.finished.push((records.number(record)?, record.end));
                 }
                 RecordKind::Group => {
                     scan.groups += 1;
@@ -264,7 +278,7 @@ pub fn open_segment(disk: &dyn Disk, identity: u64, number: u64) -> Result<Segme
 }
 
 /// A segment and what was found in it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scanned {
     /// Which segment.
     pub place: Place,
@@ -311,7 +325,9 @@ pub fn judge(chain: &[Scanned], first: u64) -> Verdict {
     let mut verdict = Verdict::default();
     let mut expected = first;
     for (index, scanned) in chain.iter().enumerate() {
-        verdict.damage.extend((expected..scanned.place.number).map(missing).take(1));
+        // What follows the tail was never begun, and of such segments any may be gone: removing them is not made durable.
+        let gap = if verdict.tail.is_none() { expected..scanned.place.number } else { 0..0 };
+        verdict.damage.extend(gap.map(missing).take(1));
         let continues = index > 0 && chain[index - 1].place.number + 1 == scanned.place.number;
         if continues && chain[index - 1].place.end() != scanned.place.start {
             verdict.damage.push(damage_of_header(scanned.place.number, DamageKind::Foreign));

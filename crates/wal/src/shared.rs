@@ -3,17 +3,18 @@
 use crate::buffer::Buffer;
 use crate::control::Control;
 use crate::error::LogError;
-use crate::format::Payload;
+use crate::format::{Payload, RecordKind};
 use crate::group::Writer;
+use crate::large::Need;
 use crate::options::{Driver, LogOptions};
-use crate::segment::Segment;
+use crate::segment::{Segment, discard};
 use crate::stats::LogStats;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
 use env::time::Instant;
 use env::{Disk, DiskError, DiskLock};
 use model::Durability;
 use model::LogPosition;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Called once with the fate of a position.
@@ -34,8 +35,10 @@ pub enum Phase {
 pub struct State {
     /// Records without a write yet.
     pub buffer: Buffer,
-    /// The segment that follows, prepared.
-    pub next: Option<Arc<Segment>>,
+    /// The segments that follow, prepared: more than one only for large records.
+    pub next: VecDeque<Arc<Segment>>,
+    /// How many of them large records will still need.
+    pub promised: usize,
     /// Somebody wants the next segment prepared.
     pub next_wanted: bool,
     /// Attempts to prepare it that have ended, since the start.
@@ -68,11 +71,12 @@ pub struct State {
 
 impl State {
     /// An open log around `buffer`.
-    pub fn new(buffer: Buffer, next: Option<Arc<Segment>>, stats: LogStats) -> Self {
+    pub fn new(buffer: Buffer, next: VecDeque<Arc<Segment>>, stats: LogStats) -> Self {
         Self {
             in_flight: buffer.tail(),
             buffer,
             next,
+            promised: 0,
             next_wanted: false,
             attempts: 0,
             attempt_error: None,
@@ -87,6 +91,11 @@ impl State {
             callback_number: 0,
             stats,
         }
+    }
+
+    /// The last segment that there is.
+    pub fn last_segment(&self) -> &Arc<Segment> {
+        self.next.back().unwrap_or(self.buffer.segment())
     }
 
     /// The error of appending to a log that is over.
@@ -159,22 +168,25 @@ impl Shared {
 
     /// Gives the record a position and a place in the next group.
     pub fn append(&self, stamp: u64, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
-        let limit = self.options.max_payload();
-        if payload.len() > limit {
-            return Err(LogError::TooLarge { bytes: payload.len(), limit });
-        }
+        self.check_size(payload.len())?;
         let payload_bytes = payload.len() as u64;
         let payload = Payload::new(payload);
-        let mut state = self.make_room(payload.record_bytes())?;
-        let position = state.buffer.push_redo(stamp, payload);
+        let mut state = self.make_room(payload.record_bytes(), self.options.buffer_bytes, &mut 0)?;
+        let place = state.buffer.push_redo(RecordKind::Redo, stamp, payload);
         state.stats.records += 1;
         state.stats.payload_bytes += payload_bytes;
         self.wake_for(&mut state, durability);
-        Ok(LogPosition(position))
+        Ok(LogPosition(place.end))
+    }
+
+    /// Whether a segment takes a record of so many bytes.
+    pub fn check_size(&self, bytes: usize) -> Result<(), LogError> {
+        let limit = self.options.max_payload();
+        if bytes > limit { Err(LogError::TooLarge { bytes, limit }) } else { Ok(()) }
     }
 
     /// Wakes the threads that the append has given work. An `Fsync` record wakes nobody: its waiter will.
-    fn wake_for(&self, state: &mut State, durability: Durability) {
+    pub fn wake_for(&self, state: &mut State, durability: Durability) {
         if self.is_driven_by_callers() {
             return;
         }
@@ -186,25 +198,29 @@ impl Shared {
         if state.sleeping && (first_async || half) {
             self.work.notify_one();
         }
-        if state.next.is_none() && !state.next_wanted && state.attempt_error.is_none() && state.buffer.is_half_full() {
+        let wanted = state.promised + usize::from(state.buffer.is_half_full());
+        if state.next.len() < wanted && !state.next_wanted && state.attempt_error.is_none() {
             state.next_wanted = true;
             self.ahead.notify_one();
         }
     }
 
-    /// Waits until a record of `bytes` bytes has room in memory and reserved space on disk.
-    fn make_room(&self, bytes: u64) -> Result<MutexGuard<'_, State>, LogError> {
+    /// Waits until a record of `bytes` bytes has room in memory, where `limit` bytes may wait, and reserved space on disk. A
+    /// segment that it begins is one less of those which were `promised` to the caller.
+    pub fn make_room(&self, bytes: u64, limit: usize, promised: &mut usize) -> Result<MutexGuard<'_, State>, LogError> {
         let mut state = self.lock();
         let mut patience = Patience::new(self);
         loop {
             state.check_open()?;
             let pending = state.buffer.pending();
-            if pending > 0 && pending + bytes as usize > self.options.buffer_bytes {
+            if pending > 0 && pending + bytes as usize > limit {
                 state = self.drain(state, &mut patience)?;
             } else if state.buffer.fits(bytes) {
                 return Ok(state);
-            } else if let Some(next) = state.next.take() {
+            } else if let Some(next) = state.next.pop_front() {
                 state.attempt_error = None;
+                state.promised -= usize::from(*promised > 0);
+                *promised = promised.saturating_sub(1);
                 state.buffer.switch(next);
             } else {
                 state = self.await_segment(state, &mut patience)?;
@@ -239,39 +255,46 @@ impl Shared {
     ) -> Result<MutexGuard<'a, State>, LogError> {
         if self.is_driven_by_callers() {
             drop(state);
-            self.prepare_segment()?;
+            self.prepare_segments_up_to(1)?;
             return Ok(self.lock());
         }
         state.stats.append_waits += u64::from(patience.is_fresh());
         state.next_wanted = true;
         self.ahead.notify_one();
         let attempts = state.attempts;
-        while state.next.is_none() && state.attempts == attempts {
+        while state.next.is_empty() && state.attempts == attempts {
             state.check_open()?;
             state = patience.wait(&self.space, state)?;
         }
-        match (&state.next, &state.attempt_error) {
-            (None, Some(error)) => Err(error.clone()),
+        match (state.next.is_empty(), &state.attempt_error) {
+            (true, Some(error)) => Err(error.clone()),
             _ => Ok(state),
         }
     }
 
-    /// Prepares the next segment unless there is one.
-    pub fn prepare_segment(&self) -> Result<(), LogError> {
+    /// Prepares segments until there are `count`.
+    pub fn prepare_segments_up_to(&self, count: usize) -> Result<(), LogError> {
         let _right = lock(&self.preparing);
-        let (number, start) = {
-            let state = self.lock();
-            if state.next.is_some() {
-                return Ok(());
-            }
-            (state.buffer.segment().place.number + 1, state.buffer.segment().place.end())
-        };
+        loop {
+            let place = {
+                let state = self.lock();
+                if state.next.len() >= count {
+                    return Ok(());
+                }
+                state.last_segment().place
+            };
+            self.prepare_segment(place.number + 1, place.end())?;
+        }
+    }
+
+    /// Prepares a segment. The caller has the right to.
+    fn prepare_segment(&self, number: u64, start: u64) -> Result<(), LogError> {
         let created = Segment::create(&*self.disk, self.identity, number, start, self.options.segment_capacity());
         let mut state = self.lock();
         state.attempts += 1;
         let result = match created {
             Ok(segment) => {
-                state.next = Some(Arc::new(segment));
+                state.next.push_back(Arc::new(segment));
                 Ok(())
             }
             // A directory whose sync has failed cannot be trusted any more: nobody knows which names are durable.
@@ -373,6 +396,40 @@ impl Shared {
     /// Wakes everybody, so that they look at the phase.
     pub fn wake_all(&self) {
         [&self.work, &self.ahead, &self.space, &self.done[0], &self.done[1]].into_iter().for_each(Condvar::notify_all);
+    }
+}
+
+impl Shared {
+    /// Prepares the segments that a large record needs beside those that are promised already, and returns their number.
+    pub fn promise(&self, need: Need) -> Result<usize, LogError> {
+        let wanted = {
+            let mut state = self.lock();
+            state.check_open()?;
+            if state.buffer.fits(need.bytes) {
+                return Ok(0);
+            }
+            state.promised += need.segments;
+            state.promised
+        };
+        self.prepare_segments_up_to(wanted).inspect_err(|_| self.give_back(need.segments))?;
+        Ok(need.segments)
+    }
+
+    /// Forgets a promise of `count` segments, and removes those that nobody needs but one, the last first: numbers stay without
+    /// gaps.
+    pub fn give_back(&self, count: usize) {
+        let _right = lock(&self.preparing);
+        self.lock().promised -= count;
+        loop {
+            let mut state = self.lock();
+            if state.next.len() <= state.promised + 1 || state.check_open().is_err() {
+                return;
+            }
+            let segment = state.next.pop_back().expect("there are several");
+            drop(state);
+            // If that fails, it lies there as a blank segment, and the next attempt to make it replaces it.
+            discard(&*self.disk, &Segment::name(segment.place.number));
+        }
     }
 }
 

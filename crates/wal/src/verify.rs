@@ -8,6 +8,7 @@ use crate::scan::{Ending, Scanned, judge};
 use crate::segment::Segment;
 use env::Disk;
 use model::LogPosition;
+use std::collections::BTreeSet;
 
 /// What a directory holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct VerifyReport {
     pub clean: bool,
     /// Bytes at the end that opening the database would cut off: not known to have been durable.
     pub cut: Option<TailCut>,
+    /// Large records without their last part: of transactions that did not commit. Recovery passes over them.
+    pub unfinished: u64,
     /// Damage for which the database cannot be opened.
     pub damage: Vec<Damage>,
     /// Damage that the database survives, since a second copy is intact.
@@ -51,8 +54,10 @@ pub struct SegmentReport {
     pub start: LogPosition,
     /// Where its intact records end.
     pub end: LogPosition,
-    /// Redo records.
+    /// Redo records; a large one counts where its last part is.
     pub records: u64,
+    /// Parts of large records.
+    pub parts: u64,
     /// Groups in which they were written.
     pub groups: u64,
     /// The greatest timestamp.
@@ -74,6 +79,7 @@ impl From<&Scanned> for SegmentReport {
             start: LogPosition(scanned.place.start),
             end: LogPosition(scanned.scan.end),
             records: scanned.scan.records,
+            parts: scanned.scan.parts,
             groups: scanned.scan.groups,
             max_stamp: scanned.scan.max_stamp,
             sealed,
@@ -126,6 +132,7 @@ fn read_chain(
 }
 
 fn conclude(report: &mut VerifyReport, chain: &[Scanned], first: u64) {
+    report.unfinished = unfinished(chain);
     let verdict = judge(chain, first);
     // A segment whose header is damaged has been reported as that; it is not missing.
     let new: Vec<Damage> = verdict
@@ -137,6 +144,14 @@ fn conclude(report: &mut VerifyReport, chain: &[Scanned], first: u64) {
     let Some(last) = verdict.tail.map(|tail| &chain[tail]) else { return };
     report.clean = last.scan.ending == Ending::Stopped;
     report.cut = TailCut::of(last);
+}
+
+/// Number of large records that begin in these segments and do not end in them.
+fn unfinished(chain: &[Scanned]) -> u64 {
+    let finished: BTreeSet<u64> =
+        chain.iter().flat_map(|scanned| &scanned.scan.finished).map(|(origin, _)| *origin).collect();
+    let begun = chain.iter().flat_map(|scanned| &scanned.scan.begun);
+    begun.filter(|origin| !finished.contains(origin)).count() as u64
 }
 
 /// Takes damage out of a result into the list.

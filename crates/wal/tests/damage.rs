@@ -5,12 +5,22 @@ mod common;
 use common::{Content, commit, new_disk, open, payload};
 use env::{Disk, SimDisk};
 use proptest::prelude::*;
-use seriatim_wal::{DamageKind, Durability, FORMAT_VERSION, LogError, TailCut, verify};
+use seriatim_wal::{DamageKind, Durability, FORMAT_VERSION, Log, LogError, TailCut, verify};
 
 /// Records of the last group.
 const LAST_GROUP: usize = 2;
 /// Bytes of the last group: its own record and two others.
 const LAST_GROUP_BYTES: u64 = 25 + 17 + 100 + 17 + 11;
+
+/// A record in parts, with another between them.
+fn append_large(log: &Log, number: u64) {
+    let bytes = payload(number, 150);
+    let mut record = log.begin_large(number, 150, 64).unwrap();
+    record.append(&bytes[..64]).unwrap();
+    commit(log, number, &payload(number, 20)).unwrap();
+    record.append(&bytes[64..128]).unwrap();
+    record.finish(&bytes[128..], Durability::None).unwrap();
+}
 
 /// A log of a few segments and groups behind a checkpoint.
 fn written(close: bool) -> (SimDisk, Content) {
@@ -28,6 +38,9 @@ fn written(close: bool) -> (SimDisk, Content) {
     for number in 6..18 {
         log.append(number, &payload(number, 100), Durability::None).unwrap();
         commit(&log, number, &payload(number, 11)).unwrap();
+        if number == 14 {
+            append_large(&log, number);
+        }
     }
     if close {
         log.close().unwrap();

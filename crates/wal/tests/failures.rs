@@ -16,7 +16,7 @@ fn live(log: &Log, told: &mut Told) -> Result<(), LogError> {
         told.append(log, Durability::Fsync)?;
         told.flush(log)?;
         told.append(log, Durability::None)?;
-        told.append(log, Durability::None)?;
+        told.append_large(log, Durability::None)?;
         told.flush(log)?;
         told.raise(log, round * 10)?;
     }

@@ -18,6 +18,9 @@ fn live(disk: &SimDisk, told: &mut Told) -> Result<(), LogError> {
         }
         told.raise(&log, round * 1_000)?;
         told.append(&log, Durability::Async)?;
+        if round == 2 {
+            told.append_large(&log, Durability::Async)?;
+        }
         told.flush(&log)?;
     }
     told.append(&log, Durability::None)?;
@@ -27,7 +30,7 @@ fn live(disk: &SimDisk, told: &mut Told) -> Result<(), LogError> {
     let (log, content) = open(disk)?;
     assert!(content.report.clean);
     assert_eq!(told.check(&content), told.appended);
-    told.append(&log, Durability::Fsync)?;
+    told.append_large(&log, Durability::Fsync)?;
     told.checkpoint(&log)?;
     for _ in 0..12 {
         told.append(&log, Durability::Fsync)?;

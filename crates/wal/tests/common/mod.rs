@@ -2,12 +2,19 @@
 #![allow(dead_code)] // Each test file is a crate of its own and uses a part.
 
 use env::{Disk, SimDisk, SimDiskOptions};
-use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions, RecoveryReport};
+use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions, LogPosition, RecoveryReport};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Limits so small that segments switch all the time, and no thread: everything follows from the calls.
 pub fn small() -> LogOptions {
-    LogOptions { segment_bytes: 1024, buffer_bytes: 1024, driver: Driver::Caller, ..LogOptions::default() }
+    LogOptions {
+        segment_bytes: 1024,
+        part_bytes: 64,
+        buffer_bytes: 1024,
+        driver: Driver::Caller,
+        ..LogOptions::default()
+    }
 }
 
 /// An empty disk.
@@ -32,7 +39,7 @@ pub fn payload(number: u64, length: usize) -> Vec<u8> {
 pub struct Content {
     /// Bound and rows of the checkpoint.
     pub checkpoint: Option<(u64, Vec<Vec<u8>>)>,
-    /// Stamp and payload of each record.
+    /// Stamp and payload of each record, large ones put together again.
     pub records: Vec<(u64, Vec<u8>)>,
     /// What recovery said.
     pub report: RecoveryReport,
@@ -52,12 +59,19 @@ pub fn open_with(disk: &SimDisk, options: LogOptions) -> Result<(Log, Content), 
             Some((reader.info().bound, rows))
         }
     };
-    let mut records = Vec::new();
+    let (mut records, mut begun) = (Vec::new(), BTreeMap::<LogPosition, Vec<u8>>::new());
     while let Some(record) = recovered.records.next_record()? {
-        records.push((record.stamp, record.payload.to_vec()));
+        let mut payload = begun.remove(&record.position).unwrap_or_default();
+        payload.extend_from_slice(record.payload);
+        match record.is_end {
+            true => records.push((record.stamp, payload)),
+            false => drop(begun.insert(record.position, payload)),
+        }
     }
+    assert!(begun.is_empty(), "no large record is handed out in part");
     assert_eq!(records.len() as u64, recovered.report.records);
-    assert_eq!(recovered.report.max_stamp, records.iter().map(|record| record.0).max().unwrap_or(0));
+    let max_stamp = records.iter().map(|record| record.0).max().unwrap_or(0);
+    assert!(recovered.report.max_stamp >= max_stamp, "unfinished records have stamps, too");
     Ok((log, Content { checkpoint, records, report: recovered.report }))
 }
 
@@ -108,6 +122,30 @@ impl Told {
     /// Appends the next record.
     pub fn append(&mut self, log: &Log, durability: Durability) -> Result<(), LogError> {
         log.append(self.appended, &payload(self.appended, length(self.appended)), durability)?;
+        self.appended += 1;
+        Ok(())
+    }
+
+    /// Appends the next record in parts, and the one before it between them. One more is begun and never finished.
+    pub fn append_large(&mut self, log: &Log, durability: Durability) -> Result<(), LogError> {
+        let number = self.appended + 1;
+        let bytes = payload(number, length(number));
+        let mut parts: Vec<&[u8]> = bytes.chunks(40).collect();
+        let last = parts.pop().expect("a payload is not empty");
+        let mut record = log.begin_large(number, bytes.len() as u64, 40)?;
+        let mut unfinished = log.begin_large(number, 48, 16)?;
+        for part in parts {
+            record.append(part)?;
+            unfinished.append(&[0xAB; 16])?;
+            if self.appended + 1 == number {
+                self.append(log, durability)?;
+            }
+        }
+        drop(unfinished);
+        if self.appended < number {
+            self.append(log, durability)?;
+        }
+        record.finish(last, durability)?;
         self.appended += 1;
         Ok(())
     }

@@ -153,7 +153,11 @@ impl Verify {
         let mut out = std::io::stdout().lock();
         for segment in &report.segments {
             let (records, bytes) = (output::grouped(segment.records), segment.end.0 - segment.start.0);
-            writeln!(out, "{}: {records} records in {} bytes", segment.file, output::grouped(bytes))?;
+            write!(out, "{}: {records} records in {} bytes", segment.file, output::grouped(bytes))?;
+            match segment.parts {
+                0 => writeln!(out)?,
+                parts => writeln!(out, ", {} parts of large ones among them", output::grouped(parts))?,
+            }
         }
         match &report.checkpoint {
             Some(checkpoint) => writeln!(out, "checkpoint: {} entries", output::grouped(checkpoint.rows))?,
@@ -163,6 +167,10 @@ impl Verify {
         if let Some(cut) = &report.cut {
             let (file, offset, bytes) = (&cut.file, cut.offset, output::grouped(cut.bytes));
             writeln!(out, "{file}: {bytes} bytes from offset {offset} on were never acknowledged and will be cut off")?;
+        }
+        if report.unfinished > 0 {
+            let count = output::grouped(report.unfinished);
+            writeln!(out, "{count} large records without an end, of transactions that did not commit: they are passed over")?;
         }
         for damage in &report.survivable {
             writeln!(out, "damaged, and a second copy is intact: {damage}")?;

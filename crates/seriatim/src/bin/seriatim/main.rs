@@ -22,7 +22,6 @@ mod serve;
 mod shell;
 mod signals;
 #[cfg(feature = "server")]
-mod sql_limits;
 #[cfg(any(feature = "order", feature = "server"))]
 mod units;
 mod values;

@@ -2,7 +2,6 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::history::recorded;
-use crate::sql_limits;
 use crate::units::{bytes, duration};
 use baselines::twopl::TwoPhaseLocking;
 use clap::{Args, ValueEnum};
@@ -106,9 +105,8 @@ impl Serve {
 
     fn open(&self) -> Outcome<Database> {
         let age = self.limits.max_transaction_age;
-        let builder = sql_limits::builder()
-            .durability(self.durability.into())
-            .max_transaction_age((!age.is_zero()).then_some(age));
+        let builder =
+            Database::builder().durability(self.durability.into()).max_transaction_age((!age.is_zero()).then_some(age));
         builder.open(&self.data).map_err(|error| Failure::Trouble(format!("{}: {error}", self.data.display())))
     }
 

@@ -53,7 +53,7 @@ struct Shell {
 
 impl Sql {
     pub fn run(&self) -> Outcome {
-        let builder = crate::sql_limits::builder().durability(Durability::Fsync);
+        let builder = seriatim::Database::builder().durability(Durability::Fsync);
         let database = match &self.data {
             Some(place) => {
                 builder.open(place).map_err(|error| Failure::Trouble(format!("{}: {error}", place.display())))?

@@ -1,0 +1,101 @@
+//! Records in parts: what is too large to be held, encoded, in memory.
+//!
+//! Other records come between the parts of one, so that others go on committing meanwhile. Nothing can rest on a large record
+//! before its last part is appended, since its engine publishes nothing before; and whatever is appended after the last part
+//! is recovered only if that part is, and so are all parts before it (L1).
+
+use crate::error::LogError;
+use crate::format::{Payload, RecordKind, SEGMENT_RESERVE, overhead};
+use crate::options::LogOptions;
+use crate::shared::Shared;
+use model::{Durability, LogPosition};
+
+/// A record that is being appended in parts. Dropped unfinished, it counts for nothing: what was appended is passed over by
+/// recovery, and goes with its segments.
+pub struct LargeRecord<'a> {
+    shared: &'a Shared,
+    stamp: u64,
+    /// Where the first part begins, by which the others know each other.
+    origin: Option<u64>,
+    /// Segments that were prepared for it and not begun yet.
+    promised: usize,
+}
+
+impl<'a> LargeRecord<'a> {
+    pub(crate) fn begin(shared: &'a Shared, stamp: u64, bytes: u64, largest: usize) -> Result<Self, LogError> {
+        shared.check_size(largest)?;
+        let promised = shared.promise(Need::of(&shared.options, bytes, largest as u64))?;
+        Ok(Self { shared, stamp, origin: None, promised })
+    }
+
+    /// Appends a part that is not the last.
+    ///
+    /// # Errors
+    /// As [`Log::append`](crate::Log::append). The record must then be dropped.
+    pub fn append(&mut self, payload: &[u8]) -> Result<(), LogError> {
+        self.push(payload, RecordKind::Part, Durability::None)?;
+        Ok(())
+    }
+
+    /// Appends the last part, which commits the record, and returns the record's position.
+    ///
+    /// # Errors
+    /// As [`Log::append`](crate::Log::append): nothing counts then.
+    pub fn finish(mut self, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
+        self.push(payload, RecordKind::LastPart, durability).map(LogPosition)
+    }
+
+    fn push(&mut self, bytes: &[u8], kind: RecordKind, durability: Durability) -> Result<u64, LogError> {
+        self.shared.check_size(bytes.len())?;
+        let (kind, payload) = match (self.origin, kind) {
+            (Some(origin), kind) => (kind, Payload::continuing(origin, bytes)),
+            (None, RecordKind::LastPart) => (RecordKind::Redo, Payload::new(bytes)),
+            (None, _) => (RecordKind::FirstPart, Payload::new(bytes)),
+        };
+        // Half of the buffer: others find room while the disk writes this.
+        let limit = self.shared.options.buffer_bytes / 2;
+        let mut state = self.shared.make_room(payload.record_bytes(), limit, &mut self.promised)?;
+        let place = state.buffer.push_redo(kind, self.stamp, payload);
+        self.origin.get_or_insert(place.start);
+        state.stats.records += u64::from(matches!(kind, RecordKind::Redo | RecordKind::LastPart));
+        state.stats.payload_bytes += bytes.len() as u64;
+        self.shared.wake_for(&mut state, durability);
+        Ok(place.end)
+    }
+}
+
+impl Drop for LargeRecord<'_> {
+    fn drop(&mut self) {
+        if self.promised > 0 {
+            self.shared.give_back(self.promised);
+        }
+    }
+}
+
+impl std::fmt::Debug for LargeRecord<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LargeRecord").field("stamp", &self.stamp).field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+/// What a large record needs at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
+    /// Bytes of its parts.
+    pub bytes: u64,
+    /// Segments, where it gets nothing of the one that is being filled.
+    pub segments: usize,
+}
+
+impl Need {
+    /// Two parts that follow each other are together larger than [`LogOptions::part_bytes`], by which their number is bounded;
+    /// each may have a group to itself; and each segment may be left with less room than the largest part needs.
+    fn of(options: &LogOptions, bytes: u64, largest: u64) -> Self {
+        let part_bytes = options.part_bytes() as u64;
+        let overhead = overhead::PART + overhead::GROUP;
+        let bytes = bytes + (2 * bytes / part_bytes + 2) * overhead;
+        let usable = options.segment_capacity() - SEGMENT_RESERVE;
+        let filled = usable.saturating_sub(largest + overhead).max(part_bytes / 2);
+        Self { bytes, segments: bytes.div_ceil(filled) as usize }
+    }
+}
