@@ -275,4 +275,11 @@ pub trait Tables {
 
     /// All tables.
     fn tables(&self) -> Vec<(TableId, Arc<crate::Schema>)>;
+
+    /// Makes the next start short: writes a checkpoint, after the one that is being written, if there is one. An engine that keeps
+    /// nothing on a disk has nothing to do.
+    ///
+    /// # Errors
+    /// The disk could not take it; the checkpoint before stays.
+    fn checkpoint(&self) -> Result<()>;
 }

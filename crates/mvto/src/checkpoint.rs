@@ -39,14 +39,16 @@ impl<C: Clock> Drop for Snapshot<'_, C> {
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Writes a checkpoint, while transactions run, and removes the log that it makes unnecessary.
+    /// Writes a checkpoint, while transactions run, and removes the log that it makes unnecessary. One at a time: waits for the one
+    /// that is being written.
     ///
     /// # Errors
-    /// The database is in memory, another checkpoint runs, or the disk could not take it: then the one before stays.
+    /// The database is in memory, or the disk could not take it: then the one before stays.
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
         let Some(log) = &self.log else {
             return Err(Invalid::Unsupported { what: "a checkpoint of a database in memory" }.into());
         };
+        let _turn = self.writing_checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         let (snapshot, catalog, mut writer) = {
             let _unchanged = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);

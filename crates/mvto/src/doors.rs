@@ -201,6 +201,10 @@ impl<C: Clock> Tables for Mvto<C> {
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         Mvto::tables(self)
     }
+
+    fn checkpoint(&self) -> Result<()> {
+        if self.log.is_none() { Ok(()) } else { Mvto::checkpoint(self).map(drop) }
+    }
 }
 
 impl<C: Clock> Interactive for Mvto<C> {

@@ -46,6 +46,8 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) catalog_version: AtomicU64,
     /// One change of the catalog at a time, and none while a checkpoint notes it.
     pub(crate) changing_catalog: Mutex<()>,
+    /// Held while a checkpoint is written: whoever asks for another meanwhile waits for it.
+    pub(crate) writing_checkpoint: Mutex<()>,
     pub(crate) waits: WaitTable,
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
@@ -175,6 +177,7 @@ impl<C: Clock> Mvto<C> {
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
             changing_catalog: Mutex::new(()),
+            writing_checkpoint: Mutex::new(()),
             waits: WaitTable::new(64),
             log,
             recovery,

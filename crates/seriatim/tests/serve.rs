@@ -57,6 +57,18 @@ fn it_says_ready_serves_stops_and_finds_everything_again() {
 }
 
 #[test]
+fn checkpoint_writes_one() {
+    let directory = Directory::new("checkpoint");
+    let server = Server::start(directory.path(), &[]);
+    query(&server, "create table t (a int primary key); insert into t select generate_series(1, 1000)");
+    assert!(directory.files("CHECKPOINT").is_empty());
+    assert!(query(&server, "checkpoint").contains("CHECKPOINT"));
+    assert!(!directory.files("CHECKPOINT").is_empty());
+    assert!(query(&server, "begin; checkpoint; commit").contains("COMMIT"), "in a block, as PostgreSQL does");
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn the_other_engine_serves_from_memory() {
     let directory = Directory::new("memory");
     let server = Server::start(directory.path(), &["--engine", "twopl", "--durability", "none"]);

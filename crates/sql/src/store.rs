@@ -38,6 +38,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// All tables.
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)>;
+
+    /// Writes a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Tables::checkpoint`].
+    fn checkpoint(&self) -> Result<()>;
 }
 
 /// An open transaction.
@@ -146,6 +152,10 @@ where
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         self.0.tables()
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        self.0.checkpoint()
     }
 }
 

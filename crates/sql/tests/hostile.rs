@@ -362,6 +362,10 @@ impl Store for Faulty {
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         self.engine.tables()
     }
+
+    fn checkpoint(&self) -> EngineResult<()> {
+        self.engine.checkpoint()
+    }
 }
 
 impl Access for FaultyTransaction {

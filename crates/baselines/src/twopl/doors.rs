@@ -121,6 +121,10 @@ impl Tables for TwoPhaseLocking {
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         TwoPhaseLocking::tables(self)
     }
+
+    fn checkpoint(&self) -> Result<()> {
+        Ok(()) // Everything is in memory.
+    }
 }
 
 impl Interactive for TwoPhaseLocking {

@@ -70,6 +70,8 @@ pub enum Command {
         /// What is explained.
         statement: Box<Parsed>,
     },
+    /// CHECKPOINT
+    Checkpoint,
     /// LISTEN, NOTIFY and the like: taken, without effect. The tag.
     Accepted(&'static str),
 }
@@ -172,7 +174,7 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
         "LISTEN" => accept(&mut words, "LISTEN")?,
         "UNLISTEN" => accept(&mut words, "UNLISTEN")?,
         "NOTIFY" => accept(&mut words, "NOTIFY")?,
-        "CHECKPOINT" => Command::Accepted("CHECKPOINT"),
+        "CHECKPOINT" => Command::Checkpoint,
         "LOAD" => accept(&mut words, "LOAD")?,
         "CREATE" | "ALTER" | "VACUUM" | "ANALYZE" | "ANALYSE" | "REINDEX" | "CLUSTER" => {
             return match alteration::read(&Words::new(text, tokens))? {

@@ -92,6 +92,10 @@ impl Session {
                 return self.explain_statement(*analyze, *format, statement, sink);
             }
             Command::Copy(copy) => return self.start_copy(copy, sink),
+            Command::Checkpoint => {
+                self.database.store.checkpoint()?;
+                "CHECKPOINT"
+            }
             Command::Accepted(tag) => tag,
             Command::Definition(definition) => return self.define(definition, sink),
             Command::Alteration(alteration) => return self.alter(alteration, sink),

@@ -52,6 +52,10 @@ impl Store for Recorded {
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         self.inner.tables()
     }
+
+    fn checkpoint(&self) -> Result<()> {
+        self.inner.checkpoint()
+    }
 }
 
 /// A transaction that is told of when it ends.
