@@ -8,6 +8,8 @@ PG ?= 127.0.0.1:5432
 SEEDS ?= 5000
 FIRST ?= 0
 EVENTS ?= 10000000
+MINUTES ?= 30
+KILL ?= 300
 
 # Continuous integration sets CI, and then a lock file that does not fit is an error.
 LOCKED = $(if $(CI),--locked)
@@ -34,7 +36,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run orders clients test unit loom shuttle sim sim-paxos mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
+.PHONY: help tools run orders clients test unit loom shuttle sim sim-paxos soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -70,10 +72,22 @@ shuttle: tools ## Random schedules of whole engines
 sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
 	SEEDS=$(SEEDS) $(CARGO) test --release -p seriatim-mvto --test sim -- --nocapture many_seeds
 
-# SEED=n tells the story of one; nightly: make sim-paxos SEEDS=100000
+# SEED=n tells the story of one.
 sim-paxos: tools ## The simulation of whole clusters on many seeds; knobs: SEEDS, FIRST, SEED
 	$(if $(SEED),SEED=$(SEED),SEEDS=$(SEEDS) FIRST=$(FIRST)) $(CARGO) test --release -p seriatim-paxos --features sim \
 		--test sim -- --nocapture $(if $(SEED),one_seed,many_seeds)
+
+# Nightly: make soak
+soak: tools ## Load, kill -9 and restart a server for MINUTES, and audit its books, memory and disk; knobs: MINUTES, KILL
+	$(CARGO) build --release -p seriatim -p seriatim-lab
+	target/release/lab soak --minutes $(MINUTES) --kill-every $(KILL)
+
+# What runs every night, beside what every change runs: about two hours.
+nightly: tools ## The long runs: simulations on many seeds, every mutant, the soak
+	$(MAKE) sim SEEDS=20000
+	$(MAKE) sim-paxos SEEDS=100000
+	$(CARGO) xtask mutants --all
+	$(MAKE) soak
 
 mutants: tools ## The mutants marked for every test run; all of them: cargo xtask mutants --all
 	$(CARGO) xtask mutants --ci

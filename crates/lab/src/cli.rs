@@ -2,6 +2,7 @@
 
 use crate::engines::EngineName;
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
+use crate::soak::arguments::SoakArguments;
 use crate::trial::DurabilityName;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ Examples:
   lab workload ycsb --engine mvto --keys-per-txn 4 --reads 50 --theta 0.85 --format json
   lab workload bank --engine mvto --accounts 1000 --durability fsync --data /mnt/disk
   lab history --engine mvto --operations 1000000 --threads 4 --seed 1
-  lab experiment paxos-order --replicas 3,5,7 --durability memory,fsync";
+  lab experiment paxos-order --replicas 3,5,7 --durability memory,fsync
+  lab soak --minutes 30";
 
 /// Runs workloads on database engines side by side, and judges what they did
 #[derive(Debug, Parser)]
@@ -31,6 +33,8 @@ pub enum Command {
     Workload(WorkloadCommand),
     /// Record random transactions on few keys, and let both judges look at them
     History(HistoryArguments),
+    /// Load, kill and restart a server for a long time, and audit it
+    Soak(SoakArguments),
     /// Reproduce an experiment of a paper
     #[command(subcommand)]
     Experiment(ExperimentCommand),

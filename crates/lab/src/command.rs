@@ -10,7 +10,7 @@ use crate::experiments::paxos_order;
 use crate::report::{self, Row, grouped};
 use crate::trial::{self, DurabilityName, Measurement, Plan, WorkloadPlan};
 use crate::workloads::{bank, ycsb};
-use crate::{machine, soak};
+use crate::{histories, machine, soak};
 use clap::CommandFactory;
 use std::fs;
 use std::io::{self, Write};
@@ -53,6 +53,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             paxos_order::node::run(&plan, io::stdin().lock(), out).map_err(Failure::Run)
         }
         Some(Command::Measure { plan }) => measure(&plan, out),
+        Some(Command::Soak(arguments)) => soak::run(&arguments, out),
         Some(Command::History(arguments)) => judge_history(&arguments, out),
         Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),
         Some(Command::Workload(WorkloadCommand::Ycsb(arguments))) => {
@@ -71,12 +72,12 @@ fn measure(plan: &str, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn judge_history(arguments: &HistoryArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let records = soak::record(arguments).map_err(Failure::Run)?;
+    let records = histories::record(arguments).map_err(Failure::Run)?;
     if let Some(path) = &arguments.out {
         let cannot = |error: io::Error| Failure::Run(format!("cannot write {}: {error}", path.display()));
         trial::write_history(path, &records).map_err(cannot)?;
     }
-    let report = soak::judge(records).map_err(Failure::Run)?;
+    let report = histories::judge(records).map_err(Failure::Run)?;
     write!(out, "{report}").map_err(run_failure)?;
     if report.valid { Ok(()) } else { Err(Failure::Verdict) }
 }

@@ -11,8 +11,9 @@
 //! - [`workloads`] are `model::Program`s, written once: [`workloads::ycsb`], [`workloads::bank`], and
 //!   [`workloads::mixed`], which measures nothing.
 //! - [`report`] makes rows of the measurements: medians, spread, abort reasons, commit, cores.
-//! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`soak`] is the
+//! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`histories`] is the
 //!   command that does nothing else.
+//! - [`soak`] measures nothing either: it loads, kills and audits a server for as long as one likes.
 //!
 //! # The papers' experiments
 //! - [`experiments`] are commands that run what a paper has measured, with the paper's shape beside ours:
@@ -42,9 +43,11 @@ pub mod draw;
 pub mod driver;
 pub mod engines;
 pub mod experiments;
+pub mod histories;
 pub mod machine;
 pub mod plain_core;
 pub mod plot;
+pub mod processes;
 pub mod record;
 pub mod report;
 pub mod retry;

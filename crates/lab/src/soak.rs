@@ -1,64 +1,50 @@
-//! Histories for the judges: random transactions of every kind, on few keys, with small limits, for as many operations as
-//! one has patience for.
+//! Endurance: one server for as long as one has patience, under everything at once that wears a server out, killed now and then.
+//!
+//! Each round starts the server on the data of the round before, checks the books, and then runs side by side, until the
+//! server is killed: pgbench on few rows, an idle reader that holds a snapshot, checkpoints without a pause, a loop of COPY and
+//! DELETE, a roll-up that empties pgbench's history, and an auditor. Whatever was acknowledged must be there after the kill
+//! ([`books`]); memory and disk must not grow from round to round ([`verdict`]).
+//!
+//! - [`arguments`] is what may be said; [`server`] the process; [`load`] its clients; [`copies`] the loop of COPY;
+//!   [`round`] one round; [`verdict`] what is said of all.
 
-use crate::cli::{HistoryArguments, Limits};
-use crate::driver::{Extent, Outcome, Run};
-use crate::engines::{Settings, on_engine};
-use crate::report::grouped;
-use crate::trial::Failure;
-use crate::workloads::Workload;
-use crate::workloads::mixed::Mixed;
-use check::{History, Model, Record, Report};
-use model::Durability;
+pub mod arguments;
+pub mod books;
+pub mod copies;
+pub mod load;
+pub mod round;
+pub mod server;
+pub mod verdict;
 
-/// Records that one transaction loads: no more than small limits allow.
-const LOAD_BATCH: u64 = 4;
+use crate::cli::Format;
+use crate::command::Failure;
+use arguments::SoakArguments;
+use books::Ledger;
+use env::time::Instant;
+use round::Round;
+use server::Server;
+use std::io::Write;
 
-/// Runs the engine and returns everything that was done.
+/// Runs the rounds, prints a row for each and a verdict.
 ///
 /// # Errors
-/// What failed, other than transactions.
-pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
-    let workload = Mixed::new(arguments.keys);
-    let settings = Settings { data: None, has_small_limits: arguments.limits == Limits::Small };
-    let run = Run {
-        workload: &workload,
-        clients: arguments.threads,
-        long_readers: 0,
-        extent: Extent::Operations(arguments.operations),
-        durability: Durability::None,
-        is_recorded: true,
-        load_batch: LOAD_BATCH,
-        seed: arguments.seed,
-        on_load: &|_| {},
-    };
-    let outcome = on_engine(arguments.engine, &settings, workload.schemas(), run)
-        .map_err(|error| format!("cannot open {}: {error}", arguments.engine))?
-        .map_err(|error| format!("mixed on {}: {error}", arguments.engine))?;
-    show(arguments, &outcome);
-    Ok(outcome.records)
-}
-
-fn show(arguments: &HistoryArguments, outcome: &Outcome) {
-    let (clients, reasons) = (&outcome.clients, outcome.clients.aborts.by_name());
-    eprintln!(
-        "{}, {} thread(s), seed {}: {} transactions committed in {:.1} s",
-        arguments.engine,
-        arguments.threads,
-        arguments.seed,
-        grouped(clients.commits as f64),
-        clients.elapsed().as_secs_f64()
-    );
-    for (reason, count) in reasons {
-        eprintln!("  {count:>9} attempts ended by {reason}");
+/// A program is missing, the server does not start; or [`Failure::Verdict`], when the verdict is bad.
+pub fn run(arguments: &SoakArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut server = Server::new(arguments).map_err(Failure::Run)?;
+    server.start().map_err(Failure::Run)?;
+    load::initialize(&server).map_err(Failure::Run)?;
+    let mut ledger = Ledger::default();
+    let (mut rounds, started): (Vec<Round>, _) = (Vec::new(), Instant::now());
+    while rounds.is_empty() || started.elapsed() < arguments.duration {
+        let round = round::run(arguments, rounds.len() + 1, &mut server, &mut ledger).map_err(Failure::Run)?;
+        eprintln!("{}", round.summary());
+        rounds.push(round);
     }
-}
-
-/// Asks both judges whether the history is strictly serializable.
-///
-/// # Errors
-/// The history is none.
-pub fn judge(records: Vec<Record>) -> Result<Report, Failure> {
-    let history = History::from_records(records).map_err(|error| format!("not a history: {error}"))?;
-    Ok(check::judge(&history, Model::Strict))
+    let verdict = verdict::of(&rounds);
+    match arguments.format {
+        Format::Table => verdict::write_table(&rounds, &verdict, out),
+        Format::Json => verdict::write_json(&rounds, &verdict, out),
+    }
+    .map_err(|error| Failure::Run(format!("cannot write the result: {error}")))?;
+    if verdict.is_good() { Ok(()) } else { Err(Failure::Verdict) }
 }

@@ -13,7 +13,7 @@
 //! - [`throughput`] is the figure; [`core_cost`] is what the cores cost by themselves.
 //! - [`latency`], [`failover`], [`memory`] and [`catch_up`] are what the figure does not show and a user asks about.
 //! - [`ours`] starts and loads our replicas, each of them a [`node`].
-//! - [`processes`] keeps replicas as processes; [`etcd`] starts and loads the rival.
+//! - [`etcd`] starts and loads the rival.
 //! - [`measurement`] is one run; [`row`] and [`shape`] are what is said of all.
 
 pub mod arguments;
@@ -28,7 +28,6 @@ pub mod measurement;
 pub mod memory;
 pub mod node;
 pub mod ours;
-pub mod processes;
 pub mod row;
 pub mod shape;
 pub mod throughput;

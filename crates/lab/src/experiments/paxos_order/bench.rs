@@ -3,8 +3,8 @@
 use super::arguments::{Durability, Engine, PaxosOrderArguments};
 use super::etcd::Programs;
 use super::ours::{Load, Pace};
-use super::processes::Failure;
 use super::row::{self, Subject};
+use crate::processes::Failure;
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,9 +3,9 @@
 use super::arguments::{Durability, Engine};
 use super::bench::Bench;
 use super::ours::{Clients, Cluster, Load, Pace};
-use super::processes::Failure;
 use super::row::Subject;
 use crate::machine;
+use crate::processes::Failure;
 use crate::report::{grouped, median, write_cells};
 use env::time::{Duration, Instant};
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use super::arguments::Engine;
 use super::bench::Bench;
 use super::core_cost::{self, CoreCost};
-use super::processes::Failure;
 use crate::machine;
+use crate::processes::Failure;
 use crate::report::{grouped, median, write_cells};
 use serde::Serialize;
 use std::io::{self, Write};

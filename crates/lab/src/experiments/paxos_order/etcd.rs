@@ -1,7 +1,7 @@
 //! The rival: a cluster of real etcd, loaded by the program in `rivals/etcd`.
 
 use super::measurement::{Measurement, Span};
-use super::processes::{Failure, Lines, Processes, free_ports};
+use crate::processes::{Failure, Lines, Processes, free_ports};
 use serde::Deserialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};

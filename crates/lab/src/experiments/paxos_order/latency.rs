@@ -4,8 +4,8 @@ use super::arguments::{Durability, Engine};
 use super::bench::Bench;
 use super::measurement::Measurement;
 use super::ours::{self, Pace};
-use super::processes::Failure;
 use super::row::Row;
+use crate::processes::Failure;
 use crate::report::grouped;
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! One run of one engine, and the use of processors meanwhile.
 
-use super::processes::{Failure, Processes};
 use crate::machine;
+use crate::processes::{Failure, Processes};
 use env::time::{Duration, Instant};
 
 /// What one run was.

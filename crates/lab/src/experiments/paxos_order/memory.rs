@@ -3,9 +3,9 @@
 use super::arguments::{Durability, Engine};
 use super::bench::Bench;
 use super::ours::Cluster;
-use super::processes::Failure;
 use super::row::Subject;
 use crate::machine;
+use crate::processes::Failure;
 use crate::report::{grouped, write_cells};
 use env::time::Instant;
 use serde::Serialize;

@@ -4,8 +4,8 @@
 //! outlives the lab.
 
 use super::arguments::{Durability, Engine};
-use super::processes::Failure;
 use crate::plain_core::Plain;
+use crate::processes::Failure;
 use env::{Disk, RealDisk};
 use paxos::config::{self, Options};
 use paxos::core::{Core, Proved};

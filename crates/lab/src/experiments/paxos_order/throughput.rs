@@ -3,9 +3,9 @@
 use super::arguments::{Durability, Engine, PaxosOrderArguments};
 use super::bench::Bench;
 use super::measurement::Measurement;
-use super::processes::Failure;
 use super::row::{Load, Row, Subject};
 use super::{etcd, ours};
+use crate::processes::Failure;
 use crate::report::grouped;
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Replicas are processes of their own: they are started, watched and killed here.
+//! Child processes: replicas and servers that are started, watched and killed.
 
 use crate::machine;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Why something failed: a sentence for the user.
 pub type Failure = String;
 
-/// The processes of one cluster. They are killed when it is dropped.
+/// Processes that are killed when this is dropped.
 #[derive(Debug, Default)]
 pub struct Processes(Vec<Option<Process>>);
 
@@ -36,8 +36,8 @@ impl Processes {
     /// # Errors
     /// It had been killed already.
     pub fn kill(&mut self, position: usize) -> Result<(), Failure> {
-        let process = self.0.get_mut(position).and_then(Option::take).ok_or("this replica was killed already")?;
-        process.end().map_err(|error| format!("cannot kill replica {position}: {error}"))
+        let process = self.0.get_mut(position).and_then(Option::take).ok_or("this process was killed already")?;
+        process.end().map_err(|error| format!("cannot kill process {position}: {error}"))
     }
 
     /// Starts another process in the place of one that was killed.
@@ -54,7 +54,7 @@ impl Processes {
     /// # Errors
     /// It does not run, or ends.
     pub fn hear(&mut self, position: usize) -> Result<String, Failure> {
-        self.process(position)?.output.read()?.ok_or_else(|| format!("replica {position} has ended"))
+        self.process(position)?.output.read()?.ok_or_else(|| format!("process {position} has ended"))
     }
 
     /// Writes a line to the process at `position`, and reads one.
@@ -63,12 +63,12 @@ impl Processes {
     /// It does not run, or ends.
     pub fn ask(&mut self, position: usize, question: &str) -> Result<String, Failure> {
         let asked = writeln!(self.process(position)?.input, "{question}");
-        asked.map_err(|error| format!("cannot ask replica {position}: {error}"))?;
+        asked.map_err(|error| format!("cannot ask process {position}: {error}"))?;
         self.hear(position)
     }
 
     fn process(&mut self, position: usize) -> Result<&mut Process, Failure> {
-        self.0.get_mut(position).and_then(Option::as_mut).ok_or_else(|| format!("replica {position} does not run"))
+        self.0.get_mut(position).and_then(Option::as_mut).ok_or_else(|| format!("process {position} does not run"))
     }
 
     /// How many there are, with those that were killed.

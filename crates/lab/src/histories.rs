@@ -1,0 +1,64 @@
+//! Histories for the judges: random transactions of every kind, on few keys, with small limits, for as many operations as
+//! one has patience for.
+
+use crate::cli::{HistoryArguments, Limits};
+use crate::driver::{Extent, Outcome, Run};
+use crate::engines::{Settings, on_engine};
+use crate::report::grouped;
+use crate::trial::Failure;
+use crate::workloads::Workload;
+use crate::workloads::mixed::Mixed;
+use check::{History, Model, Record, Report};
+use model::Durability;
+
+/// Records that one transaction loads: no more than small limits allow.
+const LOAD_BATCH: u64 = 4;
+
+/// Runs the engine and returns everything that was done.
+///
+/// # Errors
+/// What failed, other than transactions.
+pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
+    let workload = Mixed::new(arguments.keys);
+    let settings = Settings { data: None, has_small_limits: arguments.limits == Limits::Small };
+    let run = Run {
+        workload: &workload,
+        clients: arguments.threads,
+        long_readers: 0,
+        extent: Extent::Operations(arguments.operations),
+        durability: Durability::None,
+        is_recorded: true,
+        load_batch: LOAD_BATCH,
+        seed: arguments.seed,
+        on_load: &|_| {},
+    };
+    let outcome = on_engine(arguments.engine, &settings, workload.schemas(), run)
+        .map_err(|error| format!("cannot open {}: {error}", arguments.engine))?
+        .map_err(|error| format!("mixed on {}: {error}", arguments.engine))?;
+    show(arguments, &outcome);
+    Ok(outcome.records)
+}
+
+fn show(arguments: &HistoryArguments, outcome: &Outcome) {
+    let (clients, reasons) = (&outcome.clients, outcome.clients.aborts.by_name());
+    eprintln!(
+        "{}, {} thread(s), seed {}: {} transactions committed in {:.1} s",
+        arguments.engine,
+        arguments.threads,
+        arguments.seed,
+        grouped(clients.commits as f64),
+        clients.elapsed().as_secs_f64()
+    );
+    for (reason, count) in reasons {
+        eprintln!("  {count:>9} attempts ended by {reason}");
+    }
+}
+
+/// Asks both judges whether the history is strictly serializable.
+///
+/// # Errors
+/// The history is none.
+pub fn judge(records: Vec<Record>) -> Result<Report, Failure> {
+    let history = History::from_records(records).map_err(|error| format!("not a history: {error}"))?;
+    Ok(check::judge(&history, Model::Strict))
+}

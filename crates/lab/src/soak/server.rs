@@ -1,0 +1,142 @@
+//! The server under test: a process that is started, looked at and killed.
+
+use super::arguments::SoakArguments;
+use crate::processes::{Failure, Processes, free_ports};
+use env::time::Instant;
+use postgres::{Client, Config, NoTls};
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The database and the role of a fresh server.
+const NAME: &str = "postgres";
+
+/// One server and its data.
+#[derive(Debug)]
+pub struct Server {
+    program: PathBuf,
+    options: Vec<String>,
+    data: PathBuf,
+    is_temporary: bool,
+    address: Address,
+    processes: Processes,
+}
+
+/// Where clients find it.
+#[derive(Clone, Copy, Debug)]
+pub struct Address(pub u16);
+
+impl Server {
+    /// A server that does not run yet.
+    ///
+    /// # Errors
+    /// Its program or a free port is missing, or there is data already.
+    pub fn new(arguments: &SoakArguments) -> Result<Server, Failure> {
+        let beside = || std::env::current_exe().ok().map(|lab| lab.with_file_name("seriatim"));
+        let program = arguments.server.clone().or_else(beside).unwrap_or_else(|| "seriatim".into());
+        if !program.exists() {
+            let program = program.display();
+            return Err(format!(
+                "there is no {program}: build it (cargo build --release -p seriatim), or say --server"
+            ));
+        }
+        let temporary = || std::env::temp_dir().join(format!("seriatim-soak-{}", std::process::id()));
+        let data = arguments.data.clone().unwrap_or_else(temporary);
+        if data.exists() {
+            return Err(format!("{} exists: a soak begins with a new database", data.display()));
+        }
+        Ok(Server {
+            program,
+            options: arguments.serve_options.split_whitespace().map(str::to_owned).collect(),
+            data,
+            is_temporary: arguments.data.is_none(),
+            address: Address(free_ports(1)?[0]),
+            processes: Processes::default(),
+        })
+    }
+
+    /// Starts it on its data and waits until it accepts clients. Returns how long that took.
+    ///
+    /// # Errors
+    /// It ends instead.
+    pub fn start(&mut self) -> Result<Duration, Failure> {
+        let started = Instant::now();
+        let mut command = Command::new(&self.program);
+        command.args(["serve", "--pg", &format!("{}:{}", Ipv4Addr::LOCALHOST, self.address.0), "--data"]);
+        command.arg(&self.data).args(&self.options).stderr(Stdio::inherit());
+        match self.processes.len() {
+            0 => self.processes.start(&mut command)?,
+            _ => self.processes.restart(0, &mut command)?,
+        }
+        match self.processes.hear(0)?.as_str() {
+            "ready" => Ok(started.elapsed()),
+            other => Err(format!("the server says {other:?} instead of ready")),
+        }
+    }
+
+    /// Kills it without warning.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn kill(&mut self) -> Result<(), Failure> {
+        self.processes.kill(0)
+    }
+
+    /// Where clients find it.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Memory that it uses, in MiB.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn resident_mb(&self) -> Result<f64, Failure> {
+        self.processes.resident_mb()?.first().copied().ok_or_else(|| "the server does not run".to_owned())
+    }
+
+    /// Size of its directory, in MiB.
+    pub fn disk_mb(&self) -> f64 {
+        bytes_below(&self.data) as f64 / f64::from(1 << 20)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.processes = Processes::default();
+        if self.is_temporary {
+            // What cannot be removed from a directory for temporary files is the system's to remove.
+            let _ = fs::remove_dir_all(&self.data);
+        }
+    }
+}
+
+/// Files come and go meanwhile: one that has gone counts nothing.
+fn bytes_below(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let sizes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+impl Address {
+    /// A new session.
+    ///
+    /// # Errors
+    /// The server refuses it, or is gone.
+    pub fn connect(self) -> Result<Client, postgres::Error> {
+        Config::new().host("127.0.0.1").port(self.0).user(NAME).dbname(NAME).connect(NoTls)
+    }
+
+    /// pgbench with these options.
+    pub fn pgbench(self, options: &[&str]) -> Command {
+        let mut command = Command::new("pgbench");
+        command.args(["-h", "127.0.0.1", "-U", NAME, "-p", &self.0.to_string()]).args(options).arg(NAME);
+        command
+    }
+}
