@@ -107,6 +107,9 @@ impl Finish for Transaction<'_> {
     fn poison(&self) -> Option<&Error> {
         self.poison.as_ref()
     }
+    fn rests_on(&self) -> LogPosition {
+        LogPosition::ZERO
+    }
     fn commit(mut self) -> Result<Committed> {
         let inner = self.inner.take().expect("there until it ends");
         if self.engine.strikes(Fault::AbortsEveryThird, 3) {

@@ -49,6 +49,10 @@ pub trait Finish {
     /// The abort that poisoned it, if one did.
     fn poison(&self) -> Option<&Error>;
 
+    /// What an answer that tells what it has read so far must wait for: the greatest log position among the versions that it
+    /// read, also of a transaction that has been aborted. Zero: nothing, since all was durable long ago, or by its durability.
+    fn rests_on(&self) -> LogPosition;
+
     /// Commits, or aborts with the reason.
     ///
     /// # Errors
@@ -85,6 +89,17 @@ pub trait Interactive: Send + Sync + 'static {
     /// # Errors
     /// [`Error::Fault`] if the log failed first: the outcome is unknown.
     fn wait_durable(&self, position: LogPosition) -> Result<()>;
+
+    /// Aborts a transaction, and then waits until everything that it has read is durable: for whoever is about to answer with
+    /// an error of its own, which tells of what was read no less than a result does.
+    ///
+    /// # Errors
+    /// As [`Interactive::wait_durable`]: the answer must not be given, since what it rests on may be gone after a restart.
+    fn abort_durably(&self, transaction: impl Finish) -> Result<()> {
+        let rests_on = transaction.rests_on();
+        transaction.abort();
+        self.wait_durable(rests_on)
+    }
 }
 
 /// What to do after an abort that a retry may cure.
@@ -104,7 +119,7 @@ pub trait Reexecutable: Send + Sync + 'static {
     /// Runs the program until it commits, its own error stops it, or `retry` gives up.
     ///
     /// # Errors
-    /// The program's error, or the engine's last one as the program's.
+    /// The program's error, once everything that it read is durable; or the engine's last one as the program's.
     fn execute<P: Program>(
         &self,
         program: &mut P,
@@ -131,7 +146,10 @@ impl<E: Interactive> Reexecutable for AsReexecutable<E> {
             let error = match (output, transaction.poison().cloned()) {
                 // The engine aborted it, whatever the body made of that.
                 (_, Some(error)) => error,
-                (Err(error), None) => return Err(error),
+                (Err(error), None) => {
+                    self.0.abort_durably(transaction)?;
+                    return Err(error);
+                }
                 (Ok(output), None) => match transaction.commit() {
                     Ok(committed) => return Ok((output, committed)),
                     Err(error) => error,
@@ -202,7 +220,7 @@ pub trait Declared: Send + Sync + 'static {
     /// reconnaissance can miss).
     ///
     /// # Errors
-    /// The procedure's error, or the engine's last one as the procedure's.
+    /// The procedure's error, once everything that it read is durable; or the engine's last one as the procedure's.
     fn call<P: Procedure>(
         &self,
         procedure: &mut P,

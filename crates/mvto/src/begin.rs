@@ -94,6 +94,17 @@ impl Core {
     pub fn is_open(&self) -> bool {
         self.slot.is_some()
     }
+
+    /// What an answer that tells of the reads must wait for (M9), also after the end.
+    pub fn rests_on(&self) -> LogPosition {
+        let shared = LogPosition(self.shared.rests_on.load(Ordering::Relaxed)); // Read views have ended, or are the asker's.
+        self.to_await(self.view.rests_on.max(shared))
+    }
+
+    /// What is awaited of a position, by the durability that was asked for.
+    pub fn to_await(&self, position: LogPosition) -> LogPosition {
+        if self.durability == Durability::Fsync { position } else { LogPosition::ZERO }
+    }
 }
 
 impl<C: Clock> Mvto<C> {

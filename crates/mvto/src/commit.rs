@@ -7,9 +7,7 @@ use crate::reason::Reason;
 use crate::recover::{encode_writes, encoded_size};
 use crate::write_set::{Workspace, Write, WriteSet};
 use env::Clock;
-use model::{
-    AbortClass, Committed, Durability, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp,
-};
+use model::{AbortClass, Committed, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp};
 use parts::sync::spin_loop;
 use wal::{Log, LogError};
 
@@ -151,8 +149,7 @@ fn append_parts(
 }
 
 fn committed(core: &Core, rests_on: LogPosition) -> Committed {
-    let log_position = if core.durability == Durability::Fsync { rests_on } else { LogPosition::ZERO };
-    Committed { serial_point: SerialPoint(core.view.at.0), log_position }
+    Committed { serial_point: SerialPoint(core.view.at.0), log_position: core.to_await(rests_on) }
 }
 
 /// The rule behind an abort, for counting.

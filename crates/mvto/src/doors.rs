@@ -146,6 +146,10 @@ impl<H: Handle> Finish for Transaction<H> {
         self.core.poison.as_ref()
     }
 
+    fn rests_on(&self) -> LogPosition {
+        self.core.rests_on()
+    }
+
     fn commit(mut self) -> Result<Committed> {
         self.statement(|engine, core| engine.commit(core))
     }
@@ -251,7 +255,8 @@ impl Default for RetryPolicy {
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Runs a body until it commits, with jittered back-off after conflicts, and waits until it is as durable as asked.
+    /// Runs a body until it commits, with jittered back-off after conflicts, and waits until it is as durable as asked; a body
+    /// that ends with its own error is told so once everything that it read is durable.
     /// Source: vMVCC, section 2 (`db.Run`); the retry is ours.
     ///
     /// # Errors
@@ -271,7 +276,10 @@ impl<C: Clock> Mvto<C> {
             let result = body(&mut transaction);
             let error = match (result, transaction.poison().cloned()) {
                 (_, Some(error)) => error,
-                (Err(error), None) => return Err(error),
+                (Err(error), None) => {
+                    self.abort_durably(transaction)?;
+                    return Err(error);
+                }
                 (Ok(output), None) => match transaction.commit() {
                     Ok(committed) => {
                         self.wait_durable(committed.log_position)?;

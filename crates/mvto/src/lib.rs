@@ -33,8 +33,8 @@
 //!   merge takes the greater, a dead key folds its own in.
 //! - **M7** Waits go from younger to older transactions only: no deadlock. No latch is held while waiting.
 //! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
-//! - **M9** A redo record gets its log position while its tuples are owned; every acknowledgement waits until the log is
-//!   durable past every version that was read or written.
+//! - **M9** A redo record gets its log position while its tuples are owned; every answer, an error as well as a commit, waits
+//!   until the log is durable past every version that was read or written.
 //! - **S1, S2** (`store.rs`) what is pinned is not killed; what a registered transaction may read is not recycled.
 //!
 //! # What is deliberately absent

@@ -66,6 +66,10 @@
 //! At each level what is found after a crash is a prefix of the history: never half a transaction, and never one without
 //! what it had read.
 //!
+//! At `Fsync` the end of a transaction waits however it ends: a body's own error, a [`Transaction::rollback`] and a
+//! [`Snapshot`] that is dropped tell of what was read no less than a commit does. What an open transaction shows is
+//! provisional until then; one that a [`Conflict`] has ended counts for nothing, what it read included.
+//!
 //! # What is deliberately absent
 //! SQL and a server (later, over this crate), several processes on one directory (the second is refused), `async`
 //! functions (waiting for the disk is a step of its own, [`Transaction::commit_unsynced`]).

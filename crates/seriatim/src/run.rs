@@ -74,9 +74,15 @@ impl Database {
             let outcome = body(&mut transaction);
             let conflict = match (outcome, transaction.poison().map(Error::from)) {
                 // The engine aborted it, whatever the body made of that.
-                (_, Some(Error::Aborted(conflict))) => conflict,
+                (_, Some(Error::Aborted(conflict))) => {
+                    transaction.forget();
+                    conflict
+                }
                 (_, Some(other)) => return Err(other.into()),
-                (Err(error), None) => return Err(error),
+                (Err(error), None) => {
+                    transaction.rollback()?;
+                    return Err(error);
+                }
                 (Ok(output), None) => match transaction.commit() {
                     Ok(receipt) => return Ok((output, Receipt { attempts: retries.attempts + 1, ..receipt })),
                     Err(Error::Aborted(conflict)) => conflict,
@@ -115,9 +121,16 @@ impl Database {
     /// As [`Database::read`], in the body's type.
     pub fn try_read<T, E: From<Error>>(&self, body: impl FnOnce(&Snapshot) -> Result<T, E>) -> Result<T, E> {
         let snapshot = self.snapshot()?;
-        let output = body(&snapshot)?;
-        snapshot.finish()?;
-        Ok(output)
+        match body(&snapshot) {
+            Ok(output) => {
+                snapshot.finish()?;
+                Ok(output)
+            }
+            Err(error) => {
+                snapshot.abort()?;
+                Err(error)
+            }
+        }
     }
 }
 

@@ -20,8 +20,8 @@ pub(crate) type Engine = <mvto::Mvto as Interactive>::Owned;
 /// can be given. It owns a handle of the database, has no lifetime, may move between threads, and keeps the database open.
 ///
 /// No writer can make a read-only snapshot abort. It is `Send` and not `Sync`: a thread may take it over, and threads that
-/// read at once take one each. What it shows may be newer than what the disk holds; [`Snapshot::finish`] waits
-/// until it is durable, as [`Database::read`](crate::Database::read) does by itself.
+/// read at once take one each. What it shows may be newer than what the disk holds, so its end waits until that is durable,
+/// and only then may it be told to others: [`Snapshot::finish`] says whether it is; dropping it waits, too.
 ///
 /// ```
 /// # use seriatim::{Database, BytesTable, Error};
@@ -38,7 +38,6 @@ pub(crate) type Engine = <mvto::Mvto as Interactive>::Owned;
 /// # }
 /// ```
 pub struct Snapshot {
-    // Dropped first: an engine's transaction ends before the database may close.
     core: RefCell<Core>,
     shared: Arc<Shared>,
     options: TransactionOptions,
@@ -47,14 +46,21 @@ pub struct Snapshot {
 /// What a call needs exclusively. Reads go through a shared reference, so that walks over several tables can be nested;
 /// no call of the user happens while it is borrowed.
 struct Core {
-    engine: Engine,
+    /// `None` after the end, which comes before the database may close.
+    engine: Option<Engine>,
     row: RowBuf,
+}
+
+impl Core {
+    fn engine(&mut self) -> &mut Engine {
+        self.engine.as_mut().expect("whoever ends the view has it to himself")
+    }
 }
 
 impl Snapshot {
     pub(crate) fn begin(shared: &Arc<Shared>, options: TransactionOptions) -> Result<Snapshot> {
         let engine = shared.engine.begin_owned(shared.begin(&options))?;
-        let core = RefCell::new(Core { engine, row: RowBuf::new() });
+        let core = RefCell::new(Core { engine: Some(engine), row: RowBuf::new() });
         Ok(Snapshot { core, shared: shared.clone(), options })
     }
 
@@ -70,7 +76,7 @@ impl Snapshot {
     }
 
     pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
-        RefMut::map(self.core.borrow_mut(), |core| &mut core.engine)
+        RefMut::map(self.core.borrow_mut(), Core::engine)
     }
 
     /// Reads a row and lets `make` look at it.
@@ -108,11 +114,10 @@ impl Snapshot {
 
     /// The error that this transaction answers with since it was aborted.
     pub(crate) fn poison(&self) -> Option<model::Error> {
-        self.core.borrow().engine.poison().cloned()
+        self.engine().poison().cloned()
     }
 
-    /// Ends the view and waits until everything that it showed is durable: then it may be told to others. A view that is
-    /// dropped waits for nothing.
+    /// Ends the view and waits until everything that it showed is durable: then it may be told to others.
     ///
     /// # Errors
     /// [`Error::Fault`] if the log failed first: what was shown may be gone after a restart.
@@ -121,19 +126,46 @@ impl Snapshot {
     }
 
     /// Commits without waiting.
-    pub(crate) fn end(self) -> Result<Pending> {
-        let Snapshot { core, shared, .. } = self;
-        let committed = core.into_inner().engine.commit()?;
-        Ok(Pending { committed, shared })
+    pub(crate) fn end(mut self) -> Result<Pending> {
+        let committed = self.take_engine().map(Engine::commit).expect("it has not ended")?;
+        Ok(Pending { committed, shared: self.shared.clone() })
     }
 
-    pub(crate) fn abort(self) {
-        self.core.into_inner().engine.abort();
+    /// Takes everything back and waits until what was shown is durable.
+    pub(crate) fn abort(mut self) -> Result<()> {
+        self.abort_durably()
+    }
+
+    /// Takes everything back and waits for nothing: nobody will be told what was shown.
+    pub(crate) fn forget(mut self) {
+        self.take_engine();
+    }
+
+    fn abort_durably(&mut self) -> Result<()> {
+        match self.take_engine() {
+            Some(engine) => Ok(self.shared.engine.abort_durably(engine)?),
+            None => Ok(()),
+        }
+    }
+
+    fn take_engine(&mut self) -> Option<Engine> {
+        self.core.get_mut().engine.take()
     }
 
     /// Whether writes are refused.
     pub fn is_read_only(&self) -> bool {
         matches!(self.options.mode, Mode::ReadOnly | Mode::Snapshot)
+    }
+}
+
+impl Drop for Snapshot {
+    /// An error that leaves a function with `?` drops the view before anybody hears of it: it tells of what was read.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.take_engine();
+        }
+        // A log that has failed says so at the next call.
+        let _ = self.abort_durably();
     }
 }
 

@@ -96,9 +96,18 @@ impl Transaction {
         self.view.engine().set_durability(durability);
     }
 
-    /// Takes everything back, as dropping the transaction does.
-    pub fn rollback(self) {
-        self.view.abort();
+    /// Takes everything back, and waits until what it has read is durable: then that may be told to others. Dropping the
+    /// transaction does the same, and cannot say if it failed.
+    ///
+    /// # Errors
+    /// [`Error::Fault`](crate::Error::Fault) if the log failed first: what was read may be gone after a restart.
+    pub fn rollback(self) -> Result<()> {
+        self.view.abort()
+    }
+
+    /// Takes everything back before another attempt.
+    pub(crate) fn forget(self) {
+        self.view.forget();
     }
 
     /// Marks this point, to come back to.

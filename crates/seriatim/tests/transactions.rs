@@ -52,7 +52,7 @@ fn a_dropped_transaction_takes_everything_back() -> Result<(), Error> {
     drop(txn);
     let mut txn = db.begin()?;
     table.delete(&mut txn, 1)?;
-    txn.rollback();
+    txn.rollback().unwrap();
     let outcome: Result<(), Error> = db.run(|txn| {
         table.delete(txn, 1)?;
         Err(Error::body("no"))

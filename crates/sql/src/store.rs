@@ -66,6 +66,9 @@ pub trait Transaction: Access + Send {
     /// The abort that poisoned it, if one did.
     fn poison(&self) -> Option<&Error>;
 
+    /// What an answer that tells what it has read so far must wait for, as [`model::Finish::rests_on`].
+    fn rests_on(&self) -> LogPosition;
+
     /// Its place in the serial order, once the engine has fixed it.
     fn serial_point(&self) -> Option<model::Timestamp>;
 
@@ -180,6 +183,10 @@ impl<T: Savepoints + Access + model::Finish + Send + 'static> Transaction for Op
 
     fn poison(&self) -> Option<&Error> {
         self.0.poison()
+    }
+
+    fn rests_on(&self) -> LogPosition {
+        self.0.rests_on()
     }
 
     fn serial_point(&self) -> Option<model::Timestamp> {

@@ -61,7 +61,7 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
         Ok(session) => session,
         Err(error) => return refuse(&stream, &error),
     };
-    let output = Output::new(stream.clone(), phases.clone(), shared.database.store.clone());
+    let output = Output::new(stream.clone(), phases.clone());
     let ended = Arc::new(Notify::new());
     session.on_end({
         let ended = ended.clone();

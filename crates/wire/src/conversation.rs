@@ -201,7 +201,6 @@ impl Conversation {
 
     fn simple(&mut self, sql: &str) {
         self.output.expect_described_rows();
-        self.output.await_durable(self.session.awaited());
         let outcome = self.session.simple(sql, &mut self.output);
         self.end_simple(outcome);
     }
@@ -294,7 +293,6 @@ impl Conversation {
             Some(formats) => self.output.expect_rows(formats),
             None => self.output.expect_rows(&Formats::new()),
         }
-        self.output.await_durable(self.session.awaited());
         match self.session.execute(portal, max_rows, sync_follows, &mut self.output)? {
             Outcome::Done => {}
             Outcome::Suspended => self.output.put(|out| backend::bare(out, b's')),

@@ -3,11 +3,9 @@
 use crate::codec::backend;
 use crate::codec::frontend::Formats;
 use crate::server::{Phase, Phases};
-use model::LogPosition;
 use sql::error::{Result, SqlError, state};
 use sql::plan::Field;
 use sql::session::{Format, Sink};
-use sql::store::Store;
 use sql::types::text::Styles;
 use sql::types::{Datum, Type, binary, text};
 use std::io;
@@ -26,10 +24,7 @@ const KEPT: usize = 1 << 20;
 pub struct Output {
     stream: Arc<TcpStream>,
     phases: Phases,
-    store: Arc<dyn Store>,
     buffer: Vec<u8>,
-    /// What must be durable before the answers of earlier statements leave along with early rows of this one.
-    awaited: LogPosition,
     /// Where the statement's answers begin; `None` once some of them have left.
     statement: Option<usize>,
     /// Where the message begins that is being written, until it is whole.
@@ -51,22 +46,8 @@ struct Rows {
 
 impl Output {
     /// Nothing to send yet.
-    pub fn new(stream: Arc<TcpStream>, phases: Phases, store: Arc<dyn Store>) -> Output {
-        Output {
-            stream,
-            phases,
-            store,
-            buffer: Vec::new(),
-            awaited: LogPosition::ZERO,
-            statement: None,
-            unfinished: None,
-            rows: Rows::default(),
-        }
-    }
-
-    /// What must be durable before the answers so far may leave.
-    pub fn await_durable(&mut self, position: LogPosition) {
-        self.awaited = position;
+    pub fn new(stream: Arc<TcpStream>, phases: Phases) -> Output {
+        Output { stream, phases, buffer: Vec::new(), statement: None, unfinished: None, rows: Rows::default() }
     }
 
     /// Appends what `write` appends: whole messages.
@@ -138,18 +119,6 @@ impl Output {
             }
         })
     }
-
-    fn send_if_full(&mut self) -> Result<()> {
-        if self.buffer.len() < FULL {
-            return Ok(());
-        }
-        if self.awaited > LogPosition::ZERO {
-            self.store.wait_durable(self.awaited)?;
-            self.awaited = LogPosition::ZERO;
-        }
-        let lost = |error| SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"));
-        self.send().map_err(lost)
-    }
 }
 
 impl Sink for Output {
@@ -175,11 +144,19 @@ impl Sink for Output {
         let mut encoded = Ok(());
         backend::data_row(&mut self.buffer, row.len(), |out| encoded = self.rows.encode(row, out));
         self.unfinished = None;
-        if let Err(error) = encoded {
+        if encoded.is_err() {
             self.buffer.truncate(start);
-            return Err(error);
         }
-        self.send_if_full()
+        encoded
+    }
+
+    fn is_full(&self) -> bool {
+        self.buffer.len() >= FULL
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let lost = |error| SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"));
+        self.send().map_err(lost)
     }
 
     fn complete(&mut self, tag: &str) {
@@ -216,7 +193,7 @@ impl Sink for Output {
 
     fn copy_data(&mut self, data: &[u8]) -> Result<()> {
         self.put(|out| backend::copy_data(out, data));
-        self.send_if_full()
+        Ok(())
     }
 
     fn copy_done(&mut self) {

@@ -49,6 +49,11 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
         self.poison.as_ref()
     }
 
+    /// Nothing is durable here.
+    fn rests_on(&self) -> LogPosition {
+        LogPosition::ZERO
+    }
+
     fn commit(self) -> Result<Committed> {
         self.finish()
     }

@@ -97,6 +97,10 @@ impl<H: Deref<Target = OneMutex>> Finish for Transaction<H> {
         None
     }
 
+    fn rests_on(&self) -> LogPosition {
+        LogPosition::ZERO
+    }
+
     fn commit(mut self) -> Result<Committed> {
         let map = self.map();
         map.twin.commit();

@@ -89,11 +89,11 @@ impl Session {
     /// [`Error::Sql`]; the statements behind the one that failed are not run.
     pub fn run(&mut self, text: &str) -> Result<Vec<Answer>> {
         let mut answers = Answers::default();
-        match self.session.simple(text, &mut answers)? {
-            Outcome::Done | Outcome::Suspended => {}
-            Outcome::CopyIn { .. } => return Err(self.refuse_copy().into()),
-        }
-        self.session.wait_durable()?;
+        let ran = match self.session.simple(text, &mut answers) {
+            Ok(Outcome::CopyIn { .. }) => Err(self.refuse_copy()),
+            ran => ran,
+        };
+        self.session.once_durable(ran)?;
         Ok(answers.done)
     }
 
@@ -105,13 +105,11 @@ impl Session {
         let mut answers = Answers::default();
         let done = self.query_to(text, parameters, &mut answers);
         let ended = self.session.sync(done.is_err());
-        done?;
-        ended?;
-        self.session.wait_durable()?;
+        self.session.once_durable(done.and(ended))?;
         Ok(answers.done.pop().unwrap_or_default())
     }
 
-    fn query_to(&mut self, text: &str, parameters: &[&dyn ToSql], sink: &mut Answers) -> Result<()> {
+    fn query_to(&mut self, text: &str, parameters: &[&dyn ToSql], sink: &mut Answers) -> ::sql::Result<()> {
         self.session.parse(STATEMENT, text, &[])?;
         let texts: Vec<Option<String>> = parameters.iter().map(|value| value.to_sql()).collect();
         let values: Vec<(Format, Option<&[u8]>)> =
@@ -120,7 +118,7 @@ impl Session {
         sink.current.columns = self.session.describe_portal("")?.unwrap_or_default();
         match self.session.execute("", 0, true, sink)? {
             Outcome::Done | Outcome::Suspended => Ok(()),
-            Outcome::CopyIn { .. } => Err(self.refuse_copy().into()),
+            Outcome::CopyIn { .. } => Err(self.refuse_copy()),
         }
     }
 
@@ -134,12 +132,14 @@ impl Session {
     /// [`Error::Sql`], also if the statement is no such COPY.
     pub fn copy_in(&mut self, text: &str, data: &[u8]) -> Result<Answer> {
         let mut answers = Answers::default();
-        let Outcome::CopyIn { .. } = self.session.simple(text, &mut answers)? else {
-            return Err(SqlError::new("42601", "the statement is no COPY ... FROM STDIN").into());
+        let begun = match self.session.simple(text, &mut answers) {
+            Ok(Outcome::Done | Outcome::Suspended) => {
+                Err(SqlError::new("42601", "the statement is no COPY ... FROM STDIN"))
+            }
+            begun => begun,
         };
-        self.session.copy_data(data)?;
-        self.session.copy_done(&mut answers)?;
-        self.session.wait_durable()?;
+        let ran = begun.and_then(|_| self.session.copy_data(data)).and_then(|()| self.session.copy_done(&mut answers));
+        self.session.once_durable(ran)?;
         Ok(answers.done.pop().unwrap_or_default())
     }
 

@@ -1,6 +1,6 @@
 //! COPY in a session: where the data comes from and goes to. (The rows are `crate::copy`'s business.)
 
-use super::portal::read_only;
+use super::portal::{leave_if_full, read_only};
 use super::{Outcome, Session, Sink};
 use crate::copy::{CopyIn, CopyOut};
 use crate::error::{Result, SqlError, state};
@@ -38,12 +38,14 @@ impl Session {
         if matches!(statement, ast::Statement::Copy { source: ast::CopySource::Query(_), .. }) {
             self.freeze_cursors()?;
         }
+        let before = self.awaited();
         let mut context = self.context(&[])?;
         let mut copy = CopyOut::start(&mut context, statement)?;
         sink.copy_out_start(copy.columns(), copy.is_binary());
         let mut line = Vec::new();
         while copy.next(&mut context, &mut line)? {
             sink.copy_data(&line)?;
+            leave_if_full(sink, &*context.database.store, before.max(context.transaction.rests_on()))?;
             line.clear();
         }
         if !line.is_empty() {

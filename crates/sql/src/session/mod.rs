@@ -56,8 +56,19 @@ pub trait Sink {
     /// A row.
     ///
     /// # Errors
-    /// The client is gone.
+    /// The client cannot be given it.
     fn row(&mut self, row: &[Datum]) -> Result<()>;
+    /// Whether so much has gathered that it should leave before its statement is done.
+    fn is_full(&self) -> bool {
+        false
+    }
+    /// Lets what has gathered leave. Called when the sink is full, and what was given to it rests on is durable.
+    ///
+    /// # Errors
+    /// The client is gone.
+    fn leave(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// Whether a value that stands for a name (`regclass` and its kin) leaves as this name: so in text; in binary as its
     /// number.
     fn takes_names(&self, _column: usize) -> bool {
@@ -81,7 +92,7 @@ pub trait Sink {
     /// A line of COPY TO STDOUT, its newline included (binary: a tuple, and the header with the first).
     ///
     /// # Errors
-    /// The client is gone.
+    /// The client cannot be given it.
     fn copy_data(&mut self, data: &[u8]) -> Result<()>;
     /// COPY TO STDOUT has given all its lines; [`Sink::complete`] follows.
     fn copy_done(&mut self);
@@ -153,7 +164,7 @@ pub struct Session {
     /// Whether a simple query is being run.
     in_text: bool,
     completion: Completion,
-    /// What must be durable before the answers so far may leave.
+    /// What must be durable before the answers so far may leave, by transactions that have ended.
     awaited: LogPosition,
     /// What clients were last told of their settings.
     told: Vec<(&'static str, String)>,

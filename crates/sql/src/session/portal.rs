@@ -9,7 +9,9 @@ use crate::exec::Cursor;
 use crate::parse::Command;
 use crate::pg_catalog;
 use crate::plan::{Field, Statement};
+use crate::store::Store;
 use crate::types::{Datum, Row};
+use model::LogPosition;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -92,25 +94,31 @@ impl Session {
             sink.rows(fields, &self.state.styles());
             named = pg_catalog::names_in(fields, |column| sink.takes_names(column));
         }
+        let before = self.awaited();
         match &mut portal.progress {
             Progress::Running(cursor) => {
                 let mut context = self.context(&portal.parameters)?;
+                let store = &*context.database.store;
                 let mut next = || {
                     let mut row = cursor.next(&mut context)?;
                     pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
-                    Ok(row)
+                    Ok(row.map(|row| (row, before.max(context.transaction.rests_on()))))
                 };
-                send(&mut next, wanted, sink)
+                send(&mut next, wanted, store, sink)
             }
-            Progress::Rows(rows, ..) if named.is_empty() => send(|| Ok(rows.pop_front()), wanted, sink),
+            Progress::Rows(rows, ..) if named.is_empty() => {
+                let mut next = || Ok(rows.pop_front().map(|row| (row, before)));
+                send(&mut next, wanted, &*self.database.store, sink)
+            }
             Progress::Rows(rows, ..) => {
                 let mut context = self.context(&portal.parameters)?;
+                let store = &*context.database.store;
                 let mut next = || {
                     let mut row = rows.pop_front();
                     pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
-                    Ok(row)
+                    Ok(row.map(|row| (row, before.max(context.transaction.rests_on()))))
                 };
-                send(&mut next, wanted, sink)
+                send(&mut next, wanted, store, sink)
             }
             Progress::Ready | Progress::Done => Ok((0, true)),
         }
@@ -245,19 +253,33 @@ impl Session {
     }
 }
 
-/// Sends rows until there are no more (then it says true) or as many as wanted were sent.
+/// Sends rows, each with what it and everything before it rests on, until there are no more (then it says true) or as many as
+/// wanted were sent.
 fn send(
-    mut next: impl FnMut() -> Result<Option<Row>>,
+    next: &mut dyn FnMut() -> Result<Option<(Row, LogPosition)>>,
     wanted: Option<u64>,
+    store: &dyn Store,
     sink: &mut dyn Sink,
 ) -> Result<(u64, bool)> {
     let mut sent = 0;
     while wanted.is_none_or(|wanted| sent < wanted) {
-        let Some(row) = next()? else { return Ok((sent, true)) };
+        let Some((row, rests_on)) = next()? else { return Ok((sent, true)) };
         sink.row(&row)?;
+        leave_if_full(sink, store, rests_on)?;
         sent += 1;
     }
     Ok((sent, false))
+}
+
+/// Lets what a full sink has leave before its statement is done, once what it rests on is durable.
+pub(super) fn leave_if_full(sink: &mut dyn Sink, store: &dyn Store, rests_on: LogPosition) -> Result<()> {
+    if !sink.is_full() {
+        return Ok(());
+    }
+    if rests_on > LogPosition::ZERO {
+        store.wait_durable(rests_on)?;
+    }
+    sink.leave()
 }
 
 /// What a statement names has changed since it was planned, and it has to begin anew.

@@ -75,10 +75,6 @@ impl Session {
             if outcome != Outcome::Done {
                 return Ok(outcome);
             }
-            if !self.rest.is_empty() {
-                // A COMMIT in the middle: rows of what follows may leave early, and its answer with them.
-                self.wait_durable()?;
-            }
         }
         Ok(Outcome::Done)
     }

@@ -214,6 +214,8 @@ impl Session {
             return Err(error);
         }
         let Some(transaction) = self.open.as_mut().and_then(|open| open.transaction.take()) else { return Ok(()) };
+        // Of what a failed COMMIT has read, the client has been told.
+        self.awaited = self.awaited.max(transaction.rests_on());
         match transaction.commit() {
             Ok(committed) => {
                 self.awaited = self.awaited.max(committed.log_position);
@@ -233,9 +235,8 @@ impl Session {
 
     /// Takes everything back.
     pub(super) fn roll_back(&mut self) {
-        if let Some(transaction) = self.open.as_mut().and_then(|open| open.transaction.take()) {
-            transaction.abort();
-        }
+        let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
+        self.abort(transaction);
         self.state.settings.back_to(0);
         catalog::forget_created(&self.database, &mut self.state);
         self.end();
@@ -250,7 +251,14 @@ impl Session {
 
     /// Ends a transaction that was opened only to look names up. Portals that wait for theirs stay.
     pub(super) fn stop_looking(&mut self) {
-        if let Some(transaction) = self.open.take().and_then(|open| open.transaction) {
+        let transaction = self.open.take().and_then(|open| open.transaction);
+        self.abort(transaction);
+    }
+
+    /// Ends an engine's transaction without a commit. What it has read may be in the answers: an error tells of rows, too.
+    fn abort(&mut self, transaction: Option<Box<dyn Transaction>>) {
+        if let Some(transaction) = transaction {
+            self.awaited = self.awaited.max(transaction.rests_on());
             transaction.abort();
         }
     }
@@ -362,23 +370,34 @@ impl Session {
         Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message))
     }
 
-    /// What [`Session::wait_durable`] would wait for: rows of the next statement that leave before it is done take the
-    /// answers before them along.
-    pub fn awaited(&self) -> LogPosition {
-        self.awaited
+    /// What must be durable before the answers so far may leave: what ended transactions have written and read, and what the
+    /// open one has read. Rows of an open transaction are answers, too: a client may act on them and never commit.
+    pub(super) fn awaited(&self) -> LogPosition {
+        let open = self.open.as_ref().and_then(|open| open.transaction.as_ref());
+        open.map_or(self.awaited, |transaction| self.awaited.max(transaction.rests_on()))
     }
 
-    /// Blocks until everything that was answered since the last call is durable. Before answers leave.
+    /// Blocks until everything that the answers so far rest on is durable, those of failed statements included. Before they
+    /// leave.
     ///
     /// # Errors
     /// The outcome is unknown (08007).
     pub fn wait_durable(&mut self) -> Result<()> {
-        if self.awaited > LogPosition::ZERO {
+        let awaited = self.awaited();
+        if awaited > LogPosition::ZERO {
             // After a failure it is awaited still: the answers have not left.
-            self.database.store.wait_durable(self.awaited)?;
+            self.database.store.wait_durable(awaited)?;
             self.awaited = LogPosition::ZERO;
         }
         Ok(())
+    }
+
+    /// Gives the outcome of statements to whoever asked, once what it rests on is durable; errors tell of rows, too.
+    ///
+    /// # Errors
+    /// The outcome's own; 08007, as [`Session::wait_durable`], instead of whatever the outcome was.
+    pub fn once_durable<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        self.wait_durable().and(outcome)
     }
 
     /// Puts an engine's error into the user's words.

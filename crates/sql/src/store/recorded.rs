@@ -124,6 +124,10 @@ impl Transaction for Observed {
         self.recorder.as_ref()?.get().poison()
     }
 
+    fn rests_on(&self) -> LogPosition {
+        self.recorder.as_ref().map_or(LogPosition::ZERO, |recorder| recorder.get().rests_on())
+    }
+
     fn serial_point(&self) -> Option<Timestamp> {
         self.recorder.as_ref()?.get().serial_point()
     }

@@ -181,7 +181,8 @@ impl Drop for Actor {
 /// What psql would show.
 fn answer(client: &mut Client, sql: &str) -> String {
     let mut answer = Answer::default();
-    let ended = client.session.simple(sql, &mut answer).and_then(|_| client.session.wait_durable());
+    let ended = client.session.simple(sql, &mut answer);
+    let ended = client.session.once_durable(ended);
     let mut shown = String::new();
     let mut line = |text: &str| writeln!(shown, "{text}").expect("a string takes all");
     if !answer.columns.is_empty() {

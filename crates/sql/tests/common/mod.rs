@@ -62,12 +62,11 @@ impl Client {
     /// Runs statements.
     pub fn try_run(&mut self, sql: &str) -> Result<Answer> {
         let mut answer = Answer::default();
-        match self.session.simple(sql, &mut answer)? {
-            Outcome::Done => {}
+        let outcome = self.session.simple(sql, &mut answer);
+        match self.session.once_durable(outcome)? {
+            Outcome::Done => Ok(answer),
             other => panic!("{sql}: {other:?}"),
         }
-        self.session.wait_durable()?;
-        Ok(answer)
     }
 
     /// Runs statements that must succeed.

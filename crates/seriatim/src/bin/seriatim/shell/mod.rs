@@ -141,9 +141,9 @@ impl Shell {
             (Ok(Ran::CopyIn { .. }), None) => Err(inner.copy_fail("give the rows in a file with -f")),
             (ran, _) => ran,
         };
-        let durable = ran.and_then(|_| inner.wait_durable());
-        self.printer.finish(durable.is_ok())?;
-        if let Err(error) = durable {
+        let answer = inner.once_durable(ran);
+        self.printer.finish(answer.is_ok())?;
+        if let Err(error) = answer {
             self.has_failed = true;
             complain(&error, text);
         }
