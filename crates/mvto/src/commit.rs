@@ -7,7 +7,9 @@ use crate::reason::Reason;
 use crate::recover::{encode_writes, encoded_size};
 use crate::write_set::{Workspace, Write, WriteSet};
 use env::Clock;
-use model::{AbortClass, Committed, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp};
+use model::{
+    AbortClass, Committed, Durability, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp,
+};
 use parts::sync::spin_loop;
 use wal::{Log, LogError};
 

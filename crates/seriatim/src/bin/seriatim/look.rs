@@ -170,7 +170,10 @@ impl Verify {
         }
         if report.unfinished > 0 {
             let count = output::grouped(report.unfinished);
-            writeln!(out, "{count} large records without an end, of transactions that did not commit: they are passed over")?;
+            writeln!(
+                out,
+                "{count} large records without an end, of transactions that did not commit: they are passed over"
+            )?;
         }
         for damage in &report.survivable {
             writeln!(out, "damaged, and a second copy is intact: {damage}")?;
