@@ -155,8 +155,10 @@ impl Shared {
                 Ok(())
             }
             Err(error) => {
+                // Before the next one may write: it would sync the same file again, and take that for success (L7).
+                let stopped = self.set_stopped(error.clone());
                 drop(writer);
-                self.stop(error.clone());
+                stopped.tell();
                 Err(LogError::Stopped(error))
             }
         }

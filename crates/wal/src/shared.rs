@@ -384,13 +384,18 @@ impl Shared {
 
     /// Stops the log for good after a failure, and tells everybody.
     pub fn stop(&self, error: DiskError) {
+        self.set_stopped(error).tell();
+    }
+
+    /// Stops the log for good after a failure. Whoever holds the right to write calls this before it gives it up, and tells
+    /// those who want to be called afterwards.
+    pub fn set_stopped(&self, error: DiskError) -> Stopped {
         let mut state = self.lock();
         self.has_stopped.store(true, Ordering::Release);
         let error = state.stopped.get_or_insert(error).clone();
         let callbacks = std::mem::take(&mut state.callbacks);
         self.wake_all();
-        drop(state);
-        call_all(callbacks.into_values(), &Err(LogError::Stopped(error)));
+        Stopped { error, callbacks }
     }
 
     /// Wakes everybody, so that they look at the phase.
@@ -430,6 +435,20 @@ impl Shared {
             // If that fails, it lies there as a blank segment, and the next attempt to make it replaces it.
             discard(&*self.disk, &Segment::name(segment.place.number));
         }
+    }
+}
+
+/// A log that has stopped, and those who have not been called yet.
+#[must_use = "whoever wants to be called must be"]
+pub struct Stopped {
+    error: DiskError,
+    callbacks: BTreeMap<(u64, u64), Callback>,
+}
+
+impl Stopped {
+    /// Calls them, without a latch.
+    pub fn tell(self) {
+        call_all(self.callbacks.into_values(), &Err(LogError::Stopped(self.error)));
     }
 }
 

@@ -259,3 +259,32 @@ fn errors_say_what_to_do() {
     is_an_error(&error);
     let _: Arc<dyn std::error::Error + Send + Sync> = Arc::new(error);
 }
+
+/// Callers who write for themselves stand in line for the right to: whoever comes after a failed sync must not sync the same
+/// file again and take that for success.
+#[test]
+fn after_a_failed_sync_no_other_caller_is_acknowledged() {
+    for seed in 0..200 {
+        let disk = new_disk(seed);
+        let (log, _) = open_with(&disk, small()).unwrap();
+        let callers = 4;
+        for _ in 0..callers {
+            log.append(1, b"of somebody", Durability::Fsync).unwrap();
+        }
+        let position = log.appended();
+        let syncs = || disk.counts().get(&Operation::Sync).copied().unwrap_or(0);
+        let before = syncs();
+        disk.inject(Fault { operation: Operation::Sync, after: 0, kind: ErrorKind::Other });
+        let barrier = std::sync::Barrier::new(callers);
+        let wait = || {
+            barrier.wait();
+            log.wait_durable(position)
+        };
+        let told = std::thread::scope(|scope| {
+            let waiting: Vec<_> = (0..callers).map(|_| scope.spawn(wait)).collect();
+            waiting.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(told.iter().all(|told| told.as_ref().is_err_and(LogError::outcome_unknown)), "seed {seed}: {told:?}");
+        assert_eq!(syncs(), before + 1, "seed {seed}: a failed sync is never tried again");
+    }
+}
