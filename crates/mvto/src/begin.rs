@@ -162,7 +162,7 @@ impl<C: Clock> Mvto<C> {
             return Err(clock_fault(ClockFault::SteppedBack { before: floor, reading: at.0 }));
         }
         self.note_time(at, floor);
-        self.raise_ceiling(at)?;
+        self.check_ceiling(at)?;
         self.refresh_catalog(&mut core.work);
         if advance {
             self.advance_bound(&mut core.work.ready);
@@ -183,15 +183,28 @@ impl<C: Clock> Mvto<C> {
 
     /// Timestamps stay below a ceiling that is durable before any of them is used, so that a restart begins above all that
     /// were (DESIGN 8.1).
-    fn raise_ceiling(&self, at: Timestamp) -> Result<()> {
-        if at.0 < self.ceiling.load(Ordering::Acquire) {
-            return Ok(());
-        }
+    fn check_ceiling(&self, at: Timestamp) -> Result<()> {
+        // Acquire, partner of the Release below.
+        if at.0 < self.renew_at.load(Ordering::Acquire) { Ok(()) } else { self.renew_ceiling(at) }
+    }
+
+    /// Half a lease before the ceiling the log's own thread renews it, and nobody waits. Whoever finds it passed (nothing has
+    /// begun for long, or the disk is slow) waits; of all those who wait one renews it.
+    #[cold]
+    fn renew_ceiling(&self, at: Timestamp) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        let lease = self.time.clock().ticks_in(self.options.ceiling_lease);
-        let ceiling = at.0.saturating_add(lease.max(1));
-        log.raise_ceiling(ceiling).map_err(crate::engine::log_fault)?;
-        self.ceiling.fetch_max(ceiling, Ordering::AcqRel);
+        let lease = self.time.clock().ticks_in(self.options.ceiling_lease).max(1);
+        if at.0 >= log.ceiling() {
+            log.cover(at.0, at.0.saturating_add(lease)).map_err(crate::engine::log_fault)?;
+        }
+        let ceiling = log.ceiling();
+        assert!(at.0 < ceiling, "no timestamp is used before a ceiling above it is durable");
+        let renew_at = ceiling.saturating_sub(lease / 2);
+        if at.0 < renew_at {
+            self.renew_at.fetch_max(renew_at, Ordering::Release);
+        } else {
+            log.raise_ceiling_ahead(ceiling.saturating_add(lease));
+        }
         Ok(())
     }
 

@@ -39,8 +39,8 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) fair_share: usize,
     /// Sites with more.
     pub(crate) crowded_sites: AtomicUsize,
-    /// No timestamp at or above it may be used before it is raised.
-    pub(crate) ceiling: AtomicU64,
+    /// From this timestamp on the ceiling of timestamps is to be looked at. Never above the ceiling.
+    pub(crate) renew_at: AtomicU64,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
     /// The present catalog's version, so that a transaction notices a new one without sharing memory with others.
     pub(crate) catalog_version: AtomicU64,
@@ -163,7 +163,7 @@ impl<C: Clock> Mvto<C> {
     ) -> Mvto<C> {
         let options = options.clamped();
         let time = Time::starting_at(start, clock, options.sites as u64);
-        let ceiling = if log.is_some() { 0 } else { u64::MAX };
+        let renew_at = if log.is_some() { 0 } else { u64::MAX };
         Mvto {
             sites: Sites::new(options.sites),
             bound: Bound::starting_at(start),
@@ -173,7 +173,7 @@ impl<C: Clock> Mvto<C> {
             age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
             fair_share: options.transactions / options.sites,
             crowded_sites: AtomicUsize::new(0),
-            ceiling: AtomicU64::new(ceiling),
+            renew_at: AtomicU64::new(renew_at),
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
             changing_catalog: Mutex::new(()),

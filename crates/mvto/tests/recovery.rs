@@ -3,7 +3,7 @@
 //! outcome pass for a known one.
 
 use env::disk::Fault as DiskFault;
-use env::{Disk, Operation, SimClock, SimDisk, SimDiskOptions, Survival};
+use env::{Clock, Disk, Operation, SimClock, SimDisk, SimDiskOptions, Survival};
 use model::twin::Twin;
 use model::{
     Access, Begin, Column, Columns, Committed, Delta, Durability, Error, Fault, Finish, Interactive, Key, Mode, Result,
@@ -568,5 +568,37 @@ fn directories_of_the_first_format_open() {
         db.close().unwrap();
         drop(db);
         assert!(contents(&open(&disk).unwrap(), table).len() >= 50);
+    }
+}
+
+/// However many threads begin, the ceiling is renewed once a lease: two syncs of the control file.
+#[test]
+fn a_ceiling_is_renewed_once_a_lease() {
+    const LEASES: u64 = 40;
+    const THREADS: u64 = 4;
+    for driver in [Driver::Caller, Driver::Threads] {
+        let disk = SimDisk::new(14, SimDiskOptions::default());
+        let clock = SimClock::new(1_000, 1);
+        let lease = std::time::Duration::from_micros(100);
+        let log = wal::LogOptions { driver, ..options().log };
+        let options = Options { ceiling_lease: lease, log, ..options() };
+        let db = Mvto::open_with(Arc::new(disk.clone()), options, clock.clone()).unwrap();
+        db.begin(Begin::default()).unwrap().commit().unwrap();
+        let syncs = || disk.counts().get(&Operation::Sync).copied().unwrap_or(0);
+        let (before, began) = (syncs(), clock.now());
+        let end = began + LEASES * clock.ticks_in(lease);
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    while clock.now() < end {
+                        db.begin(Begin::default()).unwrap().commit().unwrap();
+                        clock.advance(clock.ticks_in(lease) / 50);
+                    }
+                });
+            }
+        });
+        let (leases, syncs) = ((clock.now() - began) / clock.ticks_in(lease) + 1, syncs() - before);
+        assert!(syncs <= 2 * leases, "{driver:?}: {syncs} syncs in {leases} leases");
+        assert!(syncs >= LEASES, "{driver:?}: {syncs} syncs in {leases} leases: who has made them durable?");
     }
 }

@@ -77,27 +77,6 @@ impl Shared {
         }
     }
 
-    /// The preparing thread.
-    pub fn prepare_segments(&self) {
-        let _guard = StopOnPanic(self);
-        loop {
-            let mut state = self.lock();
-            while !(state.next_wanted && state.next.len() <= state.promised) {
-                if state.check_open().is_err() {
-                    return;
-                }
-                state = self.ahead.wait(state).expect("no holder of this latch panics");
-            }
-            if state.check_open().is_err() {
-                return;
-            }
-            let wanted = state.promised + 1;
-            drop(state);
-            // Whoever waits for the segment finds the error in the state.
-            let _ = self.prepare_segments_up_to(wanted);
-        }
-    }
-
     /// Waits for work: `Some(true)` to sync, `Some(false)` to write only, `None` when there will be none.
     fn next_work(&self) -> Option<bool> {
         let mut state = self.lock();
@@ -225,7 +204,7 @@ impl Shared {
 }
 
 /// A panic of a thread of the log must not leave others waiting for it.
-struct StopOnPanic<'a>(&'a Shared);
+pub struct StopOnPanic<'a>(pub &'a Shared);
 
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {

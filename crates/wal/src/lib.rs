@@ -48,7 +48,8 @@
 //! | `large.rs` | records in parts |
 //! | `shared.rs` | the latch, and how appenders and waiters wait |
 //! | `buffer.rs` | positions, segment switches, groups in memory |
-//! | `group.rs` | the two threads: write and sync groups, prepare segments |
+//! | `group.rs` | the writing thread: write and sync groups |
+//! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
 //! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
 //! | `recover.rs`, `scan.rs` | reading, judging, going on |
 //! | `verify.rs` | the same reading, for people |
@@ -59,6 +60,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod buffer;
 mod checkpoint;
 mod control;

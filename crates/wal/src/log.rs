@@ -52,6 +52,8 @@ impl Log {
             space: Condvar::new(),
             done: [Condvar::new(), Condvar::new()],
             preparing: Mutex::new(()),
+            ceiling: AtomicU64::new(control.ceiling()),
+            ceiling_wanted: AtomicU64::new(0),
             control: Mutex::new(control),
             checkpointing: AtomicBool::new(false),
             directory: Mutex::new(Some(Arc::new(lock))),
@@ -59,7 +61,7 @@ impl Log {
         let log = Self { shared, threads: Mutex::default() };
         if log.shared.options.driver == Driver::Threads {
             log.start("seriatim-log", Shared::write_groups)?;
-            log.start("seriatim-ahead", Shared::prepare_segments)?;
+            log.start("seriatim-ahead", Shared::work_ahead)?;
         }
         Ok((log, recovered))
     }
@@ -140,10 +142,10 @@ impl Log {
         self.shared.lock().stopped.clone().map(LogError::Stopped)
     }
 
-    /// The durable timestamp ceiling: no timestamp at or above it was ever used, so a restart begins here.
+    /// The durable timestamp ceiling: no timestamp at or above it was ever used, so a restart begins here. One atomic load.
     #[must_use]
     pub fn ceiling(&self) -> u64 {
-        lock(&self.shared.control).ceiling()
+        self.shared.ceiling.load(Ordering::Acquire)
     }
 
     /// Makes a greater ceiling durable before it returns; a smaller one changes nothing. Costs two fdatasyncs of a small
@@ -152,14 +154,22 @@ impl Log {
     /// # Errors
     /// [`LogError::Stopped`]: the log stops when its control file fails; [`LogError::Closed`].
     pub fn raise_ceiling(&self, ceiling: u64) -> Result<(), LogError> {
-        let mut control = lock(&self.shared.control);
-        self.shared.lock().check_open()?;
-        let raised = control.raise(ceiling);
-        drop(control);
-        raised.map_err(|error| {
-            self.shared.stop(error.clone());
-            LogError::Stopped(error)
-        })
+        self.shared.cover(ceiling.saturating_sub(1), ceiling)
+    }
+
+    /// Makes sure that the ceiling lies above `stamp`; where it does not, raises it to `ceiling`. Of many that call it at once
+    /// one raises it, and the others wait for that one.
+    ///
+    /// # Errors
+    /// As [`raise_ceiling`](Self::raise_ceiling).
+    pub fn cover(&self, stamp: u64, ceiling: u64) -> Result<(), LogError> {
+        self.shared.cover(stamp, ceiling)
+    }
+
+    /// Has the ceiling raised by the log's own thread, and does not wait. While it is being raised, further calls do nothing.
+    /// With [`Driver::Caller`] the caller raises it.
+    pub fn raise_ceiling_ahead(&self, ceiling: u64) {
+        self.shared.raise_ahead(ceiling);
     }
 
     /// Begins a checkpoint. Call it after the bound was taken: when every transaction below the bound has ended and its

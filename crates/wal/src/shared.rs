@@ -126,7 +126,7 @@ pub struct Shared {
     pub state: Mutex<State>,
     /// Wakes the writing thread.
     pub work: Condvar,
-    /// Wakes the preparing thread.
+    /// Wakes the thread that works ahead.
     pub ahead: Condvar,
     /// Wakes appenders: the buffer was emptied, a segment was prepared (or not).
     pub space: Condvar,
@@ -145,6 +145,10 @@ pub struct Shared {
     pub preparing: Mutex<()>,
     /// The control file.
     pub control: Mutex<Control>,
+    /// Its ceiling: durable.
+    pub ceiling: AtomicU64,
+    /// The ceiling that the thread which works ahead is to make durable, if it is greater.
+    pub ceiling_wanted: AtomicU64,
     /// A checkpoint is being written.
     pub checkpointing: AtomicBool,
     /// The directory's lock; given up on close.
@@ -162,7 +166,8 @@ impl Shared {
         self.durable.load(Ordering::Acquire)
     }
 
-    fn is_driven_by_callers(&self) -> bool {
+    /// Whether the log has no threads.
+    pub fn is_driven_by_callers(&self) -> bool {
         self.options.driver == Driver::Caller
     }
 

@@ -15,7 +15,7 @@ fn threaded() -> LogOptions {
     LogOptions { driver: Driver::Threads, ..small() }
 }
 
-/// A gate in front of every fdatasync of a segment: closed, syncs wait there.
+/// A gate in front of every fdatasync of a kind of file: closed, syncs wait there.
 #[derive(Debug, Default)]
 struct Gate {
     state: Mutex<GateState>,
@@ -58,6 +58,8 @@ impl Gate {
 #[derive(Debug)]
 struct GatedDisk {
     disk: SimDisk,
+    /// What the names of the gated files begin with.
+    prefix: &'static str,
     gate: Arc<Gate>,
 }
 
@@ -69,7 +71,7 @@ struct GatedFile {
 
 impl GatedDisk {
     fn wrap(&self, path: &str, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
-        Box::new(GatedFile { file, gate: path.starts_with("wal-").then(|| Arc::clone(&self.gate)) })
+        Box::new(GatedFile { file, gate: path.starts_with(self.prefix).then(|| Arc::clone(&self.gate)) })
     }
 }
 
@@ -125,11 +127,49 @@ impl DiskFile for GatedFile {
 }
 
 fn gated(options: LogOptions) -> (Log, SimDisk, Arc<Gate>) {
+    gated_files("wal-", options)
+}
+
+fn gated_files(prefix: &'static str, options: LogOptions) -> (Log, SimDisk, Arc<Gate>) {
     let disk = new_disk(1);
     let gate = Arc::<Gate>::default();
-    let gated = GatedDisk { disk: disk.clone(), gate: Arc::clone(&gate) };
+    let gated = GatedDisk { disk: disk.clone(), prefix, gate: Arc::clone(&gate) };
     let (log, _) = Log::open(Arc::new(gated), options).unwrap();
     (log, disk, gate)
+}
+
+/// The ceiling is raised ahead of need by the log's own thread; nobody waits for it who need not, and it is raised once.
+#[test]
+fn a_ceiling_is_raised_ahead_once_and_without_a_wait() {
+    let (log, _, gate) = gated_files("CONTROL", threaded());
+    log.raise_ceiling(10).unwrap();
+    gate.set(true);
+    let before = gate.passed();
+    for _ in 0..100 {
+        log.raise_ceiling_ahead(20);
+    }
+    gate.await_arrival();
+    assert_eq!(log.ceiling(), 10, "not before it is durable");
+    log.append(5, b"meanwhile", Durability::Fsync).unwrap();
+    log.flush().unwrap();
+    std::thread::scope(|scope| {
+        // Whoever has passed it waits for the one raise, and raises it no further.
+        let late: Vec<_> = (0..4)
+            .map(|ahead| {
+                scope.spawn({
+                    let log = &log;
+                    move || log.cover(10, 30 + ahead)
+                })
+            })
+            .collect();
+        gate.set(false);
+        late.into_iter().for_each(|late| late.join().unwrap().unwrap());
+    });
+    assert_eq!((log.ceiling(), gate.passed() - before), (20, 2), "one raise: two slots");
+    log.cover(19, 40).unwrap();
+    assert_eq!((log.ceiling(), gate.passed() - before), (20, 2));
+    log.cover(20, 40).unwrap();
+    assert_eq!((log.ceiling(), gate.passed() - before), (40, 4));
 }
 
 /// While one sync runs the next group gathers, and one more sync serves all of it.

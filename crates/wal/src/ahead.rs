@@ -1,0 +1,88 @@
+//! What the log does ahead of need, on a thread of its own: preparing segments, raising the timestamp ceiling.
+
+use crate::error::LogError;
+use crate::group::StopOnPanic;
+use crate::shared::{Shared, State};
+use crate::sync::{MutexGuard, Ordering, lock};
+
+/// What there is to do.
+enum Task {
+    /// This many segments are to be there, prepared.
+    Segments(usize),
+    /// The ceiling is to be raised so far.
+    Ceiling(u64),
+}
+
+impl Shared {
+    /// The thread that works ahead.
+    pub fn work_ahead(&self) {
+        let _guard = StopOnPanic(self);
+        while let Some(task) = self.next_task() {
+            // Whoever waits for a segment finds the error in the state; whoever needs the ceiling, a log that has stopped.
+            let _ = match task {
+                Task::Segments(wanted) => self.prepare_segments_up_to(wanted),
+                Task::Ceiling(wanted) => self.cover(wanted - 1, wanted),
+            };
+        }
+    }
+
+    /// Waits for something to do; `None` when there will be nothing. The ceiling comes first: it takes two small syncs, and
+    /// once in a long while.
+    fn next_task(&self) -> Option<Task> {
+        let mut state = self.lock();
+        loop {
+            state.check_open().ok()?;
+            let ceiling = self.ceiling_wanted.load(Ordering::Relaxed);
+            if ceiling > self.ceiling.load(Ordering::Relaxed) {
+                return Some(Task::Ceiling(ceiling));
+            }
+            if state.next_wanted && state.next.len() <= state.promised {
+                return Some(Task::Segments(state.promised + 1));
+            }
+            state = self.sleep_ahead(state);
+        }
+    }
+
+    fn sleep_ahead<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.ahead.wait(state).expect("no holder of this latch panics")
+    }
+
+    /// Makes sure that the durable ceiling lies above `stamp`; where it does not, raises it to `ceiling`. Whoever comes while
+    /// another one raises it waits for that, and finds it raised.
+    pub fn cover(&self, stamp: u64, ceiling: u64) -> Result<(), LogError> {
+        let mut control = lock(&self.control);
+        self.lock().check_open()?;
+        if stamp < control.ceiling() {
+            return Ok(());
+        }
+        let raised = control.raise(ceiling);
+        // Release: whoever loads it may use timestamps below.
+        self.ceiling.store(control.ceiling(), Ordering::Release);
+        drop(control);
+        raised.map_err(|error| {
+            self.stop(error.clone());
+            LogError::Stopped(error)
+        })
+    }
+
+    /// Has the ceiling raised, and does not wait. Where callers do the log's work, this one does it, unless one is at it.
+    pub fn raise_ahead(&self, ceiling: u64) {
+        if self.is_driven_by_callers() {
+            if self.control.try_lock().is_ok() {
+                // A failure stops the log, which everybody finds out.
+                let _ = self.cover(ceiling - 1, ceiling);
+            }
+            return;
+        }
+        let (durable, wanted) = (self.ceiling.load(Ordering::Relaxed), self.ceiling_wanted.load(Ordering::Relaxed));
+        let is_under_way = wanted > durable;
+        if is_under_way || ceiling <= durable {
+            return;
+        }
+        let ordering = Ordering::Relaxed; // The latch, taken next, carries it to the thread.
+        if self.ceiling_wanted.compare_exchange(wanted, ceiling, ordering, ordering).is_ok() {
+            let _state = self.lock();
+            self.ahead.notify_one();
+        }
+    }
+}
