@@ -33,9 +33,14 @@ impl Memory {
         Memory { meter: Arc::new(Meter::for_limit(limit)), limit, collect_at }
     }
 
-    /// The limit for writes that make room, or will once they are collected: they need some memory first.
-    pub fn limit_with_reserve(&self) -> usize {
+    /// The limit for writes that take no more than they replace: they need some memory until that is collected.
+    pub fn limit_of_updates(&self) -> usize {
         self.limit.saturating_add(self.limit / 8)
+    }
+
+    /// The limit for deletes, which need a place in a write buffer and a version before they make room.
+    fn limit_of_deletes(&self) -> usize {
+        self.limit.saturating_add(self.limit / 4)
     }
 }
 
@@ -68,15 +73,19 @@ impl<C: Clock> Mvto<C> {
         let next = (used + limit / 64).clamp(begin_collecting(*limit), *limit);
         collect_at.store(next, Ordering::Relaxed);
         let actual = used.saturating_add(needed);
-        if actual <= *limit || actual <= self.memory.limit_with_reserve() && !self.grows(core, id, key, row)? {
+        let fits = match row {
+            _ if actual <= *limit => true,
+            None => actual <= self.memory.limit_of_deletes(),
+            Some(row) => actual <= self.memory.limit_of_updates() && !self.grows(core, id, key, row)?,
+        };
+        if fits {
             return Ok(());
         }
         Err(Limit { kind: LimitKind::Memory, limit: *limit as u64, actual: actual as u64 }.into())
     }
 
     /// Whether a key will take more memory than it does.
-    fn grows(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<bool> {
-        let Some(row) = row else { return Ok(false) };
+    fn grows(&self, core: &Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<bool> {
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, .. } = &**work;
         let place = crate::begin::table(self, view, catalog, id)?.rows();

@@ -32,7 +32,7 @@ pub struct Options {
     /// Bytes of memory that keys, rows, their versions, index nodes and the write buffers of open transactions may take, without
     /// the allocator's own share (a fifth, about). At nine tenths, whatever can be collected is; at the limit, writes that need
     /// more get a named error, while reads, deletes and updates that make no row longer go on. A database that needs more is not
-    /// opened. Default: nine sixteenths of what the process may have ([`env::memory`]).
+    /// opened. Default: half of what the process may have ([`env::memory`]).
     pub memory_bytes: Option<usize>,
     /// Age at which a transaction is aborted, so that an abandoned one does not keep versions for ever. Default: none.
     pub transaction_age: Option<Duration>,
@@ -79,7 +79,7 @@ impl Default for Options {
 impl Options {
     /// The limit on memory: what was asked for, or a share of what the process may have.
     pub fn memory_limit(&self) -> usize {
-        let share = || usize::try_from(env::memory() / 16 * 9).unwrap_or(usize::MAX);
+        let share = || usize::try_from(env::memory() / 2).unwrap_or(usize::MAX);
         self.memory_bytes.unwrap_or_else(share)
     }
 

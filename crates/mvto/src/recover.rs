@@ -243,7 +243,7 @@ impl Rebuild {
     /// Whether there is room for a row; if not, what it and all later ones would take is only added up.
     fn has_room(&mut self, indexes: usize, key: &[u8], row: Option<&[u8]>) -> bool {
         let used = self.memory.meter.about() + self.entries_bytes;
-        if self.beyond_limit_bytes == 0 && used < self.memory.limit_with_reserve() {
+        if self.beyond_limit_bytes == 0 && used < self.memory.limit_of_updates() {
             return true;
         }
         let own = row.map_or(0, |row| NODE_BYTES_PER_KEY + Tuple::size(key.len()) + version_size(row.len()));

@@ -2,7 +2,7 @@
 
 use crate::catalog::{Catalog, SpaceId};
 use crate::gc::Garbage;
-use crate::store::{Pinned, Tuple, VersionPool, version_size};
+use crate::store::{Pinned, VersionPool, version_size};
 use model::{Key, RowBuf};
 use parts::memory::Meter;
 use std::collections::BTreeMap;
@@ -188,7 +188,7 @@ impl WriteSet {
 
     /// About how much memory the writes take, and will take when they are installed.
     fn held_bytes(&self) -> usize {
-        let installed = self.entries.len() * (Tuple::size(0) + version_size(0));
+        let installed = self.entries.len() * version_size(0);
         let found = self.by_key.len() * size_of::<((SpaceId, Key), u32)>() * 3 / 2; // Nodes are two thirds full.
         // Rows and keys once in the buffer, once in their versions or tuples.
         self.entries.capacity() * size_of::<Write>() + self.arena.capacity() + found + installed + self.bytes

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+pub use crate::memory::Memory;
+
 /// What a running statement has at hand. Lives for one call into a statement; portals keep their own state between calls.
 pub struct Context<'s> {
     /// The transaction.
@@ -111,45 +113,19 @@ impl Cancel {
     }
 }
 
-/// The bytes that a statement holds for sorting, hashing and results, counted against a limit.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory {
-    /// Bytes in use.
-    pub used: usize,
-    /// Bytes allowed.
-    pub limit: usize,
-}
-
-impl Memory {
-    /// Counts `bytes` more.
-    ///
-    /// # Errors
-    /// 53200 beyond the limit.
-    pub fn take(&mut self, bytes: usize) -> Result<()> {
-        self.used += bytes;
-        if self.used > self.limit {
-            let message = format!("out of memory: the statement needs more than {} bytes at once", self.limit);
-            return Err(SqlError::new(state::OUT_OF_MEMORY, message)
-                .hint("Sort or group fewer rows, or raise the setting \"work_mem\" of the session."));
-        }
-        Ok(())
-    }
-
-    /// Counts `bytes` less.
-    pub fn give_back(&mut self, bytes: usize) {
-        self.used = self.used.saturating_sub(bytes);
-    }
-}
-
 /// The bytes that a row holds, about.
 pub fn row_bytes(row: &[Datum]) -> usize {
-    let heap = |datum: &Datum| match datum {
+    24 + row.iter().map(|datum| size_of::<Datum>() + value_bytes(datum)).sum::<usize>()
+}
+
+/// The bytes that a value holds beside itself, about.
+pub fn value_bytes(datum: &Datum) -> usize {
+    match datum {
         Datum::Text(text) if text.is_heap_allocated() => text.len() + 16,
         Datum::Bytea(bytes) => bytes.len() + 16,
         Datum::Numeric(_) => 64,
         Datum::Array(array) => 64 + array.elements.len() * size_of::<Datum>(),
         Datum::Record(fields) => 32 + fields.len() * size_of::<Datum>(),
         _ => 0,
-    };
-    24 + row.iter().map(|datum| size_of::<Datum>() + heap(datum)).sum::<usize>()
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::catalog::Cache;
 use crate::error::Result;
+use crate::memory::{Budget, Memory};
 use crate::sequence::Sequences;
 use crate::session::{Connect, Session};
 use crate::store::Store;
@@ -18,6 +19,8 @@ pub struct Database {
     pub cache: Cache,
     /// The state of the sequences, and of the row numbers of tables without a primary key.
     pub sequences: Sequences,
+    /// The memory of all sessions' statements.
+    pub budget: Arc<Budget>,
     /// The open sessions, for `pg_stat_activity` and cancel requests.
     pub sessions: crate::session::Registry,
 }
@@ -29,6 +32,8 @@ pub struct Options {
     pub statement_bytes: usize,
     /// Bytes that one statement may hold for sorting, hashing and materializing (53200). Default 256 MiB.
     pub work_bytes: usize,
+    /// Bytes that the statements of all sessions may hold together (53200), whatever each may hold. Default 1 GiB.
+    pub budget_bytes: usize,
     /// Sessions at once (53300). Default 400.
     pub connections: usize,
     /// How long a session may do nothing inside a transaction (25P03); zero: for ever. Default 5 minutes.
@@ -46,6 +51,7 @@ impl Default for Options {
         Options {
             statement_bytes: 16 << 20,
             work_bytes: 256 << 20,
+            budget_bytes: 1 << 30,
             connections: 400,
             idle_in_transaction: Duration::from_secs(300),
             prepared: 10_000,
@@ -64,7 +70,13 @@ impl Database {
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Arc<Database>> {
         let cache = Cache::open(&store)?;
         let sequences = Sequences::open(&store)?;
-        Ok(Arc::new(Database { store, options, cache, sequences, sessions: Default::default() }))
+        let budget = Budget::new(options.budget_bytes);
+        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions: Default::default() }))
+    }
+
+    /// What a statement that asks for `work_bytes` may hold: no more than all together.
+    pub(crate) fn memory(&self, work_bytes: usize) -> Memory {
+        Memory::new(self.budget.clone(), work_bytes.min(self.budget.limit()))
     }
 
     /// A new session.

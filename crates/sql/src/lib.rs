@@ -17,6 +17,7 @@ pub mod exec;
 pub mod explain;
 pub mod functions;
 pub mod improve;
+pub mod memory;
 pub mod parse;
 pub mod pg_catalog;
 pub mod plan;

@@ -5,6 +5,7 @@ use crate::catalog::{Column, Index, KeyForm, Storage, Table, create_index_storag
 use crate::context::{Cancel, Context, Memory};
 use crate::database::{Database, Options};
 use crate::error::Result;
+use crate::memory::Budget;
 use crate::plan::{Comparison, Expr, ExprKind, Insert, Join, JoinKind, Path, Plan, Scan, SortKey};
 use crate::session::State;
 use crate::store::{Engine, Transaction};
@@ -37,10 +38,15 @@ impl Fixture {
             state: State::for_tests(),
             cancel: Cancel::default(),
             parameters: Vec::new(),
-            memory: Memory { used: 0, limit: 64 << 20 },
+            memory: Fixture::memory(64 << 20),
             tables: 0,
             database,
         }
+    }
+
+    /// Memory of a statement that may hold so many bytes.
+    pub fn memory(limit: usize) -> Memory {
+        Memory::new(Budget::new(1 << 30), limit)
     }
 
     /// Does `work` with a context.
@@ -50,7 +56,7 @@ impl Fixture {
             database: &self.database,
             session: &mut self.state,
             parameters: &self.parameters,
-            memory: self.memory,
+            memory: std::mem::replace(&mut self.memory, Fixture::memory(0)),
             cancel: &self.cancel,
         };
         let result = work(&mut context);

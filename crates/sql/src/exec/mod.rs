@@ -87,9 +87,9 @@ impl Evaluator {
 /// # Errors
 /// Of its functions.
 pub fn evaluate(context: &mut Context<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
-    let before = context.memory.used;
+    let before = context.memory.used();
     let value = Evaluator::default().evaluate(context, expression, row);
-    context.memory.used = before;
+    context.memory.back_to(before);
     value
 }
 

@@ -178,13 +178,12 @@ fn recursion_ends_when_nothing_new_comes_or_nobody_asks() {
 #[test]
 fn what_a_statement_holds_is_limited() {
     let mut fixture = Fixture::new();
-    fixture.memory.limit = 100_000;
     for plan in [
         sort(counting(100_000, false, Plan::CteScan { number: 1 }), vec![by(0)]),
         Plan::Distinct { input: Box::new(counting(100_000, true, Plan::CteScan { number: 1 })), on: None },
     ] {
+        fixture.memory = Fixture::memory(100_000);
         assert_eq!(fixture.try_rows(&plan).expect_err("too much").code(), state::OUT_OF_MEMORY);
-        fixture.memory.used = 0;
     }
 }
 

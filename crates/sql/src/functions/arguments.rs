@@ -1,6 +1,7 @@
 //! What a function finds in its arguments.
 
 use super::table::*;
+use crate::memory::check_piece;
 
 /// Arguments by place and type. A datum of another type is a mistake of the binder, told as an internal error.
 pub(super) trait Arguments {
@@ -109,12 +110,12 @@ impl Arguments for [Datum] {
 /// The longest text or bytes that a function makes: PostgreSQL's own limit.
 pub(super) const LONGEST_VALUE: usize = (1 << 30) - 1;
 
-/// 54000 for a value longer than [`LONGEST_VALUE`].
+/// 54000 for a value longer than [`LONGEST_VALUE`], 53200 for one that the statement has no memory for.
 pub(super) fn check_length(bytes: usize) -> Result<()> {
     if bytes > LONGEST_VALUE {
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
     }
-    Ok(())
+    check_piece(bytes)
 }
 
 /// 22023, `invalid_parameter_value`.

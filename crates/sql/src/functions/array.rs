@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, check_length};
 use super::table::*;
+use crate::memory::check_piece;
 use crate::types::{compare_typed, equal_typed};
 
 /// The functions and operators.
@@ -160,7 +161,7 @@ fn check_flat(array: &Array) -> Result<()> {
     if dimensions(array).len() > 1 {
         return Err(SqlError::new("22000", "argument must be empty or one-dimensional array"));
     }
-    check_length(array.elements.len().saturating_mul(8))
+    check_length(array.elements.len().saturating_mul(size_of::<Datum>()))
 }
 
 fn append(_: &mut Context<'_>, types: &[Type], a: &[Datum]) -> Result<Datum> {
@@ -185,7 +186,7 @@ fn concatenate(a: &[Datum]) -> Result<Datum> {
     if left.elements.is_empty() || right.elements.is_empty() {
         return Ok(if left.elements.is_empty() { a[1].clone() } else { a[0].clone() });
     }
-    check_length((left.elements.len() + right.elements.len()).saturating_mul(8))?;
+    check_length((left.elements.len() + right.elements.len()).saturating_mul(size_of::<Datum>()))?;
     let (outer, inner) = (dimensions(left), dimensions(right));
     let mut elements = left.elements.clone();
     if outer[1..] == inner[1..] {
@@ -232,6 +233,7 @@ fn fill(element: Type, value: &Datum, lengths: &[Datum]) -> Result<Datum> {
             let message = "array size exceeds the maximum allowed (134217727)";
             return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message));
         }
+        check_piece(total.saturating_mul(size_of::<Datum>()))?;
         filled = Array::new(element.scalar, vec![filled; length]).into();
     }
     Ok(if lengths.is_empty() { Array::new(element.scalar, vec![]).into() } else { filled })

@@ -73,6 +73,7 @@ impl Session {
         };
         let values = parameters.iter().zip(&prepared.parameters).map(read).collect::<Result<_>>()?;
         let mut bound = Portal::new(prepared, values, false);
+        bound.count_parameters(&self.database)?;
         if self.open.is_some() && bound.prepared.only_reads() {
             // It sees the state of now, whatever is executed before it.
             self.start(&mut bound)?;

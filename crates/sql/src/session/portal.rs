@@ -2,7 +2,8 @@
 
 use super::prepared::{Prepared, fields_of};
 use super::{Outcome, Session, Sink};
-use crate::context::row_bytes;
+use crate::context::{Context, Memory, row_bytes};
+use crate::database::Database;
 use crate::dml::{self, Changed};
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
@@ -25,6 +26,8 @@ pub(super) struct Portal {
     /// WITH HOLD: its rows outlive the transaction.
     pub hold: bool,
     held: bool,
+    /// What its cursor and its rows hold between calls.
+    memory: Option<Memory>,
     /// Portals are numbered in the order in which they were entered.
     pub number: u64,
 }
@@ -43,7 +46,8 @@ enum Progress {
 
 impl Portal {
     pub fn new(prepared: Arc<Prepared>, parameters: Vec<Datum>, hold: bool) -> Portal {
-        Portal { prepared, parameters, progress: Progress::Ready, plan: None, hold, held: false, number: 0 }
+        let progress = Progress::Ready;
+        Portal { prepared, parameters, progress, plan: None, hold, held: false, memory: None, number: 0 }
     }
 
     /// Of a statement without parameters whose plan has just been found.
@@ -54,6 +58,21 @@ impl Portal {
     /// Whether it stays at the end of the transaction.
     pub fn is_held(&self) -> bool {
         self.held
+    }
+
+    /// Counts the values of its parameters.
+    pub fn count_parameters(&mut self, database: &Database) -> Result<()> {
+        let mut memory = database.memory(usize::MAX);
+        memory.take(row_bytes(&self.parameters))?;
+        self.memory = Some(memory);
+        Ok(())
+    }
+
+    /// Lends what it holds to a call.
+    fn lend(memory: &mut Option<Memory>, context: &mut Context<'_>) {
+        if let Some(left) = memory {
+            context.memory.resume(left);
+        }
     }
 
     pub fn fields(&self) -> Option<Vec<Field>> {
@@ -69,6 +88,7 @@ impl Session {
         if !is_finished {
             return Ok(Outcome::Suspended);
         }
+        portal.memory = None;
         match std::mem::replace(&mut portal.progress, Progress::Done) {
             Progress::Rows(_, word, Some(changed)) => {
                 let zero = if word == "INSERT" { " 0" } else { "" };
@@ -98,13 +118,16 @@ impl Session {
         match &mut portal.progress {
             Progress::Running(cursor) => {
                 let mut context = self.context(&portal.parameters)?;
+                Portal::lend(&mut portal.memory, &mut context);
                 let store = &*context.database.store;
                 let mut next = || {
                     let mut row = cursor.next(&mut context)?;
                     pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
                     Ok(row.map(|row| (row, before.max(context.transaction.rests_on()))))
                 };
-                send(&mut next, wanted, store, sink)
+                let sent = send(&mut next, wanted, store, sink);
+                portal.memory = Some(context.memory);
+                sent
             }
             Progress::Rows(rows, ..) if named.is_empty() => {
                 let mut next = || Ok(rows.pop_front().map(|row| (row, before)));
@@ -135,6 +158,7 @@ impl Session {
             self.freeze_cursors()?;
         }
         let mut context = self.context(&portal.parameters)?;
+        Portal::lend(&mut portal.memory, &mut context);
         let (word, changed) = match &*statement {
             Statement::Query(query) => {
                 portal.progress = Progress::Running(Box::new(Cursor::new(query.plan.clone())));
@@ -147,6 +171,9 @@ impl Session {
         };
         let Changed { rows, returned } = changed;
         debug_assert!(fields_of(&statement).is_some() || returned.is_empty());
+        // What it read is gone, what it returns stays.
+        context.memory.back_to(returned.iter().map(|row| row_bytes(row)).sum());
+        portal.memory = Some(context.memory);
         portal.progress = Progress::Rows(returned.into(), word, (word != "SELECT").then_some(rows));
         Ok(())
     }
@@ -189,10 +216,14 @@ impl Session {
         let Progress::Running(cursor) = &mut portal.progress else { return Ok(()) };
         let mut rows = VecDeque::new();
         let mut context = self.context(&portal.parameters)?;
+        Portal::lend(&mut portal.memory, &mut context);
         while let Some(row) = cursor.next(&mut context)? {
             context.memory.take(row_bytes(&row))?;
             rows.push_back(row);
         }
+        // The cursor goes, and what it held with it.
+        context.memory.back_to(rows.iter().map(|row| row_bytes(row)).sum());
+        portal.memory = Some(context.memory);
         portal.progress = Progress::Rows(rows, "SELECT", None);
         Ok(())
     }
@@ -229,7 +260,13 @@ impl Session {
         let mut skipped = 0;
         while count.is_none_or(|count| skipped < count) {
             let row = match &mut portal.progress {
-                Progress::Running(cursor) => cursor.next(&mut self.context(&portal.parameters)?)?,
+                Progress::Running(cursor) => {
+                    let mut context = self.context(&portal.parameters)?;
+                    Portal::lend(&mut portal.memory, &mut context);
+                    let row = cursor.next(&mut context)?;
+                    portal.memory = Some(context.memory);
+                    row
+                }
                 Progress::Rows(rows, ..) => rows.pop_front(),
                 Progress::Ready | Progress::Done => None,
             };

@@ -3,6 +3,7 @@
 use super::{Description, Noted, Session};
 use crate::bind;
 use crate::error::{Result, SqlError, state};
+use crate::memory::Memory;
 use crate::parse::{Command, Parsed};
 use crate::plan::{Field, Statement};
 use crate::types::Type;
@@ -24,6 +25,9 @@ pub(super) struct Prepared {
     pub from_sql: bool,
     /// When it was made. Microseconds since 1970.
     pub at: i64,
+    /// What its syntax and its plan hold, about.
+    #[expect(dead_code, reason = "held for what it counts")]
+    memory: Memory,
 }
 
 #[derive(Clone)]
@@ -39,6 +43,10 @@ struct Plan {
 pub(super) struct Recent {
     by_text: HashMap<String, Arc<Prepared>>,
 }
+
+/// What a prepared statement holds, about: so much, and so much for each character.
+const PREPARED_BYTES: usize = 2048;
+const BYTES_PER_CHARACTER: usize = 16;
 
 /// Texts that are kept, and how long one may be.
 const RECENT: usize = 64;
@@ -69,21 +77,23 @@ impl Session {
     /// Prepares a statement. Outside a transaction the names are looked up in a short one of its own; execution looks again.
     pub(super) fn prepare(&mut self, parsed: Option<Parsed>, given: Vec<Option<Type>>) -> Result<Arc<Prepared>> {
         let at = self.state.statement_time;
-        let nothing = |parsed, fields| {
+        let text = parsed.as_ref().map(|parsed| parsed.text.clone()).unwrap_or_default();
+        let length = parsed.as_ref().map_or(0, |parsed| parsed.source().len());
+        let memory = Memory::kept(&self.database.budget, PREPARED_BYTES + length * BYTES_PER_CHARACTER)?;
+        let nothing = |parsed, fields, memory| {
             let parameters = given.iter().map(|given| given.unwrap_or(Type::TEXT)).collect();
-            Prepared { parsed, parameters, fields, plan: Mutex::default(), from_sql: false, at }
+            Prepared { parsed, parameters, fields, plan: Mutex::default(), from_sql: false, at, memory }
         };
         let rows = match &parsed {
             Some(parsed) => match &parsed.command {
                 Command::Rows(statement) => statement.clone(),
                 _ => {
                     let fields = self.utility_fields(parsed)?;
-                    return Ok(Arc::new(nothing(Some(parsed.clone()), fields)));
+                    return Ok(Arc::new(nothing(Some(parsed.clone()), fields, memory)));
                 }
             },
-            None => return Ok(Arc::new(nothing(None, None))),
+            None => return Ok(Arc::new(nothing(None, None, memory))),
         };
-        let text = parsed.as_ref().map(|parsed| parsed.text.clone()).unwrap_or_default();
         let own_transaction = self.open.is_none();
         self.open_implicit(own_transaction);
         let mut parameters = given;
@@ -95,7 +105,7 @@ impl Session {
         let parameters = parameters.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect();
         let fields = fields_of(&plan.statement);
         let plan = Mutex::new(Some(plan));
-        Ok(Arc::new(Prepared { parsed, parameters, fields, plan, from_sql: false, at }))
+        Ok(Arc::new(Prepared { parsed, parameters, fields, plan, from_sql: false, at, memory }))
     }
 
     /// The plan of a statement in the open transaction: the one that is there, if its names still mean the same.

@@ -1,7 +1,7 @@
 //! Transactions of a session: blocks that the client opens, and the implicit ones around everything else.
 
 use super::{Session, Status};
-use crate::context::{Context, Memory};
+use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::parse::Modes;
 use crate::store::{Store, Transaction};
@@ -148,7 +148,8 @@ impl Session {
             none => none.insert(begin(&*database.store, how, open.explicit)?),
         };
         let limit = state.follows.work_bytes.unwrap_or(database.options.work_bytes);
-        let memory = Memory { used: 0, limit };
+        let memory = database.memory(limit);
+        memory.begin();
         Ok(Context {
             transaction: &mut **transaction,
             database,

@@ -10,6 +10,7 @@ mod subquery;
 pub(super) use subquery::SubqueryState;
 
 use super::scope::Run;
+use crate::context::value_bytes;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Body, Resolved};
 use crate::plan::{Expr, ExprKind};
@@ -140,15 +141,17 @@ impl<'s> Run<'_, 's> {
         if resolved.function.strict && arguments.iter().any(is_null) {
             return Ok(Datum::Null);
         }
-        match resolved.function.body {
-            Body::Pure(function) => function(arguments),
-            Body::Session(function) => function(self.context, arguments),
-            Body::Typed(function) => function(self.context, &resolved.arguments, arguments),
-            Body::Set(_) => Err(SqlError::new(
-                state::FEATURE_NOT_SUPPORTED,
-                "set-valued function called in context that cannot accept a set",
-            )),
-        }
+        let value = match resolved.function.body {
+            Body::Pure(function) => function(arguments)?,
+            Body::Session(function) => function(self.context, arguments)?,
+            Body::Typed(function) => function(self.context, &resolved.arguments, arguments)?,
+            Body::Set(_) => {
+                let message = "set-valued function called in context that cannot accept a set";
+                return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
+            }
+        };
+        self.context.memory.note(value_bytes(&value))?;
+        Ok(value)
     }
 
     /// Calls a function for its set of values; one with one value makes a set of it.

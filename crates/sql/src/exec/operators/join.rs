@@ -148,9 +148,9 @@ impl JoinState {
             Right::Read(build) => Ok(build.advance(&mut self.candidates).map(Candidate::Number)),
             Right::Lateral { run: Some(node), bytes } => {
                 self.row.truncate(join.left_width);
-                let before = run.context.memory.used;
+                let before = run.context.memory.used();
                 let (result, row) = run.inside(std::mem::take(&mut self.row), |run| node.next(&join.right, run));
-                *bytes += run.context.memory.used.saturating_sub(before);
+                *bytes += run.context.memory.used().saturating_sub(before);
                 self.row = row;
                 Ok(result?.map(Candidate::Row))
             }

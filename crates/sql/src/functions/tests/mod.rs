@@ -22,7 +22,7 @@ fn with_context<T>(run: impl FnOnce(&mut Context<'_>) -> T) -> T {
         database: &database,
         session: &mut session,
         parameters: &[],
-        memory: Memory { used: 0, limit: 1 << 30 },
+        memory: Memory::new(database.budget.clone(), 1 << 30),
         cancel: &cancel,
     };
     run(&mut context)

@@ -67,9 +67,16 @@ fn fields(a: &[Datum]) -> Result<Option<Vec<Datum>>> {
     if text.is_empty() {
         return Ok(Some(vec![]));
     }
+    let delimiter = a.optional_text(1)?;
+    let count = match delimiter {
+        None => text.len(),
+        Some("") => 1,
+        Some(delimiter) => text.matches(delimiter).count() + 1,
+    };
+    check_length(count.saturating_mul(size_of::<Datum>()))?;
     let null = a.optional_text(2)?;
     let field = |field: &str| if null == Some(field) { Datum::Null } else { field.into() };
-    Ok(Some(match a.optional_text(1)? {
+    Ok(Some(match delimiter {
         None => text.chars().map(|c| field(c.encode_utf8(&mut [0; 4]))).collect(),
         Some("") => vec![field(text)],
         Some(delimiter) => text.split(delimiter).map(field).collect(),

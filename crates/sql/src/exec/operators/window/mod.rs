@@ -57,7 +57,7 @@ impl WindowState {
     }
 
     fn collect(&mut self, window: &Window, run: &mut Run<'_, '_>) -> Result<Vec<Row>> {
-        let before = run.context.memory.used;
+        let before = run.context.memory.used();
         let mut sorted = Vec::new();
         while let Some(row) = self.input.next(&window.input, run)? {
             let partition = run.evaluate_all(&window.partition, &row)?;
@@ -76,7 +76,7 @@ impl WindowState {
             append_transposed(columns, rows.len(), &mut values);
         }
         let rows: Vec<Row> = sorted.into_iter().zip(values).map(joined).collect();
-        run.context.memory.used = before;
+        run.context.memory.back_to(before);
         run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())?;
         Ok(rows)
     }

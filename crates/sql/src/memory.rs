@@ -1,0 +1,266 @@
+//! What statements hold for sorting, hashing and results: each against its own limit, and all together against one sum.
+
+use crate::error::{Result, SqlError, state};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The memory of all statements of all sessions together.
+#[derive(Debug)]
+pub struct Budget {
+    limit: usize,
+    /// Relaxed: a count, which publishes nothing.
+    used: AtomicUsize,
+}
+
+thread_local! {
+    /// How long one value may be that the statement on this thread makes. Functions have no other way to the statement.
+    static LONGEST: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// The largest piece that has been tried for the statement.
+    static TRIED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether one value, or any other single piece of memory, may have so many bytes. Large ones are tried, since a failed
+/// allocation would end the process: what is free for one piece now is still there a moment later, or was not much.
+///
+/// # Errors
+/// 53200.
+pub fn check_piece(bytes: usize) -> Result<()> {
+    if bytes < PIECE || bytes <= TRIED.get() {
+        return Ok(());
+    }
+    if bytes > LONGEST.get() {
+        let message = format!("out of memory: one value of {bytes} bytes is more than the statement may hold");
+        return Err(SqlError::new(state::OUT_OF_MEMORY, message).hint(HINT));
+    }
+    // What grows bit by bit doubles.
+    let piece = bytes.checked_next_power_of_two().unwrap_or(bytes);
+    TRIED.set(piece);
+    Vec::<u8>::new().try_reserve_exact(piece).map_err(|_| {
+        TRIED.set(0);
+        let message = format!("out of memory: the system has no {piece} bytes left in one piece");
+        SqlError::new(state::OUT_OF_MEMORY, message).hint(HINT)
+    })
+}
+
+/// Smaller pieces are not tried.
+const PIECE: usize = 1 << 20;
+const HINT: &str = "Make it in smaller parts, or raise \"work_mem\", or give the server more by --memory.";
+
+/// What a statement may hold without asking the budget: most never ask.
+const FREE: usize = 16 << 10;
+/// The least that a statement asks for.
+const STEP: usize = 64 << 10;
+
+impl Budget {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: usize) -> Arc<Budget> {
+        Arc::new(Budget { limit, used: AtomicUsize::new(0) })
+    }
+
+    /// Its size.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// How much of it statements have taken.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(used) => Err(self.exhausted(used, bytes)),
+        }
+    }
+
+    fn release(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn exhausted(&self, used: usize, bytes: usize) -> SqlError {
+        let message = format!("out of memory: the statements of all sessions together may hold {} bytes", self.limit);
+        SqlError::new(state::OUT_OF_MEMORY, message)
+            .detail(format!("They hold {used}, and this one asked for {bytes} more."))
+            .hint("Close cursors, try again when other statements have ended, or give the server more by --memory.")
+    }
+}
+
+/// What one statement, or one portal between its calls, holds. Gives everything back when it is dropped.
+#[derive(Debug)]
+pub struct Memory {
+    budget: Arc<Budget>,
+    used: usize,
+    /// Bytes allowed.
+    limit: usize,
+    /// How much of the budget is this statement's.
+    reserved: usize,
+    /// The longest value that was made so far; it is a part of what is used.
+    longest: usize,
+}
+
+impl Memory {
+    /// Nothing yet, of `limit` bytes at most.
+    pub fn new(budget: Arc<Budget>, limit: usize) -> Memory {
+        Memory { budget, used: 0, limit, reserved: 0, longest: 0 }
+    }
+
+    /// Of something that is kept for long: all of it counts.
+    ///
+    /// # Errors
+    /// 53200 beyond the limit of all together.
+    pub fn kept(budget: &Arc<Budget>, bytes: usize) -> Result<Memory> {
+        budget.reserve(bytes)?;
+        Ok(Memory { budget: budget.clone(), used: bytes, limit: bytes, reserved: bytes, longest: 0 })
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Counts `bytes` more.
+    ///
+    /// # Errors
+    /// 53200 beyond the statement's limit, or that of all together.
+    pub fn take(&mut self, bytes: usize) -> Result<()> {
+        self.used = self.used.saturating_add(bytes);
+        if self.used > self.limit {
+            return Err(self.exceeded());
+        }
+        if self.used > self.reserved + FREE {
+            return self.reserve_more();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn reserve_more(&mut self) -> Result<()> {
+        // Rows are kept in vectors, which double: the next one may be as large as all that is there.
+        check_piece(self.used)?;
+        let missing = self.used - FREE - self.reserved;
+        // An eighth more than asked for, so that a statement that grows asks rarely.
+        let wanted = missing.max(STEP).max((self.used / 8).min(self.limit - self.used));
+        let got = match self.budget.reserve(wanted) {
+            Ok(()) => wanted,
+            Err(_) => self.budget.reserve(missing).map(|()| missing)?,
+        };
+        self.reserved += got;
+        Ok(())
+    }
+
+    /// Values of this thread may have what the statement may still take, from now on.
+    pub fn begin(&self) {
+        let left = self.budget.limit.saturating_sub(self.budget.used()) + self.reserved;
+        LONGEST.set(left.min(self.limit));
+        TRIED.set(0);
+    }
+
+    /// Counts a value that was made, if it is the longest: it will be copied, sent, or be a part of the next.
+    ///
+    /// # Errors
+    /// As [`Memory::take`].
+    pub fn note(&mut self, bytes: usize) -> Result<()> {
+        if bytes < PIECE || bytes <= self.longest {
+            return Ok(());
+        }
+        let more = bytes - self.longest;
+        self.longest = bytes;
+        self.take(more)
+    }
+
+    /// Counts `bytes` less.
+    pub fn give_back(&mut self, bytes: usize) {
+        self.back_to(self.used.saturating_sub(bytes));
+    }
+
+    /// Counts no more than `used`: what has been taken since then is gone.
+    pub fn back_to(&mut self, used: usize) {
+        self.used = used.max(self.longest);
+        let needed = self.used.saturating_sub(FREE);
+        if self.reserved > needed + needed / 4 + 4 * STEP {
+            self.budget.release(self.reserved - needed);
+            self.reserved = needed;
+        }
+    }
+
+    /// Goes on with what another call of the same portal has left.
+    pub fn resume(&mut self, left: &mut Memory) {
+        std::mem::swap(&mut self.used, &mut left.used);
+        std::mem::swap(&mut self.reserved, &mut left.reserved);
+        std::mem::swap(&mut self.longest, &mut left.longest);
+    }
+
+    fn exceeded(&self) -> SqlError {
+        let message = format!("out of memory: the statement needs more than {} bytes at once", self.limit);
+        let hint = if self.limit < self.budget.limit {
+            "Sort or group fewer rows, or raise the setting \"work_mem\" of the session."
+        } else {
+            "Sort or group fewer rows, or give the server more by --memory: this is what it has for all statements."
+        };
+        SqlError::new(state::OUT_OF_MEMORY, message).hint(hint)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.reserved > 0 {
+            self.budget.release(self.reserved);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_statements_do_not_ask_and_large_ones_give_all_back() {
+        let budget = Budget::new(1 << 20);
+        let mut small = Memory::new(budget.clone(), 1 << 20);
+        small.take(FREE).expect("within the step");
+        assert_eq!(budget.used(), 0);
+        let mut large = Memory::new(budget.clone(), 1 << 20);
+        for _ in 0..60 {
+            large.take(10_000).expect("within the budget");
+            assert!(budget.used() + FREE >= large.used() && budget.used() <= large.used() + large.used() / 8 + STEP);
+        }
+        large.back_to(10);
+        assert_eq!(budget.used(), 0);
+        large.take(300_000).expect("within the budget");
+        drop(large);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn statements_together_stay_within_the_budget() {
+        let budget = Budget::new(1 << 20);
+        let mut first = Memory::new(budget.clone(), 1 << 20);
+        let mut second = Memory::new(budget.clone(), 1 << 20);
+        first.take(700_000).expect("alone");
+        let error = second.take(600_000).expect_err("there is not that much left");
+        assert_eq!(error.code(), state::OUT_OF_MEMORY);
+        assert!(error.message().contains("1048576"), "{}", error.message());
+        drop(first);
+        second.take(0).expect("now there is");
+        let error = second.take(600_000).expect_err("more than its limit");
+        assert!(error.fields().hint.as_deref().is_some_and(|hint| hint.contains("--memory")));
+    }
+
+    #[test]
+    fn a_portal_keeps_what_it_holds_between_calls() {
+        let budget = Budget::new(1 << 20);
+        let mut portal = Memory::new(budget.clone(), 1 << 20);
+        {
+            let mut call = Memory::new(budget.clone(), 1 << 20);
+            call.take(500_000).expect("alone");
+            portal.resume(&mut call);
+        }
+        assert_eq!(portal.used(), 500_000);
+        assert!(budget.used() >= 400_000);
+        drop(portal);
+        assert_eq!(budget.used(), 0);
+    }
+}

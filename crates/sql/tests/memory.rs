@@ -1,0 +1,167 @@
+//! Memory: what statements hold is bounded for each and for all together, and the engine's limit reaches the client as 53200. In
+//! each case the session lives on, others answer, and in the end nothing is held.
+
+mod common;
+
+use common::Client;
+use seriatim_sql::database::{Database, Options};
+use seriatim_sql::store::Engine;
+use std::sync::Arc;
+
+const BUDGET: usize = 4 << 20;
+
+fn database(options: Options) -> Arc<Database> {
+    Database::open(common::store(), options).expect("a database")
+}
+
+/// A database whose statements together may hold four megabytes, and each of them nominally more.
+fn small() -> Arc<Database> {
+    database(Options { budget_bytes: BUDGET, work_bytes: 64 << 20, ..Options::default() })
+}
+
+/// Statements that would hold more than any machine has, or at least more than the budget.
+const GREEDY: &[&str] = &[
+    "SELECT i FROM generate_series(1, 1000000000) i ORDER BY -i",
+    "SELECT DISTINCT i FROM generate_series(1, 1000000000) i",
+    "SELECT i, count(*) FROM generate_series(1, 1000000000) i GROUP BY i",
+    "SELECT array_agg(i) FROM generate_series(1, 1000000000) i",
+    "SELECT array_agg(DISTINCT i) FROM generate_series(1, 1000000000) i",
+    "SELECT string_agg('some words', ',') FROM generate_series(1, 1000000000) i",
+    "SELECT json_agg(i) FROM generate_series(1, 1000000000) i",
+    "SELECT jsonb_object_agg(i, i) FROM generate_series(1, 1000000000) i",
+    "SELECT ARRAY(SELECT i FROM generate_series(1, 1000000000) i)",
+    "SELECT sum(i) OVER () FROM generate_series(1, 1000000000) i",
+    "SELECT 1 WHERE 0 NOT IN (SELECT i FROM generate_series(1, 1000000000) i)",
+    "WITH RECURSIVE r(i, t) AS (SELECT 1, 'x' UNION SELECT i + 1, t || 'x' FROM r) SELECT count(*) FROM r",
+    "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT max(i) FROM r",
+    "WITH m AS MATERIALIZED (SELECT i FROM generate_series(1, 1000000000) i) SELECT count(*) FROM m a, m b",
+    "SELECT count(*) FROM generate_series(1, 1000000000) a JOIN generate_series(1, 1000000000) b ON a = b",
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM generate_series(1, 1000000000) i",
+    "SELECT i FROM generate_series(1, 1000000000) i EXCEPT SELECT 1",
+    "INSERT INTO t SELECT i FROM generate_series(1, 1000000000) i ORDER BY -i",
+    "SELECT repeat('x', 900000000)",
+    "SELECT lpad('x', 200000000), rpad('x', 200000000)",
+    "SELECT replace(repeat('x', 100000), 'x', repeat('y', 5000))",
+    "SELECT repeat(repeat('x', 1000000), 1000) || repeat(repeat('x', 1000000), 1000)",
+    "SELECT array_fill(1, ARRAY[100000000])",
+    "SELECT string_to_array(repeat('x,', 2000000), ',')",
+    "SELECT format('%900000000s', 'x')",
+    "SELECT translate(repeat('x', 900000000), 'x', 'y')",
+];
+
+#[test]
+fn greedy_statements_end_in_53200_and_leave_nothing() {
+    let database = small();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run("CREATE TABLE t (i bigint PRIMARY KEY)");
+    let idle = database.budget.used();
+    for sql in GREEDY {
+        let error = client.try_run(sql).err().unwrap_or_else(|| panic!("{sql} has found the memory"));
+        assert_eq!(error.code(), "53200", "{sql}: {error:?}");
+        assert_eq!(other.show("SELECT count(*) FROM t"), "0", "{sql}");
+    }
+    assert_eq!(client.show("SELECT sum(i) FROM generate_series(1, 1000) i"), "500500", "it lives on");
+    let recent_statements = 256 << 10;
+    assert!(database.budget.used() < idle + recent_statements, "{} of {idle}", database.budget.used());
+    drop((client, other));
+    assert_eq!(database.budget.used(), 0);
+}
+
+/// SQL.md B12: a hundred cursors, each well below its own limit, and then a write, which has to read them to their ends.
+#[test]
+fn a_hundred_cursors_and_a_write_stay_within_the_sum() {
+    let database = small();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run("CREATE TABLE f (i int PRIMARY KEY); INSERT INTO f SELECT generate_series(1, 5000)");
+    client.run("BEGIN");
+    for number in 0..100 {
+        client.run(&format!("DECLARE c{number} CURSOR FOR SELECT a.i, repeat('x', 50) FROM f a"));
+    }
+    let error = client.fails("UPDATE f SET i = i WHERE i = 1");
+    assert_eq!(error.code(), "53200", "{error:?}");
+    assert!(database.budget.used() <= BUDGET);
+    assert_eq!(other.show("SELECT count(*) FROM f"), "5000");
+    client.run("ROLLBACK");
+    client.run("UPDATE f SET i = i WHERE i = 1");
+    drop((client, other));
+    assert_eq!(database.budget.used(), 0);
+}
+
+/// What a cursor holds between its calls counts until it is closed.
+#[test]
+fn a_cursor_holds_its_share_until_it_is_closed() {
+    let database = small();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    let sorted = "SELECT i FROM generate_series(1, 14000) i ORDER BY -i";
+    client.run(&format!("BEGIN; DECLARE c CURSOR FOR {sorted}; FETCH 1 FROM c"));
+    assert!(database.budget.used() > BUDGET / 2, "{}", database.budget.used());
+    let error = other.fails(sorted);
+    assert_eq!(error.code(), "53200");
+    assert!(error.message().contains("all sessions together") && error.message().contains("4194304"), "{error:?}");
+    client.run("CLOSE c");
+    assert_eq!(other.run(sorted).rows.len(), 14000);
+    client.run("COMMIT");
+}
+
+#[test]
+fn work_mem_beyond_the_sum_is_worth_no_more_than_the_sum() {
+    let database = small();
+    let mut client = Client::new(&database);
+    client.run("SET work_mem = '1000GB'");
+    let error = client.fails("SELECT i FROM generate_series(1, 1000000000) i ORDER BY -i");
+    assert_eq!(error.code(), "53200");
+    client.run("SET work_mem = '64kB'");
+    let error = client.fails("SELECT i FROM generate_series(1, 10000) i ORDER BY -i");
+    assert!(error.message().contains("65536"), "{error:?}");
+    assert!(error.fields().hint.as_deref().is_some_and(|hint| hint.contains("work_mem")), "{error:?}");
+}
+
+/// Prepared statements stay, so they count.
+#[test]
+fn prepared_statements_count() {
+    let database = small();
+    let mut client = Client::new(&database);
+    let refused = (0..10_000).find_map(|number| client.session.parse(&format!("s{number}"), "SELECT 1", &[]).err());
+    assert_eq!(refused.expect("there is a limit").code(), "53200");
+    client.run("DEALLOCATE ALL");
+    client.session.parse("again", "SELECT 1", &[]).expect("there is room again");
+}
+
+/// At the engine's limit inserts fail with 53200, while rows can be read, changed in place, deleted, and tables emptied and
+/// dropped; then there is room again.
+#[test]
+fn a_full_engine_can_be_emptied() {
+    let options = mvto::Options { memory_bytes: Some(8 << 20), ..mvto::Options::default() };
+    let engine = mvto::Mvto::in_memory(options).expect("an engine");
+    let database = Database::open(Arc::new(Engine(Arc::new(engine))), Options::default()).expect("a database");
+    let mut client = Client::new(&database);
+    client.run("CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE u (id int PRIMARY KEY, v text)");
+    let mut batches = 0..;
+    let mut fill = |client: &mut Client, table: &str| {
+        let insert = |batch: i32| {
+            format!(
+                "INSERT INTO {table} SELECT i, repeat('x', 200) FROM generate_series({}, {}) i",
+                batch * 100,
+                batch * 100 + 99
+            )
+        };
+        batches.by_ref().take(1000).find_map(|batch| client.try_run(&insert(batch)).err()).expect("there is a limit")
+    };
+    let error = fill(&mut client, "t");
+    assert_eq!(error.code(), "53200", "{error:?}");
+    assert!(error.message().contains("memory"), "{error:?}");
+    let rows: i32 = client.show("SELECT count(*) FROM t").parse().expect("a number");
+    client.run("UPDATE t SET v = repeat('y', 200) WHERE id < 50");
+    client.run("UPDATE t SET v = 'short' WHERE id BETWEEN 50 AND 99");
+    for from in (rows / 2..rows).step_by(1000) {
+        client.run(&format!("DELETE FROM t WHERE id >= {from} AND id < {from} + 1000"));
+    }
+    client.run("INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(100000, 101000) i");
+    assert_eq!(fill(&mut client, "u").code(), "53200");
+    client.run("TRUNCATE t");
+    client.run("INSERT INTO t SELECT i, repeat('x', 200) FROM generate_series(1, 1000) i");
+    assert_eq!(fill(&mut client, "u").code(), "53200");
+    client.run("DROP TABLE u");
+    client.run("CREATE TABLE u (id int PRIMARY KEY, v text)");
+    client.run("INSERT INTO u SELECT i, repeat('x', 200) FROM generate_series(1, 1000) i");
+}
