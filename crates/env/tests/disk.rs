@@ -33,6 +33,31 @@ fn read_all(file: &dyn DiskFile) -> Vec<u8> {
     bytes
 }
 
+/// Readers share a directory that they leave as it is; one who writes keeps them out, and they him.
+#[test]
+fn a_read_only_disk_reads_and_changes_nothing() {
+    let scratch = Scratch::new("read-only");
+    let (disk, reader) = (RealDisk::new(&scratch.0), RealDisk::read_only(&scratch.0));
+    assert_eq!(reader.list("").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(reader.create_dir_all("").unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
+    disk.create_dir_all("").unwrap();
+    disk.create_new("a").unwrap().write_at(0, b"abc").unwrap();
+    assert!(reader.lock("LOCK").is_ok(), "nobody has it who has made no lock file");
+    let writing = disk.lock("LOCK").unwrap();
+    assert_eq!(reader.lock("LOCK").unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(writing);
+    let reading = [reader.lock("LOCK").unwrap(), reader.lock("LOCK").unwrap()];
+    assert_eq!(disk.lock("LOCK").unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(reading);
+    let file = reader.open("a").unwrap();
+    assert_eq!(read_all(&*file), b"abc");
+    assert!(file.write_at(0, b"x").is_err() && file.truncate(0).is_err());
+    for refused in [reader.create_new("b").map(drop), reader.rename("a", "b"), reader.remove("a")] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
+    }
+    assert_eq!(disk.list("").unwrap(), ["LOCK", "a"]);
+}
+
 /// The contract of [`Disk`] and [`DiskFile`], as far as one process without faults can see it.
 fn keeps_the_contract(disk: &dyn Disk) {
     disk.create_dir_all("").unwrap();

@@ -156,6 +156,13 @@ pub enum Invalid {
         /// What is wrong.
         what: String,
     },
+    /// A table of this name is there and has another shape.
+    Shape {
+        /// The table.
+        table: String,
+        /// Where they differ, and what to do.
+        what: String,
+    },
     /// A range of a table that is not ordered.
     NotOrdered {
         /// The table.
@@ -170,6 +177,18 @@ pub enum Invalid {
     },
     /// A savepoint that is not there any more.
     UnknownSavepoint,
+    /// An option is out of its range.
+    Option {
+        /// Which one, and its range.
+        what: String,
+    },
+    /// A directory cannot be used for what was asked, and nothing in it was changed.
+    Directory {
+        /// The directory.
+        path: String,
+        /// What is in the way, and what to do.
+        what: String,
+    },
     /// What this database was not opened for (a checkpoint of a database in memory, for example).
     Unsupported {
         /// What was asked for.
@@ -213,6 +232,17 @@ pub enum Fault {
         /// Where and what.
         detail: String,
     },
+    /// The data directory was written by a newer version.
+    NewerFormat {
+        /// Which file, and which versions can be read.
+        detail: String,
+    },
+    /// The database was opened to be read only.
+    ReadOnly,
+    /// The database was closed.
+    Closed,
+    /// Another checkpoint is being written.
+    CheckpointRunning,
     /// Another process has the data directory.
     Locked {
         /// Which directory.
@@ -268,7 +298,9 @@ impl Error {
                 Invalid::TableExists { .. } => "42P07",
                 Invalid::UnknownIndex { .. } => "42704",
                 Invalid::Key { .. } | Invalid::Row { .. } => "22000",
-                Invalid::Schema { .. } => "42P16",
+                Invalid::Schema { .. } | Invalid::Shape { .. } => "42P16",
+                Invalid::Option { .. } => "22023",
+                Invalid::Directory { .. } => "55000",
                 Invalid::ReadOnly => "25006",
                 Invalid::UnknownSavepoint => "3B001",
                 Invalid::NotOrdered { .. } | Invalid::Undeclared { .. } | Invalid::Unsupported { .. } => "0A000",
@@ -278,7 +310,10 @@ impl Error {
                 Fault::DiskFull { .. } => "53100",
                 Fault::OutcomeUnknown { .. } | Fault::LogFailed { .. } => "08007",
                 Fault::Corruption { .. } => "XX001",
-                Fault::Locked { .. } => "55006",
+                Fault::NewerFormat { .. } => "0A000",
+                Fault::ReadOnly => "25006",
+                Fault::Closed => "57P03",
+                Fault::CheckpointRunning | Fault::Locked { .. } => "55006",
                 Fault::Clock { .. } => "58000",
                 Fault::Disk { .. } => "58030",
             },
@@ -452,6 +487,7 @@ impl fmt::Display for Invalid {
             Invalid::Key { table } => write!(f, "the key does not fit table {table}"),
             Invalid::Row { table, what } => write!(f, "the row does not fit table {table}: {what}"),
             Invalid::Schema { table, what } => write!(f, "the schema of table {table} makes no sense: {what}"),
+            Invalid::Shape { table, what } => write!(f, "table {table} is there with another shape: {what}"),
             Invalid::NotOrdered { table } => {
                 write!(f, "table {table} is stored by hash and has no ranges; create it with ordered storage")
             }
@@ -459,6 +495,8 @@ impl fmt::Display for Invalid {
             Invalid::Undeclared { table } => {
                 write!(f, "access to table {table} outside the declared footprint of the procedure")
             }
+            Invalid::Option { what } => f.write_str(what),
+            Invalid::Directory { path, what } => write!(f, "{path}: {what}"),
             Invalid::UnknownSavepoint => f.write_str("the savepoint does not exist (any more)"),
             Invalid::Unsupported { what } => write!(f, "not supported here: {what}"),
         }
@@ -494,6 +532,10 @@ impl fmt::Display for Fault {
                 write!(f, "the log has failed and takes no more work: {detail}; reopen the database")
             }
             Fault::Corruption { detail } => write!(f, "data directory damaged: {detail}"),
+            Fault::NewerFormat { detail } => write!(f, "data directory of a newer version: {detail}"),
+            Fault::ReadOnly => f.write_str("the database was opened to be read only"),
+            Fault::Closed => f.write_str("the database was closed"),
+            Fault::CheckpointRunning => f.write_str("another checkpoint is being written"),
             Fault::Locked { detail } => write!(f, "data directory in use by another process: {detail}"),
             Fault::Clock { detail } => write!(f, "clock fault: {detail}"),
             Fault::Disk { detail } => write!(f, "disk error: {detail}"),

@@ -141,6 +141,9 @@ fn mistakes_say_what_is_wrong() {
         (Invalid::Row { table: table(), what: "why".into() }, "the row does not fit table t: why", "22000"),
         (Invalid::Schema { table: table(), what: "why".into() }, "the schema of table t makes no sense: why", "42P16"),
         (Invalid::ReadOnly, "cannot write in a read-only transaction", "25006"),
+        (Invalid::Shape { table: table(), what: "why".into() }, "table t is there with another shape: why", "42P16"),
+        (Invalid::Option { what: "why".into() }, "why", "22023"),
+        (Invalid::Directory { path: "d".into(), what: "why".into() }, "d: why", "55000"),
         (Invalid::UnknownSavepoint, "the savepoint does not exist (any more)", "3B001"),
         (Invalid::Unsupported { what: "backup" }, "not supported here: backup", "0A000"),
     ] {
@@ -157,6 +160,7 @@ fn faults_say_what_to_do() {
         (Fault::OutcomeUnknown { detail: detail() }, "whether the transaction committed is unknown", "08007"),
         (Fault::LogFailed { detail: detail() }, "takes no more work", "08007"),
         (Fault::Corruption { detail: detail() }, "data directory damaged", "XX001"),
+        (Fault::NewerFormat { detail: detail() }, "data directory of a newer version: ", "0A000"),
         (Fault::Locked { detail: detail() }, "in use by another process", "55006"),
         (Fault::Clock { detail: detail() }, "clock fault", "58000"),
         (Fault::Disk { detail: detail() }, "disk error", "58030"),
@@ -165,5 +169,13 @@ fn faults_say_what_to_do() {
         let text = error.to_string();
         assert!(text.contains(part) && text.contains("no space left"), "{text}");
         assert_eq!((error.sqlstate(), error.is_retryable(), error.is_conflict()), (state, false, false));
+    }
+    for (fault, text, state) in [
+        (Fault::ReadOnly, "the database was opened to be read only", "25006"),
+        (Fault::Closed, "the database was closed", "57P03"),
+        (Fault::CheckpointRunning, "another checkpoint is being written", "55006"),
+    ] {
+        let error = Error::from(fault);
+        assert_eq!((error.to_string().as_str(), error.sqlstate(), error.is_retryable()), (text, state, false));
     }
 }

@@ -319,6 +319,13 @@ impl<C> Mvto<C> {
         }
     }
 
+    /// Why nothing can be written at present, if it cannot: the disk was full when the engine was opened and no commit has found
+    /// space since, it was opened to be read only, or the log has failed.
+    pub fn refuses_writes(&self) -> Option<Error> {
+        let log = self.log.as_ref()?;
+        self.check_log().err().or_else(|| log.refused().map(log_fault))
+    }
+
     /// What recovery found when the engine was opened; `None` in memory.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
         self.recovery.as_ref()
@@ -342,9 +349,12 @@ pub(crate) fn log_fault(error: wal::LogError) -> Error {
         wal::LogError::Full(_) => Fault::DiskFull { detail },
         wal::LogError::Locked { .. } => Fault::Locked { detail },
         wal::LogError::Stopped(_) => Fault::OutcomeUnknown { detail },
-        wal::LogError::Corrupt(_) | wal::LogError::NewerFormat { .. } | wal::LogError::NotALog { .. } => {
-            Fault::Corruption { detail }
-        }
+        wal::LogError::Corrupt(_) | wal::LogError::NotALog { .. } => Fault::Corruption { detail },
+        wal::LogError::NewerFormat { .. } => Fault::NewerFormat { detail },
+        wal::LogError::ReadOnly => Fault::ReadOnly,
+        wal::LogError::Closed => Fault::Closed,
+        wal::LogError::CheckpointRunning => Fault::CheckpointRunning,
+        wal::LogError::BadOption { .. } => return Invalid::Option { what: detail }.into(),
         _ => Fault::Disk { detail },
     }
     .into()

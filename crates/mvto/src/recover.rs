@@ -391,6 +391,8 @@ fn index_row(
 
 fn undecodable(what: &str) -> Fault {
     Fault::Corruption {
-        detail: format!("{what} passed its checksum but makes no sense: was it written by a newer version?"),
+        detail: format!(
+            "{what} passed its checksum but makes no sense: is it another program's log, or was it written by a newer version?"
+        ),
     }
 }

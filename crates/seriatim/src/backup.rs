@@ -1,6 +1,7 @@
 //! Copies of a database, and whether one is sound.
 
 use crate::database::Shared;
+use crate::directory::check_to_back_up;
 use crate::snapshot::Snapshot;
 use crate::{Database, Durability, Fault, Invalid, Result, RowKind, RowTable, Schema, SerialPoint, TransactionOptions};
 use env::{Disk, RealDisk};
@@ -64,20 +65,19 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Fault::Disk`] if `path` is not empty or cannot be written.
+    /// [`Invalid::Directory`] if `path` is not empty or lies in this database's own directory, [`Fault::Disk`] if it cannot
+    /// be written.
     pub fn backup_to(&self, path: impl AsRef<Path>) -> Result<BackupReport> {
         let path = path.as_ref();
         let refuse = |what: &str| Fault::Disk { detail: format!("cannot back up to {}: {what}", path.display()) };
         let (parent, name) = split(path).ok_or_else(|| refuse("it has no name"))?;
         let beside = RealDisk::new(parent);
-        if RealDisk::new(path).list("").is_ok_and(|names| !names.is_empty()) {
-            return Err(refuse("it is not empty").into());
-        }
+        check_to_back_up(path, self.path())?;
         let partial = format!("{name}.partial");
         if RealDisk::new(parent.join(&partial)).list("").is_ok() {
             let what =
                 format!("{partial} is there, left by a backup that was interrupted, or one is running; remove it");
-            return Err(refuse(&what).into());
+            return Err(Invalid::Directory { path: path.display().to_string(), what }.into());
         }
         let report = self.copy_to(&parent.join(&partial))?;
         let renamed = beside.rename(&partial, name).and_then(|()| beside.sync_dir(""));

@@ -59,6 +59,13 @@ impl Builder {
         self
     }
 
+    /// Opens a database that is there to read it only, as often as one likes at the same time, also without the right to write:
+    /// the directory is left as it is. Writes fail with [`Fault::ReadOnly`](crate::Fault::ReadOnly).
+    pub fn read_only(mut self) -> Builder {
+        self.settings.engine.log.read_only = true;
+        self
+    }
+
     /// When a checkpoint is taken by itself, on a thread of its own: each time the log has grown by this many bytes; `None`
     /// never. Default 64 MiB. Smaller: quicker starts after a crash, more writing.
     pub fn checkpoint_after(mut self, log_bytes: impl Into<Option<u64>>) -> Builder {

@@ -2,8 +2,9 @@
 
 use crate::builder::{Builder, Settings};
 use crate::checkpointer::{Checkpointer, log_bytes};
+use crate::directory::check_to_open;
 use crate::options::{RetryPolicy, TransactionOptions};
-use crate::record::difference;
+use crate::shape::{check_rows, difference};
 use crate::snapshot::Snapshot;
 use crate::table::TableRef;
 use crate::{
@@ -13,6 +14,8 @@ use crate::{
 use env::RealDisk;
 use model::{Begin, SchemaBuilder, TableId};
 use mvto::Mvto;
+use std::any::TypeId;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +39,8 @@ pub(crate) struct Shared {
     place: Option<PathBuf>,
     checkpointer: Option<Checkpointer>,
     retries: Mutex<Vec<(&'static str, u64)>>,
+    /// Tables whose rows are known to fit a record with narrow fields.
+    checked: Mutex<HashSet<(TableId, TypeId)>>,
     #[cfg(feature = "sql")]
     pub durability: model::Durability,
     #[cfg(feature = "sql")]
@@ -66,7 +71,10 @@ impl Database {
     ///
     /// # Errors
     /// [`Fault::Locked`](crate::Fault::Locked) if another process has it, [`Fault::Corruption`](crate::Fault::Corruption)
-    /// if it is damaged (with file and offset), [`Fault::Disk`](crate::Fault::Disk) if the disk fails.
+    /// if it is damaged (with file and offset), [`Fault::NewerFormat`](crate::Fault::NewerFormat) if a newer version has
+    /// written it, [`Invalid::Directory`] if there is no database in it and files that are none of one,
+    /// [`Fault::Disk`](crate::Fault::Disk) if the disk fails. A full disk is no error where a database is there already: see
+    /// [`Database::read_only`].
     pub fn open(path: impl AsRef<Path>) -> Result<Database> {
         Database::builder().open(path)
     }
@@ -86,7 +94,9 @@ impl Database {
 
     pub(crate) fn with_settings(settings: Settings, place: Option<&Path>) -> Result<Database> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let disk = place.map(RealDisk::new);
+        let is_read_only = settings.engine.log.read_only;
+        place.map_or(Ok(()), |place| check_to_open(place, is_read_only))?;
+        let disk = place.map(if is_read_only { RealDisk::read_only } else { RealDisk::new });
         let backlog = disk.as_ref().map_or(0, log_bytes);
         #[cfg(feature = "sql")]
         let durability = settings.engine.durability;
@@ -95,7 +105,7 @@ impl Database {
             None => Mvto::in_memory(settings.engine)?,
         });
         let checkpointer = match (settings.checkpoint_after, place) {
-            (Some(bytes), Some(_)) => Some(Checkpointer::start(engine.clone(), bytes, backlog)?),
+            (Some(bytes), Some(_)) if !is_read_only => Some(Checkpointer::start(engine.clone(), bytes, backlog)?),
             _ => None,
         };
         Ok(Database {
@@ -107,6 +117,7 @@ impl Database {
                 place: place.map(Path::to_owned),
                 checkpointer,
                 retries: Mutex::default(),
+                checked: Mutex::default(),
                 #[cfg(feature = "sql")]
                 durability,
                 #[cfg(feature = "sql")]
@@ -123,17 +134,21 @@ impl Database {
     /// The table whose rows are `R`; created where it is missing.
     ///
     /// # Errors
-    /// [`Invalid::Schema`] if a table of this name has another shape (the error says where they differ), or the record's
-    /// own schema makes no sense.
+    /// [`Invalid::Shape`] if a table of this name has another shape (the error says where they differ, and what to do), or a
+    /// row that a field is too narrow for: where a record has fields of `i32` or `u32`, the first call for it reads the table.
+    /// [`Invalid::Schema`] if the record's own schema makes no sense.
     pub fn table<R: Record>(&self) -> Result<Table<R>> {
-        let (at, _) = self.open_or_create(R::schema().build()?)?;
+        let (at, schema) = self.open_or_create(R::schema().build()?)?;
+        if R::NARROW {
+            self.shared.check_once::<R>(at.table, &schema)?;
+        }
         Ok(Table::new(at))
     }
 
     /// The table of bytes called `name`; created where it is missing. See [`BytesTable`].
     ///
     /// # Errors
-    /// [`Invalid::Schema`] if a table of this name has another shape.
+    /// [`Invalid::Shape`] if a table of this name has another shape.
     pub fn bytes_table<K: BytesKey + ?Sized>(&self, name: &str) -> Result<BytesTable<K>> {
         let (at, _) = self.open_or_create(crate::bytes::schema::<K>(name)?)?;
         Ok(BytesTable::new(at))
@@ -152,7 +167,7 @@ impl Database {
     /// Opens the table of this schema; creates it where it is missing.
     ///
     /// # Errors
-    /// [`Invalid::Schema`] if a table of this name has another shape, or the schema makes no sense.
+    /// [`Invalid::Shape`] if a table of this name has another shape, [`Invalid::Schema`] if the schema makes no sense.
     pub fn create_table_if_missing(&self, schema: impl IntoSchema) -> Result<RowTable> {
         let (at, schema) = self.open_or_create(schema.into_schema()?)?;
         Ok(RowTable::new(at, schema))
@@ -198,7 +213,7 @@ impl Database {
         let (table, stored) = engine.table(wanted.name()).ok_or_else(unknown)?;
         match difference(&stored, &wanted) {
             None => Ok((self.at(table), stored)),
-            Some(what) => Err(Invalid::Schema { table: wanted.name().into(), what }.into()),
+            Some(what) => Err(Invalid::Shape { table: wanted.name().into(), what }.into()),
         }
     }
 
@@ -237,7 +252,17 @@ impl Database {
         Ok(self.shared.engine.checkpoint()?)
     }
 
-    /// What opening found and did; `None` in memory and for a new database.
+    /// Why nothing can be written at present, while reads work: `None` as long as it can.
+    ///
+    /// A database that is opened on a full disk says [`Fault::DiskFull`](crate::Fault::DiskFull), and so does every commit that
+    /// wrote something; the first that finds space again ends that state, without a restart. One that was opened by
+    /// [`Builder::read_only`] says [`Fault::ReadOnly`](crate::Fault::ReadOnly), and one whose log has failed
+    /// [`Fault::LogFailed`](crate::Fault::LogFailed): that needs a restart.
+    pub fn read_only(&self) -> Option<Error> {
+        self.shared.engine.refuses_writes().map(Error::from)
+    }
+
+    /// What opening found and did; `None` in memory.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
         self.shared.engine.recovery()
     }
@@ -296,6 +321,18 @@ impl Shared {
             Some(database) => Ok(database.clone()),
             None => Ok(made.insert(open()?).clone()),
         }
+    }
+
+    /// Checks that the rows of a table fit a record, the first time that it is asked for. Whoever writes by the record can
+    /// write none that does not.
+    fn check_once<R: Record>(self: &Arc<Shared>, table: TableId, schema: &Schema) -> Result<()> {
+        let checked = || self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let this = (table, TypeId::of::<R>());
+        if !checked().contains(&this) {
+            check_rows::<R>(self, table, schema)?;
+            checked().insert(this);
+        }
+        Ok(())
     }
 
     pub fn count_retry(&self, conflict: &Conflict) {

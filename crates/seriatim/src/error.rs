@@ -216,7 +216,7 @@ impl Conflict {
             Target::None => return None,
             Target::Key(key) => KeyOf(schema, key).to_string(),
             Target::Gap(key) => format!("the gap at {}", KeyOf(schema, key)),
-            Target::Entry(index, entry) => format!("entry {entry:?} of index {}", name(index)),
+            Target::Entry(index, entry) => format!("entry {} of index {}", EntryOf(schema, *index, entry), name(index)),
             Target::Range(lower, upper) => {
                 format!("{} to {}", BoundOf(schema, lower.as_ref()), BoundOf(schema, upper.as_ref()))
             }
@@ -247,7 +247,15 @@ impl fmt::Display for Conflict {
 
 impl std::error::Error for Conflict {}
 
-struct KeyOf<'a>(&'a Schema, &'a [u8]);
+struct EntryOf<'a>(&'a Schema, u16, &'a [u8]);
+
+impl fmt::Display for EntryOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write_entry(f, self.1, self.2)
+    }
+}
+
+pub(crate) struct KeyOf<'a>(pub &'a Schema, pub &'a [u8]);
 
 impl fmt::Display for KeyOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -300,12 +308,17 @@ impl Duplicate {
         self.0.table.indexes().get(index).map(|index| index.name.as_str())
     }
 
-    /// The taken key as the table's users know it, or the index entry.
+    /// The taken key as the table's users know it: `(id=7)`; of a unique index its entry: `(reference='r7')`.
     pub fn key(&self) -> String {
         match self.0.index {
             None => KeyOf(&self.0.table, &self.0.key).to_string(),
-            Some(_) => format!("{:?}", self.0.key),
+            Some(index) => EntryOf(&self.0.table, index, &self.0.key).to_string(),
         }
+    }
+
+    /// Its encoded bytes.
+    pub fn key_bytes(&self) -> &[u8] {
+        &self.0.key
     }
 }
 

@@ -6,12 +6,40 @@ use std::fmt;
 /// A Rust type that can be a column of a [`Record`](crate::Record).
 ///
 /// Implemented for `bool`, `i64`, `i32`, `u32`, `f64`, `String`, `Vec<u8>`, [`Date`], [`DateTime`], and `Option` of each
-/// for columns that may be NULL.
+/// for columns that may be NULL. A type of your own becomes one in a few lines, and a part of keys by [`AsKey`]:
+///
+/// ```
+/// # use seriatim::{ColumnType, Field, ValueRef};
+/// #[derive(Clone, Copy, PartialEq, Debug)]
+/// enum Colour { Red, Green }
+///
+/// impl Field for Colour {
+///     const TYPE: ColumnType = ColumnType::Int;
+///     const NULLABLE: bool = false;
+///     const NARROW: bool = true; // not every integer is a colour
+///     fn as_value(&self) -> ValueRef<'_> {
+///         ValueRef::Int(*self as i64)
+///     }
+///     fn from_value(value: ValueRef<'_>) -> Option<Colour> {
+///         [Colour::Red, Colour::Green].into_iter().find(|colour| colour.as_value() == value)
+///     }
+/// }
+/// assert_eq!(Colour::from_value(Colour::Green.as_value()), Some(Colour::Green));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a record",
+    label = "no type of a column",
+    note = "fields are bool, i64, i32, u32, f64, String, Vec<u8>, Date, DateTime, and Option of each; a type of your own can \
+            implement seriatim::Field"
+)]
 pub trait Field: Sized {
     /// The column's type.
     const TYPE: ColumnType;
     /// Whether the column may be NULL.
     const NULLABLE: bool;
+
+    /// Whether the column's type has values that this Rust type has not, as `i32` in a column of 64-bit integers.
+    const NARROW: bool = false;
 
     /// The value to store.
     fn as_value(&self) -> ValueRef<'_>;
@@ -46,6 +74,22 @@ pub struct Date {
 }
 
 impl Date {
+    /// The day of a year, a month (1 to 12) and a day of it (from 1); `None` if there is no such day.
+    ///
+    /// ```
+    /// use seriatim::Date;
+    /// assert_eq!(Date::from_ymd(1996, 7, 4).unwrap().to_string(), "1996-07-04");
+    /// assert_eq!(Date::from_ymd(1900, 2, 29), None);
+    /// ```
+    pub fn from_ymd(year: i32, month: u8, day: u8) -> Option<Date> {
+        Date::parse(&format!("{year:04}-{month:02}-{day:02}"))
+    }
+
+    /// Today, in UTC.
+    pub fn today() -> Date {
+        DateTime::now().date()
+    }
+
     /// Reads `YYYY-MM-DD`.
     pub fn parse(text: &str) -> Option<Date> {
         Date::from_value(Value::parse_date(text)?.as_ref())
@@ -63,6 +107,28 @@ impl fmt::Display for Date {
 pub struct DateTime {
     /// Microseconds since 1970-01-01T00:00:00Z; negative before.
     pub micros: i64,
+}
+
+/// Microseconds of a day.
+const DAY_MICROS: i64 = 86_400_000_000;
+
+impl DateTime {
+    /// The present moment, by the system's clock.
+    pub fn now() -> DateTime {
+        let now = std::time::SystemTime::now();
+        // Before 1970 the difference is the other way round.
+        let micros = match now.duration_since(std::time::UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_micros()),
+            Err(before) => i64::try_from(before.duration().as_micros()).map(|micros| -micros),
+        };
+        DateTime { micros: micros.unwrap_or(i64::MAX) }
+    }
+
+    /// The day on which it lies, in UTC.
+    pub fn date(self) -> Date {
+        let days = self.micros.div_euclid(DAY_MICROS);
+        Date { days: i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }) }
+    }
 }
 
 impl fmt::Display for DateTime {
@@ -93,10 +159,14 @@ pub trait AsPrefix<K: ?Sized> {
 }
 
 macro_rules! field {
-    ($type:ty, $column:ident, $value:ident => $as_value:expr, $from:pat => $from_value:expr, keys $($given:ty),+) => {
+    ($type:ty, $column:ident, narrow, $($rest:tt)+) => { field!(@ $type, $column, true, $($rest)+); };
+    ($type:ty, $column:ident, $value:ident => $($rest:tt)+) => { field!(@ $type, $column, false, $value => $($rest)+); };
+    (@ $type:ty, $column:ident, $narrow:literal, $value:ident => $as_value:expr, $from:pat => $from_value:expr,
+        keys $($given:ty),+) => {
         impl Field for $type {
             const TYPE: ColumnType = ColumnType::$column;
             const NULLABLE: bool = false;
+            const NARROW: bool = $narrow;
             fn as_value(&self) -> ValueRef<'_> {
                 let $value = self;
                 ValueRef::$column($as_value)
@@ -127,8 +197,8 @@ macro_rules! field {
 
 field!(bool, Bool, v => *v, v => Some(v), keys bool);
 field!(i64, Int, v => *v, v => Some(v), keys i64);
-field!(i32, Int, v => i64::from(*v), v => i32::try_from(v).ok(), keys i32);
-field!(u32, Int, v => i64::from(*v), v => u32::try_from(v).ok(), keys u32);
+field!(i32, Int, narrow, v => i64::from(*v), v => i32::try_from(v).ok(), keys i32);
+field!(u32, Int, narrow, v => i64::from(*v), v => u32::try_from(v).ok(), keys u32);
 field!(f64, Float, v => *v, v => Some(v), keys f64);
 field!(String, Text, v => v, v => Some(v.to_owned()), keys String, &str);
 field!(Vec<u8>, Bytes, v => v, v => Some(v.to_owned()), keys Vec<u8>, &[u8]);
@@ -138,6 +208,7 @@ field!(DateTime, Timestamp, v => v.micros, v => Some(DateTime { micros: v }), ke
 impl<F: Field> Field for Option<F> {
     const TYPE: ColumnType = F::TYPE;
     const NULLABLE: bool = true;
+    const NARROW: bool = F::NARROW;
 
     fn as_value(&self) -> ValueRef<'_> {
         self.as_ref().map_or(ValueRef::Null, F::as_value)

@@ -71,8 +71,9 @@
 //! provisional until then; one that a [`Conflict`] has ended counts for nothing, what it read included.
 //!
 //! # What is deliberately absent
-//! SQL and a server (later, over this crate), several processes on one directory (the second is refused), `async`
-//! functions (waiting for the disk is a step of its own, [`Transaction::commit_unsynced`]).
+//! Several processes that write to one directory (the second is refused; the server, `seriatim serve`, is the way to share
+//! one), replicas, changes of a table's columns, `async` functions (waiting for the disk is a step of its own,
+//! [`Transaction::commit_unsynced`]).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -81,6 +82,7 @@ mod builder;
 mod bytes;
 mod checkpointer;
 mod database;
+mod directory;
 mod error;
 mod field;
 mod options;
@@ -88,6 +90,7 @@ mod range;
 mod record;
 mod rows;
 mod run;
+mod shape;
 mod snapshot;
 #[cfg(feature = "sql")]
 pub mod sql;

@@ -1,6 +1,5 @@
 //! Rust structs as rows.
 
-use crate::Schema;
 use model::{Key, RowBuf, RowRef, SchemaBuilder};
 use std::fmt;
 use std::marker::PhantomData;
@@ -24,6 +23,16 @@ pub trait Record: Sized + 'static {
 
     /// The record in `row`; `None` if the row is not one (a number out of the field's range).
     fn decode(row: RowRef<'_>) -> Option<Self>;
+
+    /// Whether a row of the right columns can still be none of these records: a field is narrower than its column
+    /// ([`Field::NARROW`](crate::Field::NARROW)).
+    const NARROW: bool = false;
+
+    /// The field, and its type, that cannot hold what `row` has for it; `None` if all can.
+    fn misfit(row: RowRef<'_>) -> Option<(&'static str, &'static str)> {
+        let _ = row;
+        None
+    }
 }
 
 /// A secondary index of a record's table, whose columns are `K`. Made by [`record!`](crate::record), used by
@@ -84,38 +93,6 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
         at += 1;
     }
     true
-}
-
-/// Two schemas, where they differ, for an error that says what to do.
-pub(crate) fn difference(stored: &Schema, wanted: &Schema) -> Option<String> {
-    if stored == wanted {
-        return None;
-    }
-    let columns = stored.columns().iter().zip(wanted.columns()).find(|(a, b)| a != b);
-    Some(if let Some((stored, wanted)) = columns {
-        let null = |nullable| if nullable { ", may be NULL" } else { "" };
-        format!(
-            "the table was created with column {} ({}{}) where now {} ({}{}) is asked for",
-            stored.name,
-            stored.kind,
-            null(stored.nullable),
-            wanted.name,
-            wanted.kind,
-            null(wanted.nullable)
-        )
-    } else if stored.columns().len() != wanted.columns().len() {
-        format!(
-            "the table was created with {} columns, and {} are asked for",
-            stored.columns().len(),
-            wanted.columns().len()
-        )
-    } else if stored.key() != wanted.key() {
-        "the table was created with another key".into()
-    } else if stored.indexes() != wanted.indexes() {
-        "the table was created with other indexes".into()
-    } else {
-        "the table was created with other rows or storage".into()
-    })
 }
 
 /// Declares a struct whose values are the rows of a table, and implements [`Record`] for it.
@@ -204,6 +181,18 @@ macro_rules! record {
 
                 fn encode(&self, row: &mut $crate::RowBuf) {
                     row.set_values([$( $crate::Field::as_value(&self.$field) ),+].into_iter());
+                }
+
+                const NARROW: bool = $( <$type as $crate::Field>::NARROW )||+;
+
+                fn misfit(row: $crate::RowRef<'_>) -> ::core::option::Option<(&'static str, &'static str)> {
+                    let mut values = row.values();
+                    $(
+                        if values.next().and_then(<$type as $crate::Field>::from_value).is_none() {
+                            return ::core::option::Option::Some((stringify!($field), stringify!($type)));
+                        }
+                    )+
+                    ::core::option::Option::None
                 }
 
                 fn decode(row: $crate::RowRef<'_>) -> ::core::option::Option<Self> {

@@ -351,7 +351,10 @@ fn encode<R: Record>(record: &R) -> RowBuf {
 
 fn decode<R: Record>(row: RowRef<'_>) -> Result<R> {
     R::decode(row).ok_or_else(|| {
-        let what = "a stored value does not fit the struct's field".into();
+        let what = match R::misfit(row) {
+            Some((field, kind)) => format!("column {field} has a value that no {kind} holds"),
+            None => "a stored value does not fit the struct's field".into(),
+        };
         Invalid::Row { table: R::TABLE.into(), what }.into()
     })
 }

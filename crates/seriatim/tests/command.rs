@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Directory, run, seriatim};
+use std::io::Write;
 use std::process::Stdio;
 
 const CITIES: &str = "\
@@ -71,12 +72,12 @@ fn what_is_wrong_with_a_file_is_told_with_its_line() {
         let file = directory.file(name, text);
         run(["load", "--data", &data, "t", file.to_str().unwrap()].iter().chain(options))
     };
-    load("a.csv", "id,x\n1,2\n3\n", &["--key", "id"]).refused(2, "a.csv:3: 1 fields where the header names 2");
+    load("a.csv", "id,x\n1,2\n3\n", &["--key", "id"]).refused(2, "a.csv:3: 1 field where the header names 2");
     load("b.csv", "id,x\n1,2\n,4\n", &["--key", "id"])
         .refused(2, "b.csv:3: column id is NULL, and it is part of the key");
     load("c.csv", "id,x\n1,two\n", &["--key", "id", "--types", "x=bigint"])
         .refused(2, "c.csv:2: column x has \"two\", which is no bigint");
-    load("d.csv", "id,x\n", &["--key", "nr"]).refused(2, "--key names nr, which is no column of");
+    load("d.csv", "id,x\n", &["--key", "nr"]).refused(2, "--key names nr, but ");
     load("e.csv", "id,id\n", &["--key", "id"]).refused(2, "e.csv:1: two columns are called id");
     load("f.csv", "", &["--key", "id"]).refused(2, "the first line must name the columns");
     load("g.csv", "id\n1\n", &["--key", "id", "--types", "id=money"]).refused(2, "money is none of");
@@ -84,7 +85,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_line() {
     load("i.csv", "id\n1\n", &["--key", "id", "--batch", "0"]).refused(2, "0 is not in 1..=");
     run(["load", "--data", &data, "t", "/nowhere.csv", "--key", "id"]).refused(2, "/nowhere.csv: No such file");
     run(["load", "--data", &data, "t", directory.path().to_str().unwrap(), "--key", "id"]).refused(2, "is not a file");
-    load("j.csv", "id\n1\n", &[]).refused(2, "data");
+    load("j.csv", "id\n1\n", &[]).refused(2, "yet; to create it, name the columns of the table's key: --key COLUMNS");
     load("q.csv", "id,x\n1,\"two\"\"\n3\",4\n5,\"six\n7,8\n", &["--key", "id"])
         .refused(2, "q.csv:2: 3 fields where the header names 2");
     load("r.csv", "id,x\n1,\"a \"\"b\"\"\nc\"\n2,\"six\n7,8\n", &["--key", "id"])
@@ -142,16 +143,18 @@ fn what_is_not_there_is_said_to_be_not_there() {
     let directory = Directory::new("nothing");
     let data = data(&directory);
     for command in ["tables", "stats", "checkpoint"] {
-        run([command, "--data", &data]).refused(2, "No such file");
+        run([command, "--data", &data]).refused(2, &format!("there is no database in {data}"));
     }
-    run(["verify", &data]).refused(2, "");
+    run(["verify", &data]).refused(2, &format!("there is no database in {data}"));
+    run(["orders", "--data", &data, "--csv", "/nosuch"]).refused(2, "--csv /nosuch: there is no such directory");
     assert!(!directory.path().join("data").exists(), "looking creates nothing");
     std::fs::create_dir_all(&data).unwrap();
     run(["tables", "--data", &data]).refused(2, "there is no database");
     let file = directory.file("t.csv", "id\n1\n");
     run(["load", "--data", &data, "t", file.to_str().unwrap(), "--key", "id"]).ok();
     run(["dump", "--data", &data, "u"]).refused(2, "table u does not exist");
-    run(["load", "--data", &data, "u", file.to_str().unwrap()]).refused(2, "say its key: --key COLUMNS");
+    run(["load", "--data", &data, "u", file.to_str().unwrap()])
+        .refused(2, "name the columns of the table's key: --key COLUMNS");
     run(["no-such-command"]).refused(2, "unrecognized subcommand");
     run(["tables"]).refused(2, "--data <DIR>");
     run(["check", "/nowhere.jsonl"]).refused(2, "/nowhere.jsonl");
@@ -178,10 +181,13 @@ fn a_database_is_checkpointed_backed_up_and_verified() {
     let copy = copy.to_str().unwrap();
     let file = directory.file("cities.csv", CITIES);
     run(["load", "--data", &data, "cities", file.to_str().unwrap(), "--key", "id"]).ok();
-    assert!(run(["checkpoint", "--data", &data]).ok().starts_with("1 tables, 3 rows, "));
-    assert_eq!(run(["backup", "--data", &data, copy]).ok(), format!("1 tables, 3 rows copied to {copy}\n"));
+    assert!(run(["checkpoint", "--data", &data]).ok().starts_with("1 table, 3 rows, "));
+    assert_eq!(run(["backup", "--data", &data, copy]).ok(), format!("1 table, 3 rows copied to {copy}\n"));
     assert_eq!(run(["dump", "--data", copy, "cities"]).ok(), CITIES);
-    run(["backup", "--data", &data, copy]).refused(2, "it is not empty");
+    let again = run(["backup", "--data", &data, copy]);
+    assert!(!again.err.contains("disk"), "{again:?}");
+    again.refused(2, "it is not empty");
+    run(["backup", "--data", &data, &format!("{data}/inside")]).refused(2, "directory of its own database");
     let out = run(["verify", &data]).ok();
     assert!(out.contains("checkpoint: ") && out.contains("closed cleanly") && out.contains("sound: "), "{out}");
     let stats: serde_json::Value =
@@ -261,6 +267,90 @@ fn a_directory_that_is_no_database_stays_as_it_is() {
     }
     run(["dump", "--data", path, "t"]).refused(2, "there is no database in");
     assert_eq!(directory.files(""), [directory.path().join("letter.txt")]);
+}
+
+#[test]
+fn rows_come_from_standard_input_and_replace_others() {
+    let directory = Directory::new("stdin");
+    let data = data(&directory);
+    let load = |text: &str, options: &[&str]| {
+        let mut command = seriatim();
+        command.args(["load", "--data", &data, "t", "-"]).args(options);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        process.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = process.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        common::Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    };
+    let first = load("id,zebra,ant\n1,a,b\n", &["--key", "id"]);
+    assert!(first.err.starts_with("new database in "), "{first:?}");
+    assert_eq!(first.ok(), "1 row loaded into t\n");
+    load("id,zebra,ant\n2,c,d\n1,e,f\n", &[]).refused(2, "standard input:3: duplicate key (id=1) in table t; 0 rows");
+    assert_eq!(load("id,zebra,ant\n2,c,d\n1,e,f\n", &["--replace"]).ok(), "2 rows loaded into t\n");
+    assert_eq!(run(["dump", "--data", &data, "t"]).ok(), "id,zebra,ant\n1,e,f\n2,c,d\n");
+    // The columns stand in their order, not in that of their names.
+    let json = run(["dump", "--data", &data, "t", "--format", "json"]).ok();
+    assert_eq!(json.lines().next(), Some(r#"{"id":1,"zebra":"e","ant":"f"}"#));
+}
+
+#[cfg(feature = "server")]
+#[test]
+fn tables_of_sql_are_told_from_others() {
+    let directory = Directory::new("two-kinds");
+    let data = data(&directory);
+    let file = directory.file("t.csv", "id\n1\n");
+    let sql = |text: &str| run(["sql", "--data", &data, "-c", text]);
+    let made = sql("CREATE TABLE s (a int); INSERT INTO s VALUES (1)");
+    assert!(made.err.starts_with("new database in "), "{made:?}");
+    assert_eq!(sql("TABLE s").err, "");
+    run(["load", "--data", &data, "t", file.to_str().unwrap(), "--key", "id"]).ok();
+    let listed = run(["tables", "--data", &data]).ok();
+    assert!(listed.starts_with("t: 1 row by id\n") && !listed.contains("sql catalog"), "{listed}");
+    assert!(listed.ends_with(&format!("And tables of SQL: seriatim sql --data {data} -c '\\dt'\n")), "{listed}");
+    assert!(sql("\\dt").ok().contains('s'));
+    run(["dump", "--data", &data, "s"]).refused(2, "-c 'COPY s TO STDOUT (FORMAT csv, HEADER)'");
+    assert_eq!(sql("COPY s TO STDOUT (FORMAT csv, HEADER)").ok(), "a\n1\n");
+}
+
+/// A directory of a user who may read it, on a file system that may be read only.
+#[test]
+fn a_directory_that_may_not_be_written_to_can_be_looked_at() {
+    let directory = Directory::new("unwritable");
+    let data = data(&directory);
+    let file = directory.file("t.csv", "id\n1\n");
+    run(["load", "--data", &data, "t", file.to_str().unwrap(), "--key", "id"]).ok();
+    let path = directory.path().join("data");
+    let set = |directory_mode: u32, file_mode: u32| {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode;
+        std::fs::read_dir(&path).unwrap().for_each(|entry| {
+            std::fs::set_permissions(entry.unwrap().path(), mode(file_mode)).unwrap();
+        });
+        std::fs::set_permissions(&path, mode(directory_mode)).unwrap();
+    };
+    set(0o555, 0o444);
+    // Root may write all the same, unless it gives that right away.
+    let look = |arguments: &[&str]| {
+        let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+        let mut command = std::process::Command::new(if is_root { "setpriv" } else { env!("CARGO_BIN_EXE_seriatim") });
+        if is_root {
+            command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_seriatim")]);
+        }
+        command.args(arguments).output().unwrap()
+    };
+    let outputs = [
+        look(&["verify", &data]),
+        look(&["tables", "--data", &data]),
+        look(&["stats", "--data", &data]),
+        look(&["dump", "--data", &data, "t"]),
+        look(&["backup", "--data", &data, directory.path().join("copy").to_str().unwrap()]),
+    ];
+    let refused = look(&["checkpoint", "--data", &data]);
+    set(0o755, 0o644);
+    for output in outputs {
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]

@@ -70,9 +70,117 @@ fn after_a_close_nothing_more_is_done() -> Result<(), Error> {
     let other = db.clone();
     db.close()?;
     let error = other.run(|txn| accounts.insert(txn, &account(1))).unwrap_err();
-    assert!(matches!(error, Error::Fault(_)), "{error}");
+    assert!(matches!(error, Error::Fault(Fault::Closed)), "{error}");
+    assert!(matches!(other.checkpoint(), Err(Error::Fault(Fault::Closed))));
     drop(other);
     assert_eq!(Database::open(directory.path())?.tables().len(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_database_that_is_read_only_is_shared_and_left_as_it_is() -> Result<(), Error> {
+    let directory = Directory::new("read-only");
+    let read_only = || Database::builder().read_only().open(directory.path());
+    assert!(!Database::exists(directory.path())?);
+    let missing = read_only().unwrap_err();
+    assert!(matches!(missing, Error::Invalid(Invalid::Directory { .. })), "{missing}");
+    assert!(missing.to_string().ends_with("there is no database in this directory"), "{missing}");
+    let db = Database::open(directory.path())?;
+    let accounts = db.table::<Account>()?;
+    db.run(|txn| accounts.insert(txn, &account(1)))?;
+    assert!(Database::exists(directory.path())? && db.read_only().is_none());
+    assert!(matches!(read_only(), Err(Error::Fault(Fault::Locked { .. }))));
+    drop(db);
+
+    let content =
+        || directory.files("").into_iter().map(|path| (std::fs::read(&path).unwrap(), path)).collect::<Vec<_>>();
+    let before = content();
+    let (db, other) = (read_only()?, read_only()?);
+    assert!(matches!(Database::open(directory.path()), Err(Error::Fault(Fault::Locked { .. }))));
+    for db in [&db, &other] {
+        let accounts = db.table::<Account>()?;
+        assert_eq!(db.read(|at| accounts.get(at, 1))?, Some(account(1)));
+        assert!(matches!(db.read_only(), Some(Error::Fault(Fault::ReadOnly))));
+        let error = db.run(|txn| accounts.insert(txn, &account(2))).unwrap_err();
+        assert!(matches!(error, Error::Fault(Fault::ReadOnly)) && error.sqlstate() == "25006", "{error}");
+        assert!(matches!(db.drop_table("accounts"), Err(Error::Fault(Fault::ReadOnly))));
+        assert!(matches!(db.checkpoint(), Err(Error::Fault(Fault::ReadOnly))));
+        assert_eq!(db.read(|at| accounts.len(at))?, 1, "nothing was changed in memory either");
+    }
+    db.close()?;
+    drop(other);
+    assert_eq!(content(), before);
+    Ok(())
+}
+
+#[test]
+fn backups_into_wrong_places_are_refused_before_anything_is_written() -> Result<(), Error> {
+    let directory = Directory::made("backup-places");
+    let data = directory.join("data");
+    let db = Database::open(&data)?;
+    std::os::unix::fs::symlink(&data, directory.join("alias")).unwrap();
+    directory.file("full", "a file");
+    let inside = |to: &str| format!("{to}: a backup cannot go into the directory of its own database");
+    for (to, said) in [
+        ("data", inside("data")),
+        ("data/copy", inside("data/copy")),
+        ("data/deep/copy", inside("data/deep/copy")),
+        ("alias/copy", inside("alias/copy")),
+        ("full", "full: a backup cannot go there".into()),
+        (".", "it is not empty: a backup goes to a directory that is empty or does not exist".into()),
+    ] {
+        let before = (directory.files("").len(), std::fs::read_dir(&data).unwrap().count());
+        let error = db.backup_to(directory.join(to)).unwrap_err();
+        assert!(matches!(error, Error::Invalid(Invalid::Directory { .. })), "{error}");
+        assert!(error.to_string().contains(&said), "{error}");
+        assert_eq!((directory.files("").len(), std::fs::read_dir(&data).unwrap().count()), before, "{to}");
+    }
+    db.backup_to(directory.join("data-copy"))?;
+    Ok(())
+}
+
+#[test]
+fn a_directory_of_other_files_becomes_no_database() -> Result<(), Error> {
+    let directory = Directory::new("foreign");
+    directory.file("letter.txt", "Dear reader");
+    let error = Database::open(directory.path()).unwrap_err();
+    assert!(matches!(error, Error::Invalid(Invalid::Directory { .. })), "{error}");
+    assert!(error.to_string().contains("(letter.txt): name one that is empty or does not exist"), "{error}");
+    assert_eq!(directory.files("").len(), 1);
+    std::fs::remove_file(directory.join("letter.txt")).unwrap();
+    // What lies about on every file system is nobody's file.
+    std::fs::create_dir(directory.join("lost+found")).unwrap();
+    directory.file(".hidden", "");
+    drop(Database::open(directory.path())?);
+    directory.file("letter.txt", "A note beside the database does no harm");
+    drop(Database::open(directory.path())?);
+    directory.file("REPLICA", "");
+    let error = Database::open(directory.path()).unwrap_err();
+    assert!(error.to_string().contains("a replica of `seriatim order` lives in this directory"), "{error}");
+    Ok(())
+}
+
+fn crc32c(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| (crc >> 1) ^ (0x82F6_3B78 * (crc & 1));
+    !bytes.iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), step))
+}
+
+#[test]
+fn a_newer_format_is_refused_as_that() -> Result<(), Error> {
+    let directory = Directory::new("newer");
+    drop(Database::open(directory.path())?);
+    let control = directory.join("CONTROL");
+    let mut bytes = std::fs::read(&control).unwrap();
+    for slot in [0, 4096] {
+        let block = &mut bytes[slot..slot + 64];
+        block[8..12].copy_from_slice(&(wal::FORMAT_VERSION + 1).to_le_bytes());
+        let checksum = crc32c(&block[..60]);
+        block[60..].copy_from_slice(&checksum.to_le_bytes());
+    }
+    std::fs::write(&control, bytes).unwrap();
+    let error = Database::open(directory.path()).unwrap_err();
+    assert!(matches!(error, Error::Fault(Fault::NewerFormat { .. })), "{error}");
+    assert!(!error.to_string().contains("damaged"), "{error}");
     Ok(())
 }
 

@@ -342,9 +342,25 @@ fn a_full_disk_is_a_clean_refusal_and_takes_nothing() {
     let count = "SELECT count(*), min(length(b)) FROM t";
     assert_eq!(server.show(count), format!("{kept}|1000000"), "reads go on, and the refused insert left nothing");
     server.kill();
-    disk.grow(1200);
+    // A start on the full disk, after a kill and after a stop: what was acknowledged can be read.
+    let insert = ["-v", "VERBOSITY=verbose", "-c", "INSERT INTO t VALUES (0, 'more')"];
+    for _ in 0..2 {
+        let server = Server::start(&data, &[]);
+        let line = server.says("READ ONLY until there is space");
+        assert!(line.contains("53100"), "{line}");
+        assert_eq!(server.show(count), format!("{kept}|1000000"), "what was acknowledged is there");
+        let refusal = text(&server.psql(&insert).stderr);
+        assert!(refusal.contains("53100") && refusal.contains("nothing was changed"), "{refusal}");
+        assert_eq!(server.stop(), Some(0));
+    }
+    // Somebody makes room, and the server goes on without a restart.
     let server = Server::start(&data, &[]);
-    assert_eq!(server.show(count), format!("{kept}|1000000"), "what was acknowledged is there");
+    assert_eq!(text(&server.psql(&insert).stdout), "");
+    disk.grow(1200);
     server.show("INSERT INTO t VALUES (0, 'more')");
+    server.kill();
+    let server = Server::start(&data, &[]);
+    server.says("recovered in");
+    assert_eq!(server.show("SELECT count(*) FROM t"), format!("{}", kept + 1));
     assert_eq!(server.stop(), Some(0));
 }

@@ -91,7 +91,7 @@ fn the_command_runs_statements_and_files_and_says_how_it_went() {
     let script = "CREATE TABLE t (a int PRIMARY KEY, b text);\nCOPY t FROM STDIN;\n1\tone\n2\ttwo\n\\.\n\
                   SELECT * FROM t\n  ORDER BY a;\n";
     let (code, out, err) = run(&["--format", "unaligned", "-f", "-"], script);
-    assert_eq!((code, out.as_str(), err.as_str()), (0, "1|one\n2|two\n", ""));
+    assert_eq!((code, out.as_str(), err), (0, "1|one\n2|two\n", format!("new database in {data}\n")));
     let (code, out, _) = run(&["-c", "SELECT a, b FROM t WHERE a = 1"], "");
     assert_eq!((code, out.as_str()), (0, " a |  b  \n---+-----\n 1 | one \n(1 row)\n\n"));
     let (_, out, _) = run(&["-c", "SELECT a, b, a > 1 AS c, NULL AS d FROM t", "--format", "json"], "");

@@ -348,6 +348,8 @@ fn duplicates_name_table_index_and_key() -> Result<(), Error> {
     same_text.text = "text 1".into();
     let Err(Error::Duplicate(duplicate)) = table.insert(&mut txn, &same_text) else { panic!("the text is taken") };
     assert_eq!((duplicate.table(), duplicate.index()), ("everything", Some("by_text")));
+    assert_eq!(duplicate.key(), "(text='text 1')");
+    assert!(!duplicate.key_bytes().is_empty());
     // The statements did not happen, and the transaction lives on.
     table.insert(&mut txn, &everything(2))?;
     txn.commit()?;
@@ -360,14 +362,17 @@ fn tables_are_opened_only_as_what_they_are() -> Result<(), Error> {
     let db = Database::in_memory()?;
     db.bytes_table::<u64>("details")?;
     let wrong = |outcome: Result<(), Error>| match outcome {
-        Err(Error::Invalid(Invalid::Schema { table, what })) => {
+        Err(Error::Invalid(Invalid::Shape { table, what })) => {
             assert_eq!(table, "details");
             what
         }
         other => panic!("{other:?}"),
     };
-    assert!(wrong(db.table::<Detail>().map(|_| ())).contains("0 columns, and 3"));
-    assert!(wrong(db.bytes_table::<[u8]>("details").map(|_| ())).contains("another key"));
+    assert!(wrong(db.table::<Detail>().map(|_| ())).contains("it has no column order (bigint)"));
+    assert!(
+        wrong(db.bytes_table::<[u8]>("details").map(|_| ()))
+            .contains("its key is an unsigned integer, not a string of bytes")
+    );
     let other = Schema::bytes("details").u64_key().storage(seriatim::Storage::Hash);
     assert!(wrong(db.create_table_if_missing(other).map(|_| ())).contains("storage"));
     assert!(matches!(db.open_table("nothing"), Err(Error::Invalid(Invalid::UnknownTable { .. }))));
@@ -375,6 +380,79 @@ fn tables_are_opened_only_as_what_they_are() -> Result<(), Error> {
     db.drop_table("details")?;
     assert!(matches!(db.drop_table("details"), Err(Error::Invalid(Invalid::UnknownTable { .. }))));
     db.table::<Detail>()?;
+    Ok(())
+}
+
+/// A table of columns a, b and c, and what is said when it is opened by another schema.
+#[track_caller]
+fn is_told(ask: impl FnOnce(seriatim::SchemaBuilder) -> seriatim::SchemaBuilder, difference: &str) {
+    use seriatim::ColumnType::{Int, Text};
+    let db = Database::in_memory().unwrap();
+    let stored = Schema::table("t").column("a", Int).column("b", Text).nullable("c", Int).key(["a"]);
+    db.create_table(stored.index("by_b", ["b"]).unique("by_c", ["c"])).unwrap();
+    let error = db.create_table_if_missing(ask(Schema::table("t"))).unwrap_err();
+    assert!(matches!(error, Error::Invalid(Invalid::Shape { .. })), "{error}");
+    assert_eq!(error.sqlstate(), "42P16");
+    let said = error.to_string();
+    assert!(said.starts_with(&format!("table t is there with another shape: {difference}; ")), "{said}");
+    assert!(said.contains("copy the rows into a table of another name"), "{said}");
+}
+
+#[test]
+fn a_table_of_another_shape_is_told_by_its_column_and_the_way_out() {
+    use seriatim::ColumnType::{Float, Int, Text};
+    let ab = |t: seriatim::SchemaBuilder| t.column("a", Int).column("b", Text);
+    is_told(|t| ab(t).nullable("c", Int).nullable("email", Text).key(["a"]), "it has no column email (text or NULL)");
+    is_told(|t| ab(t).key(["a"]), "it has a column c (bigint or NULL) that is not asked for");
+    is_told(|t| ab(t).nullable("d", Int).key(["a"]), "where column d is asked for, it has column c");
+    is_told(
+        |t| ab(t).nullable("c", Float).key(["a"]),
+        "column c is bigint or NULL there, not double precision or NULL",
+    );
+    is_told(|t| ab(t).column("c", Int).key(["a"]), "column c is bigint or NULL there, not bigint");
+    let swapped = |t: seriatim::SchemaBuilder| t.column("b", Text).column("a", Int).nullable("c", Int);
+    is_told(|t| swapped(t).key(["a"]), "its columns stand in another order: a, b, c");
+    let abc = |t: seriatim::SchemaBuilder| ab(t).nullable("c", Int);
+    is_told(|t| abc(t).key(["a", "b"]), "its key is (a), not (a, b)");
+    is_told(|t| abc(t).key(["a"]).index("by_b", ["b"]), "it has a unique index by_c (c) that is not asked for");
+    is_told(|t| abc(t).key(["a"]).unique("by_b", ["b"]).unique("by_c", ["c"]), "it has no unique index by_b (b)");
+    is_told(
+        |t| abc(t).key(["a"]).unique("by_c", ["c"]).index("by_b", ["b"]),
+        "its indexes stand in another order: index by_b (b), unique index by_c (c)",
+    );
+}
+
+#[test]
+fn a_field_that_is_too_narrow_for_a_row_is_told_when_the_table_is_opened() -> Result<(), Error> {
+    mod wide {
+        seriatim::record! {
+            #[derive(Debug)]
+            pub struct Counter { pub id: i64, pub hits: Option<i64> }
+            table "counters";
+            key (id);
+        }
+    }
+    mod narrow {
+        seriatim::record! {
+            #[derive(Debug)]
+            pub struct Counter { pub id: i64, pub hits: Option<i32> }
+            table "counters";
+            key (id);
+        }
+    }
+    let db = Database::in_memory()?;
+    let wide = db.table::<wide::Counter>()?;
+    db.run(|txn| wide.insert(txn, &wide::Counter { id: 1, hits: Some(3_000_000_000) }))?;
+    let error = db.table::<narrow::Counter>().unwrap_err();
+    assert!(matches!(error, Error::Invalid(Invalid::Shape { .. })), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("its row (id=1) has 3000000000 in column hits, which no Option<i32> holds; "), "{said}");
+    db.run(|txn| wide.put(txn, &wide::Counter { id: 1, hits: None }).map(drop))?;
+    let narrow = db.table::<narrow::Counter>()?;
+    // Whoever writes by the wide record later is found at the row, by its column.
+    db.run(|txn| wide.put(txn, &wide::Counter { id: 1, hits: Some(-3_000_000_000) }).map(drop))?;
+    let error = db.read(|at| narrow.get(at, 1)).unwrap_err();
+    assert!(error.to_string().contains("column hits has a value that no Option<i32> holds"), "{error}");
     Ok(())
 }
 

@@ -52,7 +52,7 @@ impl Shared {
     pub fn cover(&self, stamp: u64, ceiling: u64) -> Result<(), LogError> {
         let mut control = lock(&self.control);
         self.lock().check_open()?;
-        if stamp < control.ceiling() {
+        if self.options.read_only || stamp < control.ceiling() {
             return Ok(());
         }
         let raised = control.raise(ceiling);

@@ -83,6 +83,9 @@ impl CheckpointWriter {
         let start = {
             let state = shared.lock();
             state.check_open()?;
+            if shared.options.read_only {
+                return Err(LogError::ReadOnly);
+            }
             state.buffer.tail()
         };
         let turn = Turn::take(&shared)?;

@@ -53,17 +53,26 @@ impl Control {
         Ok(Self { file, identity, sequence: 0, ceiling: 0 })
     }
 
+    /// Opens the file to read it only.
+    pub fn open_to_read(disk: &dyn Disk) -> Result<Self, LogError> {
+        Self::open_as_it_is(disk).map(|(control, _)| control)
+    }
+
     /// Opens the file and makes both slots say what the newer one says.
     pub fn open(disk: &dyn Disk) -> Result<Self, LogError> {
-        let file: Arc<dyn DiskFile> = disk.open(CONTROL).map_err(LogError::Disk)?.into();
-        let state = read(&*file)?;
-        let mut control = Self { file, identity: state.identity, sequence: state.sequence, ceiling: state.ceiling };
+        let (mut control, state) = Self::open_as_it_is(disk)?;
         // An interrupted raise may be in the page cache only: both slots are written again before the value is used. So are they
         // before anything else is written in a newer format, so that older software refuses the directory by name.
         if state.stale_slots != [false; 2] || state.is_older {
             control.write(state.ceiling).map_err(LogError::Disk)?;
         }
         Ok(control)
+    }
+
+    fn open_as_it_is(disk: &dyn Disk) -> Result<(Self, ControlState), LogError> {
+        let file: Arc<dyn DiskFile> = disk.open(CONTROL).map_err(LogError::Disk)?.into();
+        let state = read(&*file)?;
+        Ok((Self { file, identity: state.identity, sequence: state.sequence, ceiling: state.ceiling }, state))
     }
 
     /// The log's identity.

@@ -53,6 +53,8 @@ pub enum LogError {
         /// What was looked for.
         file: String,
     },
+    /// The log was opened to be read only ([`LogOptions::read_only`](crate::LogOptions::read_only)); nothing was appended.
+    ReadOnly,
     /// A position was waited for that this log has not given out: a bug of the caller.
     NotAppended(LogPosition),
     /// Another checkpoint is being written.
@@ -110,6 +112,7 @@ impl fmt::Display for LogError {
             ),
             Self::Corrupt(damage) => write!(f, "the log is corrupt: {damage}"),
             Self::NotALog { file } => write!(f, "there is no database here: {file} is missing"),
+            Self::ReadOnly => write!(f, "the log was opened to be read only"),
             Self::NotAppended(position) => write!(f, "nothing was appended at log position {position} yet"),
             Self::CheckpointRunning => write!(f, "another checkpoint is being written"),
             Self::BadOption { option, limit } => write!(f, "the log's option {option} must be {limit}"),

@@ -22,6 +22,7 @@
 //! - **L3** Space for a record, and for what it takes to close its segment, is reserved before the append returns: a full disk
 //!   fails the append, not the write. For a large record all segments are made before its first part is appended.
 //!   (`tests/failures.rs`)
+//!   A log that is opened on a full disk can be read, and goes on with the first append that finds space.
 //! - **L4** Every group names a position that was durable when it was written, and a stop names its own: damage below such a
 //!   position is corruption and the log does not open; damage above it is what a crash leaves, and is cut off and reported.
 //!   (`tests/damage.rs`: every bit, every truncation)
@@ -51,7 +52,7 @@
 //! | `group.rs` | the writing thread: write and sync groups |
 //! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
 //! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
-//! | `recover.rs`, `scan.rs` | reading, judging, going on |
+//! | `recover.rs`, `scan.rs`, `start.rs` | reading, judging, going on |
 //! | `verify.rs` | the same reading, for people |
 //! | `control.rs`, `segment.rs`, `format.rs`, `window.rs` | files and bytes |
 //!
@@ -74,6 +75,7 @@ mod recover;
 mod scan;
 mod segment;
 mod shared;
+mod start;
 mod stats;
 mod sync;
 mod verify;

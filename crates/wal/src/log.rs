@@ -5,7 +5,7 @@ use crate::error::LogError;
 use crate::group::Writer;
 use crate::large::LargeRecord;
 use crate::options::{Driver, LogOptions};
-use crate::recover::{Recovered, Resumed, resume};
+use crate::recover::{Going, Recovered, Resumed, resume};
 use crate::segment::Segment;
 use crate::shared::{Phase, Shared, State, call_all};
 use crate::stats::LogStats;
@@ -26,14 +26,20 @@ pub struct Log {
 impl Log {
     /// Opens the log in the root of `disk`, which is created if there is none.
     ///
-    /// Everything is read and checked first; a directory that is refused is left as it was found.
+    /// Everything is read and checked first; a directory that is refused is left as it was found. If the disk has no room for
+    /// a segment, the log opens all the same: what it holds can be read, and each append tries again to go on
+    /// ([`Log::refused`]).
     ///
     /// # Errors
-    /// [`LogError::Locked`], [`LogError::Corrupt`], [`LogError::NewerFormat`], [`LogError::Full`] (a log needs room for a
-    /// segment to go on), [`LogError::BadOption`], [`LogError::Disk`].
+    /// [`LogError::Locked`], [`LogError::Corrupt`], [`LogError::NewerFormat`], [`LogError::Full`] (a new log needs room for
+    /// its first segment), [`LogError::NotALog`] (to be read only, and not there), [`LogError::BadOption`],
+    /// [`LogError::Disk`].
     pub fn open(disk: Arc<dyn Disk>, options: LogOptions) -> Result<(Self, Recovered), LogError> {
         options.check()?;
-        let Resumed { lock, control, buffer, next, recovered } = resume(&disk, &options)?;
+        let Resumed { lock, control, going, recovered } = resume(&disk, &options)?;
+        let Going { buffer, next, refused } = going;
+        let (refused, start) = refused.unzip();
+        let read_only = options.read_only;
         let stats = LogStats {
             checkpoint: recovered.checkpoint.as_ref().map_or(LogPosition::ZERO, |reader| reader.info().start),
             ..LogStats::default()
@@ -46,13 +52,14 @@ impl Log {
             has_stopped: AtomicBool::new(false),
             arrived: AtomicUsize::new(0),
             writer: Mutex::new(Writer::new(Arc::clone(buffer.segment()))),
-            state: Mutex::new(State::new(buffer, next, stats)),
+            state: Mutex::new(State::new(buffer, next, refused, stats)),
             work: Condvar::new(),
             ahead: Condvar::new(),
             space: Condvar::new(),
             done: [Condvar::new(), Condvar::new()],
-            preparing: Mutex::new(()),
-            ceiling: AtomicU64::new(control.ceiling()),
+            preparing: Mutex::new(start),
+            // Who leaves no timestamps behind needs no ceiling.
+            ceiling: AtomicU64::new(if read_only { u64::MAX } else { control.ceiling() }),
             ceiling_wanted: AtomicU64::new(0),
             control: Mutex::new(control),
             checkpointing: AtomicBool::new(false),
@@ -142,6 +149,13 @@ impl Log {
         self.shared.lock().stopped.clone().map(LogError::Stopped)
     }
 
+    /// Why appends have been refused since the log was opened: [`LogError::Full`] until an append finds space again,
+    /// [`LogError::ReadOnly`] for good. Reading is not concerned.
+    #[must_use]
+    pub fn refused(&self) -> Option<LogError> {
+        self.shared.lock().refused.clone()
+    }
+
     /// The durable timestamp ceiling: no timestamp at or above it was ever used, so a restart begins here. One atomic load.
     #[must_use]
     pub fn ceiling(&self) -> u64 {
@@ -149,7 +163,7 @@ impl Log {
     }
 
     /// Makes a greater ceiling durable before it returns; a smaller one changes nothing. Costs two fdatasyncs of a small
-    /// file: raise it in large steps, ahead of need.
+    /// file: raise it in large steps, ahead of need. A log that is read only leaves no timestamps behind, and raises nothing.
     ///
     /// # Errors
     /// [`LogError::Stopped`]: the log stops when its control file fails; [`LogError::Closed`].
@@ -275,6 +289,10 @@ impl Shared {
     fn write_end(&self) -> Result<(), LogError> {
         self.run_round(true)?;
         let mut state = self.lock();
+        if state.refused.is_some() {
+            // The log never went on: it stays as it was found, since behind its end there may be what a crash has left.
+            return Ok(());
+        }
         if !state.buffer.is_stopped() {
             state.buffer.push_stop();
             drop(state);

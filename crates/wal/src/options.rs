@@ -39,6 +39,9 @@ pub struct LogOptions {
     pub append_timeout: Duration,
     /// Who does the work. Default: the log's own threads.
     pub driver: Driver,
+    /// Reads what is there and writes nothing: appends and checkpoints fail with [`LogError::ReadOnly`], and the directory is
+    /// left as it is, with what a crash has left in it. Default false.
+    pub read_only: bool,
 }
 
 impl Default for LogOptions {
@@ -51,6 +54,7 @@ impl Default for LogOptions {
             group_gather: Duration::from_micros(200),
             append_timeout: Duration::from_secs(10),
             driver: Driver::Threads,
+            read_only: false,
         }
     }
 }

@@ -6,10 +6,11 @@ use crate::buffer::Buffer;
 use crate::checkpoint::{CHECKPOINT, CheckpointReader};
 use crate::control::{CONTROL, Control};
 use crate::error::{Damage, DamageKind, LogError};
-use crate::format::{Payload, RecordKind, overhead, push_record};
+use crate::format::RecordKind;
 use crate::options::LogOptions;
 use crate::scan::{Ending, RawRecord, Records, Scanned, Step, judge, open_segment};
-use crate::segment::{Sealed, Segment, UNFINISHED};
+use crate::segment::{Segment, UNFINISHED};
+use crate::start::Start;
 use crate::sync::Arc;
 use env::{Disk, DiskError, DiskLock, Randomness};
 use model::LogPosition;
@@ -20,8 +21,8 @@ use std::ops::RangeInclusive;
 /// The lock file's name.
 pub const LOCK: &str = "LOCK";
 
-/// Bytes that are written again at a time.
-const REWRITE: u64 = 256 * 1024;
+/// Bytes that are read at a time.
+const READ: u64 = 256 * 1024;
 
 /// What recovery hands to the engine: first all rows of `checkpoint`, then all `records`, which must be read to the end before
 /// the first new checkpoint is finished.
@@ -178,10 +179,8 @@ pub struct Resumed {
     pub lock: DiskLock,
     /// The control file.
     pub control: Control,
-    /// Where appends go.
-    pub buffer: Buffer,
-    /// The segment that follows, if it was prepared before the crash.
-    pub next: VecDeque<Arc<Segment>>,
+    /// How it does.
+    pub going: Going,
     /// For the engine.
     pub recovered: Recovered,
 }
@@ -225,15 +224,28 @@ impl Inventory {
         inventory.segments.sort_unstable();
         Ok(inventory)
     }
+
+    /// Looks into a directory that must hold a log.
+    pub fn of_a_log(disk: &dyn Disk) -> Result<Self, LogError> {
+        let inventory = Self::take(disk)?;
+        if inventory.control { Ok(inventory) } else { Err(LogError::NotALog { file: CONTROL.to_owned() }) }
+    }
 }
 
-/// Opens the directory, or creates a log in it.
+/// Opens the directory, or creates a log in it unless it is to be read only.
 pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, LogError> {
-    disk.create_dir_all("").map_err(LogError::clean)?;
+    if options.read_only {
+        // Before the lock: nobody who is not there can be in the way.
+        Inventory::of_a_log(&**disk)?;
+    } else {
+        disk.create_dir_all("").map_err(LogError::clean)?;
+    }
     let lock = take_lock(&**disk)?;
     let mut inventory = Inventory::take(&**disk)?;
     let created = !inventory.control;
-    let control = if created {
+    let control = if options.read_only {
+        Control::open_to_read(&**disk)?
+    } else if created {
         let control = create(&**disk, options, &inventory)?;
         inventory = Inventory::take(&**disk)?;
         control
@@ -251,7 +263,9 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
     let next = chain.get(tail + 1).filter(|blank| blank.place.number == chain[tail].place.number + 1);
     let needed = first..=next.unwrap_or(&chain[tail]).place.number;
 
-    remove_leftovers(&**disk, &inventory, needed)?;
+    if !options.read_only {
+        remove_leftovers(&**disk, &inventory, needed)?;
+    }
     let mut report = report(&chain[..=tail], created, &control);
     let records = RecordReader {
         disk: Arc::clone(disk),
@@ -260,9 +274,37 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
         finished: chain[..=tail].iter().flat_map(|scanned| scanned.scan.finished.iter().copied()).collect(),
         current: None,
     };
-    let (buffer, next) = go_on(&**disk, options, identity, &chain[..=tail], next)?;
-    report.end = LogPosition(buffer.tail());
-    Ok(Resumed { lock, control, buffer, next, recovered: Recovered { checkpoint, records, report } })
+    let going = go_on(&**disk, options, Start::find(&**disk, identity, &chain[..=tail], next)?)?;
+    report.end = LogPosition(going.buffer.tail());
+    Ok(Resumed { lock, control, going, recovered: Recovered { checkpoint, records, report } })
+}
+
+/// How a log goes on.
+pub struct Going {
+    /// Where appends go.
+    pub buffer: Buffer,
+    /// The segment that follows, if it was prepared before the crash.
+    pub next: VecDeque<Arc<Segment>>,
+    /// Why appends are refused, and what is left to be done before they are not.
+    pub refused: Option<(LogError, Start)>,
+}
+
+/// Goes on, or halts where the log ends: a disk that is full, or that nothing may be written to, can still be read.
+fn go_on(disk: &dyn Disk, options: &LogOptions, mut start: Start) -> Result<Going, LogError> {
+    if options.read_only {
+        return Ok(Going { buffer: start.halted(), next: VecDeque::new(), refused: Some((LogError::ReadOnly, start)) });
+    }
+    match start.reserve(disk, options).map_err(LogError::clean) {
+        Ok(()) => {
+            let (buffer, next) = start.finish().map_err(LogError::Disk)?;
+            Ok(Going { buffer, next, refused: None })
+        }
+        Err(full @ LogError::Full(_)) => {
+            start.settle().map_err(LogError::Disk)?;
+            Ok(Going { buffer: start.halted(), next: VecDeque::new(), refused: Some((full, start)) })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes a new log: first its first segment, then the control file, which makes it count.
@@ -298,7 +340,7 @@ fn is_blank_file(disk: &dyn Disk, name: &str) -> Result<bool, DiskError> {
     let mut window = crate::window::Window::new(disk.open(name)?.into())?;
     let mut offset = crate::format::SEGMENT_HEADER;
     while offset < window.length() {
-        let bytes = window.at(offset, REWRITE)?;
+        let bytes = window.at(offset, READ)?;
         if bytes.is_empty() || bytes.iter().any(|byte| *byte != 0) {
             return Ok(false);
         }
@@ -346,87 +388,4 @@ fn report(chain: &[Scanned], created: bool, control: &Control) -> RecoveryReport
         segments: chain.len() as u64,
         end: LogPosition(last.scan.end),
     }
-}
-
-/// Makes what was found durable and decides where appends go: into the last segment after a clean stop, else into a new one,
-/// so that what a crash has left behind the last record can never be read again.
-fn go_on(
-    disk: &dyn Disk,
-    options: &LogOptions,
-    identity: u64,
-    chain: &[Scanned],
-    next: Option<&Scanned>,
-) -> Result<(Buffer, VecDeque<Arc<Segment>>), LogError> {
-    let tail = chain.len() - 1;
-    let last = &chain[tail];
-    let segment = open_segment(disk, identity, last.place.number)?;
-    let mut next = match next {
-        Some(blank) => Some(open_segment(disk, identity, blank.place.number)?),
-        None => None,
-    };
-    let in_place = last.scan.ending == Ending::Stopped || last.is_blank();
-    if in_place {
-        // A close has given the space back.
-        segment.file.allocate(segment.place.file_bytes()).map_err(LogError::clean)?;
-    }
-    if !in_place && next.is_none() {
-        let (number, start) = (last.place.number + 1, last.place.end());
-        let created = Segment::create(disk, identity, number, start, options.segment_capacity());
-        next = Some(created.map_err(LogError::clean)?);
-    }
-    if tail > 0 && last.is_blank() {
-        // Its seal may be known to the operating system only.
-        let before = &chain[tail - 1];
-        settle(&open_segment(disk, identity, before.place.number)?, before, &[]).map_err(LogError::Disk)?;
-    }
-    let mut sealed: VecDeque<Sealed> = chain[..tail].iter().map(|scanned| seal_of(scanned, 0)).collect();
-    if in_place {
-        settle(&segment, last, &[]).map_err(LogError::Disk)?;
-        let mut buffer = Buffer::new(identity, Arc::new(segment), last.scan.end, last.scan.max_stamp, sealed);
-        if last.scan.ending == Ending::Stopped {
-            buffer.set_stopped();
-        }
-        return Ok((buffer, next.into_iter().map(Arc::new).collect()));
-    }
-    close_segment(&segment, last, identity).map_err(LogError::Disk)?;
-    sealed.push_back(seal_of(last, overhead::SEAL));
-    let next = next.expect("it was prepared above");
-    let start = next.place.start;
-    Ok((Buffer::new(identity, Arc::new(next), start, 0, sealed), VecDeque::new()))
-}
-
-fn seal_of(scanned: &Scanned, seal: u64) -> Sealed {
-    Sealed { number: scanned.place.number, end: scanned.scan.end + seal, max_stamp: scanned.scan.max_stamp }
-}
-
-/// Seals what a crash has left open. The seal goes over what is cut off, so that a crash in the middle changes nothing.
-fn close_segment(segment: &Segment, scanned: &Scanned, identity: u64) -> Result<(), DiskError> {
-    let mut seal = Vec::new();
-    let cut = scanned.leftover_bytes().to_le_bytes();
-    push_record(&mut seal, RecordKind::Seal, 0, Payload::new(&cut), scanned.scan.end, identity);
-    settle(segment, scanned, &seal)?;
-    segment.file.truncate(segment.place.offset(scanned.scan.end) + seal.len() as u64)
-}
-
-/// Writes again what no fdatasync is known to have covered, with `more` behind it, and syncs. Reading has found the bytes, but
-/// perhaps only in the operating system's memory; and after a failed sync in the run before, syncing alone would not bring
-/// them to the disk.
-fn settle(segment: &Segment, scanned: &Scanned, more: &[u8]) -> Result<(), DiskError> {
-    let mut position = scanned.scan.settled.max(segment.place.start);
-    let end = scanned.scan.end;
-    let mut bytes = Vec::new();
-    while position < end {
-        bytes.resize((end - position).min(REWRITE) as usize, 0);
-        let count = segment.file.read_full_at(segment.place.offset(position), &mut bytes)?;
-        if count < bytes.len() {
-            let cause = std::io::Error::from(ErrorKind::UnexpectedEof);
-            return Err(DiskError::new(env::Operation::Read, &Segment::name(segment.place.number), cause));
-        }
-        segment.file.write_at(segment.place.offset(position), &bytes)?;
-        position += bytes.len() as u64;
-    }
-    if !more.is_empty() {
-        segment.file.write_at(segment.place.offset(end), more)?;
-    }
-    segment.file.sync()
 }

@@ -8,6 +8,7 @@ use crate::group::Writer;
 use crate::large::Need;
 use crate::options::{Driver, LogOptions};
 use crate::segment::{Segment, discard};
+use crate::start::Start;
 use crate::stats::LogStats;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
 use env::time::Instant;
@@ -59,6 +60,8 @@ pub struct State {
     pub phase: Phase,
     /// The failure after which nothing goes on.
     pub stopped: Option<DiskError>,
+    /// Why appends are refused since the log was opened: it could be read, and not go on.
+    pub refused: Option<LogError>,
     /// An appender waits for the buffer to be emptied.
     pub drain_wanted: bool,
     /// Who wants to be called, by position.
@@ -71,12 +74,13 @@ pub struct State {
 
 impl State {
     /// An open log around `buffer`.
-    pub fn new(buffer: Buffer, next: VecDeque<Arc<Segment>>, stats: LogStats) -> Self {
+    pub fn new(buffer: Buffer, next: VecDeque<Arc<Segment>>, refused: Option<LogError>, stats: LogStats) -> Self {
         Self {
             in_flight: buffer.tail(),
             buffer,
             next,
             promised: 0,
+            refused,
             next_wanted: false,
             attempts: 0,
             attempt_error: None,
@@ -107,6 +111,13 @@ impl State {
         }
     }
 
+    /// An attempt to prepare the next segment has ended.
+    fn note_attempt(&mut self, error: Option<LogError>) {
+        self.attempts += 1;
+        self.attempt_error = error;
+        self.next_wanted = false;
+    }
+
     /// Whoever waits for `position` waits for this of the two rounds.
     fn round_for(&self, position: u64) -> usize {
         let round = if position <= self.in_flight { self.round } else { self.round + 1 };
@@ -122,7 +133,7 @@ pub struct Shared {
     pub options: LogOptions,
     /// Of all its files.
     pub identity: u64,
-    /// The latch. Order: `writer`, `preparing` or `control` before `state`.
+    /// The latch. Order: `preparing` before `writer`; these and `control` before `state`.
     pub state: Mutex<State>,
     /// Wakes the writing thread.
     pub work: Condvar,
@@ -141,8 +152,8 @@ pub struct Shared {
     pub arrived: AtomicUsize,
     /// The right to write groups.
     pub writer: Mutex<Writer>,
-    /// The right to prepare segments, where no thread has it.
-    pub preparing: Mutex<()>,
+    /// The right to prepare segments; and what is left to be done before the log can go on at all.
+    pub preparing: Mutex<Option<Start>>,
     /// The control file.
     pub control: Mutex<Control>,
     /// Its ceiling: durable.
@@ -218,7 +229,11 @@ impl Shared {
         loop {
             state.check_open()?;
             let pending = state.buffer.pending();
-            if pending > 0 && pending + bytes as usize > limit {
+            if let Some(LogError::ReadOnly) = state.refused {
+                return Err(LogError::ReadOnly);
+            } else if state.refused.is_some() {
+                state = self.await_segment(state, &mut patience)?;
+            } else if pending > 0 && pending + bytes as usize > limit {
                 state = self.drain(state, &mut patience)?;
             } else if state.buffer.fits(bytes) {
                 return Ok(state);
@@ -258,10 +273,14 @@ impl Shared {
         mut state: MutexGuard<'a, State>,
         patience: &mut Patience,
     ) -> Result<MutexGuard<'a, State>, LogError> {
+        // A log that was refused and has gone on has room, even if it could not prepare the segment after.
+        let was_refused = state.refused.is_some();
+        let has_gone_on = |state: &State| was_refused && state.refused.is_none();
         if self.is_driven_by_callers() {
             drop(state);
-            self.prepare_segments_up_to(1)?;
-            return Ok(self.lock());
+            let prepared = self.prepare_segments_up_to(1);
+            let state = self.lock();
+            return if has_gone_on(&state) { Ok(state) } else { prepared.map(|()| state) };
         }
         state.stats.append_waits += u64::from(patience.is_fresh());
         state.next_wanted = true;
@@ -272,14 +291,20 @@ impl Shared {
             state = patience.wait(&self.space, state)?;
         }
         match (state.next.is_empty(), &state.attempt_error) {
-            (true, Some(error)) => Err(error.clone()),
+            (true, Some(error)) if !has_gone_on(&state) => Err(error.clone()),
             _ => Ok(state),
         }
     }
 
     /// Prepares segments until there are `count`.
     pub fn prepare_segments_up_to(&self, count: usize) -> Result<(), LogError> {
-        let _right = lock(&self.preparing);
+        if self.options.read_only {
+            return Err(LogError::ReadOnly);
+        }
+        let mut right = lock(&self.preparing);
+        if right.is_some() {
+            self.go_on(&mut right)?;
+        }
         loop {
             let place = {
                 let state = self.lock();
@@ -296,7 +321,6 @@ impl Shared {
     fn prepare_segment(&self, number: u64, start: u64) -> Result<(), LogError> {
         let created = Segment::create(&*self.disk, self.identity, number, start, self.options.segment_capacity());
         let mut state = self.lock();
-        state.attempts += 1;
         let result = match created {
             Ok(segment) => {
                 state.next.push_back(Arc::new(segment));
@@ -310,10 +334,45 @@ impl Shared {
             }
             Err(error) => Err(LogError::clean(error)),
         };
-        state.attempt_error = result.as_ref().err().cloned();
-        state.next_wanted = false;
+        state.note_attempt(result.as_ref().err().cloned());
         self.space.notify_all();
         result
+    }
+
+    /// Goes on where the disk was full when the log was opened, if it has space now.
+    fn go_on(&self, waiting: &mut Option<Start>) -> Result<(), LogError> {
+        let mut start = waiting.take().expect("something is left to be done");
+        let reserved = start.reserve(&*self.disk, &self.options);
+        if let Err(error) = &reserved
+            && error.is_full()
+        {
+            *waiting = Some(start);
+            let full = LogError::Full(error.clone());
+            let mut state = self.lock();
+            state.refused = Some(full.clone());
+            state.note_attempt(Some(full.clone()));
+            self.space.notify_all();
+            return Err(full);
+        }
+        // Nothing was appended yet, so no round has anything to write; the writer's right keeps one from storing the old end.
+        let right = lock(&self.writer);
+        match reserved.and_then(|()| start.finish()) {
+            Ok((buffer, next)) => {
+                let mut state = self.lock();
+                state.in_flight = buffer.tail();
+                self.durable.fetch_max(buffer.tail(), Ordering::Release);
+                (state.buffer, state.next, state.refused) = (buffer, next, None);
+                state.note_attempt(None);
+                self.space.notify_all();
+                Ok(())
+            }
+            // What was found may not be durable: as after every failed write, a restart has to look.
+            Err(error) => {
+                drop(right);
+                self.stop(error.clone());
+                Err(LogError::Stopped(error))
+            }
+        }
     }
 
     /// Waits until everything up to `position` is durable.

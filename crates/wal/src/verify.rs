@@ -94,9 +94,7 @@ impl From<&Scanned> for SegmentReport {
 /// [`LogError::NotALog`], [`LogError::Locked`], [`LogError::NewerFormat`], [`LogError::Disk`]; a control file of which both
 /// copies are damaged is [`LogError::Corrupt`], since nothing else can be checked without it. Other damage is in the report.
 pub fn verify(disk: &dyn Disk) -> Result<VerifyReport, LogError> {
-    if !Inventory::take(disk)?.control {
-        return Err(LogError::NotALog { file: CONTROL.to_owned() });
-    }
+    Inventory::of_a_log(disk)?;
     let _lock = take_lock(disk)?;
     let inventory = Inventory::take(disk)?;
     let control = read(&*disk.open(CONTROL).map_err(LogError::Disk)?)?;

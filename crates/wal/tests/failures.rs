@@ -168,6 +168,111 @@ fn closing_needs_no_space() {
     assert_eq!(told.check(&content), told.appended);
 }
 
+/// A disk on which nothing is left, with a log that ended by a close, or by a power cut that has left anything behind its end.
+fn full_disk(seed: u64, is_clean: bool, told: &mut Told) -> SimDisk {
+    let disk = new_disk(seed);
+    let (log, _) = open(&disk).unwrap();
+    for _ in 0..(20 + seed % 20) {
+        told.append(&log, Durability::None).unwrap();
+    }
+    told.flush(&log).unwrap();
+    (0..seed % 4).for_each(|_| told.append(&log, Durability::None).unwrap());
+    let disk = if is_clean {
+        log.close().unwrap();
+        told.durable = told.appended;
+        disk
+    } else {
+        disk.power_cut_with(Survival::Random)
+    };
+    disk.set_capacity(disk.used());
+    disk
+}
+
+/// A restart on a full disk reads all that is there and refuses appends; when there is space again the log goes on by itself, and
+/// nothing of what a crash has left behind its end is ever read.
+#[test]
+fn a_restart_on_a_full_disk_reads_and_goes_on_when_there_is_space() {
+    let mut refused = 0;
+    for seed in 0..60 {
+        for (driver, is_clean) in [(Driver::Caller, true), (Driver::Caller, false), (Driver::Threads, seed % 2 == 0)] {
+            let mut told = Told::default();
+            let disk = full_disk(seed, is_clean, &mut told);
+            let options = LogOptions { driver, ..small() };
+            for attempt in 0..2 {
+                let (log, content) = open_with(&disk, options.clone()).unwrap();
+                let found = told.check(&content);
+                if log.refused().is_none() {
+                    continue; // The crash has left a prepared segment.
+                }
+                refused += 1;
+                assert!(log.refused().unwrap().is_full() && log.failed().is_none());
+                (told.appended, told.durable) = (found, found);
+                assert!(told.append(&log, Durability::Fsync).unwrap_err().is_full());
+                assert!(log.begin_large(found, 5_000, 500).unwrap_err().is_full());
+                told.flush(&log).unwrap();
+                told.raise(&log, 7 + seed).unwrap();
+                if attempt == 0 {
+                    log.close().unwrap();
+                }
+            }
+            let cut = disk.power_cut_with(Survival::SyncedOnly);
+            assert!(told.check(&open(&cut).unwrap().1) >= told.durable, "what was shown is durable");
+
+            let (log, content) = open_with(&disk, options.clone()).unwrap();
+            told.appended = told.check(&content);
+            disk.set_capacity(u64::MAX);
+            for _ in 0..10 {
+                told.append(&log, Durability::Fsync).unwrap();
+                told.flush(&log).unwrap();
+            }
+            assert!(log.refused().is_none());
+            drop(log);
+            let cut = disk.power_cut_with(Survival::Random);
+            assert_eq!(told.check(&open(&cut).unwrap().1), told.appended);
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+/// The write that ends what a crash has left open fails when space has come: the log stops, and a restart recovers.
+#[test]
+fn a_log_that_fails_to_go_on_stops() {
+    let mut told = Told::default();
+    let disk = full_disk(3, false, &mut told);
+    let (log, content) = open(&disk).unwrap();
+    assert!(log.refused().is_some());
+    told.appended = told.check(&content);
+    disk.set_capacity(u64::MAX);
+    // One sync is the new segment's, the other that of what was found.
+    disk.inject(Fault { operation: Operation::Sync, after: 1, kind: ErrorKind::Other });
+    assert!(told.append(&log, Durability::Fsync).unwrap_err().outcome_unknown());
+    stays_stopped(&disk, &log, Driver::Caller);
+    drop(log);
+    told.check(&open(&disk).unwrap().1);
+}
+
+#[test]
+fn a_log_that_is_read_only_leaves_the_directory_as_it_is() {
+    for is_clean in [true, false] {
+        let mut told = Told::default();
+        let disk = full_disk(7, is_clean, &mut told);
+        let changes = disk.changes();
+        let options = LogOptions { read_only: true, ..small() };
+        let (log, content) = open_with(&disk, options.clone()).unwrap();
+        told.check(&content);
+        assert!(matches!(log.refused(), Some(LogError::ReadOnly)));
+        assert!(matches!(told.append(&log, Durability::Fsync), Err(LogError::ReadOnly)));
+        assert!(matches!(log.begin_large(1, 5_000, 500), Err(LogError::ReadOnly)));
+        assert!(matches!(log.begin_checkpoint(), Err(LogError::ReadOnly)));
+        log.raise_ceiling(1_000).unwrap();
+        log.flush().unwrap();
+        log.close().unwrap();
+        assert_eq!(disk.changes(), changes);
+        let missing = open_with(&new_disk(1), options).map(drop).unwrap_err();
+        assert!(matches!(missing, LogError::NotALog { .. }), "{missing}");
+    }
+}
+
 #[test]
 fn a_segment_that_could_not_be_prepared_is_tried_again() {
     for driver in [Driver::Caller, Driver::Threads] {

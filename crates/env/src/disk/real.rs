@@ -10,13 +10,21 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct RealDisk {
     root: PathBuf,
+    read_only: bool,
 }
 
 impl RealDisk {
     /// The disk at `root`, which need not exist yet: `create_dir_all("")` creates it.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), read_only: false }
+    }
+
+    /// The same disk for those who only read, without the right to write or on a file system that has none: files are opened to
+    /// read, locks are shared among such readers, and what would change a name is refused.
+    #[must_use]
+    pub fn read_only(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), read_only: true }
     }
 
     /// Where it lives.
@@ -27,6 +35,25 @@ impl RealDisk {
 
     fn resolve(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
+    }
+
+    fn check_writable(&self, operation: Operation, path: &Path) -> Result<(), DiskError> {
+        if self.read_only { Err(failed(operation, path)(io::ErrorKind::ReadOnlyFilesystem.into())) } else { Ok(()) }
+    }
+
+    /// A lock that other readers can have at the same time. Without a lock file there is nobody to keep out: whoever opens to
+    /// write makes one first.
+    fn lock_shared(path: &Path) -> Result<DiskLock, DiskError> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DiskLock::new(())),
+            Err(error) => return Err(failed(Operation::Lock, path)(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(DiskLock::new(file)),
+            Err(TryLockError::WouldBlock) => Err(failed(Operation::Lock, path)(io::ErrorKind::WouldBlock.into())),
+            Err(TryLockError::Error(error)) => Err(failed(Operation::Lock, path)(error)),
+        }
     }
 
     fn file(&self, path: &str, operation: Operation, options: &OpenOptions) -> Result<Box<dyn DiskFile>, DiskError> {
@@ -64,11 +91,12 @@ fn create_directories(path: &Path) -> io::Result<()> {
 
 impl Disk for RealDisk {
     fn create_new(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
+        self.check_writable(Operation::Create, &self.resolve(path))?;
         self.file(path, Operation::Create, OpenOptions::new().read(true).write(true).create_new(true))
     }
 
     fn open(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
-        self.file(path, Operation::Open, OpenOptions::new().read(true).write(true))
+        self.file(path, Operation::Open, OpenOptions::new().read(true).write(!self.read_only))
     }
 
     fn list(&self, directory: &str) -> Result<Vec<String>, DiskError> {
@@ -90,16 +118,19 @@ impl Disk for RealDisk {
         if from.parent() != to.parent() {
             return Err(failed(Operation::Rename, &from)(io::ErrorKind::InvalidInput.into()));
         }
+        self.check_writable(Operation::Rename, &from)?;
         fs::rename(&from, to).map_err(failed(Operation::Rename, &from))
     }
 
     fn remove(&self, path: &str) -> Result<(), DiskError> {
         let path = self.resolve(path);
+        self.check_writable(Operation::Remove, &path)?;
         fs::remove_file(&path).map_err(failed(Operation::Remove, &path))
     }
 
     fn create_dir_all(&self, path: &str) -> Result<(), DiskError> {
         let path = self.resolve(path);
+        self.check_writable(Operation::CreateDirectory, &path)?;
         create_directories(&path).map_err(failed(Operation::CreateDirectory, &path))
     }
 
@@ -110,6 +141,9 @@ impl Disk for RealDisk {
 
     fn lock(&self, path: &str) -> Result<DiskLock, DiskError> {
         let path = self.resolve(path);
+        if self.read_only {
+            return Self::lock_shared(&path);
+        }
         let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = open.map_err(failed(Operation::Lock, &path))?;
         match file.try_lock() {

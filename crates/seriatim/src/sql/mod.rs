@@ -35,7 +35,7 @@ pub use value::{FromSql, ToSql};
 
 use crate::{Database, Error, Result};
 use ::sql::session::{Connect, Format, Outcome, Sink};
-use ::sql::types::{Styles, text};
+use ::sql::types::{Modifier, Styles, text};
 use std::fmt;
 use std::sync::Arc;
 
@@ -179,24 +179,29 @@ impl Answer {
 #[derive(Clone, Debug)]
 pub struct Row {
     values: Vec<Datum>,
-    columns: Arc<[Type]>,
+    columns: Arc<[Column]>,
     styles: Arc<Styles>,
 }
 
 impl Row {
-    /// The value of a column, counted from 0.
+    /// The value of a column, by its number (from 0) or its name.
+    ///
+    /// What has no Rust type here (intervals, arrays, ...) is to be had by [`text`](Self::text), as PostgreSQL prints it.
     ///
     /// # Errors
-    /// [`Error::Sql`] with 42804 if it has another type, is NULL and the wanted type is no `Option`, or there is no such
-    /// column.
-    pub fn get<T: FromSql>(&self, column: usize) -> Result<T> {
-        let value = self.values.get(column).ok_or_else(|| {
-            SqlError::new("42703", format!("the row has {} columns, and no number {column}", self.values.len()))
+    /// [`Error::Sql`] with 42703 if there is no such column, with 42804 if it has another type, or is NULL and the wanted
+    /// type is no `Option`.
+    pub fn get<T: FromSql>(&self, column: impl ColumnAt) -> Result<T> {
+        let at = column.place(&self.columns).ok_or_else(|| {
+            let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+            SqlError::new("42703", format!("the row has no column {column}; it has {}", names.join(", ")))
         })?;
-        T::from_sql(value).ok_or_else(|| {
-            let shown = self.text(column).unwrap_or_else(|| "NULL".into());
+        T::from_sql(&self.values[at]).ok_or_else(|| {
+            let shown = self.text(at).unwrap_or_else(|| "NULL".into());
             let wanted = std::any::type_name::<T>();
-            Error::from(SqlError::new("42804", format!("column {column} is {shown}, which is no {wanted}")))
+            let what =
+                format!("column {column} is {shown}, which is no {wanted}; Row::text gives every value as a text");
+            Error::from(SqlError::new("42804", what))
         })
     }
 
@@ -204,7 +209,7 @@ impl Row {
     pub fn text(&self, column: usize) -> Option<String> {
         let value = self.values.get(column).filter(|value| !value.is_null())?;
         let mut shown = String::new();
-        text::format(value, self.columns[column], &self.styles, &mut shown);
+        text::format(value, self.columns[column].data_type, &self.styles, &mut shown);
         Some(shown)
     }
 
@@ -214,12 +219,30 @@ impl Row {
     }
 }
 
+/// What names a column of a row: its number from 0, or its name.
+pub trait ColumnAt: fmt::Display {
+    /// Its place among the columns.
+    fn place(&self, columns: &[Column]) -> Option<usize>;
+}
+
+impl ColumnAt for usize {
+    fn place(&self, columns: &[Column]) -> Option<usize> {
+        (*self < columns.len()).then_some(*self)
+    }
+}
+
+impl ColumnAt for &str {
+    fn place(&self, columns: &[Column]) -> Option<usize> {
+        columns.iter().position(|column| column.name == *self)
+    }
+}
+
 /// Collects answers.
 #[derive(Default)]
 struct Answers {
     done: Vec<Answer>,
     current: Answer,
-    types: Arc<[Type]>,
+    columns: Arc<[Column]>,
     styles: Arc<Styles>,
     mark: usize,
 }
@@ -230,12 +253,12 @@ impl Sink for Answers {
     }
 
     fn rows(&mut self, fields: &[Column], styles: &Styles) {
-        self.types = fields.iter().map(|field| field.data_type).collect();
+        self.columns = fields.into();
         self.styles = Arc::new(styles.clone());
     }
 
     fn row(&mut self, row: &[Datum]) -> ::sql::Result<()> {
-        let (columns, styles) = (self.types.clone(), self.styles.clone());
+        let (columns, styles) = (self.columns.clone(), self.styles.clone());
         self.current.rows.push(Row { values: row.to_vec(), columns, styles });
         Ok(())
     }
@@ -267,7 +290,8 @@ impl Sink for Answers {
     }
 
     fn copy_out_start(&mut self, _: usize, _: bool) {
-        self.types = [Type::TEXT].into();
+        let line = Column { name: "line".into(), data_type: Type::TEXT, modifier: Modifier::NONE, origin: None };
+        self.columns = [line].into();
     }
 
     /// A line is a row of one text.

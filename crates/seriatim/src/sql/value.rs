@@ -1,6 +1,7 @@
 //! Rust's values and SQL's.
 
-use ::sql::types::Datum;
+use crate::{Date, DateTime};
+use ::sql::types::{Datum, Styles, text};
 
 /// A value that can be a parameter. Its text is read as the type that the statement expects there.
 pub trait ToSql {
@@ -17,7 +18,14 @@ macro_rules! to_sql_by_display {
         }
     )*};
 }
-to_sql_by_display!(bool, i16, i32, i64, u8, u16, u32, f32, f64, str, &str, String);
+to_sql_by_display!(bool, i16, i32, i64, u8, u16, u32, f32, f64, str, &str, String, Date, DateTime);
+
+impl ToSql for [u8; 16] {
+    /// As a uuid: 32 hexadecimal digits.
+    fn to_sql(&self) -> Option<String> {
+        Some(self.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
 
 impl ToSql for [u8] {
     fn to_sql(&self) -> Option<String> {
@@ -77,9 +85,48 @@ impl FromSql for f64 {
     }
 }
 
+/// The infinities have no [`Date`].
+impl FromSql for Date {
+    fn from_sql(value: &Datum) -> Option<Date> {
+        match value {
+            Datum::Date(days) if !matches!(*days, i32::MIN | i32::MAX) => Some(Date { days: *days }),
+            _ => None,
+        }
+    }
+}
+
+/// Of `timestamp` and `timestamptz`. The infinities have no [`DateTime`].
+impl FromSql for DateTime {
+    fn from_sql(value: &Datum) -> Option<DateTime> {
+        match value {
+            Datum::Timestamp(micros) | Datum::Timestamptz(micros) if !matches!(*micros, i64::MIN | i64::MAX) => {
+                Some(DateTime { micros: *micros })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Of `uuid`.
+impl FromSql for [u8; 16] {
+    fn from_sql(value: &Datum) -> Option<[u8; 16]> {
+        if let Datum::Uuid(bytes) = value { Some(**bytes) } else { None }
+    }
+}
+
+/// Of texts, and of `numeric`, `uuid`, dates and times as PostgreSQL prints them.
 impl FromSql for String {
     fn from_sql(value: &Datum) -> Option<String> {
-        if let Datum::Text(value) = value { Some(value.to_string()) } else { None }
+        match value {
+            Datum::Text(value) => Some(value.to_string()),
+            Datum::Numeric(_)
+            | Datum::Uuid(_)
+            | Datum::Date(_)
+            | Datum::Time(_)
+            | Datum::Timestamp(_)
+            | Datum::Timestamptz(_) => Some(text::to_string(value, value.natural_type(), &Styles::default())),
+            _ => None,
+        }
     }
 }
 

@@ -10,12 +10,15 @@ pub use common::Directory;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 
 /// A server that accepts connections.
 pub struct Server {
     process: Child,
     /// Where it listens.
     pub port: u16,
+    /// What it has said on standard error behind its first line, so far.
+    said: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -36,12 +39,25 @@ impl Server {
         let port = banner.trim_end().rsplit(':').next().and_then(|port| port.parse().ok());
         let port = port.unwrap_or_else(|| panic!("no port in: {banner}"));
         // Whoever writes to standard error must have a reader; the test's own shows it when a test fails.
+        let said = Arc::<Mutex<Vec<String>>>::default();
+        let hears = said.clone();
         std::thread::spawn(move || {
             for line in errors.lines().map_while(Result::ok) {
                 eprintln!("server: {line}");
+                hears.lock().unwrap().push(line);
             }
         });
-        Server { process, port }
+        Server { process, port, said }
+    }
+
+    /// Waits for a line on standard error with this in it, which it has written or will write.
+    pub fn says(&self, what: &str) -> String {
+        loop {
+            if let Some(line) = self.said.lock().unwrap().iter().find(|line| line.contains(what)) {
+                return line.clone();
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// psql with a statement or options, its output without decoration.

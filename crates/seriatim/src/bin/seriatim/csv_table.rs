@@ -1,6 +1,7 @@
 //! A CSV file as rows of a table.
 
 use crate::failure::{Failure, Outcome};
+use crate::output::counted;
 use crate::values;
 use csv::StringRecord;
 use seriatim::{Schema, Value};
@@ -135,7 +136,7 @@ fn complaint(name: &str, error: &csv::Error) -> Failure {
         csv::ErrorKind::Io(error) => error.to_string(),
         csv::ErrorKind::Utf8 { err, .. } => format!("field {} is not UTF-8", err.field() + 1),
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{len} fields where the header names {expected_len}")
+            format!("{} where the header names {expected_len}", counted(*len, "field"))
         }
         _ => error.to_string(),
     };

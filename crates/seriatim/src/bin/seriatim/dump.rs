@@ -1,11 +1,11 @@
 //! `seriatim dump`.
 
 use crate::failure::{Failure, Outcome};
-use crate::look::open_existing;
+use crate::look::{is_of_sql, open_to_read};
 use crate::values;
 use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
-use seriatim::{Row, RowKind, RowTable};
+use seriatim::{Database, Error, Row, RowKind, RowTable};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -37,8 +37,8 @@ enum DumpFormat {
 
 impl Dump {
     pub fn run(&self) -> Outcome {
-        let db = open_existing(&self.data)?;
-        let table = db.open_table(&self.table)?;
+        let db = open_to_read(&self.data)?;
+        let table = db.open_table(&self.table).map_err(|error| self.unknown(&db, &error))?;
         let snapshot = db.snapshot()?;
         let mut out = BufWriter::new(io::stdout().lock());
         match self.format {
@@ -48,6 +48,18 @@ impl Dump {
         out.flush()?;
         snapshot.finish()?;
         Ok(())
+    }
+
+    /// A table that is not there; where SQL has tables, it may be one of those.
+    fn unknown(&self, db: &Database, error: &Error) -> Failure {
+        if !db.tables().iter().any(|schema| is_of_sql(schema.name())) {
+            return Failure::trouble(error);
+        }
+        let (data, table) = (self.data.display(), &self.table);
+        Failure::Trouble(format!(
+            "{error}; if SQL made it: seriatim sql --data {data} -c 'COPY {table} TO STDOUT (FORMAT csv, HEADER)', or pg_dump \
+             where a server runs"
+        ))
     }
 
     fn write_csv(
@@ -75,10 +87,12 @@ fn write_json(table: &RowTable, rows: impl Iterator<Item = seriatim::Result<Row>
     let names = names(table);
     for row in rows {
         let row = row?;
-        let fields = names.iter().cloned().zip(row.values().into_iter().map(values::to_json));
-        let object = Json::Object(fields.collect());
-        serde_json::to_writer(&mut *out, &object).map_err(io::Error::from)?;
-        writeln!(out)?;
+        // Field by field: a JSON object of the library would sort its names.
+        for (at, (name, value)) in names.iter().zip(row.values()).enumerate() {
+            let (before, value) = (if at == 0 { '{' } else { ',' }, values::to_json(value));
+            write!(out, "{before}{}:{value}", Json::from(name.as_str()))?;
+        }
+        writeln!(out, "}}")?;
     }
     Ok(())
 }

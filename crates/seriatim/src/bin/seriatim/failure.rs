@@ -32,6 +32,12 @@ impl Failure {
         move |error| Failure::Trouble(format!("{}: {error}", path.display()))
     }
 
+    /// It could not open a database. Errors that name the directory need no other mention of it.
+    pub fn of_database(path: &Path, error: &seriatim::Error) -> Failure {
+        let (path, error) = (path.display().to_string(), error.to_string());
+        Failure::Trouble(if error.contains(&path) { error } else { format!("{path}: {error}") })
+    }
+
     /// Says what there is to say, and gives the exit code.
     pub fn report(self) -> ExitCode {
         match self {

@@ -3,24 +3,32 @@
 use crate::csv_table::{CsvTable, Dialect, Records};
 use crate::failure::{Failure, Outcome};
 use crate::look::open_existing;
-use crate::output::grouped;
+use crate::opening;
+use crate::output::counted;
 use crate::values::{self, Inference};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use seriatim::{ColumnType, Database, Error, KeyKind, RowTable, Schema, Value};
 use std::fs::File;
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Read, stderr};
 use std::path::{Path, PathBuf};
+
+/// How a table is created.
+const SAY_KEY: &str = "name the columns of the table's key: --key COLUMNS";
 
 /// Load a CSV file into a table, which is created where it is missing.
 ///
 /// The first line names the columns. The file is read twice: first to find the columns' types (bigint, double precision,
 /// boolean, date, else text; an empty field is NULL), then to load. Each batch is one transaction: after an error the
 /// batches before it are there and its own rows are not; a new table that got no row is gone again.
+///
+/// SQL has tables of its own and does not see these: to load a file into one of them, use COPY or \copy.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim load --data ./data cities cities.csv --key id\n  \
     seriatim load --data ./data details order_details.csv --key order_id,product_id\n  \
+    seriatim load --data ./data cities newer.csv --replace\n  \
+    gunzip -c cities.csv.gz | seriatim load --data ./data cities - --key id\n  \
     seriatim load --data ./data people people.csv --key id --types zip=text,born=date --null NULL --delimiter ';'")]
 pub struct Load {
     /// The database's directory; created where it is missing.
@@ -28,12 +36,15 @@ pub struct Load {
     data: PathBuf,
     /// The table.
     table: String,
-    /// The file.
+    /// The file; `-` is standard input, which is held in memory.
     file: PathBuf,
     /// The columns of the primary key, most significant first. Not needed for a table that is there.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     key: Vec<String>,
-    /// Types that shall not be guessed: bigint, double precision, boolean, date, text.
+    /// A row whose key is in the table replaces the row there, instead of ending the load.
+    #[arg(long)]
+    replace: bool,
+    /// Types that are said and not guessed: bigint, double precision, boolean, date, text.
     #[arg(long, value_name = "COLUMN=TYPE,...", value_delimiter = ',', value_parser = column_type)]
     types: Vec<(String, ColumnType)>,
     /// What stands for NULL.
@@ -66,18 +77,23 @@ fn delimiter(text: &str) -> Result<u8, String> {
 
 impl Load {
     pub fn run(&self) -> Outcome {
-        let name = self.file.display().to_string();
+        let source = Source::of(&self.file)?;
         let dialect = Dialect { delimiter: self.delimiter, null: self.null.clone() };
         let (db, table, created) = if self.key.is_empty() {
-            let db = open_existing(&self.data)?;
+            if !Database::exists(&self.data)? {
+                let data = self.data.display();
+                return Err(Failure::Trouble(format!("there is no database in {data} yet; to create it, {SAY_KEY}")));
+            }
+            let db = open_existing(&self.data, Database::builder())?;
             let table = db
                 .open_table(&self.table)
-                .map_err(|error| Failure::Trouble(format!("{error}; to create it, say its key: --key COLUMNS")))?;
+                .map_err(|error| Failure::Trouble(format!("{error}; to create it, {SAY_KEY}")))?;
             (db, table, false)
         } else {
             // What is wrong with the file is found before a directory is created for it.
-            let inferred = self.infer(&name, &dialect)?;
-            let db = Database::open(&self.data)?;
+            let inferred = self.infer(&source, &dialect)?;
+            let db = Database::open(&self.data).map_err(|error| Failure::of_database(&self.data, &error))?;
+            opening::surprises(&db, &self.data).iter().for_each(|line| eprintln!("{line}"));
             match db.open_table(&self.table) {
                 Ok(table) => (db, table, false),
                 Err(_) => {
@@ -88,22 +104,22 @@ impl Load {
         };
         self.check_existing(table.schema())?;
         let mut loaded = 0;
-        let outcome = self.insert_all(&db, &table, &name, &dialect, &mut loaded);
+        let outcome = self.insert_all(&db, &table, &source, &dialect, &mut loaded);
         if outcome.is_err() && created && loaded == 0 {
             // An empty table would hold the next attempt to this one's key and types.
             db.drop_table(&self.table)?;
         }
         outcome?;
         db.close()?;
-        println!("{} rows loaded into {}", grouped(loaded), self.table);
+        println!("{} loaded into {}", counted(loaded, "row"), self.table);
         Ok(())
     }
 
     /// The schema that fits the whole file.
-    fn infer(&self, name: &str, dialect: &Dialect) -> Outcome<Schema> {
-        let file = open(&self.file)?;
-        let bar = Bar::new(&file, "reading");
-        let mut records = Records::open(name, file, dialect)?;
+    fn infer(&self, source: &Source, dialect: &Dialect) -> Outcome<Schema> {
+        let name = &*source.name;
+        let bar = Bar::new(source.length()?, "reading");
+        let mut records = Records::open(name, source.open()?, dialect)?;
         let header: Vec<String> = records.header().iter().map(str::to_owned).collect();
         self.check_columns(name, &header)?;
         let mut columns: Vec<Found> = header.iter().map(|column| self.found(column)).collect();
@@ -137,7 +153,7 @@ impl Load {
         let typed = self.types.iter().map(|(column, _)| ("--types", column));
         match named.chain(typed).find(|(_, column)| !header.contains(column)) {
             Some((option, column)) => Err(Failure::Trouble(format!(
-                "{option} names {column}, which is no column of {name}: {}",
+                "{option} names {column}, but {name} has no such column: {}",
                 header.join(", ")
             ))),
             None => Ok(()),
@@ -166,10 +182,17 @@ impl Load {
     }
 
     /// Loads the file in batches, and counts in `loaded` the rows of those that are committed.
-    fn insert_all(&self, db: &Database, table: &RowTable, name: &str, dialect: &Dialect, loaded: &mut u64) -> Outcome {
-        let file = open(&self.file)?;
-        let bar = Bar::new(&file, "loading");
-        let mut rows = CsvTable::open(name, file, table.schema(), dialect)?;
+    fn insert_all(
+        &self,
+        db: &Database,
+        table: &RowTable,
+        source: &Source,
+        dialect: &Dialect,
+        loaded: &mut u64,
+    ) -> Outcome {
+        let name = &*source.name;
+        let bar = Bar::new(source.length()?, "loading");
+        let mut rows = CsvTable::open(name, source.open()?, table.schema(), dialect)?;
         loop {
             let mut batch: Vec<(u64, Vec<Value>)> = Vec::new();
             while (batch.len() as u64) < self.batch {
@@ -180,7 +203,7 @@ impl Load {
             if batch.is_empty() {
                 return Ok(());
             }
-            insert(db, table, &batch)
+            self.write(db, table, &batch)
                 .map_err(|(line, error)| self.after(*loaded, Failure::Trouble(format!("{name}:{line}: {error}"))))?;
             *loaded += batch.len() as u64;
             bar.at(rows.bytes_read());
@@ -191,10 +214,23 @@ impl Load {
     fn after(&self, loaded: u64, failure: Failure) -> Failure {
         match failure {
             Failure::Trouble(what) => {
-                Failure::Trouble(format!("{what}; {} rows loaded into {} before", grouped(loaded), self.table))
+                Failure::Trouble(format!("{what}; {} loaded into {} before", counted(loaded, "row"), self.table))
             }
             other => other,
         }
+    }
+
+    /// Writes a batch in one transaction, or says which line stopped it.
+    fn write(&self, db: &Database, table: &RowTable, batch: &[(u64, Vec<Value>)]) -> Result<(), (u64, Error)> {
+        let mut line = batch[0].0;
+        let outcome = db.run(|txn| {
+            for (at, row) in batch {
+                line = *at;
+                if self.replace { table.put(txn, &row[..])? } else { table.insert(txn, &row[..])? }
+            }
+            Ok(())
+        });
+        outcome.map_err(|error| (line, error))
     }
 }
 
@@ -221,32 +257,55 @@ impl Found {
     }
 }
 
-/// Inserts a batch in one transaction, or says which line stopped it.
-fn insert(db: &Database, table: &RowTable, batch: &[(u64, Vec<Value>)]) -> Result<(), (u64, Error)> {
-    let mut line = batch[0].0;
-    let outcome = db.run(|txn| {
-        for (at, row) in batch {
-            line = *at;
-            table.insert(txn, &row[..])?;
-        }
-        Ok(())
-    });
-    outcome.map_err(|error| (line, error))
+/// What is read, twice.
+struct Source {
+    /// What complaints call it.
+    name: String,
+    content: Content,
 }
 
-fn open(path: &Path) -> Outcome<File> {
-    let file = File::open(path).map_err(Failure::file(path))?;
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    // It is read twice, which a pipe would not survive.
-    if is_file { Ok(file) } else { Err(Failure::Trouble(format!("{} is not a file", path.display()))) }
+enum Content {
+    File(PathBuf),
+    /// Standard input, which can be read once only.
+    Bytes(Vec<u8>),
+}
+
+impl Source {
+    fn of(path: &Path) -> Outcome<Source> {
+        if path.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|error| Failure::Trouble(format!("cannot read standard input: {error}")))?;
+            return Ok(Source { name: "standard input".into(), content: Content::Bytes(bytes) });
+        }
+        let file = File::open(path).map_err(Failure::file(path))?;
+        // A pipe would not survive the first reading.
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Err(Failure::Trouble(format!("{} is not a file; `-` is standard input", path.display())));
+        }
+        Ok(Source { name: path.display().to_string(), content: Content::File(path.to_owned()) })
+    }
+
+    fn open(&self) -> Outcome<Box<dyn Read + '_>> {
+        Ok(match &self.content {
+            Content::File(path) => Box::new(File::open(path).map_err(Failure::file(path))?),
+            Content::Bytes(bytes) => Box::new(&bytes[..]),
+        })
+    }
+
+    fn length(&self) -> Outcome<u64> {
+        Ok(match &self.content {
+            Content::File(path) => path.metadata().map_err(Failure::file(path))?.len(),
+            Content::Bytes(bytes) => bytes.len() as u64,
+        })
+    }
 }
 
 /// A progress bar on a terminal, nothing elsewhere.
 struct Bar(Option<ProgressBar>);
 
 impl Bar {
-    fn new(file: &File, what: &'static str) -> Bar {
-        let length = file.metadata().map_or(0, |metadata| metadata.len());
+    fn new(length: u64, what: &'static str) -> Bar {
         Bar(stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{msg} {bar:40} {bytes}/{total_bytes} {eta}");
             let bar = ProgressBar::new(length).with_message(what);

@@ -3,27 +3,33 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 use clap::Args;
-use env::{Disk, RealDisk};
+use env::RealDisk;
 use serde_json::{Value as Json, json};
-use seriatim::{Database, KeyKind, Schema};
+use seriatim::{Builder, Database, KeyKind, Schema};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Opens a database that is there: a mistyped path is an error, not a new database.
-pub fn open_existing(path: &Path) -> Outcome<Database> {
-    match RealDisk::new(path).list("") {
-        Ok(names) if names.iter().any(|name| is_of_a_database(name)) => Ok(Database::open(path)?),
-        Ok(_) => Err(Failure::Trouble(format!("there is no database in {}", path.display()))),
-        Err(error) => Err(Failure::trouble(error)),
+pub fn open_existing(path: &Path, builder: Builder) -> Outcome<Database> {
+    check_existing(path)?;
+    builder.open(path).map_err(|error| Failure::of_database(path, &error))
+}
+
+fn check_existing(path: &Path) -> Outcome {
+    match Database::exists(path)? {
+        true => Ok(()),
+        false => Err(Failure::Trouble(format!("there is no database in {}", path.display()))),
     }
 }
 
-/// One such file is enough: which others are missing is for the log to say.
-fn is_of_a_database(name: &str) -> bool {
-    name == "CONTROL" || name == "CHECKPOINT" || name.starts_with("wal-")
+/// Opens a database that is there to look at it: others may look at the same time, and the directory is left as it is.
+pub fn open_to_read(path: &Path) -> Outcome<Database> {
+    open_existing(path, Database::builder().read_only())
 }
 
-/// List the tables: columns, key, indexes and how many rows.
+/// List the tables of `load` and of programs: columns, key, indexes and how many rows.
+///
+/// Tables that were made by SQL are other ones: `seriatim sql` lists them by \dt.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim tables --data ./data\n  seriatim tables --data ./data --format json")]
 pub struct Tables {
@@ -37,8 +43,11 @@ pub struct Tables {
 
 impl Tables {
     pub fn run(&self) -> Outcome {
-        let db = open_existing(&self.data)?;
+        let db = open_to_read(&self.data)?;
         let mut tables = db.tables();
+        let of_sql = tables.len();
+        tables.retain(|schema| !is_of_sql(schema.name()));
+        let of_sql = of_sql - tables.len();
         tables.sort_by(|a, b| a.name().cmp(b.name()));
         let snapshot = db.snapshot()?;
         let mut counted = Vec::new();
@@ -47,22 +56,33 @@ impl Tables {
         }
         snapshot.finish()?;
         match self.format {
-            Format::Table => describe(&counted),
+            Format::Table => {
+                describe(&counted)?;
+                if of_sql > 0 {
+                    println!("And tables of SQL: seriatim sql --data {} -c '\\dt'", self.data.display());
+                }
+                Ok(())
+            }
             Format::Json => output::json(&counted.iter().map(|(schema, rows)| as_json(schema, *rows)).collect()),
         }
     }
+}
+
+/// Whether the engine's table of this name is one of those in which SQL keeps its tables, indexes and catalog.
+pub fn is_of_sql(name: &str) -> bool {
+    name.starts_with("sql ")
 }
 
 /// A paragraph for each table.
 fn describe(tables: &[(&Schema, u64)]) -> Outcome {
     let mut out = std::io::stdout().lock();
     for (schema, rows) in tables {
-        let rows = output::grouped(*rows);
+        let rows = output::counted(*rows, "row");
         match schema.key() {
-            KeyKind::U64 => writeln!(out, "{}: {rows} rows of bytes by unsigned integer", schema.name())?,
-            KeyKind::Bytes => writeln!(out, "{}: {rows} rows of bytes by bytes", schema.name())?,
+            KeyKind::U64 => writeln!(out, "{}: {rows} of bytes by unsigned integer", schema.name())?,
+            KeyKind::Bytes => writeln!(out, "{}: {rows} of bytes by bytes", schema.name())?,
             KeyKind::Columns(key) => {
-                writeln!(out, "{}: {rows} rows by {}", schema.name(), column_names(schema, key).join(", "))?;
+                writeln!(out, "{}: {rows} by {}", schema.name(), column_names(schema, key).join(", "))?;
             }
         }
         for column in schema.columns() {
@@ -120,7 +140,7 @@ pub struct StatsOf {
 
 impl StatsOf {
     pub fn run(&self) -> Outcome {
-        let db = open_existing(&self.data)?;
+        let db = open_to_read(&self.data)?;
         let engine = db.stats().engine;
         let mut fields = vec![("tables", json!(engine.tables))];
         if let Some(log) = &engine.log {
@@ -142,7 +162,8 @@ pub struct Verify {
 
 impl Verify {
     pub fn run(&self) -> Outcome {
-        let report = match wal::verify(&RealDisk::new(&self.data)) {
+        check_existing(&self.data)?;
+        let report = match wal::verify(&RealDisk::read_only(&self.data)) {
             Ok(report) => report,
             Err(wal::LogError::Corrupt(damage)) => {
                 println!("DAMAGED: {damage}");
@@ -200,14 +221,14 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     pub fn run(&self) -> Outcome {
-        let db = open_existing(&self.data)?;
+        let db = open_existing(&self.data, Database::builder())?;
         let report = db.checkpoint()?;
         db.close()?;
         println!(
-            "{} tables, {} rows, {} bytes written in {:.1} s",
-            report.tables,
-            output::grouped(report.rows),
-            output::grouped(report.bytes),
+            "{}, {}, {} written in {:.1} s",
+            output::counted(report.tables as u64, "table"),
+            output::counted(report.rows, "row"),
+            output::counted(report.bytes, "byte"),
             report.elapsed.as_secs_f64()
         );
         Ok(())
@@ -227,10 +248,10 @@ pub struct Backup {
 
 impl Backup {
     pub fn run(&self) -> Outcome {
-        let db = open_existing(&self.data)?;
+        let db = open_to_read(&self.data)?;
         let report = db.backup_to(&self.to)?;
-        let rows = output::grouped(report.rows);
-        println!("{} tables, {rows} rows copied to {}", report.tables, self.to.display());
+        let (tables, rows) = (output::counted(report.tables, "table"), output::counted(report.rows, "row"));
+        println!("{tables}, {rows} copied to {}", self.to.display());
         Ok(())
     }
 }

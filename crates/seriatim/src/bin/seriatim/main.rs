@@ -12,6 +12,7 @@ mod history;
 mod judge;
 mod load;
 mod look;
+mod opening;
 #[cfg(feature = "order")]
 mod order;
 mod orders;

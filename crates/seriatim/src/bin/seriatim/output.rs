@@ -51,6 +51,11 @@ pub fn grouped(count: impl Into<i128>) -> String {
     text
 }
 
+/// `1 row`, `1,234 rows`.
+pub fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +66,6 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1000), "1,000");
         assert_eq!(grouped(-1234567), "-1,234,567");
+        assert_eq!((counted(1, "row"), counted(0, "row")), ("1 row".into(), "0 rows".into()));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::history::recorded;
+use crate::opening;
 use crate::units::{bytes, duration};
 use baselines::twopl::TwoPhaseLocking;
 use clap::{Args, ValueEnum};
@@ -11,7 +12,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::Server;
 
 /// Serve a database to psql and every other PostgreSQL client.
@@ -89,8 +90,9 @@ impl Serve {
     pub fn run(&self) -> Outcome {
         match self.engine {
             Kind::Mvto => {
+                let begun = Instant::now();
                 let database = self.open()?;
-                self.serve(database.store())?;
+                self.serve(database.store(), &opening::lines(&database, &self.data, begun.elapsed()))?;
                 Ok(database.close()?)
             }
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
@@ -98,7 +100,7 @@ impl Serve {
             )),
             Kind::Twopl => {
                 let engine = TwoPhaseLocking::new(baselines::twopl::Options::default());
-                self.serve(Arc::new(Engine(Arc::new(engine))))
+                self.serve(Arc::new(Engine(Arc::new(engine))), &[])
             }
         }
     }
@@ -107,10 +109,10 @@ impl Serve {
         let age = self.limits.max_transaction_age;
         let builder =
             Database::builder().durability(self.durability.into()).max_transaction_age((!age.is_zero()).then_some(age));
-        builder.open(&self.data).map_err(|error| Failure::Trouble(format!("{}: {error}", self.data.display())))
+        builder.open(&self.data).map_err(|error| Failure::of_database(&self.data, &error))
     }
 
-    fn serve(&self, mut store: Arc<dyn Store>) -> Outcome {
+    fn serve(&self, mut store: Arc<dyn Store>, opening: &[String]) -> Outcome {
         if let Some(file) = &self.history {
             store = Arc::new(recorded(store, file).map_err(Failure::file(file))?);
         }
@@ -126,7 +128,7 @@ impl Serve {
         let options = wire::Options { address: self.pg, ..Default::default() };
         let server = Server::bind(database, options).map_err(|error| self.cannot_listen(&error))?;
         let stop = server.termination().map_err(Failure::trouble)?;
-        self.greet(server.address())?;
+        self.greet(server.address(), opening)?;
         server.run(stop);
         // Whoever read it may be gone.
         let _ = writeln!(std::io::stderr(), "seriatim: stopped");
@@ -140,12 +142,13 @@ impl Serve {
         }
     }
 
-    fn greet(&self, address: SocketAddr) -> Outcome {
+    fn greet(&self, address: SocketAddr, opening: &[String]) -> Outcome {
         let place = match self.engine {
             Kind::Mvto => self.data.display().to_string(),
             Kind::Twopl => "in memory".to_owned(),
         };
         eprintln!("seriatim {} serves {place} on {address}", env!("CARGO_PKG_VERSION"));
+        opening.iter().for_each(|line| eprintln!("  {line}"));
         eprintln!("  psql -h {} -p {} -U postgres", address.ip(), address.port());
         let mut out = std::io::stdout().lock();
         writeln!(out, "ready")?;

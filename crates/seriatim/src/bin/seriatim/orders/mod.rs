@@ -14,6 +14,7 @@ mod progress;
 mod sample;
 
 use crate::failure::{Failure, Outcome};
+use crate::opening;
 use crate::output::grouped;
 use crate::signals::stop_on_signals;
 use audit::Audit;
@@ -118,6 +119,16 @@ impl Orders {
     }
 }
 
+/// What is wrong with the files is found before a directory is made for them.
+fn check_source(csv: Option<&Path>) -> Outcome {
+    match csv {
+        Some(csv) if !csv.is_dir() => {
+            Err(Failure::Trouble(format!("--csv {}: there is no such directory", csv.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Says what the audit found, and ends with exit code 1.
 fn failed<T>(violations: &[String]) -> Outcome<T> {
     for violation in violations.iter().skip(1).rev() {
@@ -142,7 +153,10 @@ struct Shop {
 
 impl Shop {
     fn open(options: &Orders, stop: Arc<AtomicBool>) -> Outcome<Shop> {
-        let db = Database::builder().durability(options.durability.durability()).open(&options.data)?;
+        check_source(options.csv.as_deref())?;
+        let builder = Database::builder().durability(options.durability.durability());
+        let db = builder.open(&options.data).map_err(|error| Failure::of_database(&options.data, &error))?;
+        opening::surprises(&db, &options.data).iter().for_each(|line| eprintln!("{line}"));
         let tables = Tables::open(&db)?;
         if db.read(|at| tables.runs.is_empty(at))? {
             let source = source(options.csv.as_deref());

@@ -6,6 +6,7 @@ mod prompt;
 mod splitter;
 
 use crate::failure::{Failure, Outcome};
+use crate::opening;
 use clap::Args;
 use print::{Layout, Printer};
 use seriatim::sql::{Session, SqlError};
@@ -29,10 +30,10 @@ pub struct Sql {
     /// The database's directory; created where it is missing. Without it: a database in memory.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Run these statements, then end. May stand several times.
+    /// Run these statements, then end. Can be given several times.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     commands: Vec<String>,
-    /// Run the statements of this file (`-`: standard input), then end. May stand several times; after all -c.
+    /// Run the statements of this file (`-`: standard input), then end. Can be given several times; runs after all -c.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Go on with the next statement after one that failed.
@@ -56,7 +57,9 @@ impl Sql {
         let builder = seriatim::Database::builder().durability(Durability::Fsync);
         let database = match &self.data {
             Some(place) => {
-                builder.open(place).map_err(|error| Failure::Trouble(format!("{}: {error}", place.display())))?
+                let database = builder.open(place).map_err(|error| Failure::of_database(place, &error))?;
+                opening::surprises(&database, place).iter().for_each(|line| eprintln!("{line}"));
+                database
             }
             None => builder.in_memory()?,
         };
@@ -75,7 +78,8 @@ impl Sql {
 
     fn work(&self, shell: &mut Shell, database: &Database) -> Outcome {
         for text in &self.commands {
-            shell.read(&mut text.as_bytes())?;
+            // A command of the shell's own ends with its line.
+            shell.read(&mut format!("{text}\n").as_bytes())?;
         }
         for file in &self.files {
             if file.as_os_str() == "-" {
