@@ -130,10 +130,10 @@ fn batches_are_atomic_and_duplicates_told() {
 fn rows_beyond_a_limit_are_refused_by_name() {
     let directory = Directory::new("limits");
     let data = data(&directory);
-    let long_key = directory.file("key.csv", format!("id,x\n{},1\n", "k".repeat(3_000)));
+    let long_key = directory.file("key.csv", format!("id,x\n{},1\n", "k".repeat(9_000)));
     run(["load", "--data", &data, "t", long_key.to_str().unwrap(), "--key", "id"])
         .refused(2, "key.csv:2: limit on bytes of a key reached");
-    let long_row = directory.file("row.csv", format!("id,x\n1,{}\n", "v".repeat(1 << 20)));
+    let long_row = directory.file("row.csv", format!("id,x\n1,{}\n", "v".repeat(4_100_000)));
     run(["load", "--data", &data, "u", long_row.to_str().unwrap(), "--key", "id"])
         .refused(2, "row.csv:2: limit on bytes of a row reached");
 }

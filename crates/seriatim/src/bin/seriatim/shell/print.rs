@@ -36,6 +36,8 @@ pub struct Printer {
     styles: Styles,
     rows: Vec<Vec<Option<String>>>,
     has_rows: bool,
+    /// The statement is a COPY to standard output.
+    copies_out: bool,
     /// What will be printed when the statements are done.
     out: Vec<u8>,
     /// Where the running statement's part of it begins.
@@ -51,6 +53,7 @@ impl Printer {
             styles: Styles::default(),
             rows: Vec::new(),
             has_rows: false,
+            copies_out: false,
             out: Vec::new(),
             mark: 0,
         }
@@ -211,8 +214,11 @@ impl Sink for Printer {
     }
 
     fn complete(&mut self, tag: &str) {
-        // Writing to memory does not fail.
-        let _ = self.print(tag);
+        // The rows of a COPY to standard output are meant for a file, which a tag would spoil.
+        if !std::mem::take(&mut self.copies_out) {
+            // Writing to memory does not fail.
+            let _ = self.print(tag);
+        }
         self.has_rows = false;
         self.rows.clear();
     }
@@ -235,7 +241,9 @@ impl Sink for Printer {
         self.mark = self.out.len();
     }
 
-    fn copy_out_start(&mut self, _: usize, _: bool) {}
+    fn copy_out_start(&mut self, _: usize, _: bool) {
+        self.copies_out = true;
+    }
 
     fn copy_data(&mut self, data: &[u8]) -> sql::Result<()> {
         self.out.extend_from_slice(data);
