@@ -1,8 +1,8 @@
 //! What clients do after an abort: count it by its rule, and after the first few wait, at random and longer each time.
 
 use crate::driver::Control;
-use env::thread::{sleep, yield_now};
-use env::time::{Duration, Instant};
+use env::thread::stand_back;
+use env::time::Duration;
 use env::{Backoff, Randomness};
 use model::{Error, LimitKind, Retry};
 use std::collections::BTreeMap;
@@ -72,8 +72,6 @@ pub fn reason(error: &Error) -> &'static str {
 const PATIENT_ATTEMPTS: u32 = 3;
 const FIRST_WAIT: Duration = Duration::from_micros(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(1);
-/// Shorter waits are spent yielding: the operating system's timers are coarser than this.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 
 /// One client's way of trying again. It allocates nothing but room for the names of reasons.
 #[derive(Debug)]
@@ -93,14 +91,7 @@ impl<'a> Retrying<'a> {
     }
 
     fn wait(&mut self) {
-        let delay = self.backoff.next_delay(&mut self.randomness);
-        if delay >= SHORTEST_SLEEP {
-            return sleep(delay);
-        }
-        let start = Instant::now();
-        while start.elapsed() < delay {
-            yield_now();
-        }
+        stand_back(self.backoff.next_delay(&mut self.randomness));
     }
 }
 

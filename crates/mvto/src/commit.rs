@@ -10,7 +10,7 @@ use env::Clock;
 use model::{
     AbortClass, Committed, Durability, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp,
 };
-use parts::sync::spin_loop;
+use parts::spin::Backoff;
 use wal::{Log, LogError};
 
 impl<C: Clock> Mvto<C> {
@@ -66,10 +66,11 @@ impl<C: Clock> Mvto<C> {
         let Workspace { writes, pool, ready, collected, .. } = &mut *core.work;
         let bound = self.advance_bound(ready);
         for tuple in writes.entries.iter().filter_map(|write| write.tuple.as_ref()) {
+            let mut backoff = Backoff::new();
             *collected += loop {
                 match tuple.trim(bound, pool) {
                     Some(count) => break count,
-                    None => spin_loop(), // Somebody else is at it, perhaps by an older bound.
+                    None => backoff.pause(), // Somebody else is at it, perhaps by an older bound.
                 }
             };
             let (limit, actual) = (self.options.versions, tuple.version_count());

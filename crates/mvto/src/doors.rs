@@ -292,7 +292,7 @@ impl<C: Clock> Mvto<C> {
                 return Err(error.into());
             }
             let randomness = randomness.get_or_insert_with(Randomness::from_entropy);
-            env::thread::sleep(backoff.next_delay(randomness));
+            env::thread::stand_back(backoff.next_delay(randomness));
         }
         let attempts = u64::from(policy.attempts);
         Err(Error::from(Limit { kind: LimitKind::Attempts, limit: attempts, actual: attempts + 1 }).into())

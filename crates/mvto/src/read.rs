@@ -15,6 +15,7 @@ use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
+use parts::spin::Backoff;
 use parts::sync::spin_loop;
 use parts::wait::Waited;
 use std::ops::{Bound, ControlFlow};
@@ -87,6 +88,7 @@ impl<C: Clock> Mvto<C> {
         key: &[u8],
         guard: &'g Guard,
     ) -> Result<Option<RowRef<'g>>> {
+        let mut backoff = Backoff::new();
         loop {
             let found = if view.stamps {
                 place.space().get_or_stamp(key, view.at.0, guard)
@@ -96,7 +98,7 @@ impl<C: Clock> Mvto<C> {
             let Some(tuple) = found else { return Ok(None) };
             match self.look(view, place, tuple)? {
                 Seen::Version(version) => return Ok(note(view, version)),
-                Seen::Gone => spin_loop(),
+                Seen::Gone => backoff.pause(),
             }
         }
     }

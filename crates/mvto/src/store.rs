@@ -21,8 +21,8 @@ use model::{LogPosition, RowRef, Timestamp};
 use parts::epoch::Guard;
 use parts::index::Entry;
 use parts::memory::Meter;
+use parts::spin::Backoff;
 use parts::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use parts::sync::spin_loop;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -249,8 +249,9 @@ impl Tuple {
     /// The asker may be unregistered and need not own the tuple: writers may install meanwhile, but as long as we hold the
     /// right to trim, nobody recycles the version that we look at.
     pub fn remains(&self, bound: Timestamp) -> Remains {
+        let mut backoff = Backoff::new();
         while self.trimming.swap(true, Ordering::Acquire) {
-            spin_loop();
+            backoff.pause();
         }
         let remains = match self.newest() {
             None => Remains::Nothing { log_position: LogPosition::ZERO },

@@ -14,7 +14,7 @@ use model::{
 };
 use parts::epoch;
 use parts::index::{Entry, Insert};
-use parts::sync::spin_loop;
+use parts::spin::Backoff;
 
 /// What a write does to a secondary index: leaves an entry, enters another.
 struct EntryChange {
@@ -184,6 +184,7 @@ impl<C: Clock> Mvto<C> {
     /// Becomes the owner of a written key's tuple, placing one under its leaf's latch where there is none, and checks that no
     /// later transaction has come first. Waits for older owners only.
     pub(crate) fn own(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<()> {
+        let mut backoff = Backoff::new();
         while !write.owned {
             let Some(tuple) = &write.tuple else {
                 self.place_owned(view, place, write)?;
@@ -192,7 +193,7 @@ impl<C: Clock> Mvto<C> {
             match tuple.ownership.try_own(view.at) {
                 Ok(()) => write.owned = true,
                 // A collector looks at it, sees the pin and lets go.
-                Err(Holder::Free | Holder::Dead) => spin_loop(),
+                Err(Holder::Free | Holder::Dead) => backoff.pause(),
                 Err(Holder::Owner(owner)) if owner < view.at => self.wait_for_older(view, place, tuple)?,
                 Err(Holder::Owner(owner)) => {
                     return Err(conflict(Reason::YoungerOwner, view, place, &write.key, owner));
@@ -282,12 +283,13 @@ fn conflict(reason: Reason, view: &View, place: Place<'_>, key: &[u8], other: Ti
 /// leaves it to us, so we look again until we have it or it is gone.
 fn find_pinned(place: Place<'_>, key: &[u8]) -> Option<Pinned> {
     let guard = epoch::pin();
+    let mut backoff = Backoff::new();
     loop {
         let tuple = place.space().get(key, &guard)?;
         if let Some(pinned) = Pinned::new(tuple) {
             return Some(pinned);
         }
-        spin_loop();
+        backoff.pause();
     }
 }
 

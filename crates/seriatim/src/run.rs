@@ -171,7 +171,7 @@ impl Retries {
         if self.attempts >= policy.max_attempts || elapsed + delay > policy.max_elapsed {
             return Err(Error::gave_up(conflict, self.attempts, elapsed));
         }
-        env::thread::sleep(delay);
+        env::thread::stand_back(delay);
         Ok(())
     }
 }

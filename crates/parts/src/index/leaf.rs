@@ -23,12 +23,15 @@
 //! Source: the stamp is this project's (a leaf-level form of vMVCC's last-read timestamp); the version word is
 //! optimistic lock coupling, Leis et al., "The ART of Practical Synchronization", 2016, section 4.
 
-use crate::sync::{
-    atomic::{
-        AtomicU64,
-        Ordering::{Acquire, Relaxed, Release, SeqCst},
+use crate::{
+    spin::Backoff,
+    sync::{
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed, Release, SeqCst},
+        },
+        fence,
     },
-    fence, spin_loop, thread,
 };
 
 /// Set in the version word while a writer holds the latch.
@@ -37,9 +40,6 @@ const LATCHED: u64 = 1;
 const RETIRED: u64 = 2;
 /// One change. 62 bits of changes do not wrap.
 const CHANGE: u64 = 4;
-
-/// How often a waiting thread looks again before it offers its core to the holder of the latch.
-const SPINS_BEFORE_YIELD: u32 = 64;
 
 /// A version word and a stamp: what one leaf needs to be read without a latch and to refuse phantoms.
 #[derive(Debug)]
@@ -213,28 +213,6 @@ impl Drop for Latched<'_> {
         // Publishes the slots to the next `begin`. An unchanged leaf gets its old version back: whoever looked
         // before the latch was taken saw nothing else than whoever looks now.
         self.latch.version.store(self.next, Release);
-    }
-}
-
-/// Waiting for a holder that is about to finish: a few looks, then the core is offered to it.
-#[derive(Debug)]
-pub(crate) struct Backoff(u32);
-
-impl Backoff {
-    /// Nothing waited yet.
-    pub(crate) fn new() -> Self {
-        Self(0)
-    }
-
-    /// Waits a little.
-    pub(crate) fn pause(&mut self) {
-        // A model checker runs one thread at a time: only yielding lets the holder go on.
-        if cfg!(any(loom, feature = "shuttle")) || self.0 >= SPINS_BEFORE_YIELD {
-            thread::yield_now();
-        } else {
-            self.0 += 1;
-            spin_loop();
-        }
     }
 }
 

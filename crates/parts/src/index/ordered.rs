@@ -42,11 +42,12 @@ use self::{
 };
 use super::{
     Entry, Insert, KeyWidth,
-    leaf::{Backoff, StampedLatch, Version},
+    leaf::{StampedLatch, Version},
 };
 use crate::{
     epoch::Guard,
     memory::Meter,
+    spin::Backoff,
     sync::atomic::{
         AtomicPtr,
         Ordering::{Acquire, Release},

@@ -7,10 +7,8 @@ use super::{
 };
 use crate::{
     epoch::Guard,
-    index::{
-        Entry,
-        leaf::{Backoff, Version},
-    },
+    index::{Entry, leaf::Version},
+    spin::Backoff,
     sync::atomic::Ordering::Acquire,
 };
 use std::ptr::NonNull;

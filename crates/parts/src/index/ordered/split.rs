@@ -9,8 +9,9 @@ use crate::{
     epoch::Guard,
     index::{
         Entry, KeyWidth,
-        leaf::{Backoff, StampedLatch, Version},
+        leaf::{StampedLatch, Version},
     },
+    spin::Backoff,
     sync::atomic::Ordering::Acquire,
 };
 
