@@ -143,14 +143,7 @@ fn mvto_options(has_small_limits: bool) -> mvto::Options {
     if !has_small_limits {
         return options;
     }
-    mvto::Options {
-        sites: 2,
-        wait_limit: SMALL_WAIT_LIMIT,
-        write_set_rows: 8,
-        versions: 4,
-        retained_versions: 64,
-        ..options
-    }
+    mvto::Options { sites: 2, wait_limit: SMALL_WAIT_LIMIT, write_set_rows: 8, versions: 4, ..options }
 }
 
 fn twopl_options(has_small_limits: bool) -> twopl::Options {

@@ -55,7 +55,6 @@ pub fn reason(error: &Error) -> &'static str {
             LimitKind::RowBytes => "limit-row-bytes",
             LimitKind::WriteSetRows => "limit-write-set-rows",
             LimitKind::WriteSetBytes => "limit-write-set-bytes",
-            LimitKind::Versions => "limit-versions",
             LimitKind::Transactions => "limit-transactions",
             LimitKind::Locks => "limit-locks",
             LimitKind::Memory => "limit-memory",
@@ -143,6 +142,6 @@ mod tests {
         other.count("b");
         one.add(&other);
         assert_eq!(one.by_name(), BTreeMap::from([("a".to_owned(), 2), ("b".to_owned(), 1)]));
-        assert_eq!(reason(&Limit { kind: LimitKind::Versions, limit: 1, actual: 2 }.into()), "limit-versions");
+        assert_eq!(reason(&Limit { kind: LimitKind::Locks, limit: 1, actual: 2 }.into()), "limit-locks");
     }
 }

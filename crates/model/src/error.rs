@@ -98,10 +98,6 @@ pub enum LimitKind {
     WriteSetRows,
     /// Bytes written by one transaction.
     WriteSetBytes,
-    /// Versions of one row kept for older readers.
-    Versions,
-    /// Replaced versions of all rows kept for older readers.
-    RetainedVersions,
     /// Transactions open at once.
     Transactions,
     /// Tables of one database.
@@ -286,9 +282,7 @@ impl Error {
                 AbortClass::Requested => "40000",
             },
             Error::Limit(limit) => match limit.kind {
-                LimitKind::Transactions | LimitKind::Locks | LimitKind::Versions | LimitKind::RetainedVersions => {
-                    "53400"
-                }
+                LimitKind::Transactions | LimitKind::Locks => "53400",
                 LimitKind::Memory | LimitKind::MemoryToOpen => "53200",
                 LimitKind::Attempts => "40001",
                 _ => "54000",
@@ -446,8 +440,6 @@ impl fmt::Display for Limit {
             LimitKind::RowBytes => "bytes of a row",
             LimitKind::WriteSetRows => "rows written by one transaction",
             LimitKind::WriteSetBytes => "bytes written by one transaction",
-            LimitKind::Versions => "versions of one row kept for older readers",
-            LimitKind::RetainedVersions => "replaced versions kept for older readers",
             LimitKind::Transactions => "open transactions",
             LimitKind::Tables => "tables",
             LimitKind::Attempts => "attempts of one transaction",

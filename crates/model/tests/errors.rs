@@ -115,7 +115,6 @@ fn limits_say_which_and_by_how_much() {
         (LimitKind::RowBytes, "bytes of a row", "54000"),
         (LimitKind::WriteSetRows, "rows written by one transaction", "54000"),
         (LimitKind::WriteSetBytes, "bytes written by one transaction", "54000"),
-        (LimitKind::Versions, "versions of one row kept for older readers", "53400"),
         (LimitKind::Transactions, "open transactions", "53400"),
         (LimitKind::Tables, "tables", "54000"),
         (LimitKind::Attempts, "attempts of one transaction", "40001"),

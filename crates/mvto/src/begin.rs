@@ -4,6 +4,7 @@ use crate::catalog::{Catalog, Table};
 use crate::commit::reason_of;
 use crate::engine::Mvto;
 use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
+use crate::horizon::Horizon;
 use crate::reason::Reason;
 use crate::sites::{ClockFault, Slot};
 use crate::store::Remains;
@@ -137,18 +138,16 @@ impl<C: Clock> Mvto<C> {
             self.check_transactions()?;
             state = self.sites.lock(site);
         }
-        if writes && state.extra.garbage.len() >= self.options.retained_versions {
-            drop(state);
-            self.check_retained_versions(site)?;
-            state = self.sites.lock(site);
-        }
         let (at, slot) = self.sites.begin(site, &self.time, writes, &mut state).map_err(clock_fault)?;
+        if core.mode == Mode::OwnAtStatement {
+            state.owns_at_statement(slot);
+        }
         if state.active_count() == self.fair_share + 1 {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
         }
         let new = || Box::new(Workspace::new(&self.memory.meter));
         core.work = Lent::new(state.extra.spare.pop().unwrap_or_else(new));
-        take_ready(&mut state, self.bound.get(), TAKEN_AT_BEGIN, &mut core.work.ready);
+        take_ready(&mut state, self.bound.reach(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
         (core.view.at, core.slot) = (at, Some(slot));
         Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE))
@@ -165,7 +164,7 @@ impl<C: Clock> Mvto<C> {
         self.check_ceiling(at)?;
         self.refresh_catalog(&mut core.work);
         if advance {
-            self.advance_bound(&mut core.work.ready);
+            self.advance_bound(false, &mut core.work.ready);
         }
         if core.mode == Mode::Snapshot {
             self.wait_for_older_writers(&core.view)?;
@@ -263,17 +262,6 @@ impl<C: Clock> Mvto<C> {
         Err(Limit { kind: LimitKind::Transactions, limit: limit as u64, actual: open as u64 + 1 }.into())
     }
 
-    /// The limit on uncollected versions of a site, after an attempt to collect some.
-    fn check_retained_versions(&self, site: u32) -> Result<()> {
-        self.collect();
-        let (limit, retained) = (self.options.retained_versions, self.sites.lock(site).extra.garbage.len());
-        if retained < limit {
-            return Ok(());
-        }
-        let (limit, actual) = (limit as u64, retained as u64 + 1);
-        Err(Limit { kind: LimitKind::RetainedVersions, limit, actual }.into())
-    }
-
     /// Ends the transaction: everything that it owns or pinned is given up, its place in the active set too.
     pub(crate) fn end(&self, core: &mut Core, outcome: Outcome) {
         let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
@@ -282,8 +270,11 @@ impl<C: Clock> Mvto<C> {
         self.memory.meter.credit(work.writes.clear());
         work.record.clear();
         let mut state = self.sites.lock(slot.site);
-        state.extra.counters.count(outcome, std::mem::take(&mut work.collected));
-        state.extra.garbage.extend(work.garbage.drain(..));
+        let counters = &mut state.extra.counters;
+        counters.count(outcome);
+        counters.replaced += std::mem::take(&mut work.replaced) as u64;
+        counters.collected += std::mem::take(&mut work.collected) as u64;
+        state.extra.queue(work.garbage.drain(..));
         if state.active_count() == self.fair_share + 1 {
             self.crowded_sites.fetch_sub(1, Ordering::Relaxed);
         }
@@ -301,9 +292,11 @@ impl<C: Clock> Mvto<C> {
             if owned {
                 self.release(&tuple);
             }
-            match tuple.remains(Timestamp(u64::MAX)) {
-                Remains::Nothing { .. } => work.garbage.push(Garbage { space, tuple, at }),
-                Remains::Something => tuple.unpin(),
+            match tuple.remains(Timestamp(u64::MAX), &Horizon::default()) {
+                Remains::Nothing { .. } => {
+                    work.garbage.extend(tuple.queued().map(|tuple| Garbage { space, tuple, at, held: false }));
+                }
+                Remains::Row | Remains::Until(_) => tuple.unpin(),
             }
         }
     }

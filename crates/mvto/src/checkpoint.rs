@@ -1,24 +1,36 @@
-//! Checkpoints: all rows as of a bound, written while transactions run.
+//! Checkpoints: all rows, written while transactions run and holding nothing up: no version is kept for a checkpoint, no guard
+//! while it writes, and it waits for nobody but who is just committing.
 //!
-//! The bound is registered like a transaction's timestamp, so nothing that is visible there is collected; every transaction
-//! below it has ended, so nothing below it changes and no stamp is needed (DESIGN 8.5). Index entries are not written: they
-//! follow from the rows.
+//! It notes where the log ends, and then writes the newest version of every row, whenever it comes by. Replay takes each key's
+//! newest by timestamp, so it does not matter which of the later records a checkpoint holds already, as long as
+//!
+//! - **C1** every record behind the start is replayed (`recover.rs`), and its segment is there (`wal`, L8);
+//! - **C2** every record before the start is in the checkpoint: who has logged before it owned its tuples before it, so the
+//!   walk finds its version, or finds the tuple owned by who says that it commits, and comes back;
+//! - **C3** the log is durable past every version that was found, deletions too, before the checkpoint counts: no half of a
+//!   transaction is in it without the record that has all of it.
+//!
+//! Index entries are not written: they follow from the rows. Reasons: docs/decisions/0020.
 
-use crate::catalog::{Catalog, Table};
+use crate::catalog::{Catalog, Place};
 use crate::engine::{Mvto, log_fault};
+use crate::ownership::Holder;
 use crate::recover::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
+use crate::store::Tuple;
 use env::Clock;
 use env::time::{Duration, Instant};
-use model::{Invalid, Result, Timestamp};
+use model::{Invalid, Key, LogPosition, Result, TableId, Timestamp};
+use parts::epoch;
 use parts::index::Entry;
-use std::sync::{Arc, PoisonError};
+use parts::sync::atomic::Ordering;
+use std::sync::PoisonError;
 use wal::{CheckpointWriter, LogError};
 
 /// What a checkpoint wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointReport {
-    /// Every transaction before this is in it, none from here on.
-    pub bound: Timestamp,
+    /// Every record of the log up to here is in it.
+    pub start: LogPosition,
     /// Tables.
     pub tables: usize,
     /// Rows.
@@ -29,71 +41,163 @@ pub struct CheckpointReport {
     pub elapsed: Duration,
 }
 
-/// A registered snapshot, forgotten when dropped.
-struct Snapshot<'a, C: Clock>(&'a Mvto<C>, Timestamp);
-
-impl<C: Clock> Drop for Snapshot<'_, C> {
-    fn drop(&mut self) {
-        self.0.forget_snapshot(self.1);
-    }
+/// How fast a checkpoint is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As fast as it goes: somebody waits for it.
+    Full,
+    /// With a pause after each batch, as long as the batch took: half of a disk and of a processor are left to others.
+    Half,
 }
+
+/// Encoded rows are written when they are so many bytes, or the batch's last.
+const BATCH_BYTES: usize = 256 << 10;
+/// How long who is just committing is left alone.
+const COMMIT_PAUSE: Duration = Duration::from_micros(50);
 
 impl<C: Clock> Mvto<C> {
     /// Writes a checkpoint, while transactions run, and removes the log that it makes unnecessary. One at a time: waits for the one
-    /// that is being written.
+    /// that is being written, which then goes at full pace.
     ///
     /// # Errors
     /// The database is in memory, or the disk could not take it: then the one before stays.
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
+        self.checkpoint_at(Pace::Full)
+    }
+
+    /// As [`Mvto::checkpoint`], at this pace.
+    ///
+    /// # Errors
+    /// As [`Mvto::checkpoint`].
+    pub fn checkpoint_at(&self, pace: Pace) -> Result<CheckpointReport> {
         let Some(log) = &self.log else {
             return Err(Invalid::Unsupported { what: "a checkpoint of a database in memory" }.into());
         };
-        let _turn = self.writing_checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting_checkpoints.fetch_add(1, Ordering::Relaxed); // Advice.
+        let turn = self.writing_checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting_checkpoints.fetch_sub(1, Ordering::Relaxed);
         let started = Instant::now();
-        let (snapshot, catalog, mut writer) = {
+        let (writer, catalog) = {
+            // A table is in the catalog, or its creation is logged behind the start.
             let _unchanged = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
-            let snapshot = Snapshot(self, self.register_snapshot());
-            // Begun after the bound was taken: whatever is below the bound is in the log below the writer's start.
-            let writer = log.begin_checkpoint().map_err(log_fault)?;
-            (snapshot, self.catalog(), writer)
+            (log.begin_checkpoint().map_err(log_fault)?, self.catalog())
         };
-        let mut report = CheckpointReport { bound: snapshot.1, ..CheckpointReport::default() };
-        write_catalog(&catalog, &mut writer).map_err(log_fault)?;
+        let report = CheckpointReport { start: writer.start(), ..CheckpointReport::default() };
+        // Read after the start: who draws a timestamp above it logs behind the start.
+        let begun = Timestamp(self.time.now());
+        let mut writing = Writing { engine: self, writer, begun, pace, rests_on: LogPosition::ZERO, report };
+        writing.catalog(&catalog).map_err(log_fault)?;
         for table in catalog.tables() {
-            write_table(table, &mut writer, &mut report).map_err(log_fault)?;
+            writing.rows(table.rows()).map_err(log_fault)?;
         }
-        writer.finish(report.bound.0).map_err(log_fault)?;
+        let Writing { writer, rests_on, mut report, .. } = writing;
+        writer.finish(u64::MAX, rests_on).map_err(log_fault)?;
+        drop(turn);
         report.elapsed = started.elapsed();
         Ok(report)
     }
 }
 
-fn write_catalog(catalog: &Catalog, writer: &mut CheckpointWriter) -> std::result::Result<(), LogError> {
-    let mut record = Vec::new();
-    encode_checkpoint_start(&mut record, catalog.next_id());
-    writer.write(&record)?;
-    for table in catalog.tables() {
-        record.clear();
-        encode_create(&mut record, table.id, &table.schema);
-        writer.write(&record)?;
-    }
-    Ok(())
+/// A checkpoint being written.
+struct Writing<'a, C> {
+    engine: &'a Mvto<C>,
+    writer: CheckpointWriter,
+    /// A moment after the start.
+    begun: Timestamp,
+    pace: Pace,
+    /// The end of the last record among those of the versions that were found.
+    rests_on: LogPosition,
+    report: CheckpointReport,
 }
 
-fn write_table(
-    table: &Arc<Table>,
-    writer: &mut CheckpointWriter,
-    report: &mut CheckpointReport,
-) -> std::result::Result<(), LogError> {
-    report.tables += 1;
-    let mut record = Vec::new();
-    table.rows().space().for_each(|tuple, _| {
-        let Some(version) = tuple.version_below(report.bound) else { return Ok(()) };
-        let Some(row) = version.row() else { return Ok(()) };
-        record.clear();
-        encode_checkpoint_row(&mut record, table.id, version.begin(), tuple.key(), row);
-        report.rows += 1;
-        report.bytes += (tuple.key().len() + row.bytes().len()) as u64;
-        writer.write(&record)
-    })
+/// What was encoded under one guard.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<u8>,
+    /// Where each row ends.
+    ends: Vec<usize>,
+    /// Keys to come back to.
+    later: Vec<Key>,
+}
+
+impl<C: Clock> Writing<'_, C> {
+    fn catalog(&mut self, catalog: &Catalog) -> std::result::Result<(), LogError> {
+        let mut record = Vec::new();
+        encode_checkpoint_start(&mut record, catalog.next_id());
+        self.writer.write(&record)?;
+        for table in catalog.tables() {
+            record.clear();
+            encode_create(&mut record, table.id, &table.schema);
+            self.writer.write(&record)?;
+        }
+        self.report.tables = catalog.tables().count();
+        Ok(())
+    }
+
+    fn rows(&mut self, place: Place<'_>) -> std::result::Result<(), LogError> {
+        let (id, mut walk, mut batch) = (place.table.id, place.space().walk(), Batch::default());
+        while !walk.is_finished {
+            let started = Instant::now();
+            walk.batch(|tuples, _| tuples.iter().for_each(|tuple| self.encode(id, tuple, &mut batch)));
+            self.write(&mut batch)?;
+            for key in std::mem::take(&mut batch.later) {
+                self.encode_later(place, &key, &mut batch);
+                self.write(&mut batch)?;
+            }
+            if self.pace == Pace::Half && self.engine.waiting_checkpoints.load(Ordering::Relaxed) == 0 {
+                env::thread::sleep(started.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes the newest version of a row, or notes its key for later: if there is enough to write, or somebody commits there
+    /// who may have logged before the start (C2).
+    fn encode(&mut self, id: TableId, tuple: &Tuple, batch: &mut Batch) {
+        if batch.rows.len() >= BATCH_BYTES || self.is_committing(tuple) {
+            batch.later.push(Key::from_bytes(tuple.key()));
+            return;
+        }
+        // Whoever has the right to trim may look at the newest version without being registered: nobody takes it out.
+        let trimming = tuple.trim();
+        let Some(version) = trimming.newest() else { return };
+        self.rests_on = self.rests_on.max(version.log_position());
+        let Some(row) = version.row() else { return };
+        encode_checkpoint_row(&mut batch.rows, id, version.begin(), tuple.key(), row);
+        batch.ends.push(batch.rows.len());
+        self.report.rows += 1;
+        self.report.bytes += (tuple.key().len() + row.bytes().len()) as u64;
+    }
+
+    /// Encodes what is left of a key once nobody commits there who may have logged before the start.
+    fn encode_later(&mut self, place: Place<'_>, key: &[u8], batch: &mut Batch) {
+        loop {
+            let guard = epoch::pin();
+            let Some(tuple) = place.space().get(key, &guard) else { return };
+            self.encode(place.table.id, tuple, batch);
+            if batch.later.pop().is_none() {
+                return;
+            }
+            drop(guard);
+            env::thread::sleep(COMMIT_PAUSE);
+        }
+    }
+
+    fn is_committing(&self, tuple: &Tuple) -> bool {
+        match tuple.ownership.holder() {
+            Holder::Owner(owner) => owner < self.begun && self.engine.sites.commits(owner),
+            Holder::Free | Holder::Dead => false,
+        }
+    }
+
+    /// Writes what was encoded. No guard is held.
+    fn write(&mut self, batch: &mut Batch) -> std::result::Result<(), LogError> {
+        let mut start = 0;
+        for end in batch.ends.drain(..) {
+            self.writer.write(&batch.rows[start..end])?;
+            start = end;
+        }
+        batch.rows.clear();
+        Ok(())
+    }
 }

@@ -7,10 +7,7 @@ use crate::reason::Reason;
 use crate::recover::{encode_writes, encoded_size};
 use crate::write_set::{Workspace, Write, WriteSet};
 use env::Clock;
-use model::{
-    AbortClass, Committed, Durability, Error, Fault, Limit, LimitKind, LogPosition, Result, SerialPoint, Timestamp,
-};
-use parts::spin::Backoff;
+use model::{AbortClass, Committed, Durability, Error, Fault, LogPosition, Mode, Result, SerialPoint, Timestamp};
 use wal::{Log, LogError};
 
 impl<C: Clock> Mvto<C> {
@@ -52,32 +49,9 @@ impl<C: Clock> Mvto<C> {
     fn own_all(&self, core: &mut Core) -> Result<()> {
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, .. } = &mut **work;
-        let mut retained = 0;
         for write in writes.entries.iter_mut().filter(|write| is_installed(write)) {
             let place = catalog.place(write.space).expect("the write found its table in this catalog");
             self.own(view, place, write)?;
-            retained = retained.max(write.tuple.as_ref().map_or(0, |tuple| tuple.version_count()));
-        }
-        if retained >= self.options.versions { self.check_versions(core) } else { Ok(()) }
-    }
-
-    /// The limit on versions, after an attempt to collect some.
-    fn check_versions(&self, core: &mut Core) -> Result<()> {
-        let Workspace { writes, pool, ready, collected, .. } = &mut *core.work;
-        let bound = self.advance_bound(ready);
-        for tuple in writes.entries.iter().filter_map(|write| write.tuple.as_ref()) {
-            let mut backoff = Backoff::new();
-            *collected += loop {
-                match tuple.trim(bound, pool) {
-                    Some(count) => break count,
-                    None => backoff.pause(), // Somebody else is at it, perhaps by an older bound.
-                }
-            };
-            let (limit, actual) = (self.options.versions, tuple.version_count());
-            if actual >= limit {
-                let (limit, actual) = (limit as u64, actual as u64 + 1);
-                return Err(Limit { kind: LimitKind::Versions, limit, actual }.into());
-            }
         }
         Ok(())
     }
@@ -87,6 +61,9 @@ impl<C: Clock> Mvto<C> {
     /// encoded part by part.
     fn log(&self, core: &mut Core) -> Result<LogPosition> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
+        if core.mode == Mode::OwnAtStatement {
+            self.sites.set_commits(core.view.at, true); // Before the first part is appended (C2).
+        }
         let Workspace { writes, record, .. } = &mut *core.work;
         let logged = match encode_writes(record, writes, 0, log.part_bytes()) {
             None => log.append(core.view.at.0, record, core.durability),
@@ -102,8 +79,7 @@ impl<C: Clock> Mvto<C> {
     /// Links the new versions and gives each tuple up. A reader that finds one tuple released and another owned waits for the
     /// latter, so it sees all or nothing.
     fn install(&self, work: &mut Workspace, at: Timestamp, position: LogPosition) {
-        let Workspace { writes, pool, garbage, collected, .. } = work;
-        let bound = self.bound.get();
+        let Workspace { writes, pool, horizon, garbage, ready, replaced, collected, .. } = work;
         let mut entries = std::mem::take(&mut writes.entries);
         entries.retain_mut(|write| {
             if !is_installed(write) {
@@ -113,11 +89,15 @@ impl<C: Clock> Mvto<C> {
             let tuple = tuple.take().expect("owned");
             let row = writes.value(*buffered).expect("installed");
             assert!(tuple.newest().is_none_or(|newest| newest.begin() < at), "M4: versions are installed in order");
-            *collected += tuple.trim(bound, pool).unwrap_or(0);
+            let replaces = tuple.version_count();
+            if replaces > 1 {
+                *collected += self.prune(&tuple, horizon, pool, ready);
+            }
+            *replaced += usize::from(replaces > 0);
             tuple.install(pool.allocate(at, position, row));
             self.release(&tuple);
-            if row.is_none() || tuple.version_count() > 1 {
-                garbage.push(Garbage { space: *space, tuple, at });
+            if row.is_none() || replaces > 0 {
+                garbage.extend(tuple.queued().map(|tuple| Garbage { space: *space, tuple, at, held: false }));
             } else {
                 tuple.unpin();
             }

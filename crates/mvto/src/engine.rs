@@ -48,6 +48,8 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) changing_catalog: Mutex<()>,
     /// Held while a checkpoint is written: whoever asks for another meanwhile waits for it.
     pub(crate) writing_checkpoint: Mutex<()>,
+    /// Those who wait for it.
+    pub(crate) waiting_checkpoints: AtomicUsize,
     pub(crate) waits: WaitTable,
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
@@ -62,8 +64,10 @@ pub(crate) struct SiteExtra {
     /// Workspaces to lend. Boxed: they move between sites and transactions.
     #[expect(clippy::vec_box)]
     pub spare: Vec<Box<Workspace>>,
-    /// What this site's writers have replaced, in about the order of its timestamps.
+    /// Tuples in which this site's writers have replaced versions, in about the order of its timestamps.
     pub garbage: VecDeque<Garbage>,
+    /// The same, where open snapshots read what was left when they were looked at.
+    pub held: VecDeque<Garbage>,
     pub begins: u64,
     pub counters: Counters,
 }
@@ -75,12 +79,12 @@ pub(crate) struct Counters {
     pub read_only_commits: u64,
     pub aborts: [u64; Reason::ALL.len()],
     pub other_aborts: u64,
+    pub replaced: u64,
     pub collected: u64,
 }
 
 impl Counters {
-    pub fn count(&mut self, outcome: Outcome, collected: usize) {
-        self.collected += collected as u64;
+    pub fn count(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Committed { wrote: true } => self.commits += 1,
             Outcome::Committed { wrote: false } => self.read_only_commits += 1,
@@ -93,6 +97,7 @@ impl Counters {
         self.commits += other.commits;
         self.read_only_commits += other.read_only_commits;
         self.other_aborts += other.other_aborts;
+        self.replaced += other.replaced;
         self.collected += other.collected;
         self.aborts.iter_mut().zip(other.aborts).for_each(|(sum, count)| *sum += count);
     }
@@ -118,9 +123,11 @@ pub struct Stats {
     pub asleep: usize,
     /// Below this, nothing is read any more.
     pub bound: Timestamp,
-    /// Replaced versions that were given back.
+    /// Versions that were replaced.
+    pub replaced_versions: u64,
+    /// Replaced versions that were given back. The others are there for open snapshots, or went with their tables.
     pub collected_versions: u64,
-    /// Replaced versions, about, that wait to be given back.
+    /// Rows and index entries with replaced versions that wait to be given back.
     pub waiting_versions: usize,
     /// Bytes of memory that keys, rows, versions, indexes and write buffers take.
     pub memory_bytes: usize,
@@ -178,6 +185,7 @@ impl<C: Clock> Mvto<C> {
             catalog: RwLock::new(Arc::new(catalog)),
             changing_catalog: Mutex::new(()),
             writing_checkpoint: Mutex::new(()),
+            waiting_checkpoints: AtomicUsize::new(0),
             waits: WaitTable::new(64),
             log,
             recovery,
@@ -274,7 +282,7 @@ impl<C: Clock> Mvto<C> {
         let (mut sum, mut waiting) = (Counters::default(), 0);
         self.sites.for_each(|state| {
             sum.add(&state.extra.counters);
-            waiting += state.extra.garbage.len();
+            waiting += state.extra.garbage.len() + state.extra.held.len();
         });
         let (active, oldest) = self.sites.active();
         let now = self.time.now();
@@ -288,6 +296,7 @@ impl<C: Clock> Mvto<C> {
             oldest: oldest.map(age),
             asleep: self.waits.sleepers(),
             bound: self.bound.get(),
+            replaced_versions: sum.replaced,
             collected_versions: sum.collected,
             waiting_versions: waiting,
             memory_bytes: self.memory.meter.used(),

@@ -1,102 +1,151 @@
-//! Collection: writers hand over the versions that they replaced, and whoever begins later on the same site cuts them off
-//! once no registered transaction can read them. Never a walk over a table, no thread of its own.
+//! Collection: writers take the versions that nobody reads out of the rows that they write; what they leave behind is queued,
+//! once a row, for whoever begins later on the same site. Never a walk over a table, no thread of its own.
+//!
+//! | the versions that go | when | who |
+//! | --- | --- | --- |
+//! | all behind the newest below the bound | the bound has passed the newest of the row | the row's next writer, or the queue's |
+//! | those between two that hold no open snapshot | the floor has passed the newest of the row | the same |
+//! | the tuple of a deleted row | as above, and its delete is durable | the queue's |
+//!
+//! So a row keeps one version for each snapshot that was open at its last write, its newest, and those that were written since
+//! the horizon was published (docs/decisions/0020). The second line matters only while the bound is held back, and a horizon
+//! is published only then.
 //!
 //! Source: vMVCC, section 2 (garbage collection) and 5.1 (the corrected bound). Deviation: the paper's collector wakes up and
 //! walks all tuples; here the queue of a site names the tuples, in about the order in which they become collectable.
 
 use crate::catalog::{Catalog, Place, SpaceId};
 use crate::engine::{Mvto, SiteExtra};
+use crate::horizon::Horizon;
 use crate::sites::SiteState;
-use crate::store::{Pinned, Remains, Space, Tuple};
+use crate::store::{Pinned, Remains, Space, Tuple, VersionPool};
 use crate::write_set::Workspace;
 use env::Clock;
 use model::Timestamp;
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
-use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering};
+use parts::sync::{Mutex, RwLock};
 use std::sync::{Arc, PoisonError};
 
-/// A tuple with a version that was replaced, or with nothing left, at `at`.
+/// A tuple to be looked at: it has versions that were replaced, or nothing left. The queue has it pinned, once (S3).
 #[derive(Debug)]
 pub(crate) struct Garbage {
     pub space: SpaceId,
     pub tuple: Pinned,
+    /// When it was replaced first, or, if it was looked at since, when its newest version begins.
     pub at: Timestamp,
+    /// An open snapshot reads what is left: there is nothing to do until the bound has passed.
+    pub held: bool,
 }
 
 /// How much of the queue one transaction takes over. More than it can leave itself in the common case, so queues shrink.
 pub(crate) const TAKEN_AT_BEGIN: usize = 16;
 /// How much of each site's queue whoever advances the bound takes over, so that idle sites are collected too.
 const TAKEN_AT_ADVANCE: usize = 64;
+/// How much of each site's queue is taken over at a time where nobody waits.
+const TAKEN_AT_REST: usize = 1024;
 /// A site's transactions advance the bound this often.
 pub(crate) const BEGINS_PER_ADVANCE: u64 = 64;
+/// Snapshots that are put in order at each advance. Where more are open, horizons are published so much more rarely.
+const ORDERED_PER_ADVANCE: usize = 64;
 
-/// The bound below which nothing is read any more.
+/// The bound below which nothing is read any more, and the horizon above it.
 #[derive(Debug, Default)]
 pub(crate) struct Bound {
     /// Only grows. Release: whoever trims by it has acquired the ends of all transactions below it.
     bound: AtomicU64,
-    /// Points that snapshots (checkpoints) read at, registered here instead of at a site.
-    snapshots: Mutex<Vec<u64>>,
+    /// The bound, or the floor of the published horizon if that is higher. Only grows. Advice: which garbage to look at.
+    floor: AtomicU64,
+    /// The number of the published horizon. Release after `horizon` was replaced; partner of `refresh_horizon`.
+    published: AtomicU64,
+    horizon: RwLock<Arc<Horizon>>,
+    surveyor: Mutex<Surveyor>,
+}
+
+/// What one survey leaves for the next; surveys come one after the other.
+#[derive(Debug, Default)]
+struct Surveyor {
+    /// The floor of the survey before: who is older than that has seen two.
+    last_floor: u64,
+    /// Surveys since a horizon was published.
+    since_published: usize,
+}
+
+/// How far collection may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    bound: Timestamp,
+    floor: Timestamp,
 }
 
 impl Bound {
     /// No transaction was or will be below `start`.
     pub fn starting_at(start: u64) -> Bound {
-        Bound { bound: AtomicU64::new(start), ..Bound::default() }
+        Bound { bound: AtomicU64::new(start), floor: AtomicU64::new(start), ..Bound::default() }
     }
 
     /// As last computed.
     pub fn get(&self) -> Timestamp {
         Timestamp(self.bound.load(Ordering::Acquire))
     }
+
+    /// How far collection may go now.
+    pub fn reach(&self) -> Reach {
+        Reach { bound: self.get(), floor: Timestamp(self.floor.load(Ordering::Relaxed)) }
+    }
+
+    /// Replaces a horizon by the published one, if that is newer.
+    fn refresh(&self, horizon: &mut Arc<Horizon>) {
+        if self.published.load(Ordering::Acquire) != horizon.number {
+            *horizon = self.horizon.read().unwrap_or_else(PoisonError::into_inner).clone();
+        }
+    }
+
+    fn publish(&self, open: Vec<u64>, floor: u64) {
+        let number = self.published.load(Ordering::Relaxed) + 1; // Surveys come one after the other.
+        let next = Arc::new(Horizon::new(number, open, floor));
+        let before = std::mem::replace(&mut *self.horizon.write().unwrap_or_else(PoisonError::into_inner), next);
+        self.published.store(number, Ordering::Release);
+        self.floor.fetch_max(floor, Ordering::Relaxed);
+        drop(before);
+    }
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Computes the bound anew (M5), and takes over some collectable garbage of every site.
-    pub(crate) fn advance_bound(&self, ready: &mut Vec<Garbage>) -> Timestamp {
-        let snapshots = self.bound.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advance_bound_locked(&snapshots, ready)
-    }
-
-    fn advance_bound_locked(&self, snapshots: &[u64], ready: &mut Vec<Garbage>) -> Timestamp {
-        let collectable = self.bound.get();
-        let oldest = self.sites.bound(&self.time, self.age_limit_ticks, |state| {
-            take_ready(state, collectable, TAKEN_AT_ADVANCE, ready);
+    /// Computes the bound anew (M5), and takes over some collectable garbage of every site. Publishes a horizon if the bound
+    /// is held back, from time to time or, if it is `urgent`, now.
+    pub(crate) fn advance_bound(&self, urgent: bool, ready: &mut Vec<Garbage>) {
+        let mut surveyor = self.bound.surveyor.lock().unwrap_or_else(PoisonError::into_inner);
+        let (reach, mut open) = (self.bound.reach(), Vec::new());
+        let floor = self.sites.survey(&self.time, self.age_limit_ticks, &mut open, |state| {
+            take_ready(state, reach, TAKEN_AT_ADVANCE, ready);
         });
-        let bound = snapshots.iter().copied().fold(oldest, u64::min);
+        let bound = open.iter().copied().fold(floor, u64::min);
         self.bound.bound.fetch_max(bound, Ordering::AcqRel);
-        self.bound.get()
-    }
-
-    /// Registers a snapshot at the present bound: every transaction below it has ended, and no version that it reads will
-    /// be collected until [`Mvto::forget_snapshot`].
-    pub(crate) fn register_snapshot(&self) -> Timestamp {
-        let mut snapshots = self.bound.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ready = Vec::new();
-        let at = self.advance_bound_locked(&snapshots, &mut ready);
-        snapshots.push(at.0);
-        drop(snapshots);
-        self.requeue(ready);
-        at
-    }
-
-    /// Ends a snapshot.
-    pub(crate) fn forget_snapshot(&self, at: Timestamp) {
-        let mut snapshots = self.bound.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = snapshots.iter().position(|&other| other == at.0) {
-            snapshots.swap_remove(place);
+        self.bound.floor.fetch_max(bound, Ordering::Relaxed);
+        surveyor.since_published += 1;
+        // Where nobody is older than the last survey, the bound alone comes along fast enough.
+        let held_back = bound < surveyor.last_floor && surveyor.since_published * ORDERED_PER_ADVANCE >= open.len();
+        if held_back || urgent && bound < floor {
+            self.bound.publish(open, floor);
+            surveyor.since_published = 0;
         }
+        surveyor.last_floor = floor;
     }
 
     /// Collects what can be collected now, of all sites. Returns how many versions went.
     pub fn collect(&self) -> usize {
         let mut work = Workspace { catalog: self.catalog(), ..Workspace::new(&self.memory.meter) };
-        self.advance_bound(&mut work.ready);
-        let bound = self.bound.get();
-        self.sites.for_each(|state| take_ready(state, bound, usize::MAX, &mut work.ready));
-        self.reclaim(&mut work);
+        self.advance_bound(true, &mut work.ready);
+        let reach = self.bound.reach();
+        loop {
+            self.sites.for_each(|state| take_ready(state, reach, TAKEN_AT_REST, &mut work.ready));
+            if work.ready.is_empty() {
+                break;
+            }
+            self.reclaim(&mut work);
+        }
         self.requeue(std::mem::take(&mut work.garbage));
         self.sites.assign(0);
         self.sites.lock(0).extra.counters.collected += work.collected as u64;
@@ -106,38 +155,82 @@ impl<C: Clock> Mvto<C> {
     fn requeue(&self, garbage: Vec<Garbage>) {
         if !garbage.is_empty() {
             self.sites.assign(0);
-            self.sites.lock(0).extra.garbage.extend(garbage);
+            self.sites.lock(0).extra.queue(garbage);
         }
     }
 
-    /// Trims and reclaims what the workspace has taken over.
+    /// Takes out of an owned tuple the versions that nobody reads, before another one is installed; returns how many.
+    /// What cannot succeed is not tried: as long as neither the bound nor the floor has passed the newest version, the chain is
+    /// left alone, but for one attempt each time it has grown by many.
+    pub(crate) fn prune(
+        &self,
+        tuple: &Tuple,
+        horizon: &mut Arc<Horizon>,
+        pool: &mut VersionPool,
+        ready: &mut Vec<Garbage>,
+    ) -> usize {
+        let count = tuple.version_count();
+        let newest = tuple.newest().map_or(Timestamp::ZERO, |newest| newest.begin());
+        if newest >= self.bound.get() {
+            self.bound.refresh(horizon);
+            if newest >= horizon.floor() {
+                if !count.is_multiple_of(self.options.versions) {
+                    return 0;
+                }
+                self.advance_bound(true, ready);
+                self.bound.refresh(horizon);
+            } else if count == 2 {
+                return 0; // The older one is most often the one that is kept for somebody.
+            }
+        }
+        self.take_out(tuple, horizon, pool).map_or(0, |(taken, _)| taken)
+    }
+
+    /// Takes out of a tuple what nobody reads. Returns how many versions went, and what is left; `None` if somebody else is
+    /// at it, perhaps by an older horizon.
+    fn take_out(&self, tuple: &Tuple, horizon: &Horizon, pool: &mut VersionPool) -> Option<(usize, Remains)> {
+        let trimming = tuple.try_trim()?;
+        let bound = self.bound.get();
+        let mut taken = trimming.cut(bound, pool);
+        if horizon.floor() > bound && tuple.version_count() > 1 {
+            taken += trimming.splice(horizon, &self.memory.meter, &epoch::pin());
+        }
+        Some((taken, trimming.remains(bound, horizon)))
+    }
+
+    /// Looks at what the workspace has taken over: takes out versions, and tuples of which nothing is left.
     pub(crate) fn reclaim(&self, work: &mut Workspace) {
         if work.ready.is_empty() {
             return;
         }
-        let (bound, durable) = (self.bound.get(), self.durable());
-        while let Some(garbage) = work.ready.pop() {
-            let Some(place) = work.catalog.place(garbage.space) else {
-                if garbage.space.table >= work.catalog.next_id() {
-                    work.garbage.push(garbage); // Younger than this catalog.
+        self.bound.refresh(&mut work.horizon);
+        let durable = self.durable();
+        while let Some(Garbage { space, tuple, at, held }) = work.ready.pop() {
+            let Some(place) = work.catalog.place(space) else {
+                if space.table >= work.catalog.next_id() {
+                    work.garbage.push(Garbage { space, tuple, at, held }); // Younger than this catalog.
                 }
                 continue; // Dropped with its table, pin and all.
             };
-            if garbage.tuple.version_count() > 1 {
-                match garbage.tuple.trim(bound, &mut work.pool) {
-                    Some(count) => work.collected += count,
-                    None => {
-                        work.garbage.push(garbage); // Somebody else is at it, perhaps by an older bound.
-                        continue;
-                    }
+            // From here on, whoever replaces a version queues the tuple again.
+            tuple.dequeue();
+            let looked = self.take_out(&tuple, &work.horizon, &mut work.pool);
+            work.collected += looked.map_or(0, |(taken, _)| taken);
+            let (at, held) = match looked.map(|(_, left)| left) {
+                Some(Remains::Row) => {
+                    tuple.unpin();
+                    continue;
                 }
-            }
-            match garbage.tuple.remains(bound) {
-                Remains::Something => garbage.tuple.unpin(),
+                Some(Remains::Until(newest)) => (newest, newest < work.horizon.floor()),
+                None => (at, held), // Somebody else is at it, perhaps by an older horizon.
                 // Whoever finds the key absent must still be able to wait for the delete.
-                Remains::Nothing { log_position } if log_position > durable => work.garbage.push(garbage),
-                Remains::Nothing { .. } => remove_dead(place, garbage, bound),
-            }
+                Some(Remains::Nothing { log_position, .. }) if log_position > durable => (at, held),
+                Some(Remains::Nothing { .. }) => {
+                    remove_dead(place, tuple, self.bound.get(), &work.horizon);
+                    continue;
+                }
+            };
+            work.garbage.extend(tuple.queued().map(|tuple| Garbage { space, tuple, at, held }));
         }
     }
 }
@@ -147,19 +240,22 @@ impl<C: Clock> Mvto<C> {
 ///
 /// Where somebody else owns the tuple or has it pinned, that is a transaction, which leaves garbage of its own if it finds
 /// nothing in the tuple at its end, or other garbage, which will be looked at in its turn.
-fn remove_dead(place: Place<'_>, garbage: Garbage, bound: Timestamp) {
+fn remove_dead(place: Place<'_>, tuple: Pinned, bound: Timestamp, horizon: &Horizon) {
     let guard = epoch::pin();
-    let address = garbage.tuple.address();
+    let address = tuple.address();
     // SAFETY: pinned now, and freed no earlier than our guard allows once it is not (S1).
     let key = unsafe { address.as_ref() }.key();
-    let mut pin = Some(garbage.tuple);
+    let mut pin = Some(tuple);
     let removed = place.space().remove(key, &guard, |found| {
         if !std::ptr::eq(found, address.as_ptr()) || !found.ownership.try_kill() {
             return None;
         }
         // Nobody else has it pinned, so nobody has written it since it was found dead and durably so.
-        if found.is_pinned_once_only() && found.remains(bound) != Remains::Something {
-            return Some(found.ownership.last_read().0);
+        if found.is_pinned_once_only()
+            && let Remains::Nothing { begin, .. } = found.remains(bound, horizon)
+        {
+            // Older writers, who would have met the tombstone, now meet the stamp.
+            return Some(found.ownership.last_read().max(begin).0);
         }
         // Under the kill, so that of two collectors the second finds itself alone.
         pin.take().into_iter().for_each(Pinned::unpin);
@@ -189,12 +285,25 @@ pub(crate) fn discard(space: &Space, tuple: &Tuple, guard: &Guard) {
     }
 }
 
-/// Moves up to `count` entries whose time has come from the front of a site's queue.
-pub(crate) fn take_ready(state: &mut SiteState<SiteExtra>, bound: Timestamp, count: usize, ready: &mut Vec<Garbage>) {
-    for _ in 0..count {
-        match state.extra.garbage.front() {
-            Some(garbage) if garbage.at < bound => ready.extend(state.extra.garbage.pop_front()),
-            _ => break,
+/// Moves up to `count` entries whose time has come from the fronts of a site's queues.
+pub(crate) fn take_ready(state: &mut SiteState<SiteExtra>, reach: Reach, count: usize, ready: &mut Vec<Garbage>) {
+    let SiteExtra { garbage, held, .. } = &mut state.extra;
+    for (queue, limit) in [(garbage, reach.floor), (held, reach.bound)] {
+        for _ in 0..count {
+            match queue.front() {
+                Some(garbage) if garbage.at < limit => ready.extend(queue.pop_front()),
+                _ => break,
+            }
+        }
+    }
+}
+
+impl SiteExtra {
+    /// Queues what a transaction leaves.
+    pub fn queue(&mut self, left: impl IntoIterator<Item = Garbage>) {
+        for garbage in left {
+            let queue = if garbage.held { &mut self.held } else { &mut self.garbage };
+            queue.push_back(garbage);
         }
     }
 }

@@ -27,7 +27,9 @@
 //! - **M3** Of a reader that stamps and then looks, and a writer that owns and then checks, at least one sees the other.
 //! - **M4** A chain is strictly ordered, newest first; a reader sees only versions below its own timestamp; a writer installs
 //!   above every version and every last-read stamp.
-//! - **M5** No registered or future transaction has a timestamp below the bound; the newest version below the bound stays.
+//! - **M5** No registered or future transaction has a timestamp below the bound, nor one below a horizon's floor that is not
+//!   among the horizon's snapshots. The newest version of a row stays linked, whatever happens, and shows its begin; the newest
+//!   below the bound stays, and so does each that is valid where a snapshot, or somebody above the floor, may read.
 //! - **M6** A gap has a stamp as a tuple has: whoever finds a key absent or scans over it raises the stamp of its index leaf and
 //!   then confirms; an insert is placed under the leaf's latch at or above the stamp, already owned; a split copies the stamp, a
 //!   merge takes the greater, a dead key folds its own in.
@@ -35,7 +37,10 @@
 //! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
 //! - **M9** A redo record gets its log position while its tuples are owned; every answer, an error as well as a commit, waits
 //!   until the log is durable past every version that was read or written.
-//! - **S1, S2** (`store.rs`) what is pinned is not killed; what a registered transaction may read is not recycled.
+//! - **S1, S2, S4** (`store.rs`) what is pinned is not killed; what a registered transaction may return is not freed; what a
+//!   reader may stand on while it walks is freed through the epoch.
+//! - **S3** (`pins.rs`) a tuple is queued for collection once at most, and whoever leaves something in it leaves it queued.
+//! - **C1, C2, C3** (`checkpoint.rs`) a checkpoint and the log behind its start have everything, and nothing by half.
 //!
 //! # What is deliberately absent
 //! A shared counter at begin or read; a lock table; deadlock detection; a collector thread and any walk over a table; fences
@@ -48,16 +53,18 @@
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
 //! | 2 `Write`, `Delete`, write buffer | `write.rs`, `write_set.rs` | `sec_2_write_buffer_*` |
 //! | 2 `Commit`, figure 2 | `commit.rs`, `write.rs` `own` | `sec_2_fig_2a_*`, `sec_2_fig_2b_*` |
-//! | 2 garbage collection, 5.1 its bug | `gc.rs`, `sites.rs` `bound` | `sec_2_gc_*`, `sec_5_1_*` |
+//! | 2 garbage collection, 5.1 its bug | `gc.rs`, `sites.rs` `survey` | `sec_2_gc_*`, `sec_5_1_*` |
+//! | beyond: one version for each open snapshot | `horizon.rs`, `store.rs` `splice` | `tests/versions.rs` |
 //! | 2 `db.Run` | `doors.rs` `Mvto::run` | `sec_2_run_*` |
 //! | beyond: ranges, indexes | `read.rs` `scan`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/twin.rs` |
 //! | beyond: durability | `recover.rs`, `checkpoint.rs` | `tests/recovery.rs` |
 //!
 //! Deviations: section 2's `t''` is taken for section 4.5's `t'` (`sites.rs`); tuples have an owner word instead of a mutex;
-//! an absent key is stamped in its leaf and gets no tuple; collection is fed by writers (`gc.rs`).
+//! an absent key is stamped in its leaf and gets no tuple; collection is fed by writers, and takes out versions above the bound too
+//! (`gc.rs`).
 //!
-//! Rooms: `engine.rs` is what all transactions share; `sites.rs` and `ownership.rs` are the two kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
-//! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs`; `memory.rs` the limit
+//! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
+//! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`; `memory.rs` the limit
 //! on it; `recover.rs` and `checkpoint.rs`;
 //! `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
 
@@ -76,11 +83,15 @@ mod engine;
 #[cfg(not(loom))]
 mod gc;
 #[cfg(not(loom))]
+mod horizon;
+#[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
 mod options;
 #[doc(hidden)]
 pub mod ownership;
+#[doc(hidden)]
+pub mod pins;
 #[cfg(not(loom))]
 mod read;
 #[cfg(not(loom))]
@@ -100,7 +111,7 @@ mod write_set;
 
 #[cfg(not(loom))]
 pub use {
-    checkpoint::CheckpointReport,
+    checkpoint::{CheckpointReport, Pace},
     doors::{Handle, RetryPolicy, Transaction},
     engine::{Mvto, Stats},
     options::Options,

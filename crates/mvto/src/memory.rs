@@ -106,7 +106,7 @@ impl<C: Clock> Mvto<C> {
 /// The length of the row that a registered transaction sees, about: no stamp, no wait.
 fn visible_length(view: &View, place: Place<'_>, key: &[u8]) -> Option<usize> {
     let guard = epoch::pin();
-    let version = place.space().get(key, &guard)?.version_below(view.at)?;
+    let version = place.space().get(key, &guard)?.version_below(view.at, &guard)?;
     version.row().map(|row| row.bytes().len())
 }
 

@@ -23,12 +23,10 @@ pub struct Options {
     /// Bytes of keys and rows written by one transaction. Default: 1 TiB, so that memory and the log's disk, where they are reserved
     /// before anything is installed, are what ends them.
     pub write_set_bytes: usize,
-    /// Versions of one row kept for older readers. Default 10,000, at most 65,000. A writer that would exceed it gets a
-    /// named error.
+    /// Versions of one row (and multiples of them) at which its writer surveys by itself which are still read, instead of
+    /// going by what others have found out. Default 64, at least 2. Fewer: shorter chains of rows that are written without
+    /// pause, more surveys. No limit: a row keeps a version for each snapshot that needs one.
     pub versions: usize,
-    /// Replaced versions that the writers of one site may leave uncollected (because an older transaction is still open).
-    /// Default 4 million. A writer that would begin beyond it gets a named error.
-    pub retained_versions: usize,
     /// Bytes of memory that keys, rows, their versions, index nodes and the write buffers of open transactions may take, without
     /// the allocator's own share (a fifth, about). At nine tenths, whatever can be collected is; at the limit, writes that need
     /// more get a named error, while reads, deletes and updates that make no row longer go on. A database that needs more is not
@@ -63,8 +61,7 @@ impl Default for Options {
             row_bytes: ROW_BYTES_LIMIT,
             write_set_rows: u32::MAX as usize,
             write_set_bytes: 1 << 40,
-            versions: 10_000,
-            retained_versions: 4_000_000,
+            versions: 64,
             memory_bytes: None,
             transaction_age: None,
             transactions: 100_000,
@@ -91,7 +88,7 @@ impl Options {
         self.key_bytes = self.key_bytes.min(usize::from(u16::MAX)).min(logged.saturating_sub(ROW_OVERHEAD + 1));
         self.row_bytes = self.row_bytes.min(ROW_BYTES_LIMIT).min(logged);
         self.write_set_rows = self.write_set_rows.min(u32::MAX as usize);
-        self.versions = self.versions.clamp(2, 65_000);
+        self.versions = self.versions.max(2);
         self
     }
 }

@@ -96,7 +96,7 @@ impl<C: Clock> Mvto<C> {
                 place.space().get(key, guard)
             };
             let Some(tuple) = found else { return Ok(None) };
-            match self.look(view, place, tuple)? {
+            match self.look(view, place, tuple, guard)? {
                 Seen::Version(version) => return Ok(note(view, version)),
                 Seen::Gone => backoff.pause(),
             }
@@ -104,10 +104,10 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Waits for an older owner, forbids older writes, and takes the newest version below the reader (M3).
-    fn look<'g>(&self, view: &View, place: Place<'_>, tuple: &'g Tuple) -> Result<Seen<'g>> {
+    fn look<'g>(&self, view: &View, place: Place<'_>, tuple: &'g Tuple, guard: &'g Guard) -> Result<Seen<'g>> {
         if !view.stamps {
             // No older transaction can write any more, so nothing below the reader changes, not even by a kill.
-            return Ok(Seen::Version(tuple.version_below(view.at)));
+            return Ok(Seen::Version(tuple.version_below(view.at, guard)));
         }
         loop {
             // Wait first: a stamp raised before the wait would abort the older writers that queue here.
@@ -116,7 +116,7 @@ impl<C: Clock> Mvto<C> {
             match tuple.ownership.holder() {
                 Holder::Dead => return Ok(Seen::Gone),
                 Holder::Owner(owner) if owner < view.at => {}
-                Holder::Free | Holder::Owner(_) => return Ok(Seen::Version(tuple.version_below(view.at))),
+                Holder::Free | Holder::Owner(_) => return Ok(Seen::Version(tuple.version_below(view.at, guard))),
             }
         }
     }
@@ -244,7 +244,7 @@ impl<C: Clock> Walk<'_, C> {
     /// What a scanned tuple shows. One that is being killed may come back to life (a writer had it pinned), so its key is
     /// looked up again.
     fn visible<'g>(&self, view: &mut View, tuple: &'g Tuple, guard: &'g Guard) -> Result<Option<RowRef<'g>>> {
-        match self.engine.look(view, self.place, tuple)? {
+        match self.engine.look(view, self.place, tuple, guard)? {
             Seen::Version(version) => Ok(note(view, version)),
             Seen::Gone => self.engine.visible(view, self.place, tuple.key(), guard),
         }

@@ -253,18 +253,17 @@ impl Rebuild {
 
     fn run(&mut self, recovered: Recovered) -> Result<()> {
         let Recovered { checkpoint, mut records, .. } = recovered;
-        let mut bound = 0;
+        let (mut start, mut bound) = (LogPosition::ZERO, 0);
         if let Some(mut checkpoint) = checkpoint {
-            bound = checkpoint.info().bound;
-            self.newest = bound; // Later transactions begin above it, or replay would take them for a part of the checkpoint.
+            (start, bound) = (checkpoint.info().start, checkpoint.info().bound);
             while let Some(row) = checkpoint.next_row().map_err(log_fault)? {
                 self.apply(Timestamp::ZERO, row).map_err(|_| undecodable("a row of the checkpoint"))?;
             }
         }
         while let Some(record) = records.next_record().map_err(log_fault)? {
-            // What lies below the bound is in the checkpoint, deletions included: the segment of a later deletion may be gone
-            // already while that of the deleted row is still here.
-            if record.stamp >= bound {
+            // What lies before the start is in the checkpoint, deletions included: the segment of a later deletion may be gone
+            // already while that of the deleted row is still here. (Checkpoints had a bound once, which is behind all stamps now.)
+            if record.position > start || record.stamp >= bound {
                 let applied = self.apply(Timestamp(record.stamp), record.payload);
                 applied.map_err(|_| undecodable(&format!("the redo record that ends at {}", record.position)))?;
             }
@@ -288,7 +287,7 @@ impl Rebuild {
             }
             CREATE => {
                 let (id, schema) = (TableId(from.u32()?), Schema::decode(&mut from)?);
-                // In the checkpoint already, or dropped before it, if its bound was held back by an older transaction.
+                // In the checkpoint already, or dropped before it, if it was written by an older version of this program.
                 if at == Timestamp::ZERO || id >= self.catalog.next_id() {
                     let table = Table::new(id, Timestamp::ZERO, schema, self.hash_seed, &self.memory.meter);
                     self.catalog = self.catalog.with(table).map_err(|_| Malformed)?;
@@ -332,7 +331,7 @@ impl Rebuild {
         }
         if tuple.newest().is_none_or(|newest| newest.begin() < at) {
             tuple.install(self.pool.allocate(at, LogPosition::ZERO, row));
-            tuple.trim(Timestamp(u64::MAX), &mut self.pool);
+            tuple.trim().cut(Timestamp(u64::MAX), &mut self.pool);
         }
         Ok(())
     }

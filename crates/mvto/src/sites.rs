@@ -9,7 +9,7 @@
 //! clock   ....c........t'....r......    c: read at the call   t': c rounded up to the site's residue   r: t' < r at return
 //! ```
 //!
-//! The *bound* of a site is the least of the clock's reading before its mutex is taken and its active timestamps: whoever
+//! The *bound* is the least of the clock's reading before any site's mutex is taken and of all active timestamps: whoever
 //! draws later draws above the reading. (The paper's authors first took infinity for a site without active transactions, and
 //! their proof found the transaction that begins just then: section 5.1.)
 //!
@@ -162,6 +162,8 @@ pub struct SiteState<X> {
 struct Active {
     at: u64,
     writes: bool,
+    /// It may be about to log what it has written: set before it does.
+    commits: bool,
     /// It may be looking at versions right now.
     in_statement: bool,
     /// It was too old between two statements: it keeps no versions any more, and may not enter another statement.
@@ -215,7 +217,7 @@ impl<X> Sites<X> {
         state: &mut SiteState<X>,
     ) -> Result<(Timestamp, Slot), ClockFault> {
         let at = time.draw(u64::from(site), &mut state.last)?;
-        let active = Active { at, writes, in_statement: true, doomed: false };
+        let active = Active { at, writes, commits: writes, in_statement: true, doomed: false };
         let place = match state.free.pop() {
             Some(place) => {
                 state.active[place as usize] = active;
@@ -238,25 +240,27 @@ impl<X> Sites<X> {
         }
     }
 
-    /// A timestamp below which no transaction is active, or ever will be (M5): the least of the clock's reading before
-    /// any site is looked at and of the sites' active timestamps. Transactions older than `age_limit` ticks that are between
-    /// two statements are doomed, and do not count. `visit` sees each used site.
-    pub fn bound<C: Clock>(
+    /// Puts the active timestamps into `open`, and returns a floor: no other transaction is active below it, or ever will be
+    /// (M5). It is the clock's reading before any site is looked at. Transactions older than `age_limit` ticks that are
+    /// between two statements are doomed, and do not count. `visit` sees each used site.
+    pub fn survey<C: Clock>(
         &self,
         time: &Time<C>,
         age_limit: Option<u64>,
+        open: &mut Vec<u64>,
         mut visit: impl FnMut(&mut SiteState<X>),
     ) -> u64 {
         // Whoever is not found active below draws later, so above this reading.
-        let mut bound = time.now();
-        let oldest_allowed = age_limit.map_or(0, |limit| bound.saturating_sub(limit));
+        let floor = time.now();
+        let oldest_allowed = age_limit.map_or(0, |limit| floor.saturating_sub(limit));
         for site in &self.sites[..self.used.load(SeqCst)] {
             let mut state = lock(site);
             state.doom_below(oldest_allowed);
-            bound = bound.min(state.oldest_active(|active| !active.doomed).unwrap_or(u64::MAX));
+            let active = state.active.iter().filter(|active| active.at != 0 && !active.doomed);
+            open.extend(active.map(|active| active.at));
             visit(&mut state);
         }
-        bound
+        floor
     }
 
     /// Waits until no transaction that may write is active below `at`, or `give_up` says so (asked after each wake-up,
@@ -282,6 +286,24 @@ impl<X> Sites<X> {
             }
         }
         Ok(())
+    }
+
+    /// Says whether an active transaction may be about to log what it has written. Returns what was said before.
+    pub fn set_commits(&self, at: Timestamp, commits: bool) -> bool {
+        let mut state = lock(self.site_of(at));
+        let active = state.active.iter_mut().find(|active| active.at == at.0).expect("it is registered");
+        std::mem::replace(&mut active.commits, commits)
+    }
+
+    /// Whether an active transaction may have logged something already. Whoever asks has read the log's end before: of whom it
+    /// is not so, logs behind it.
+    pub fn commits(&self, at: Timestamp) -> bool {
+        lock(self.site_of(at)).active.iter().any(|active| active.at == at.0 && active.commits)
+    }
+
+    /// Its timestamp's residue says where a transaction is registered (M1).
+    fn site_of(&self, at: Timestamp) -> &Site<X> {
+        &self.sites[at.0 as usize & (self.sites.len() - 1)]
     }
 
     /// Active transactions, and the oldest timestamp among them.
@@ -312,6 +334,11 @@ impl<X> SiteState<X> {
         let active = &mut self.active[slot.place as usize];
         active.in_statement = !active.doomed;
         active.in_statement
+    }
+
+    /// The transaction owns tuples long before it commits, and will say when it does.
+    pub fn owns_at_statement(&mut self, slot: Slot) {
+        self.active[slot.place as usize].commits = false;
     }
 
     /// Leaves a statement.

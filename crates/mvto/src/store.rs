@@ -7,16 +7,25 @@
 //!
 //! Who keeps what alive:
 //! - a **tuple** is in its index until it is killed there, then freed through the epoch; whoever holds one beyond an epoch
-//!   guard has *pinned* it (write sets and the garbage queue), and a pinned tuple is never killed (S1);
-//! - a **version** is linked until trimmed; a version that is the newest below some registered timestamp is never trimmed
-//!   (M5), and the stamp-first rule (M3) means that a registered reader looks at no other. So versions need no epoch: they
-//!   are recycled at once (S2). The last version of a killed tuple is freed with it.
+//!   guard has *pinned* it (write sets and the garbage queues), and a pinned tuple is never killed (S1);
+//! - a **version** is linked until nobody can read it any more: until it is *cut off* with all that lies behind the newest
+//!   version below the bound, or *spliced out* from between two others, where it holds no open snapshot (M5). The newest
+//!   version is always linked. The stamp-first rule (M3) means that a registered reader returns no other than the newest below
+//!   its timestamp, and that one stays until it has ended (S2);
+//! - a reader *walks* over versions newer than the one that it returns. Those are never cut off while it is registered, since
+//!   they lie above the bound: so what is cut off is recycled at once. They may be spliced out while it stands on them: so
+//!   readers walk under an epoch guard, and what is spliced out is freed through the epoch, its own link unchanged, which
+//!   leads to the version that the reader seeks (S4).
+//!
+//! The last versions of a killed tuple are freed with it.
 //!
 //! Versions are never overwritten, so readers copy payloads without races (docs/decisions/0002).
 
 mod space;
 
+use crate::horizon::Horizon;
 use crate::ownership::Ownership;
+use crate::pins::Pins;
 use model::{LogPosition, RowRef, Timestamp};
 use parts::epoch::Guard;
 use parts::index::Entry;
@@ -39,12 +48,13 @@ pub struct Tuple {
     /// Newest version; null in a tuple that an unfinished or aborted insert left. Stored by the owner with Release, loaded
     /// with Acquire: publishes the version's bytes.
     head: AtomicPtr<Version>,
-    /// Who keeps it from being killed: 1 per write set or garbage entry.
-    pins: AtomicU32,
-    /// Held by the one thread that cuts the chain. Acquire and Release: each sees the chain as the one before left it.
+    /// Who keeps it from being killed.
+    pins: Pins,
+    /// Held by the one thread that takes versions out of the chain. Acquire and Release: each sees the chain as the one
+    /// before left it.
     trimming: AtomicBool,
     key_length: u16,
-    /// Versions in the chain, for the limit on them.
+    /// Versions in the chain.
     versions: AtomicU32,
     /// The key's bytes, behind this header in the same allocation.
     key: NonNull<u8>,
@@ -54,7 +64,7 @@ pub struct Tuple {
 #[derive(Debug)]
 struct Version {
     begin: u64,
-    /// The next older version. Cut (to null) by the trimmer only.
+    /// The next older version that somebody may read. Changed only by who holds the right to trim, and only while linked.
     older: AtomicPtr<Version>,
     /// The end of its redo record.
     log_position: u64,
@@ -69,20 +79,30 @@ const TOMBSTONE: u32 = u32::MAX;
 const BLOCK: usize = 64;
 /// Blocks up to this many units are kept for reuse.
 const POOLED_CLASSES: usize = 32;
-/// Blocks kept of each size.
+/// Blocks kept of each size, at most.
 const POOLED_BLOCKS: usize = 128;
+/// Bytes kept of each size, at most.
+const POOLED_BYTES: usize = 64 << 10;
 
 /// What is left of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remains {
-    /// A row, or versions that somebody may still read.
-    Something,
+    /// A row.
+    Row,
+    /// A row or a tombstone, with older versions that somebody may read: nobody does once the bound is above this.
+    Until(Timestamp),
     /// A tombstone that everybody sees, or no version at all.
     Nothing {
-        /// The end of the tombstone's redo record.
+        /// Where the tombstone begins.
+        begin: Timestamp,
+        /// The end of its redo record.
         log_position: LogPosition,
     },
 }
+
+/// The right to take versions out of a tuple's chain, until dropped. One thread has it at a time, whoever owns the tuple.
+#[derive(Debug)]
+pub struct Trimming<'a>(&'a Tuple);
 
 /// A version, readable for as long as whatever `'a` stands for protects it (S2).
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +158,7 @@ impl Tuple {
             tuple.write(Tuple {
                 ownership,
                 head: AtomicPtr::new(ptr::null_mut()),
-                pins: AtomicU32::new(pins),
+                pins: Pins::new(pins),
                 trimming: AtomicBool::new(false),
                 versions: AtomicU32::new(0),
                 key_length: u16::try_from(key.len()).expect("the limit on keys is below 64 KiB"),
@@ -157,10 +177,10 @@ impl Tuple {
         let (key_length, mut version) =
             unsafe { (tuple.as_ref().key_length, tuple.as_ref().head.load(Ordering::Acquire)) };
         while let Some(dead) = NonNull::new(version) {
-            // SAFETY: the chain is ours alone now, and each version was allocated by `VersionPool::allocate`.
+            // SAFETY: the chain is ours alone now.
             unsafe {
                 version = dead.as_ref().older.load(Ordering::Acquire);
-                dealloc(dead.as_ptr().cast(), Version::layout(dead.as_ref().blocks));
+                free_version(dead);
             }
         }
         // SAFETY: allocated by `Tuple::allocate` with this layout.
@@ -187,20 +207,17 @@ impl Tuple {
     /// The newest version.
     ///
     /// The caller owns the tuple, or holds the right to trim it, or nobody else sees it yet; else a newer version may be
-    /// installed and this one recycled (registered readers ask for [`Tuple::version_below`], which S2 protects).
+    /// installed and this one taken out (registered readers ask for [`Tuple::version_below`], which S2 and S4 protect).
     pub fn newest(&self) -> Option<VersionRef<'_>> {
         NonNull::new(self.head.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
 
     /// The newest version below `at`, tombstones included. The chain is newest first. Source: vMVCC, section 2.
     ///
-    /// `at` belongs to the caller's registered transaction, which outlives the reference's use (S2).
-    pub fn version_below(&self, at: Timestamp) -> Option<VersionRef<'_>> {
-        let mut version = self.newest()?;
-        while version.begin() >= at {
-            version = version.older()?;
-        }
-        Some(version)
+    /// `at` belongs to the caller's registered transaction, which outlives the reference's use (S2); the guard lasts as long
+    /// as the walk (S4).
+    pub fn version_below(&self, at: Timestamp, _guard: &Guard) -> Option<VersionRef<'_>> {
+        self.newest()?.below(at)
     }
 
     /// Links a version as the newest. The caller owns the tuple.
@@ -222,68 +239,159 @@ impl Tuple {
         self.versions.load(Ordering::Relaxed) as usize // A count publishes nothing.
     }
 
-    /// Cuts off every version that nobody at or above `bound` can read (M5): all behind the newest below it. Returns how
-    /// many went back to the pool; `None` if somebody else is trimming.
-    pub fn trim(&self, bound: Timestamp, pool: &mut VersionPool) -> Option<usize> {
-        if self.trimming.swap(true, Ordering::Acquire) {
-            return None;
-        }
-        let cut = self.version_below(bound).map_or(ptr::null_mut(), |last| {
-            // SAFETY: `last` stays linked: only the trimmer, which we are, cuts.
-            unsafe { last.0.as_ref() }.older.swap(ptr::null_mut(), Ordering::AcqRel)
-        });
-        self.trimming.store(false, Ordering::Release);
-        let (mut version, mut count) = (cut, 0);
-        while let Some(dead) = NonNull::new(version) {
-            // SAFETY: cut off by us, and no registered transaction reads it (S2): it is ours alone.
-            version = unsafe { dead.as_ref() }.older.load(Ordering::Relaxed);
-            pool.recycle(dead);
-            count += 1;
-        }
-        self.versions.fetch_sub(count, Ordering::Relaxed);
-        Some(count as usize)
+    /// The right to trim, unless somebody else has it.
+    pub fn try_trim(&self) -> Option<Trimming<'_>> {
+        (!self.trimming.swap(true, Ordering::Acquire)).then_some(Trimming(self))
     }
 
-    /// What is left of the key for those at or above `bound`.
-    ///
-    /// The asker may be unregistered and need not own the tuple: writers may install meanwhile, but as long as we hold the
-    /// right to trim, nobody recycles the version that we look at.
-    pub fn remains(&self, bound: Timestamp) -> Remains {
+    /// The right to trim, when nobody else has it: soon.
+    pub fn trim(&self) -> Trimming<'_> {
         let mut backoff = Backoff::new();
-        while self.trimming.swap(true, Ordering::Acquire) {
-            backoff.pause();
-        }
-        let remains = match self.newest() {
-            None => Remains::Nothing { log_position: LogPosition::ZERO },
-            Some(newest) if newest.is_tombstone() && newest.begin() < bound => {
-                Remains::Nothing { log_position: newest.log_position() }
+        loop {
+            match self.try_trim() {
+                Some(trimming) => return trimming,
+                None => backoff.pause(),
             }
-            Some(_) => Remains::Something,
-        };
-        self.trimming.store(false, Ordering::Release);
-        remains
+        }
+    }
+
+    /// What is left of the key for those at or above `bound`, and for the snapshots of the horizon. The asker need not own the
+    /// tuple, nor be registered.
+    pub fn remains(&self, bound: Timestamp, horizon: &Horizon) -> Remains {
+        self.trim().remains(bound, horizon)
     }
 
     /// Whether nobody has it pinned. Asked after the kill (S1).
     pub fn is_unpinned(&self) -> bool {
-        self.pins.load(Ordering::SeqCst) == 0
-    }
-
-    fn pin(&self) {
-        // SeqCst: before the look at the owner word that follows; partner of `is_pinned_once_only` (S1).
-        self.pins.fetch_add(1, Ordering::SeqCst);
+        self.pins.is_zero()
     }
 
     /// Whether the asker's pin is the only one. Asked after the kill (S1).
     pub fn is_pinned_once_only(&self) -> bool {
-        self.pins.load(Ordering::SeqCst) == 1
+        self.pins.is_one()
     }
+}
+
+impl Trimming<'_> {
+    /// Cuts off every version that nobody at or above `bound` can read (M5): all behind the newest below it. Returns how
+    /// many went back to the pool.
+    pub fn cut(&self, bound: Timestamp, pool: &mut VersionPool) -> usize {
+        let Some(last) = self.0.newest().and_then(|newest| newest.below(bound)) else { return 0 };
+        // AcqRel: what the versions' writers stored is there for the next user of the blocks.
+        let mut version = last.version().older.swap(ptr::null_mut(), Ordering::AcqRel);
+        let mut count = 0;
+        while let Some(dead) = NonNull::new(version) {
+            // SAFETY: cut off by us, and no registered transaction returns it or walks over it (S2, S4): it is ours alone.
+            version = unsafe { dead.as_ref() }.older.load(Ordering::Relaxed);
+            pool.recycle(dead);
+            count += 1;
+        }
+        self.forget(count)
+    }
+
+    /// Splices out every version that no snapshot of the horizon can read (M5), and returns how many. The newest stays. They
+    /// are counted no more from here on.
+    pub fn splice(&self, horizon: &Horizon, meter: &Meter, guard: &Guard) -> usize {
+        let (mut kept, mut count) = (self.0.newest(), 0);
+        while let Some(last) = kept {
+            let first = last.older();
+            let (mut next, mut run, mut bytes) = (first, 0, 0);
+            while let Some(version) = next.filter(|version| !horizon.needs(version.begin(), last.begin())) {
+                debug_assert!(version.begin() < last.begin(), "M4");
+                bytes += version.size();
+                next = version.older();
+                run += 1;
+            }
+            if let Some(first) = first.filter(|_| run > 0) {
+                let to = next.map_or(ptr::null_mut(), |next| next.0.as_ptr());
+                // Release: whoever walks here finds the next version's bytes.
+                last.version().older.store(to, Ordering::Release);
+                // SAFETY: unlinked just now, by whoever has the right to.
+                unsafe { retire_run(first.0, run, guard) };
+                meter.credit(bytes);
+                count += run;
+            }
+            kept = next;
+        }
+        self.forget(count)
+    }
+
+    /// The newest version. Writers may install meanwhile; but nobody else takes out the one that is returned.
+    pub fn newest(&self) -> Option<VersionRef<'_>> {
+        self.0.newest()
+    }
+
+    /// What is left of the key for those at or above `bound`, and for the snapshots of the horizon.
+    pub fn remains(&self, bound: Timestamp, horizon: &Horizon) -> Remains {
+        let Some(newest) = self.newest() else {
+            return Remains::Nothing { begin: Timestamp::ZERO, log_position: LogPosition::ZERO };
+        };
+        let begin = newest.begin();
+        let is_alone = newest.older().is_none();
+        match newest.is_tombstone() {
+            false if is_alone => Remains::Row,
+            // Alone, it says what its absence says: nobody reads a row of this key below it.
+            true if begin < bound || is_alone && begin < horizon.floor() => {
+                Remains::Nothing { begin, log_position: newest.log_position() }
+            }
+            _ => Remains::Until(begin),
+        }
+    }
+
+    fn forget(&self, count: u32) -> usize {
+        if count > 0 {
+            self.0.versions.fetch_sub(count, Ordering::Relaxed);
+        }
+        count as usize
+    }
+}
+
+impl Drop for Trimming<'_> {
+    fn drop(&mut self) {
+        self.0.trimming.store(false, Ordering::Release);
+    }
+}
+
+/// Frees `count` versions from `first` on, which their own links still connect, once nobody can stand on them.
+///
+/// # Safety
+/// They have been unlinked by the caller.
+unsafe fn retire_run(first: NonNull<Version>, count: u32, guard: &Guard) {
+    let mut next = first;
+    // SAFETY: who stands on one of them walks under a guard pinned before now (S4), and no registered reader returns it (S2).
+    // Nobody changes the link of a version that is not linked.
+    unsafe {
+        guard.defer_unchecked(move || {
+            for left in (0..count).rev() {
+                let version = next;
+                if left > 0 {
+                    next = NonNull::new_unchecked(version.as_ref().older.load(Ordering::Acquire));
+                }
+                free_version(version);
+            }
+        });
+    }
+}
+
+/// # Safety
+/// The version is the caller's alone.
+unsafe fn free_version(version: NonNull<Version>) {
+    // SAFETY: allocated by `VersionPool::take` with this layout.
+    unsafe { dealloc(version.as_ptr().cast(), Version::layout(version.as_ref().blocks)) };
 }
 
 impl<'a> VersionRef<'a> {
     fn version(self) -> &'a Version {
         // SAFETY: protected for `'a` (S2); the header is immutable but for `older`, which is atomic.
         unsafe { self.0.as_ref() }
+    }
+
+    /// The newest version below `at`, from this one on.
+    fn below(mut self, at: Timestamp) -> Option<VersionRef<'a>> {
+        while self.begin() >= at {
+            self = self.older()?;
+        }
+        Some(self)
     }
 
     fn older(self) -> Option<VersionRef<'a>> {
@@ -401,13 +509,13 @@ impl VersionPool {
     fn recycle(&mut self, version: NonNull<Version>) {
         // SAFETY: the caller's alone.
         let blocks = unsafe { version.as_ref() }.blocks;
+        let bytes = usize::from(blocks) * BLOCK;
         match self.classes.get_mut(usize::from(blocks)) {
-            Some(class) if class.len() < POOLED_BLOCKS => class.push(version),
+            Some(class) if class.len() < POOLED_BLOCKS.min(POOLED_BYTES / bytes) => class.push(version),
             _ => {
-                let layout = Version::layout(blocks);
-                self.meter.credit(layout.size());
-                // SAFETY: allocated by `take` with this layout.
-                unsafe { dealloc(version.as_ptr().cast(), layout) };
+                self.meter.credit(bytes);
+                // SAFETY: the caller's alone, and now ours.
+                unsafe { free_version(version) };
             }
         }
     }
@@ -416,11 +524,10 @@ impl VersionPool {
 impl Drop for VersionPool {
     fn drop(&mut self) {
         for (blocks, class) in self.classes.iter_mut().enumerate() {
-            let layout = Version::layout(blocks as u16);
-            self.meter.credit(layout.size() * class.len());
+            self.meter.credit(blocks * BLOCK * class.len());
             for version in class.drain(..) {
-                // SAFETY: the pool's alone, allocated by `take` with this layout.
-                unsafe { dealloc(version.as_ptr().cast(), layout) };
+                // SAFETY: the pool's alone.
+                unsafe { free_version(version) };
             }
         }
     }
@@ -439,7 +546,7 @@ unsafe impl Sync for Pinned {}
 impl Pinned {
     /// Pins a tuple found under a guard; `None` if it is being killed.
     pub fn new(tuple: &Tuple) -> Option<Pinned> {
-        tuple.pin();
+        tuple.pins.pin();
         let pinned = Pinned(NonNull::from(tuple));
         if tuple.ownership.holder() == crate::ownership::Holder::Dead {
             pinned.unpin();
@@ -460,7 +567,17 @@ impl Pinned {
 
     /// Gives the pin up. Not a `Drop`: the tuple's table must still be there.
     pub fn unpin(self) {
-        self.pins.fetch_sub(1, Ordering::Release);
+        self.pins.unpin();
+    }
+
+    /// Makes the pin that of a queue entry, unless there is one that will be looked at later than this (S3).
+    pub fn queued(self) -> Option<Pinned> {
+        self.pins.queue().then_some(self)
+    }
+
+    /// Takes the entry's pin over, before looking at the tuple.
+    pub fn dequeue(&self) {
+        self.pins.dequeue();
     }
 }
 

@@ -5,7 +5,7 @@ use crate::catalog::{Place, SpaceId, Table};
 use crate::engine::Mvto;
 use crate::ownership::{Holder, Ownership};
 use crate::reason::Reason;
-use crate::store::Pinned;
+use crate::store::{Pinned, Tuple};
 use crate::write_set::{Workspace, Write};
 use env::Clock;
 use model::{
@@ -194,7 +194,7 @@ impl<C: Clock> Mvto<C> {
                 Ok(()) => write.owned = true,
                 // A collector looks at it, sees the pin and lets go.
                 Err(Holder::Free | Holder::Dead) => backoff.pause(),
-                Err(Holder::Owner(owner)) if owner < view.at => self.wait_for_older(view, place, tuple)?,
+                Err(Holder::Owner(owner)) if owner < view.at => self.wait_to_own(view, place, tuple)?,
                 Err(Holder::Owner(owner)) => {
                     return Err(conflict(Reason::YoungerOwner, view, place, &write.key, owner));
                 }
@@ -204,6 +204,16 @@ impl<C: Clock> Mvto<C> {
             }
         }
         Ok(())
+    }
+
+    /// Waits for an older owner. Meanwhile nothing is logged, and no checkpoint waits for what is owned already (C2).
+    fn wait_to_own(&self, view: &View, place: Place<'_>, tuple: &Tuple) -> Result<()> {
+        let commits = self.log.is_some() && self.sites.set_commits(view.at, false);
+        let waited = self.wait_for_older(view, place, tuple);
+        if commits {
+            self.sites.set_commits(view.at, true);
+        }
+        waited
     }
 
     /// Inserts a tuple that is owned and has no version, unless a later transaction has seen the gap (M6).

@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, SpaceId};
 use crate::gc::Garbage;
+use crate::horizon::Horizon;
 use crate::store::{Pinned, VersionPool, version_size};
 use model::{Key, RowBuf};
 use parts::memory::Meter;
@@ -221,11 +222,15 @@ pub(crate) struct Workspace {
     pub catalog: Arc<Catalog>,
     pub writes: WriteSet,
     pub pool: VersionPool,
+    /// What may still be read, as last looked up.
+    pub horizon: Arc<Horizon>,
     /// Tuples whose replaced versions this transaction leaves to be collected.
     pub garbage: Vec<Garbage>,
     /// Tuples whose replaced versions can be collected now.
     pub ready: Vec<Garbage>,
-    /// Versions given back since it was lent, for the statistics.
+    /// Versions replaced since it was lent, for the statistics.
+    pub replaced: usize,
+    /// Versions taken out since it was lent.
     pub collected: usize,
     /// The redo record.
     pub record: Vec<u8>,
@@ -274,6 +279,8 @@ impl Workspace {
             pool: VersionPool::new(meter.clone()),
             garbage: Vec::new(),
             ready: Vec::new(),
+            horizon: Arc::default(),
+            replaced: 0,
             collected: 0,
             record: Vec::new(),
             before: RowBuf::default(),

@@ -193,59 +193,6 @@ fn too_many_written_bytes_are_refused_and_the_transaction_lives_on() {
 // ---------------------------------------------------------------------------------------------------------------
 // Limits of a commit, of a begin, of the database.
 
-/// A long reader keeps the versions of a hot row; its writers get a name for it, and nobody else does.
-#[test]
-fn a_row_keeps_so_many_versions_for_a_long_reader_and_no_more() {
-    let (engine, _, table) = with_registers(Options { versions: 3, ..impatient() }, &[(1, 0), (2, 0)]);
-    let mut reader = begin_as(&engine, Mode::ReadOnly);
-    set(&engine, table, 1, 1);
-    set(&engine, table, 1, 2);
-    let mut writer = begin(&engine);
-    put(&mut writer, table, 1, 3).expect("the commit will count");
-    put(&mut writer, table, 2, 3).expect("the commit will count");
-    let refused = writer.commit();
-    assert_eq!(limit(refused.clone()), Limit { kind: LimitKind::Versions, limit: 3, actual: 4 });
-    assert!(!refused.expect_err("refused").is_retryable(), "a retry would not help");
-    assert_eq!((now(&engine, table, 1), now(&engine, table, 2)), (Some(2), Some(0)), "nothing of it happened");
-    set(&engine, table, 2, 4);
-    assert_eq!(get(&mut reader, table, 1).expect("what it needs is kept"), Some(0));
-    reader.commit().expect("read-only transactions always commit");
-    set(&engine, table, 1, 5);
-    assert_eq!(now(&engine, table, 1), Some(5));
-}
-
-/// Replaced versions of all rows together have a limit too. It stops writers that begin, until the old reader ends.
-#[test]
-fn an_old_reader_keeps_so_many_versions_of_all_rows_and_no_more() {
-    let (engine, _, table) = with_registers(Options { retained_versions: 5, ..impatient() }, &[]);
-    for key in 0..5 {
-        set(&engine, table, key, 0);
-    }
-    let mut reader = begin_as(&engine, Mode::ReadOnly);
-    for key in 0..5 {
-        set(&engine, table, key, 1);
-    }
-    let mut writer = engine.begin_owned(Begin::default()).expect("begin only notes down");
-    let refused = put(&mut writer, table, 7, 1);
-    assert_eq!(limit(refused), Limit { kind: LimitKind::RetainedVersions, limit: 5, actual: 6 });
-    assert_eq!(now(&engine, table, 1), Some(1), "who only reads is not concerned");
-    assert_eq!(get(&mut reader, table, 1).expect("what it needs is kept"), Some(0));
-    drop(reader);
-    put(&mut writer, table, 7, 1).expect("it lives on, and there is room again");
-    writer.commit().expect("nobody in the way");
-    assert_eq!(now(&engine, table, 7), Some(1));
-}
-
-/// Without a reader in the way the limit is never met: commits collect.
-#[test]
-fn a_hot_row_without_readers_never_meets_the_limit_on_versions() {
-    let (engine, _, table) = with_registers(Options { versions: 2, ..impatient() }, &[(1, 0)]);
-    for value in 0..1000 {
-        set(&engine, table, 1, value);
-    }
-    assert_eq!(now(&engine, table, 1), Some(999));
-}
-
 #[test]
 fn too_many_open_transactions_are_refused_until_one_ends() {
     let (engine, _, table) = with_registers(Options { transactions: 2, ..impatient() }, &[(1, 1)]);
@@ -335,17 +282,17 @@ fn a_snapshot_that_would_wait_too_long_is_counted_under_its_rule() {
 /// The limit is there "so that an abandoned one does not keep versions for ever": nobody calls it any more.
 #[test]
 fn an_abandoned_transaction_keeps_no_versions_beyond_its_age() {
-    let options = Options { transaction_age: Some(Duration::from_secs(1)), versions: 3, ..impatient() };
+    let options = Options { transaction_age: Some(Duration::from_secs(1)), ..impatient() };
     let (engine, clock, table) = with_registers(options, &[(1, 0)]);
     let mut abandoned = begin_as(&engine, Mode::ReadOnly);
     assert_eq!(get(&mut abandoned, table, 1).expect("it is young"), Some(0));
     set(&engine, table, 1, 1);
     set(&engine, table, 1, 2);
+    engine.collect();
+    assert_eq!(engine.stats().waiting_versions, 1, "it keeps what it reads");
     clock.advance(2_000_000_000);
     engine.collect();
-    let mut writer = begin(&engine);
-    put(&mut writer, table, 1, 3).expect("nobody in the way");
-    writer.commit().expect("the abandoned transaction keeps nothing any more");
+    assert_eq!(engine.stats().waiting_versions, 0, "the abandoned transaction keeps nothing any more");
     assert_eq!(rule(get(&mut abandoned, table, 1)), "age");
 }
 
@@ -392,8 +339,8 @@ fn knobs_are_kept_within_their_limits() {
     let of = |options: Options| Mvto::in_memory(options).expect("nothing can fail in memory").options().clone();
     let least = of(Options { sites: 0, versions: 0, ..Options::default() });
     assert_eq!((least.sites, least.versions), (1, 2));
-    let most = of(Options { sites: 5000, versions: 1 << 20, ..Options::default() });
-    assert_eq!((most.sites, most.versions), (1024, 65_000));
+    let most = of(Options { sites: 5000, ..Options::default() });
+    assert_eq!(most.sites, 1024);
     let log = wal::LogOptions { segment_bytes: 4096, ..Default::default() };
     let logged = of(Options { row_bytes: usize::MAX, key_bytes: usize::MAX, log: log.clone(), ..Options::default() });
     assert!(logged.row_bytes + logged.key_bytes < log.max_payload(), "a row with its key is logged whole");

@@ -70,6 +70,43 @@ fn an_old_reader_keeps_its_version() {
     assert_eq!(get(&mut reader, table, 1).expect("nobody in the way"), Some(10));
 }
 
+/// M5: of two snapshots, each keeps the version that it reads, when those around it go.
+#[test]
+fn a_snapshot_between_two_writes_keeps_its_version() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 10)]);
+    let mut oldest = begin_as(&engine, Mode::ReadOnly);
+    for value in 11..15 {
+        set(&engine, table, 1, value);
+    }
+    let mut reader = begin_as(&engine, Mode::ReadOnly);
+    for value in 15..20 {
+        set(&engine, table, 1, value);
+    }
+    engine.collect();
+    let stats = engine.stats();
+    assert_eq!(stats.replaced_versions - stats.collected_versions, 2, "one for each of them");
+    assert_eq!(get(&mut reader, table, 1).expect("nobody in the way"), Some(14));
+    assert_eq!(get(&mut oldest, table, 1).expect("nobody in the way"), Some(10));
+}
+
+/// M5: who begins after the horizon was published lies above its floor, and what is above the floor stays.
+#[test]
+fn a_snapshot_younger_than_the_horizon_keeps_its_version() {
+    let (engine, _, table) = with_registers(Options { versions: 2, ..impatient() }, &[(1, 10), (2, 0)]);
+    let _oldest = begin_as(&engine, Mode::ReadOnly);
+    set(&engine, table, 1, 11);
+    // The writers of the other row find many versions, and publish a horizon.
+    for value in 1..5 {
+        set(&engine, table, 2, value);
+    }
+    // It takes over the first row, to look at when it ends.
+    let collector = begin_as(&engine, Mode::ReadOnly);
+    let mut reader = begin_as(&engine, Mode::ReadOnly);
+    set(&engine, table, 1, 12);
+    drop(collector);
+    assert_eq!(get(&mut reader, table, 1).expect("nobody in the way"), Some(11));
+}
+
 /// M5: nobody will begin below the bound of an engine in which nobody is active.
 #[test]
 fn an_idle_engine_has_a_bound_in_the_past() {

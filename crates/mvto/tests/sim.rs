@@ -164,8 +164,8 @@ fn options() -> Options {
         hash_seed: Some(0),
         sites: 1,
         wait_limit: Duration::ZERO,
+        write_set_rows: 12,
         versions: 3,
-        retained_versions: 16,
         ceiling_lease: Duration::from_micros(2),
         log,
         ..Options::default()
@@ -504,7 +504,7 @@ impl World {
     fn checkpoint(&mut self) {
         match self.engine().checkpoint() {
             Ok(report) => {
-                self.tell(format!("a checkpoint at {}: {} rows", report.bound, report.rows));
+                self.tell(format!("a checkpoint at {}: {} rows", report.start, report.rows));
                 self.count("checkpoints");
                 // The log is durable up to where it began.
                 self.durable = self.stories.len();

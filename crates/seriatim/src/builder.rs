@@ -109,12 +109,6 @@ impl Builder {
         self
     }
 
-    /// Versions of one row kept for older readers. Default 10,000, at most 65,000.
-    pub fn max_versions(mut self, versions: usize) -> Builder {
-        self.settings.engine.versions = versions;
-        self
-    }
-
     /// Transactions open at once. Default 100,000.
     pub fn max_transactions(mut self, transactions: usize) -> Builder {
         self.settings.engine.transactions = transactions;
@@ -126,7 +120,7 @@ impl Builder {
     /// ```
     /// # use seriatim::{Database, Error};
     /// # fn main() -> Result<(), Error> {
-    /// let db = Database::builder().engine(|options| options.retained_versions = 1_000_000).in_memory()?;
+    /// let db = Database::builder().engine(|options| options.tables = 1_000).in_memory()?;
     /// # Ok(())
     /// # }
     /// ```

@@ -113,17 +113,22 @@ impl CheckpointWriter {
         Ok(())
     }
 
+    /// Where the log was when it was begun.
+    #[must_use]
+    pub fn start(&self) -> LogPosition {
+        LogPosition(self.start)
+    }
+
     /// Completes the checkpoint and removes the segments that it makes unnecessary.
     ///
-    /// The rows are all that transactions with stamps below `bound` have left; every such transaction had ended, its record
-    /// appended, when [`begin_checkpoint`](crate::Log::begin_checkpoint) was called. Waits until the log is durable up to
-    /// there.
+    /// The rows hold whatever records up to [`start`](Self::start) with stamps below `bound` have left, and perhaps what records
+    /// up to `rests_on` have. Waits until the log is durable up to there.
     ///
     /// # Errors
     /// [`LogError::Full`] or [`LogError::Disk`]: the previous checkpoint stays, the log goes on;
     /// [`LogError::Stopped`], [`LogError::Closed`].
-    pub fn finish(mut self, bound: u64) -> Result<(), LogError> {
-        self.shared.wait_durable(self.start)?;
+    pub fn finish(mut self, bound: u64, rests_on: LogPosition) -> Result<(), LogError> {
+        self.shared.wait_durable(self.start.max(rests_on.0))?;
         self.shared.lock().check_open()?;
         let first_needed = self.first_needed(bound);
         self.write_end(bound, first_needed).map_err(LogError::clean)?;
@@ -131,12 +136,11 @@ impl CheckpointWriter {
         self.remove_segments(first_needed)
     }
 
-    /// The first segment that holds a record of the bound or later, or that may yet get one.
+    /// The first segment that holds a record behind the start, or one of the bound or later.
     fn first_needed(&self, bound: u64) -> u64 {
-        let durable = self.shared.durable();
         let mut state = self.shared.lock();
         let current = state.buffer.segment().place.number;
-        let needed = state.buffer.sealed().iter().find(|sealed| sealed.max_stamp >= bound || sealed.end > durable);
+        let needed = state.buffer.sealed().iter().find(|sealed| sealed.max_stamp >= bound || sealed.end > self.start);
         needed.map_or(current, |sealed| sealed.number)
     }
 
@@ -210,7 +214,7 @@ impl Drop for CheckpointWriter {
 pub struct CheckpointInfo {
     /// Where the log was when it was begun.
     pub start: LogPosition,
-    /// Its rows are what transactions with stamps below this have left.
+    /// Its rows are what the records up to the start with stamps below this have left.
     pub bound: u64,
     /// How many rows it has.
     pub rows: u64,

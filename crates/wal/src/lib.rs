@@ -31,7 +31,7 @@
 //! - **L6** What recovery hands out is durable first: bytes that no fdatasync is known to have covered are written again.
 //! - **L7** After a failed write or fdatasync nothing is appended, acknowledged or synced any more. A restart recovers.
 //! - **L8** A checkpoint takes its name when it is complete and the log is durable up to where it was begun; only then do
-//!   segments go, oldest first, and only if all their stamps lie below its bound.
+//!   segments go, oldest first, and only if all their records end up to there and have stamps below its bound.
 //!
 //! # What is promised
 //! See [`Durability`]. A log whose damage reaches into its very last group, after which nothing vouches for anything, is opened

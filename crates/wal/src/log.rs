@@ -186,8 +186,7 @@ impl Log {
         self.shared.raise_ahead(ceiling);
     }
 
-    /// Begins a checkpoint. Call it after the bound was taken: when every transaction below the bound has ended and its
-    /// record is appended.
+    /// Begins a checkpoint: its start is where the log ends now.
     ///
     /// # Errors
     /// [`LogError::CheckpointRunning`], [`LogError::Full`], [`LogError::Disk`], [`LogError::Stopped`], [`LogError::Closed`].

@@ -29,8 +29,8 @@ const READ: u64 = 256 * 1024;
 pub struct Recovered {
     /// The rows of the last checkpoint.
     pub checkpoint: Option<CheckpointReader>,
-    /// The records that follow, in log order. Those with a stamp below the checkpoint's bound are already in it, deletions
-    /// included, and must be skipped.
+    /// The records that follow, in log order. Those that end up to the checkpoint's start and have a stamp below its bound are
+    /// already in it, deletions included, and must be skipped.
     pub records: RecordReader,
     /// What was found.
     pub report: RecoveryReport,

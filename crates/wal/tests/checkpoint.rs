@@ -43,7 +43,7 @@ fn segments_with_a_stamp_of_the_bound_or_later_stay_and_so_do_all_after_them() {
     }
     let mut writer = log.begin_checkpoint().unwrap();
     writer.write(b"all below nine").unwrap();
-    writer.finish(9).unwrap();
+    writer.finish(9, LogPosition::ZERO).unwrap();
     assert_eq!(log.stats().segments_removed, 2);
     drop(log);
     let (log, content) = open(&disk).unwrap();
@@ -51,7 +51,7 @@ fn segments_with_a_stamp_of_the_bound_or_later_stay_and_so_do_all_after_them() {
     assert_eq!(content.records.iter().map(|record| record.0).collect::<Vec<_>>(), [9, 3, 4]);
     // The stamps of segments are known after a restart, too.
     commit(&log, 12, &payload(12, 700)).unwrap();
-    log.begin_checkpoint().unwrap().finish(10).unwrap();
+    log.begin_checkpoint().unwrap().finish(10, LogPosition::ZERO).unwrap();
     drop(log);
     let (_log, content) = open(&disk).unwrap();
     assert_eq!(content.checkpoint.unwrap(), (10, vec![]));
@@ -66,7 +66,7 @@ fn a_checkpoint_waits_until_the_log_is_durable_up_to_its_beginning() {
     let mut writer = log.begin_checkpoint().unwrap();
     writer.write(b"row").unwrap();
     assert!(log.durable() < position);
-    writer.finish(2).unwrap();
+    writer.finish(2, LogPosition::ZERO).unwrap();
     assert!(log.durable() >= position);
 }
 
@@ -84,7 +84,7 @@ fn appends_go_on_while_a_checkpoint_is_written() {
         told.append(&log, Durability::None).unwrap();
         told.append(&log, Durability::None).unwrap();
     }
-    writer.finish(10).unwrap();
+    writer.finish(10, LogPosition::ZERO).unwrap();
     told.flush(&log).unwrap();
     drop(log);
     let cut = disk.power_cut_with(Survival::SyncedOnly);
@@ -143,7 +143,7 @@ fn a_dropped_checkpoint_leaves_no_trace() {
     assert!(matches!(log.begin_checkpoint(), Err(LogError::CheckpointRunning)));
     drop(writer);
     assert_eq!(disk.paths(), before);
-    log.begin_checkpoint().unwrap().finish(1).unwrap();
+    log.begin_checkpoint().unwrap().finish(1, LogPosition::ZERO).unwrap();
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_checkpoint_outlives_the_log_as_an_error() {
     let writer = log.begin_checkpoint().unwrap();
     drop(log);
     assert!(matches!(open(&disk).map(drop), Err(LogError::Locked { .. })), "its file is still there");
-    assert!(matches!(writer.finish(2), Err(LogError::Closed)));
+    assert!(matches!(writer.finish(2, LogPosition::ZERO), Err(LogError::Closed)));
     assert!(open(&disk).unwrap().1.checkpoint.is_none());
 }
 
@@ -208,7 +208,7 @@ fn large_and_empty_rows_come_back() {
         [0, 1, 300_000, 0, 700_000, 3].into_iter().map(|length| vec![length as u8; length]).collect();
     let mut writer = log.begin_checkpoint().unwrap();
     rows.iter().for_each(|row| writer.write(row).unwrap());
-    writer.finish(5).unwrap();
+    writer.finish(5, LogPosition::ZERO).unwrap();
     drop(log);
     assert_eq!(open(&disk.power_cut()).unwrap().1.checkpoint.unwrap(), (5, rows));
 }
@@ -217,7 +217,7 @@ fn large_and_empty_rows_come_back() {
 fn an_empty_log_can_be_checkpointed() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
-    log.begin_checkpoint().unwrap().finish(0).unwrap();
+    log.begin_checkpoint().unwrap().finish(0, LogPosition::ZERO).unwrap();
     assert_eq!(log.durable(), LogPosition::ZERO);
     drop(log);
     assert_eq!(open(&disk).unwrap().1.checkpoint.unwrap(), (0, vec![]));

@@ -34,7 +34,7 @@ fn written(close: bool) -> (SimDisk, Content) {
     for number in 0..6 {
         checkpoint.write(&payload(number, 20)).unwrap();
     }
-    checkpoint.finish(6).unwrap();
+    checkpoint.finish(6, model::LogPosition::ZERO).unwrap();
     for number in 6..18 {
         log.append(number, &payload(number, 100), Durability::None).unwrap();
         commit(&log, number, &payload(number, 11)).unwrap();

@@ -130,7 +130,7 @@ fn a_checkpoint_may_remove_the_first_parts_of_a_record_and_leave_the_last() {
     append_large(&log, 1, &payload(1, 3_000)).unwrap();
     // A later record in the middle of its segments holds the rest back.
     commit(&log, 2, b"later").unwrap();
-    log.begin_checkpoint().unwrap().finish(2).unwrap();
+    log.begin_checkpoint().unwrap().finish(2, LogPosition::ZERO).unwrap();
     let segments = verify_segments(&disk, &log);
     drop(log);
     assert!(segments.iter().all(|segment| !segment.ends_with("0000000001.log")), "{segments:?}");

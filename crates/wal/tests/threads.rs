@@ -398,7 +398,7 @@ fn crowd(disk: &Arc<dyn Disk>, options: &LogOptions, per_thread: u64) -> BTreeMa
             for bound in 0..3 {
                 let mut writer = log.begin_checkpoint().unwrap();
                 writer.write(b"row").unwrap();
-                writer.finish(bound).unwrap();
+                writer.finish(bound, LogPosition::ZERO).unwrap();
                 log.raise_ceiling(bound).unwrap();
             }
         });

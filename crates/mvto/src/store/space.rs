@@ -110,19 +110,40 @@ impl Space {
 
     /// Visits every tuple that is in the index all the while, a batch under each guard. Stamps nothing.
     pub fn for_each<E>(&self, mut visit: impl FnMut(&Tuple, &Guard) -> Result<(), E>) -> Result<(), E> {
-        let mut ordered = Cursor::new(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
-        let mut hashed = HashCursor::default();
-        let mut more = true;
-        while more {
-            let guard = epoch::pin();
-            let mut batch = Vec::new();
-            more = match &self.index {
-                Index::Ordered(index) => index.scan_leaf(&mut ordered, None, &guard, &mut batch),
-                Index::Hash(index) => index.scan_batch(&mut hashed, &guard, &mut batch),
-            };
-            batch.into_iter().try_for_each(|tuple| visit(tuple, &guard))?;
+        let mut walk = self.walk();
+        while !walk.is_finished {
+            walk.batch(|batch, guard| batch.iter().try_for_each(|tuple| visit(tuple, guard)))?;
         }
         Ok(())
+    }
+
+    /// Begins a walk over all tuples.
+    pub fn walk(&self) -> SpaceWalk<'_> {
+        let ordered = Cursor::new(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        SpaceWalk { space: self, ordered, hashed: HashCursor::default(), is_finished: false }
+    }
+}
+
+/// A walk over every tuple that is in the index all the while, a batch at a time: no guard is held in between.
+pub struct SpaceWalk<'a> {
+    space: &'a Space,
+    ordered: Cursor,
+    hashed: HashCursor,
+    /// There are no more batches.
+    pub is_finished: bool,
+}
+
+impl SpaceWalk<'_> {
+    /// Visits the next batch, under a guard of its own. Stamps nothing.
+    pub fn batch<R>(&mut self, visit: impl FnOnce(&[&Tuple], &Guard) -> R) -> R {
+        let guard = epoch::pin();
+        let mut batch = Vec::new();
+        let more = match &self.space.index {
+            Index::Ordered(index) => index.scan_leaf(&mut self.ordered, None, &guard, &mut batch),
+            Index::Hash(index) => index.scan_batch(&mut self.hashed, &guard, &mut batch),
+        };
+        self.is_finished = !more;
+        visit(&batch, &guard)
     }
 }
 

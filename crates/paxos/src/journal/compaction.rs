@@ -147,6 +147,6 @@ impl Shared {
         for record in &job.records {
             pieces.cut(record, |piece| Ok(writer.write(piece)?))?;
         }
-        Ok(writer.finish(job.bound)?)
+        Ok(writer.finish(job.bound, wal::LogPosition::ZERO)?)
     }
 }

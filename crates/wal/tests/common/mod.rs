@@ -171,7 +171,7 @@ impl Told {
         for number in 0..bound {
             writer.write(&payload(number, length(number)))?;
         }
-        writer.finish(bound)?;
+        writer.finish(bound, LogPosition::ZERO)?;
         self.durable = self.durable.max(bound);
         Ok(())
     }

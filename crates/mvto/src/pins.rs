@@ -1,0 +1,57 @@
+//! The kernel of a tuple's memory: who keeps it from being killed, and whether it waits for a collector. Checked by loom
+//! (`tests/loom_pins.rs`).
+//!
+//! Both are one word, so that of a transaction that leaves garbage and a collector that has just taken the tuple's entry, at
+//! least one sees to what is left: whoever finds the tuple queued has given up its pin before the collector counts the pins
+//! (invariant S3).
+
+use parts::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+/// Set while an entry of a garbage queue names the tuple. The entry counts as a pin.
+const QUEUED: u32 = 1 << 31;
+
+/// Pins of a tuple: 1 per write set, collector at work, and queue entry. All accesses are sequentially consistent: a pin comes
+/// before the look at the owner word that follows, and is counted after the kill (S1).
+#[derive(Debug)]
+pub struct Pins(AtomicU32);
+
+impl Pins {
+    /// So many, none of them a queue's.
+    pub fn new(count: u32) -> Pins {
+        Pins(AtomicU32::new(count))
+    }
+
+    /// One more.
+    pub fn pin(&self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+
+    /// One less.
+    pub fn unpin(&self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+
+    /// Makes the caller's pin that of a queue entry. `false` if there is an entry already: the pin is given up, and the entry
+    /// will be looked at later than this.
+    #[must_use = "an entry must be queued"]
+    pub fn queue(&self) -> bool {
+        let before = self.0.fetch_update(SeqCst, SeqCst, |pins| Some((pins - 1) | QUEUED)).expect("always some");
+        before & QUEUED == 0
+    }
+
+    /// Makes the queue entry's pin an ordinary one: of whoever took the entry, before it looks at the tuple.
+    pub fn dequeue(&self) {
+        let before = self.0.fetch_sub(QUEUED - 1, SeqCst);
+        debug_assert!(before & QUEUED != 0, "S3: there is an entry");
+    }
+
+    /// Whether nobody has it pinned. Asked after the kill (S1).
+    pub fn is_zero(&self) -> bool {
+        self.0.load(SeqCst) == 0
+    }
+
+    /// Whether the asker's pin is the only one, and nothing is queued. Asked after the kill (S1).
+    pub fn is_one(&self) -> bool {
+        self.0.load(SeqCst) == 1
+    }
+}
