@@ -104,7 +104,7 @@ pub struct TwoPhaseLocking {
     options: Options,
     catalog: RwLock<Arc<Catalog>>,
     counters: Counters,
-    sleepers: WaitTable,
+    sleepers: Arc<WaitTable>,
     clock: MonotonicClock,
 }
 
@@ -153,6 +153,8 @@ pub enum Reason {
     Wounded,
     /// It waited for another one for as long as it was ready to.
     WaitLimit,
+    /// Its supervisor ended its wait.
+    Interrupted,
     /// A declared procedure touched a key that it had not declared.
     FootprintMiss,
     /// The body aborted it, or dropped it.
@@ -161,13 +163,15 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in the order in which [`Stats::aborted`] counts them.
-    pub const ALL: [Reason; 4] = [Reason::Wounded, Reason::WaitLimit, Reason::FootprintMiss, Reason::Requested];
+    pub const ALL: [Reason; 5] =
+        [Reason::Wounded, Reason::WaitLimit, Reason::Interrupted, Reason::FootprintMiss, Reason::Requested];
 
     /// The class that all protocols share.
     pub fn class(self) -> AbortClass {
         match self {
             Reason::Wounded => AbortClass::Priority,
             Reason::WaitLimit => AbortClass::WaitLimit,
+            Reason::Interrupted => AbortClass::Interrupted,
             Reason::FootprintMiss => AbortClass::Conflict,
             Reason::Requested => AbortClass::Requested,
         }
@@ -178,6 +182,7 @@ impl Reason {
         match self {
             Reason::Wounded => "wounded",
             Reason::WaitLimit => "wait-limit",
+            Reason::Interrupted => "interrupted",
             Reason::FootprintMiss => "footprint-miss",
             Reason::Requested => "requested",
         }
@@ -188,6 +193,7 @@ impl Reason {
         match self {
             Reason::Wounded => "it holds a lock that an older transaction waits for, and would have had to wait itself",
             Reason::WaitLimit => "another transaction held a lock for longer than the limit on waiting",
+            Reason::Interrupted => "its wait for another transaction was ended from outside",
             Reason::FootprintMiss => "the procedure touched a key outside the footprint that it had declared",
             Reason::Requested => "the transaction was aborted on request",
         }
@@ -228,7 +234,7 @@ impl TwoPhaseLocking {
             options,
             catalog: RwLock::default(),
             counters: Counters::default(),
-            sleepers: WaitTable::new(SLEEPING_PLACES),
+            sleepers: Arc::new(WaitTable::new(SLEEPING_PLACES)),
             clock: MonotonicClock::new(),
         }
     }

@@ -232,5 +232,5 @@ fn a_poisoned_transaction_says_why() {
     assert_eq!(t2.poison().map(ToString::to_string), Some(text.clone()));
     assert_eq!(get(&mut begin(&engine), t, Y).unwrap(), None, "its locks and writes are gone already");
     assert_eq!(t2.commit().unwrap_err().to_string(), text);
-    assert_eq!(engine.stats().aborted, [0, 1, 0, 1], "and one was dropped");
+    assert_eq!(engine.stats().aborted, [0, 1, 0, 0, 1], "and one was dropped");
 }

@@ -68,7 +68,7 @@ fn procedures_do_not_abort_each_other() {
             for thread in threads {
                 thread.join().expect("no panic");
             }
-            assert_eq!(engine.stats().aborted, [0; 4]);
+            assert_eq!(engine.stats().aborted, [0; 5]);
         },
         1_000,
     );

@@ -10,6 +10,7 @@
 mod real;
 mod sim;
 
+use crate::process::Holder;
 use std::any::Any;
 use std::fmt;
 use std::io;
@@ -242,6 +243,12 @@ impl DiskError {
     #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
+    }
+
+    /// Who holds the lock that was not given.
+    #[must_use]
+    pub fn holder(&self) -> Option<Holder> {
+        self.source.get_ref()?.downcast_ref().copied()
     }
 
     /// No space is left, or a quota or a limit on file sizes is reached: more space may help, another attempt alone will not.

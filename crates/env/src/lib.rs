@@ -8,6 +8,7 @@
 //! - [`network`]: [`SimNetwork`], packets between nodes in virtual time: delays, losses, duplicates, broken connections, cuts.
 //! - [`agenda`]: [`Agenda`], virtual time itself: what is going to happen, and when.
 //! - [`memory()`]: how much of it this process may have.
+//! - [`process`]: who holds a lock, and whether it is on its way out.
 //! - [`random`]: a small seeded generator and the jittered back-off of retries.
 //! - [`thread`] and [`time`]: names for the pieces of `std` that the engines use. Other crates name `std::{fs, time}`,
 //!   `std::thread::spawn` and `std::thread::sleep` only through here, so that a search for what depends on real time ends here.
@@ -21,6 +22,7 @@ pub mod clock;
 pub mod disk;
 mod memory;
 pub mod network;
+pub mod process;
 pub mod random;
 pub mod thread;
 pub mod time;

@@ -3,7 +3,7 @@
 //! An engine implements the strongest door that it truly has; the adapters give the weaker ones. They are newtypes and
 //! not blanket impls, so that an engine can still have a better door of its own.
 
-use crate::{Access, Durability, Error, Key, LogPosition, Program, Result, SerialPoint, TableId};
+use crate::{Access, Durability, Error, Key, LogPosition, Program, Result, SerialPoint, Supervisor, TableId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -274,6 +274,11 @@ pub trait Savepoints {
 
     /// Sets how long it waits for one other transaction from now on; `None`: for as long as the engine says.
     fn set_wait_limit(&mut self, limit: Option<Duration>);
+
+    /// Sets who looks after it: sees its waits and may end them. From then on a wait that ends without what it was for fails
+    /// its statement ([`Error::Unavailable`]) and not the transaction, in engines that can undo a single statement. With a
+    /// limit of zero on waiting, whatever another transaction holds is unavailable.
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>);
 }
 
 /// An engine whose tables come and go while it runs.

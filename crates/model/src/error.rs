@@ -15,6 +15,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The transaction was aborted: nothing of it happened. It is poisoned and answers only this from now on.
     Aborted(Box<Abort>),
+    /// A wait ended without what it was for: its limit was reached, or the transaction's [`crate::Supervisor`] ended it. The
+    /// statement did not happen; the transaction lives on. Only supervised transactions meet it, and the facts are those of
+    /// the abort that it would have been for others.
+    Unavailable(Box<Abort>),
     /// A limit was reached. The statement did not happen; the transaction lives on.
     Limit(Limit),
     /// The caller asked for something that makes no sense. The statement did not happen; the transaction lives on.
@@ -53,6 +57,8 @@ pub enum AbortClass {
     Priority,
     /// Another transaction held something for longer than the limit on waiting.
     WaitLimit,
+    /// The transaction's supervisor ended its wait.
+    Interrupted,
     /// The transaction itself was older than the limit.
     Age,
     /// The body asked for it, or dropped the transaction.
@@ -239,10 +245,12 @@ pub enum Fault {
     Closed,
     /// Another checkpoint is being written.
     CheckpointRunning,
-    /// Another process has the data directory.
+    /// Somebody has the data directory open.
     Locked {
-        /// Which directory.
+        /// Which directory, and who.
         detail: String,
+        /// Whether that one is on its way out, as a process is that was killed: waiting helps.
+        by_ending: bool,
     },
     /// The clock stalled or stepped back.
     Clock {
@@ -259,12 +267,13 @@ pub enum Fault {
 impl Error {
     /// Whether running the same transaction again can succeed.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Error::Aborted(abort) if abort.class.is_retryable())
+        self.conflict().is_some_and(|abort| abort.class.is_retryable())
     }
 
     /// Whether another transaction stood in the way.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Error::Aborted(abort) if matches!(abort.class, AbortClass::Conflict | AbortClass::Priority | AbortClass::WaitLimit))
+        let is_conflict = |class| matches!(class, AbortClass::Conflict | AbortClass::Priority | AbortClass::WaitLimit);
+        self.conflict().is_some_and(|abort| is_conflict(abort.class))
     }
 
     /// The abort inside, if it is one.
@@ -272,12 +281,24 @@ impl Error {
         if let Error::Aborted(abort) = self { Some(abort) } else { None }
     }
 
+    /// What it met, if another transaction or an end from outside was the reason: of the whole transaction, or of the
+    /// statement alone.
+    pub fn conflict(&self) -> Option<&Abort> {
+        if let Error::Aborted(abort) | Error::Unavailable(abort) = self { Some(abort) } else { None }
+    }
+
+    /// The end of the whole transaction, where the end of a statement is not enough.
+    pub fn into_abort(self) -> Error {
+        if let Error::Unavailable(abort) = self { Error::Aborted(abort) } else { self }
+    }
+
     /// The five characters by which PostgreSQL's clients know this error.
     pub fn sqlstate(&self) -> &'static str {
         match self {
-            Error::Aborted(abort) => match abort.class {
+            Error::Aborted(abort) | Error::Unavailable(abort) => match abort.class {
                 AbortClass::Conflict | AbortClass::Priority => "40001",
                 AbortClass::WaitLimit => "55P03",
+                AbortClass::Interrupted => "57014",
                 AbortClass::Age => "25P04",
                 AbortClass::Requested => "40000",
             },
@@ -318,7 +339,7 @@ impl Error {
 impl AbortClass {
     /// Whether running the same transaction again can succeed.
     pub fn is_retryable(self) -> bool {
-        !matches!(self, AbortClass::Requested | AbortClass::Age)
+        !matches!(self, AbortClass::Requested | AbortClass::Age | AbortClass::Interrupted)
     }
 }
 
@@ -356,6 +377,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Aborted(abort) => abort.fmt(f),
+            Error::Unavailable(abort) => write!(f, "the statement was given up: {}", abort.explanation),
             Error::Limit(limit) => limit.fmt(f),
             Error::Invalid(invalid) => invalid.fmt(f),
             Error::Duplicate(duplicate) => duplicate.fmt(f),
@@ -427,6 +449,7 @@ impl fmt::Display for AbortClass {
             AbortClass::Conflict => "conflict",
             AbortClass::Priority => "priority",
             AbortClass::WaitLimit => "wait-limit",
+            AbortClass::Interrupted => "interrupted",
             AbortClass::Age => "age",
             AbortClass::Requested => "requested",
         })
@@ -528,7 +551,7 @@ impl fmt::Display for Fault {
             Fault::ReadOnly => f.write_str("the database was opened to be read only"),
             Fault::Closed => f.write_str("the database was closed"),
             Fault::CheckpointRunning => f.write_str("another checkpoint is being written"),
-            Fault::Locked { detail } => write!(f, "data directory in use by another process: {detail}"),
+            Fault::Locked { detail, .. } => write!(f, "data directory in use: {detail}"),
             Fault::Clock { detail } => write!(f, "clock fault: {detail}"),
             Fault::Disk { detail } => write!(f, "disk error: {detail}"),
         }

@@ -10,6 +10,7 @@
 //!   [`AsReexecutable`] and [`AsDeclared`];
 //! - what comes back: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and
 //!   the other transaction;
+//! - who may end its waits from outside: a [`Supervisor`];
 //! - what an observer sees: [`history`];
 //! - what every engine is compared with: the naive [`twin`].
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod predicate;
 mod row;
 mod scan;
 mod schema;
+mod supervisor;
 mod time;
 pub mod twin;
 mod value;
@@ -40,5 +42,6 @@ pub use predicate::{Comparison, Predicate};
 pub use row::{Change, Columns, Delta, RowBuf, RowRef};
 pub use scan::{Direction, Item, Scan, ScanEnd};
 pub use schema::{Column, IndexId, IndexSchema, KeyKind, RowKind, Schema, SchemaBuilder, Storage, TableId};
+pub use supervisor::Supervisor;
 pub use time::{Durability, LogPosition, SerialPoint, Timestamp};
 pub use value::{ColumnType, Value, ValueRef};

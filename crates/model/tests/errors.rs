@@ -160,7 +160,7 @@ fn faults_say_what_to_do() {
         (Fault::LogFailed { detail: detail() }, "takes no more work", "08007"),
         (Fault::Corruption { detail: detail() }, "data directory damaged", "XX001"),
         (Fault::NewerFormat { detail: detail() }, "data directory of a newer version: ", "0A000"),
-        (Fault::Locked { detail: detail() }, "in use by another process", "55006"),
+        (Fault::Locked { detail: detail(), by_ending: false }, "data directory in use", "55006"),
         (Fault::Clock { detail: detail() }, "clock fault", "58000"),
         (Fault::Disk { detail: detail() }, "disk error", "58030"),
     ] {

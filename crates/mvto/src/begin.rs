@@ -10,9 +10,10 @@ use crate::sites::{ClockFault, Slot};
 use crate::store::Remains;
 use crate::write_set::{Buffered, Lent, Workspace, Write};
 use env::Clock;
-use env::time::{Duration, Instant};
+use env::time::Duration;
 use model::{
-    Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, TableId, Timestamp,
+    Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, Supervisor, TableId,
+    Timestamp,
 };
 use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +43,7 @@ pub(crate) struct SharedNotes {
 }
 
 /// What a read needs to know of its transaction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct View {
     /// The begin timestamp, zero before the first statement. It is the place in the serial order, and names the transaction.
     pub at: Timestamp,
@@ -52,6 +53,8 @@ pub(crate) struct View {
     pub rests_on: LogPosition,
     /// The longest wait for one other transaction.
     pub wait_limit: Duration,
+    /// Who sees its waits, and may end them.
+    pub supervisor: Option<Arc<dyn Supervisor>>,
 }
 
 /// How a transaction ended, for the counters.
@@ -68,6 +71,7 @@ impl Core {
             stamps: how.mode != Mode::Snapshot,
             rests_on: LogPosition::ZERO,
             wait_limit: how.wait_limit.unwrap_or(wait_limit),
+            supervisor: None,
         };
         let durability = how.durability.unwrap_or(durability);
         Core {
@@ -121,6 +125,7 @@ impl<C: Clock> Mvto<C> {
         // Read before the clock is: a healthy one shows more. Acquire, partner of `note_time`.
         let floor = self.coarse_now.load(Ordering::Acquire);
         let advance = self.register(core)?;
+        core.view.supervisor.iter().for_each(|supervisor| supervisor.begun(core.view.at));
         let opened = self.prepare(core, floor, advance);
         if let Err(error) = &opened {
             self.end(core, Outcome::Aborted(reason_of(error)));
@@ -220,16 +225,6 @@ impl<C: Clock> Mvto<C> {
         if core.is_open() && id >= core.work.catalog.next_id() {
             core.work.catalog = Arc::new(core.work.catalog.with_newer(&self.catalog()));
         }
-    }
-
-    /// A snapshot begins when no older transaction can write any more; younger ones are no concern of it.
-    fn wait_for_older_writers(&self, view: &View) -> Result<()> {
-        let mut started = None;
-        let limit = view.wait_limit;
-        let remaining = || Some(limit.saturating_sub(started.get_or_insert_with(Instant::now).elapsed()));
-        self.sites
-            .wait_for_older_writers(view.at, remaining)
-            .map_err(|other| Reason::WaitLimit.abort(view.at, None, Some(other)).into())
     }
 
     /// Enters a statement of an open transaction. Where ages are limited, one that is too old is aborted; and while it is in a

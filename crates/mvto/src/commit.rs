@@ -20,6 +20,7 @@ impl<C: Clock> Mvto<C> {
         let position = match self.own_all(core).and_then(|()| self.log(core)) {
             Ok(position) => position,
             Err(error) => {
+                let error = error.into_abort();
                 self.fail(core, &error);
                 return Err(error);
             }

@@ -8,7 +8,7 @@ use env::time::Duration;
 use env::{Backoff, Clock, Randomness};
 use model::{
     Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, Limit, LimitKind, LogPosition,
-    Mode, Result, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, TableId, Tables, Timestamp,
+    Mode, Result, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, Supervisor, TableId, Tables, Timestamp,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -190,6 +190,11 @@ impl<H: Handle> Savepoints for Transaction<H> {
 
     fn set_wait_limit(&mut self, limit: Option<Duration>) {
         self.core.view.wait_limit = limit.unwrap_or(self.engine.engine().options().wait_limit);
+    }
+
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
+        self.timestamp().inspect(|&at| supervisor.begun(at));
+        self.core.view.supervisor = Some(supervisor);
     }
 }
 

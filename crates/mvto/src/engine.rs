@@ -50,7 +50,7 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) writing_checkpoint: Mutex<()>,
     /// Those who wait for it.
     pub(crate) waiting_checkpoints: AtomicUsize,
-    pub(crate) waits: WaitTable,
+    pub(crate) waits: Arc<WaitTable>,
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
 }
@@ -186,7 +186,7 @@ impl<C: Clock> Mvto<C> {
             changing_catalog: Mutex::new(()),
             writing_checkpoint: Mutex::new(()),
             waiting_checkpoints: AtomicUsize::new(0),
-            waits: WaitTable::new(64),
+            waits: Arc::new(WaitTable::new(64)),
             log,
             recovery,
             time,
@@ -356,7 +356,9 @@ pub(crate) fn log_fault(error: wal::LogError) -> Error {
             return Limit { kind: LimitKind::WriteSetBytes, limit, actual }.into();
         }
         wal::LogError::Full(_) => Fault::DiskFull { detail },
-        wal::LogError::Locked { .. } => Fault::Locked { detail },
+        wal::LogError::Locked { holder, .. } => {
+            Fault::Locked { detail, by_ending: holder.is_some_and(env::process::Holder::may_be_ending) }
+        }
         wal::LogError::Stopped(_) => Fault::OutcomeUnknown { detail },
         wal::LogError::Corrupt(_) | wal::LogError::NotALog { .. } => Fault::Corruption { detail },
         wal::LogError::NewerFormat { .. } => Fault::NewerFormat { detail },

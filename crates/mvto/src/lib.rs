@@ -66,7 +66,7 @@
 //! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
 //! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`; `memory.rs` the limit
 //! on it; `recover.rs` and `checkpoint.rs`;
-//! `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
+//! `wait.rs` sleeping, and how it ends; `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
 
 #[cfg(not(loom))]
 mod begin;
@@ -104,6 +104,8 @@ pub mod sites;
 mod store;
 #[cfg(not(loom))]
 mod view;
+#[cfg(not(loom))]
+mod wait;
 #[cfg(not(loom))]
 mod write;
 #[cfg(not(loom))]

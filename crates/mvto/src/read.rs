@@ -6,7 +6,6 @@ use crate::begin::{Core, View, table};
 use crate::catalog::{Catalog, Place};
 use crate::engine::Mvto;
 use crate::ownership::Holder;
-use crate::reason::Reason;
 use crate::store::{Tuple, VersionRef};
 use crate::write_set::{Workspace, WriteSet};
 use env::Clock;
@@ -17,7 +16,6 @@ use parts::index::Entry;
 use parts::index::ordered::Cursor;
 use parts::spin::Backoff;
 use parts::sync::spin_loop;
-use parts::wait::Waited;
 use std::ops::{Bound, ControlFlow};
 
 /// How often a waiter looks at the owner before it sleeps: commits are short.
@@ -138,11 +136,7 @@ impl<C: Clock> Mvto<C> {
                 continue;
             }
             let started = *started.get_or_insert_with(Instant::now);
-            let remaining = || Some(view.wait_limit.saturating_sub(started.elapsed()));
-            let address = std::ptr::from_ref(tuple).addr();
-            if self.waits.wait(address, remaining, || tuple.ownership.is_awaited(owner)) == Waited::TimedOut {
-                return Err(Reason::WaitLimit.abort(view.at, Some((&place, tuple.key())), Some(owner)).into());
-            }
+            self.sleep_behind(view, place, tuple, owner, started)?;
         }
         Ok(())
     }

@@ -17,6 +17,8 @@ pub enum Reason {
     LaterGapReader,
     /// An older transaction held it for longer than the limit on waiting.
     WaitLimit,
+    /// Its supervisor ended its wait.
+    Interrupted,
     /// The transaction is older than the limit.
     Age,
     /// The transaction is older than the table.
@@ -27,12 +29,13 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, for counting.
-    pub const ALL: [Reason; 8] = [
+    pub const ALL: [Reason; 9] = [
         Reason::LaterReader,
         Reason::LaterWriter,
         Reason::YoungerOwner,
         Reason::LaterGapReader,
         Reason::WaitLimit,
+        Reason::Interrupted,
         Reason::Age,
         Reason::OlderThanSchema,
         Reason::Requested,
@@ -46,6 +49,7 @@ impl Reason {
             Reason::YoungerOwner => "younger-owner",
             Reason::LaterGapReader => "later-gap-reader",
             Reason::WaitLimit => "wait-limit",
+            Reason::Interrupted => "interrupted",
             Reason::Age => "age",
             Reason::OlderThanSchema => "older-than-schema",
             Reason::Requested => "requested",
@@ -56,6 +60,7 @@ impl Reason {
     pub fn class(self) -> AbortClass {
         match self {
             Reason::WaitLimit => AbortClass::WaitLimit,
+            Reason::Interrupted => AbortClass::Interrupted,
             Reason::Age => AbortClass::Age,
             Reason::Requested => AbortClass::Requested,
             _ => AbortClass::Conflict,
@@ -75,6 +80,7 @@ impl Reason {
                 "a transaction with a later timestamp has already found absent, or scanned over, the key that this one wants to insert"
             }
             Reason::WaitLimit => "an older transaction held the row for longer than the limit on waiting",
+            Reason::Interrupted => "its wait for an older transaction was ended from outside",
             Reason::Age => "the transaction is older than the limit on age",
             Reason::OlderThanSchema => "the table was created after the transaction began",
             Reason::Requested => "the caller aborted or dropped it",

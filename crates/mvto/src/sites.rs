@@ -23,7 +23,8 @@ use model::Timestamp;
 use parts::CachePadded;
 use parts::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+use std::task::{Wake, Waker};
 
 /// How often a clock may be read without passing a timestamp before it counts as stalled: about a second.
 #[cfg(not(any(loom, feature = "shuttle")))]
@@ -131,7 +132,7 @@ impl<C: Clock> Time<C> {
 /// All sites; `X` is what the engine keeps beside each site's active set.
 #[derive(Debug)]
 pub struct Sites<X> {
-    sites: Box<[CachePadded<Site<X>>]>,
+    sites: Arc<[CachePadded<Site<X>>]>,
     /// Sites from here on have never been used.
     used: AtomicUsize,
 }
@@ -263,8 +264,9 @@ impl<X> Sites<X> {
         floor
     }
 
-    /// Waits until no transaction that may write is active below `at`, or `give_up` says so (asked after each wake-up,
-    /// with the oldest that is in the way). Says who was in the way.
+    /// Waits until no transaction that may write is active below `at`, or `give_up` says zero (asked after each wake-up).
+    /// Before it sleeps it tells `attend` of the oldest that is in the way, and of its site, whose [`Sites::waker`] ends the
+    /// sleep for whoever has made `give_up` say zero before. Both are called with the site locked.
     ///
     /// # Errors
     /// The transaction that was still active when `give_up` said so.
@@ -272,10 +274,15 @@ impl<X> Sites<X> {
         &self,
         at: Timestamp,
         mut give_up: impl FnMut() -> Option<std::time::Duration>,
+        mut attend: impl FnMut(Timestamp, u32),
     ) -> Result<(), Timestamp> {
-        for site in &self.sites[..self.used.load(SeqCst)] {
+        for (number, site) in self.sites[..self.used.load(SeqCst)].iter().enumerate() {
             let mut state = lock(site);
+            let mut told = None;
             while let Some(oldest) = state.oldest_active(|active| active.writes).filter(|&oldest| oldest < at.0) {
+                if told.replace(oldest) != Some(oldest) {
+                    attend(Timestamp(oldest), number as u32);
+                }
                 let limit = give_up();
                 if limit == Some(std::time::Duration::ZERO) {
                     return Err(Timestamp(oldest));
@@ -306,6 +313,14 @@ impl<X> Sites<X> {
         &self.sites[at.0 as usize & (self.sites.len() - 1)]
     }
 
+    /// Wakes whoever waits at a site for transactions to end.
+    pub fn waker(&self, site: u32) -> Waker
+    where
+        X: Send + 'static,
+    {
+        Waker::from(Arc::new(Waiting { sites: self.sites.clone(), site: site as usize }))
+    }
+
     /// Active transactions, and the oldest timestamp among them.
     pub fn active(&self) -> (usize, Option<Timestamp>) {
         let mut count = 0;
@@ -321,6 +336,21 @@ impl<X> Sites<X> {
     /// What the engine keeps beside each used site.
     pub fn for_each(&self, mut visit: impl FnMut(&mut SiteState<X>)) {
         self.sites[..self.used.load(SeqCst)].iter().for_each(|site| visit(&mut lock(site)));
+    }
+}
+
+/// Those who wait at a site.
+struct Waiting<X> {
+    sites: Arc<[CachePadded<Site<X>>]>,
+    site: usize,
+}
+
+impl<X: Send + 'static> Wake for Waiting<X> {
+    fn wake(self: Arc<Self>) {
+        // Under the lock: a waiter has either not asked yet how long it may wait, or it sleeps.
+        let site = &self.sites[self.site];
+        let _state = lock(site);
+        site.ended.notify_all();
     }
 }
 

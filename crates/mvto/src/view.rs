@@ -41,7 +41,7 @@ impl<H: Handle> SharedView<'_, H> {
         if let Some(aborted) = lock().clone() {
             return Err(aborted);
         }
-        let mut view = self.core.view;
+        let mut view = self.core.view.clone();
         let result = read(&mut view, Footing { catalog: &self.core.work.catalog, writes: &self.core.work.writes });
         rests_on.fetch_max(view.rests_on.0, Ordering::Relaxed); // Read again only after the borrow has ended.
         if let Err(error @ Error::Aborted(_)) = &result {

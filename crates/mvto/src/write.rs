@@ -114,6 +114,7 @@ impl<C: Clock> Mvto<C> {
         for change in &changes {
             self.check_entry(core, id, change, key)?;
         }
+        self.own_changes(core, id, key, &changes)?;
         self.stage(core, id, 0, key, after.map(RowRef::bytes))?;
         for EntryChange { index, leaves, enters } in changes {
             if let Some(entry) = leaves {
@@ -121,6 +122,21 @@ impl<C: Clock> Mvto<C> {
             }
             if let Some(entry) = enters {
                 self.stage(core, id, index.0 + 1, &entry, Some(key))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// In [`Mode::OwnAtStatement`] owns everything that a statement changes before anything is buffered: a wait may end
+    /// without what it was for, and the transaction goes on.
+    fn own_changes(&self, core: &mut Core, id: TableId, key: &[u8], changes: &[EntryChange]) -> Result<()> {
+        if core.mode != Mode::OwnAtStatement || changes.is_empty() {
+            return Ok(()); // A row alone is owned before it is buffered.
+        }
+        self.enter_key(core, id, 0, key)?;
+        for EntryChange { index, leaves, enters } in changes {
+            for entry in leaves.iter().chain(enters) {
+                self.enter_key(core, id, index.0 + 1, entry)?;
             }
         }
         Ok(())
@@ -195,6 +211,9 @@ impl<C: Clock> Mvto<C> {
                 // A collector looks at it, sees the pin and lets go.
                 Err(Holder::Free | Holder::Dead) => backoff.pause(),
                 Err(Holder::Owner(owner)) if owner < view.at => self.wait_to_own(view, place, tuple)?,
+                Err(Holder::Owner(owner)) if view.never_waits() => {
+                    return Err(view.unavailable(Some((&place, &write.key)), owner));
+                }
                 Err(Holder::Owner(owner)) => {
                     return Err(conflict(Reason::YoungerOwner, view, place, &write.key, owner));
                 }

@@ -86,7 +86,7 @@ fn the_end_of_a_transaction_wakes_who_waits_for_it() {
             }
         });
         let at = model::Timestamp(u64::MAX);
-        world.sites.wait_for_older_writers(at, || None).unwrap();
+        world.sites.wait_for_older_writers(at, || None, |_, _| ()).unwrap();
         ender.join().unwrap();
     });
 }

@@ -4,6 +4,9 @@
 //! table that this address hashes to. The word itself stays the only truth: the table holds no state about it, so a
 //! spurious wake-up, or one meant for another address of the same shard, costs a look at the word and nothing else.
 //!
+//! A wait can also end without its word: `remaining` is asked again after each wake-up, and a [`WaitTable::waker`] wakes the
+//! sleepers of an address for whoever has made the answer zero *before*.
+//!
 //! # The waker's contract
 //! A waker that nobody waits for must not pay for the table, so the word carries a *waiters bit*:
 //! 1. the waiter sets the bit by compare-and-swap against the very value that blocks it, then calls
@@ -28,7 +31,11 @@ use crate::{
     CachePadded,
     sync::{Condvar, Mutex, MutexGuard},
 };
-use std::{sync::PoisonError, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    task::{Wake, Waker},
+    time::Duration,
+};
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +108,22 @@ impl WaitTable {
 
     /// Wakes every thread that waits for `address`, after the word there has changed.
     ///
-    /// Call it only when the value taken away had the waiters bit (see the module's contract): it takes a lock.
+    /// Call it only when the value taken away had the waiters bit (see the module's contract): it takes a lock. A waiter that
+    /// is to give up is woken so, too ([`WaitTable::waker`]).
     pub fn wake(&self, address: usize) {
         let shard = self.shard(address);
         let sleepers = shard.lock();
         if *sleepers > 0 {
             shard.changed.notify_all();
         }
+    }
+
+    /// Wakes whoever waits for `address` from outside of the engine: after what `remaining` answers has become zero.
+    ///
+    /// No such wake-up is lost either: it takes the shard's lock, so the waiter has either not yet asked under that lock, and
+    /// will be told zero, or it sleeps and hears the notification.
+    pub fn waker(self: &Arc<Self>, address: usize) -> Waker {
+        Waker::from(Arc::new(Place { table: self.clone(), address }))
     }
 
     /// How many threads sleep in the table at this moment, for figures and tests.
@@ -119,6 +135,18 @@ impl WaitTable {
         // Fibonacci hashing: words lie at multiples of their alignment, so the low bits say little.
         let mixed = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         &self.shards[mixed as usize & (self.shards.len() - 1)]
+    }
+}
+
+/// Where a thread sleeps, for those who would wake it from outside.
+struct Place {
+    table: Arc<WaitTable>,
+    address: usize,
+}
+
+impl Wake for Place {
+    fn wake(self: Arc<Self>) {
+        self.table.wake(self.address);
     }
 }
 

@@ -6,11 +6,12 @@
 use seriatim_parts::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         thread,
     },
     wait::{WaitTable, Waited},
 };
+use std::time::Duration;
 
 const WAITERS: u64 = 1;
 const OWNED: u64 = 2;
@@ -73,6 +74,26 @@ fn two_waiters_are_always_released() {
         for waiter in waiters {
             waiter.join().unwrap();
         }
+    });
+}
+
+/// A waiter whose word never changes is ended from outside: patience first, wake-up second.
+#[test]
+fn a_waiter_is_always_ended_from_outside() {
+    loom::model(|| {
+        let table = std::sync::Arc::new(WaitTable::new(1));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let waker = table.waker(ADDRESS);
+        let waiter = thread::spawn({
+            let (table, is_over) = (table.clone(), is_over.clone());
+            move || {
+                let remaining = || is_over.load(Ordering::Relaxed).then_some(Duration::ZERO);
+                assert_eq!(table.wait(ADDRESS, remaining, || true), Waited::TimedOut);
+            }
+        });
+        is_over.store(true, Ordering::Relaxed);
+        waker.wake();
+        waiter.join().unwrap();
     });
 }
 

@@ -3,7 +3,10 @@
 
 use seriatim_parts::wait::{WaitTable, Waited};
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -103,6 +106,28 @@ fn sleepers_are_counted_and_woken_by_their_address() {
         }
         assert_eq!(word.load(Ordering::Acquire), 2 | WAITERS);
         release(&table, &word, 0);
+    });
+    assert_eq!(table.sleepers(), 0);
+}
+
+/// The word never changes: only the end from outside lets the waiter go.
+#[test]
+fn a_sleeper_gives_up_when_it_is_told_so_from_outside() {
+    let table = Arc::new(WaitTable::new(8));
+    let is_over = AtomicBool::new(false);
+    let waker = table.waker(64);
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let remaining = || is_over.load(Ordering::Relaxed).then_some(Duration::ZERO);
+            table.wait(64, remaining, || true)
+        });
+        while table.sleepers() < 1 {
+            thread::yield_now();
+        }
+        waker.wake_by_ref(); // Nothing has changed, so it sleeps on.
+        is_over.store(true, Ordering::Relaxed);
+        waker.wake();
+        assert_eq!(waiter.join().expect("it does not panic"), Waited::TimedOut);
     });
     assert_eq!(table.sleepers(), 0);
 }

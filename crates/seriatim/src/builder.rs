@@ -24,19 +24,37 @@ pub(crate) struct Settings {
     pub engine: mvto::Options,
     pub retry: RetryPolicy,
     pub checkpoint_after: Option<u64>,
+    pub lock_patience: Duration,
 }
 
 /// 64 MiB of log replay in about a second, so that is what a start after a crash may cost by default.
 const CHECKPOINT_AFTER_BYTES: u64 = 64 << 20;
 
+/// A process that was killed gives its memory back before its locks: some 10 GB a second.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
 impl Default for Builder {
     fn default() -> Builder {
         let (engine, retry) = (mvto::Options::default(), RetryPolicy::default());
-        Builder { settings: Settings { engine, retry, checkpoint_after: Some(CHECKPOINT_AFTER_BYTES) } }
+        Builder {
+            settings: Settings {
+                engine,
+                retry,
+                checkpoint_after: Some(CHECKPOINT_AFTER_BYTES),
+                lock_patience: LOCK_PATIENCE,
+            },
+        }
     }
 }
 
 impl Builder {
+    /// How long opening waits for a process that is on its way out (killed, say) and still has the directory's lock. Nobody
+    /// waits for one that runs. Default 10 s; zero: never.
+    pub fn lock_patience(mut self, patience: Duration) -> Builder {
+        self.settings.lock_patience = patience;
+        self
+    }
+
     /// Opens the database in the directory `path`, which is created where it is missing.
     ///
     /// # Errors

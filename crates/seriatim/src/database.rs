@@ -8,10 +8,11 @@ use crate::shape::{check_rows, difference};
 use crate::snapshot::Snapshot;
 use crate::table::TableRef;
 use crate::{
-    BytesKey, BytesTable, CheckpointReport, Conflict, Error, Invalid, Record, RecoveryReport, Result, RowTable, Schema,
-    Table, Transaction,
+    BytesKey, BytesTable, CheckpointReport, Conflict, Error, Fault, Invalid, Record, RecoveryReport, Result, RowTable,
+    Schema, Table, Transaction,
 };
-use env::RealDisk;
+use env::time::{Duration, Instant};
+use env::{RealDisk, thread};
 use model::{Begin, SchemaBuilder, TableId};
 use mvto::Mvto;
 use std::any::TypeId;
@@ -101,7 +102,7 @@ impl Database {
         #[cfg(feature = "sql")]
         let durability = settings.engine.durability;
         let engine = Arc::new(match disk {
-            Some(disk) => Mvto::open(Arc::new(disk), settings.engine)?,
+            Some(disk) => open_engine(&Arc::new(disk), &settings)?,
             None => Mvto::in_memory(settings.engine)?,
         });
         let checkpointer = match (settings.checkpoint_after, place) {
@@ -401,3 +402,22 @@ pub struct Stats {
     /// Why the last automatic checkpoint failed, if it did. It is tried again.
     pub checkpoint_failure: Option<Error>,
 }
+
+/// Opens the engine, and waits for a process that still has the directory's lock if it is on its way out.
+fn open_engine(disk: &Arc<RealDisk>, settings: &Settings) -> Result<Mvto> {
+    let begun = Instant::now();
+    loop {
+        match Mvto::open(disk.clone(), settings.engine.clone()) {
+            Err(model::Error::Fault(Fault::Locked { by_ending: true, .. }))
+                if begun.elapsed() < settings.lock_patience =>
+            {
+                // The system has no wait for a lock that ends after a time.
+                thread::sleep(LOCK_PAUSE);
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+/// How long a lock is left alone between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);

@@ -165,10 +165,11 @@ fn a_database_in_use_is_left_alone() {
     let directory = Directory::new("in-use");
     let data = data(&directory);
     let db = seriatim::Database::open(&data).unwrap();
+    let holder = format!("process {} has this database open", std::process::id());
     for command in ["tables", "stats", "checkpoint"] {
-        run([command, "--data", &data]).refused(2, "in use by another process");
+        run([command, "--data", &data]).refused(2, &holder);
     }
-    run(["orders", "--data", &data]).refused(2, "in use by another process");
+    run(["orders", "--data", &data]).refused(2, &holder);
     run(["verify", &data]).refused(2, "");
     drop(db);
     run(["verify", &data]).ok();

@@ -49,7 +49,7 @@ fn it_says_ready_serves_stops_and_finds_everything_again() {
     assert!(query(&server, "insert into t values (1), (2)").contains("INSERT 0 2"));
     let (code, error) = refused(&directory, &["--pg", "127.0.0.1:0"]);
     assert_eq!(code, Some(2));
-    assert!(error.contains(directory.path().to_str().unwrap()) && error.contains("another process"), "{error}");
+    assert!(error.contains(directory.path().to_str().unwrap()) && error.contains("has this database open"), "{error}");
     assert_eq!(server.stop(), Some(0));
     let server = Server::start(directory.path(), &["--durability", "async"]);
     assert!(query(&server, "select count(*) as found from t").contains("\x012SELECT 1"));
@@ -90,4 +90,33 @@ fn what_it_cannot_do_it_says() {
         assert_eq!(code, Some(2), "{error}");
         assert!(error.contains(why), "{error}");
     }
+}
+
+/// A terminal that closes, or an administrator's "reload".
+#[test]
+fn a_hangup_does_not_end_it() {
+    let directory = Directory::new("hangup");
+    let server = Server::start(directory.path(), &["--durability", "async"]);
+    assert!(query(&server, "create table t (a int)").contains("CREATE TABLE"));
+    server.signal("HUP");
+    // The signal has arrived when the server says so; whether it lives on is seen after that.
+    server.says("SIGHUP is ignored");
+    assert!(query(&server, "insert into t values (1)").contains("INSERT 0 1"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+/// The next one may come before the one that was killed is gone.
+#[test]
+fn a_start_after_a_kill_waits_for_the_lock() {
+    let directory = Directory::new("handover");
+    let mut server = Server::start(directory.path(), &[]);
+    assert!(query(&server, "create table t (a int)").contains("CREATE TABLE"));
+    for _ in 0..3 {
+        let killer = server.killer();
+        killer();
+        let next = Server::start(directory.path(), &[]);
+        assert!(query(&next, "select count(*) from t").contains("SELECT 1"));
+        std::mem::replace(&mut server, next).wait();
+    }
+    assert_eq!(server.stop(), Some(0));
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+pub mod cancel;
 pub mod catalog;
 pub mod context;
 pub mod copy;

@@ -6,7 +6,9 @@ mod recorded;
 
 pub use recorded::Recorded;
 
-use model::{Access, Begin, Committed, Error, Interactive, LogPosition, Result, Savepoints, Schema, TableId, Tables};
+use model::{
+    Access, Begin, Committed, Error, Interactive, LogPosition, Result, Savepoints, Schema, Supervisor, TableId, Tables,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +79,9 @@ pub trait Transaction: Access + Send {
 
     /// Sets how long it waits for one other transaction from now on; `None`: for as long as the engine says.
     fn set_wait_limit(&mut self, limit: Option<Duration>);
+
+    /// Sets who sees its waits and may end them.
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>);
 
     /// Commits.
     ///
@@ -199,6 +204,10 @@ impl<T: Savepoints + Access + model::Finish + Send + 'static> Transaction for Op
 
     fn set_wait_limit(&mut self, limit: Option<Duration>) {
         self.0.set_wait_limit(limit);
+    }
+
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
+        self.0.set_supervisor(supervisor);
     }
 
     fn commit(self: Box<Self>) -> Result<Committed> {

@@ -445,6 +445,10 @@ impl Transaction for FaultyTransaction {
         self.inner.set_wait_limit(limit);
     }
 
+    fn set_supervisor(&mut self, supervisor: Arc<dyn model::Supervisor>) {
+        self.inner.set_supervisor(supervisor);
+    }
+
     fn commit(self: Box<Self>) -> EngineResult<Committed> {
         let conflicts = &self.state.conflicts;
         let armed = self.state.armed.load(Ordering::SeqCst);

@@ -1,6 +1,7 @@
 //! What can go wrong, and what it means for a transaction that was on its way.
 
 use env::DiskError;
+use env::process::Holder;
 use model::LogPosition;
 use std::fmt;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub enum LogError {
     Locked {
         /// The lock file.
         path: String,
+        /// Who has it, where that is known.
+        holder: Option<Holder>,
     },
     /// The directory was written by a newer version of this software.
     NewerFormat {
@@ -105,7 +108,16 @@ impl fmt::Display for LogError {
                  until the database is opened again"
             ),
             Self::Closed => write!(f, "the log is closed"),
-            Self::Locked { path } => write!(f, "{path} is locked: another process has this database open"),
+            Self::Locked { path, holder } => match holder {
+                Some(holder) if holder.is_this() => {
+                    write!(
+                        f,
+                        "{path} is locked: this process has the database open already; use that handle, or close it"
+                    )
+                }
+                Some(holder) => write!(f, "{path} is locked: {holder} has this database open"),
+                None => write!(f, "{path} is locked: another process has this database open"),
+            },
             Self::NewerFormat { file, found, supported } => write!(
                 f,
                 "{file} has format version {found}, but this software reads versions up to {supported}: use a newer one"

@@ -188,7 +188,7 @@ pub struct Resumed {
 /// Takes the directory's lock.
 pub fn take_lock(disk: &dyn Disk) -> Result<DiskLock, LogError> {
     disk.lock(LOCK).map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock => LogError::Locked { path: error.path().to_owned() },
+        ErrorKind::WouldBlock => LogError::Locked { path: error.path().to_owned(), holder: error.holder() },
         _ => LogError::Disk(error),
     })
 }

@@ -120,7 +120,7 @@ fn the_lock_keeps_a_second_one_out() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
     match Log::open(shared(&disk), small()) {
-        Err(LogError::Locked { path }) => assert_eq!(path, "LOCK"),
+        Err(LogError::Locked { path, .. }) => assert_eq!(path, "LOCK"),
         other => panic!("{:?}", other.err()),
     }
     assert!(matches!(verify(&disk), Err(LogError::Locked { .. })));

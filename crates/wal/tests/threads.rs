@@ -437,7 +437,7 @@ fn a_crowd_on_a_real_disk() {
     assert_eq!(crowd(&disk, &options, 200), in_order(200));
     let second = Log::open(Arc::clone(&disk), options.clone()).unwrap();
     match Log::open(disk, options) {
-        Err(LogError::Locked { path }) => assert!(path.ends_with("LOCK") && path.contains("crowd")),
+        Err(LogError::Locked { path, .. }) => assert!(path.ends_with("LOCK") && path.contains("crowd")),
         other => panic!("{:?}", other.err()),
     }
     drop(second);

@@ -6,6 +6,8 @@ use crate::output::Output;
 use crate::server::{Phase, Phases, Shared};
 use crate::startup::{self, Start};
 use bytes::BytesMut;
+use model::Supervisor;
+use sql::cancel::{Cancel, Wait, terminated};
 use sql::error::{SqlError, state};
 use sql::session::Connect;
 use std::any::Any;
@@ -13,8 +15,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 /// Bytes that are read at once. A buffer that a long message has made larger is not kept.
@@ -26,7 +32,7 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
     let started = tokio::select! {
         started = startup::negotiate(&mut stream) => started,
         () = tokio::time::sleep(shared.options.startup_timeout) => return,
-        _ = phases.wait_for(|phase| *phase != Phase::Serving) => Ok(Start::Refused(shutting_down())),
+        _ = phases.wait_for(|phase| *phase != Phase::Serving) => Ok(Start::Refused(terminated())),
     };
     match started {
         Ok(Start::Session(connect)) => {
@@ -61,15 +67,17 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
         Ok(session) => session,
         Err(error) => return refuse(&stream, &error),
     };
-    let output = Output::new(stream.clone(), phases.clone());
+    let cancel = session.cancel();
+    let output = Output::new(stream.clone(), phases.clone(), cancel.clone(), shared.options.send_timeout);
     let ended = Arc::new(Notify::new());
     session.on_end({
         let ended = ended.clone();
         move || ended.notify_one()
     });
-    let running = shared.enlist(session.cancel());
+    let running = shared.enlist(cancel.clone());
+    let connected = watch_while_waiting(&stream, &cancel);
     let mut conversation = Conversation::begin(session, output, shared.database.options.statement_bytes);
-    let end = exchange(&stream, &mut conversation, phases, &ended).await;
+    let end = exchange(&stream, &mut conversation, phases, (&ended, &cancel)).await;
     // Rolling back, and telling the client, may both wait. A panic in a rollback has been logged, and concerns nobody else.
     let _ = off_reactor(move || {
         if let Some(error) = end {
@@ -77,7 +85,48 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
         }
         drop(conversation);
     });
-    drop(running);
+    drop((running, connected));
+}
+
+/// How often a client that has sent more while its statement waits is asked whether it is still there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Ends the session if its client goes away while its statement waits for another session: nobody would hear the answer, and
+/// others wait for what it holds. For as long as the returned sender lives.
+fn watch_while_waiting(stream: &Arc<TcpStream>, cancel: &Arc<Cancel>) -> watch::Sender<()> {
+    let (connected, over) = watch::channel(());
+    let (stream, runtime) = (Arc::downgrade(stream), Handle::current());
+    let is_watched = Arc::new(AtomicBool::new(false));
+    let watched = Arc::downgrade(cancel);
+    cancel.on_wait(move || {
+        let (Some(stream), Some(cancel)) = (stream.upgrade(), watched.upgrade()) else { return };
+        if is_watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (is_watched, mut over) = (is_watched.clone(), over.clone());
+        runtime.spawn(async move {
+            tokio::select! {
+                () = end_when_gone(&stream, &cancel) => {}
+                _ = over.changed() => {}
+            }
+            is_watched.store(false, Ordering::Relaxed);
+        });
+    });
+    connected
+}
+
+/// Ends the session once its client is gone; returns when it waits no more.
+async fn end_when_gone(stream: &TcpStream, cancel: &Cancel) {
+    while cancel.waiting().is_some() {
+        match stream.ready(Interest::READABLE).await {
+            Ok(ready) if !ready.is_read_closed() => tokio::time::sleep(LOOK).await,
+            _ => {
+                return if cancel.waiting().is_some() {
+                    cancel.end()
+                };
+            }
+        }
+    }
 }
 
 /// Messages and answers until the end; with the reason, if it is the server's.
@@ -85,7 +134,7 @@ async fn exchange(
     stream: &TcpStream,
     conversation: &mut Conversation,
     mut phases: Phases,
-    ended: &Notify,
+    (ended, cancel): (&Notify, &Cancel),
 ) -> Option<SqlError> {
     let mut input = BytesMut::new();
     loop {
@@ -101,8 +150,18 @@ async fn exchange(
             }
             tokio::select! {
                 biased;
-                _ = phases.wait_for(|phase| *phase != Phase::Serving) => return Some(shutting_down()),
-                () = ended.notified() => return Some(shutting_down()),
+                _ = phases.wait_for(|phase| *phase != Phase::Serving) => return Some(terminated()),
+                () = ended.notified() => return Some(terminated()),
+                () = stopped(cancel), if conversation.is_copying() => {
+                    if cancel.is_ended() {
+                        return Some(terminated());
+                    }
+                    match off_reactor(|| conversation.stop_copy(&cancel.reason())) {
+                        Ok(Next::Read) => {}
+                        Ok(Next::Close) => return None,
+                        Err(panicked) => return Some(panicked),
+                    }
+                }
                 read = read(stream, &mut input) => if !matches!(read, Ok(1..)) { return None },
                 () = at(deadline) => return Some(idle_in_transaction()),
             }
@@ -110,6 +169,16 @@ async fn exchange(
                 break;
             }
         }
+    }
+}
+
+/// Waits until the statement is to stop whose data the client owes.
+async fn stopped(cancel: &Cancel) {
+    let deadline = cancel.patience().and_then(|left| Instant::now().checked_add(left));
+    let raised = cancel.unless(Wait::ClientRead, |cancel| cancel.check().is_err(), std::future::pending::<()>());
+    tokio::select! {
+        _ = raised => {}
+        () = at(deadline) => {}
     }
 }
 
@@ -125,15 +194,12 @@ async fn read(stream: &TcpStream, input: &mut BytesMut) -> io::Result<usize> {
     }
 }
 
-async fn at(deadline: Option<Instant>) {
+/// Waits until a time, if there is one.
+pub async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
-}
-
-fn shutting_down() -> SqlError {
-    SqlError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
 }
 
 fn idle_in_transaction() -> SqlError {

@@ -82,6 +82,19 @@ impl Conversation {
         waits_inside.then(|| self.session.idle_in_transaction()).filter(|patience| !patience.is_zero())
     }
 
+    /// Whether a COPY waits for its client's data.
+    pub fn is_copying(&self) -> bool {
+        matches!(self.mode, Mode::Copying(_))
+    }
+
+    /// Fails the COPY that waits for its client's data, and says so. Blocks.
+    pub fn stop_copy(&mut self, error: &SqlError) -> Next {
+        if let Mode::Copying(protocol) = self.mode {
+            self.fail_copy(protocol, error);
+        }
+        self.flush()
+    }
+
     /// Whether there is anything in `input` for [`Conversation::run`]. Bytes of a message that is too long go at once.
     pub fn has_work(&mut self, input: &mut BytesMut) -> bool {
         if let Some(Partial::TooLong { left, .. }) = &mut self.partial {

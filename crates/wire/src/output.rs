@@ -2,7 +2,10 @@
 
 use crate::codec::backend;
 use crate::codec::frontend::Formats;
+use crate::connection::at;
 use crate::server::{Phase, Phases};
+use model::Supervisor;
+use sql::cancel::{Cancel, Wait, terminated};
 use sql::error::{Result, SqlError, state};
 use sql::plan::Field;
 use sql::session::{Format, Sink};
@@ -10,7 +13,9 @@ use sql::types::text::Styles;
 use sql::types::{Datum, Type, binary, text};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 /// Rows beyond this leave before their statement is done.
 const FULL: usize = 64 << 10;
@@ -20,10 +25,15 @@ const KEPT: usize = 1 << 20;
 
 /// The answers of a connection: encoded as they are given, sent when asked, or when there are many.
 ///
-/// Sending waits for the client to read, so it must happen off the reactor.
+/// Sending waits for the client to read, so it must happen off the reactor. A client that reads nothing for too long is given
+/// up: its transaction holds what others want.
 pub struct Output {
     stream: Arc<TcpStream>,
     phases: Phases,
+    /// What stops the statement, or the session.
+    cancel: Arc<Cancel>,
+    /// How long the client may take nothing.
+    patience: Duration,
     buffer: Vec<u8>,
     /// Where the statement's answers begin; `None` once some of them have left.
     statement: Option<usize>,
@@ -46,8 +56,17 @@ struct Rows {
 
 impl Output {
     /// Nothing to send yet.
-    pub fn new(stream: Arc<TcpStream>, phases: Phases) -> Output {
-        Output { stream, phases, buffer: Vec::new(), statement: None, unfinished: None, rows: Rows::default() }
+    pub fn new(stream: Arc<TcpStream>, phases: Phases, cancel: Arc<Cancel>, patience: Duration) -> Output {
+        Output {
+            stream,
+            phases,
+            cancel,
+            patience,
+            buffer: Vec::new(),
+            statement: None,
+            unfinished: None,
+            rows: Rows::default(),
+        }
     }
 
     /// Appends what `write` appends: whole messages.
@@ -88,19 +107,32 @@ impl Output {
         }
     }
 
-    /// Sends everything, however long the client takes to read it.
+    /// Sends everything, as fast as the client reads it.
     ///
     /// # Errors
-    /// The client is gone, or the server does not wait for it any more.
-    pub fn send(&mut self) -> io::Result<()> {
+    /// The client is gone, or has read nothing for too long, or the session is to end. What has not been sent is lost.
+    pub fn send(&mut self) -> Result<()> {
+        self.send_for(Purpose::Answers).inspect_err(|_| self.clear())
+    }
+
+    /// Sends everything. After an error what has not been sent stays: at its end stands whatever comes next.
+    fn send_for(&mut self, purpose: Purpose) -> Result<()> {
         let mut sent = 0;
         while sent < self.buffer.len() {
-            match self.stream.try_write(&self.buffer[sent..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(bytes) => sent += bytes,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_until_writable()?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            let stopped = match self.stream.try_write(&self.buffer[sent..]) {
+                Ok(0) => Err(lost(&io::ErrorKind::WriteZero.into())),
+                Ok(bytes) => {
+                    sent += bytes;
+                    Ok(())
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_until_writable(purpose),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+                Err(error) => Err(lost(&error)),
+            };
+            if let Err(error) = stopped {
+                self.buffer.drain(..sent);
+                self.statement = None;
+                return Err(error);
             }
         }
         self.clear();
@@ -110,15 +142,45 @@ impl Output {
         Ok(())
     }
 
-    fn wait_until_writable(&mut self) -> io::Result<()> {
-        let (stream, phases) = (&self.stream, &mut self.phases);
+    /// Waits until the client has taken something. A statement can be stopped meanwhile, and then holds nothing any more while
+    /// the client takes the rest; what comes after it is stopped by the end of the session only.
+    fn wait_until_writable(&mut self, purpose: Purpose) -> Result<()> {
+        let Output { stream, phases, cancel, patience, .. } = self;
+        let (in_statement, patience) = (purpose == Purpose::Statement, *patience);
+        let is_over = |cancel: &Cancel| cancel.is_ended() || in_statement && cancel.check().is_err();
+        let deadline = cancel.patience().filter(|_| in_statement).and_then(|left| Instant::now().checked_add(left));
+        let given_up = Some(patience).filter(|patience| !patience.is_zero());
+        let given_up = given_up.and_then(|patience| Instant::now().checked_add(patience));
         tokio::runtime::Handle::current().block_on(async {
             tokio::select! {
-                writable = stream.writable() => writable,
-                _ = phases.wait_for(|phase| *phase == Phase::Abandoning) => Err(io::ErrorKind::TimedOut.into()),
+                writable = cancel.unless(Wait::ClientWrite, is_over, stream.writable()) => match writable {
+                    Some(writable) => writable.map_err(|error| lost(&error)),
+                    None => Err(cancel.reason()),
+                },
+                _ = phases.wait_for(|phase| *phase == Phase::Abandoning) => Err(terminated()),
+                () = at(deadline) => Err(cancel.reason()),
+                () = at(given_up) => Err(reads_nothing(patience)),
             }
         })
     }
+}
+
+/// What bytes leave for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Room for more rows of the statement that runs.
+    Statement,
+    /// The answers to what has been done.
+    Answers,
+}
+
+fn lost(error: &io::Error) -> SqlError {
+    SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"))
+}
+
+fn reads_nothing(patience: Duration) -> SqlError {
+    let message = format!("connection to client lost: it has read nothing for {} s", patience.as_secs_f64());
+    SqlError::new(state::CONNECTION_FAILURE, message)
 }
 
 impl Sink for Output {
@@ -155,8 +217,7 @@ impl Sink for Output {
     }
 
     fn leave(&mut self) -> Result<()> {
-        let lost = |error| SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"));
-        self.send().map_err(lost)
+        self.send_for(Purpose::Statement)
     }
 
     fn complete(&mut self, tag: &str) {

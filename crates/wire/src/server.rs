@@ -1,7 +1,8 @@
 //! Who listens, how many are served, and how it ends.
 
 use crate::connection;
-use sql::context::Cancel;
+use socket2::{SockRef, TcpKeepalive};
+use sql::cancel::Cancel;
 use sql::database::Database;
 use sql::error::{SqlError, state};
 use std::collections::HashMap;
@@ -35,6 +36,9 @@ pub struct Options {
     /// How long running statements may take to end after the server was asked to stop, before they are cancelled; and
     /// again, before they are abandoned. Default 5 s.
     pub stop_timeout: Duration,
+    /// How long a client may read nothing of what it is sent before its connection is closed; zero: for ever. Default 10 min.
+    /// What it holds is held for as long, which others may wait for.
+    pub send_timeout: Duration,
     /// Threads that wait for bytes. Default 2.
     pub reactor_threads: usize,
 }
@@ -45,6 +49,7 @@ impl Default for Options {
             address: SocketAddr::from(([127, 0, 0, 1], 5432)),
             startup_timeout: Duration::from_secs(60),
             stop_timeout: Duration::from_secs(5),
+            send_timeout: Duration::from_secs(600),
             reactor_threads: 2,
         }
     }
@@ -120,17 +125,21 @@ impl Server {
         self.address
     }
 
-    /// Ends when the process is asked to (SIGTERM, SIGINT), from this call on.
+    /// Ends when the process is asked to (SIGTERM, SIGINT), from this call on. A terminal that closes does not end it (SIGHUP).
     ///
     /// # Errors
     /// The signals cannot be watched.
     pub fn termination(&self) -> io::Result<impl Future<Output = ()> + use<>> {
         let _inside = self.runtime.enter();
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut hangup = signal(SignalKind::hangup())?;
         Ok(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            loop {
+                tokio::select! {
+                    _ = terminate.recv() => return,
+                    _ = interrupt.recv() => return,
+                    _ = hangup.recv() => log(format_args!("SIGHUP is ignored: there is no configuration to load again")),
+                }
             }
         })
     }
@@ -170,18 +179,19 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sender<()>) {
     let places =
         Arc::new(Semaphore::new(shared.database.options.connections.saturating_add(SPARE).min(Semaphore::MAX_PERMITS)));
+    let mut trouble = Trouble::default();
     loop {
         let (stream, client) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, mostly: it passes when somebody leaves.
-                log(format_args!("cannot accept a connection: {error}"));
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokio::time::sleep(trouble.meet(&error)).await;
                 continue;
             }
         };
-        // Without it small answers are late, and nothing else.
+        trouble.pass();
+        // Without them small answers are late, and clients whose machine has died stay for long: nothing else.
         let _ = stream.set_nodelay(true);
+        let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
         let Ok(place) = places.clone().try_acquire_owned() else {
             connection::refuse(&stream, &too_many());
             continue;
@@ -191,6 +201,37 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
             connection::serve(stream, client, shared).await;
             drop((place, alive));
         });
+    }
+}
+
+/// Clients whose machine has died, or is cut off, are noticed after some minutes of silence.
+const KEEPALIVE: TcpKeepalive =
+    TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
+
+/// Why no connection can be accepted, for as long as that is so. Out of descriptors, mostly: it passes when somebody leaves.
+#[derive(Default)]
+struct Trouble {
+    /// What the system said last, and how often in a row.
+    error: Option<Option<i32>>,
+    times: u32,
+}
+
+impl Trouble {
+    /// Says what is wrong if it has not been said. How long to wait before the next attempt: longer and longer, to a second.
+    fn meet(&mut self, error: &io::Error) -> Duration {
+        if self.error.replace(error.raw_os_error()) != Some(error.raw_os_error()) {
+            log(format_args!("cannot accept connections: {error}; trying again until it passes"));
+        }
+        self.times = self.times.saturating_add(1);
+        Duration::from_millis(10 << self.times.min(7)).min(Duration::from_secs(1))
+    }
+
+    /// A connection was accepted.
+    fn pass(&mut self) {
+        if self.error.take().is_some() {
+            log(format_args!("connections are accepted again, after {} attempts", self.times));
+            self.times = 0;
+        }
     }
 }
 
@@ -229,13 +270,8 @@ impl Shared {
         if tokio::time::timeout(patience, gone.recv()).await.is_ok() {
             return;
         }
-        let cancelled = tokio::time::timeout(patience, async {
-            // A session may begin its next statement just after it was cancelled.
-            while tokio::time::timeout(Duration::from_millis(20), gone.recv()).await.is_err() {
-                self.running().values().for_each(|cancel| cancel.raise());
-            }
-        });
-        if cancelled.await.is_err() {
+        self.running().values().for_each(|cancel| cancel.end());
+        if tokio::time::timeout(patience, gone.recv()).await.is_err() {
             log(format_args!("not every session has ended in time; their transactions are rolled back"));
             self.phase.send_replace(Phase::Abandoning);
         }

@@ -158,16 +158,10 @@ fn a_statement_that_never_ends_is_cancelled_by_whoever_knows_the_key() {
     client.send(&query(ENDLESS));
     client.stream.set_nonblocking(true).unwrap();
     let mut byte = [0];
-    let request = |(process, secret): (u32, u32)| {
-        let body = [80_877_102, process, secret].iter().flat_map(|number| number.to_be_bytes()).collect();
-        let mut stranger = server.stranger();
-        stranger.send(&with_length(body));
-        assert_eq!(stranger.answer(), "end");
-    };
-    request((client.key.0, client.key.1 ^ 1));
+    server.cancel((client.key.0, client.key.1 ^ 1));
     // A request may come before the statement has begun.
     while client.stream.peek(&mut byte).is_err() {
-        request(client.key);
+        server.cancel(client.key);
     }
     client.stream.set_nonblocking(false).unwrap();
     let answer = client.answer();

@@ -4,8 +4,8 @@ use super::locks::{Granted, Kind, LockMode, Owner, Patience, Refusal, wait_for_l
 use super::store::{Catalog, Keyspace, Record, State, Table};
 use super::{Reason, TwoPhaseLocking};
 use model::{
-    Abort, Begin, Error, FootprintEntry, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, TableId, Target,
-    Timestamp,
+    Abort, Begin, Error, FootprintEntry, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, Supervisor, TableId,
+    Target, Timestamp,
 };
 use parts::sync::MutexGuard;
 use parts::sync::atomic::Ordering::Relaxed;
@@ -18,6 +18,8 @@ pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
     pub(super) engine: H,
     pub(super) owner: Arc<Owner>,
     pub(super) how: Begin,
+    /// Who sees its waits, and may end them.
+    pub(super) supervisor: Option<Arc<dyn Supervisor>>,
     catalog: Arc<Catalog>,
     /// What a declared procedure may touch, sorted; locked before it runs.
     footprint: Option<Vec<FootprintEntry>>,
@@ -57,6 +59,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         Ok(Transaction {
             owner: Owner::new(kind, timestamp),
             how,
+            supervisor: None,
             catalog: engine.catalog(),
             engine,
             footprint: None,
@@ -184,7 +187,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             Some(granted) => granted,
             None => {
                 let ordered = keyspace.index.is_none();
-                let waited = self.patience(|patience, owner| {
+                let waited = self.patience(keyspace, &record.key, |patience, owner| {
                     wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode, ordered), patience)
                 });
                 let (guard, granted) = waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
@@ -195,7 +198,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         self.note(keyspace, record, granted);
         if granted.newly_exclusive && keyspace.ranges.is_any() {
             drop(state);
-            let waited = self.patience(|patience, owner| keyspace.ranges.wait_out(owner, &record.key, patience));
+            let wait_out = |patience: &Patience<'_>, owner: &_| keyspace.ranges.wait_out(owner, &record.key, patience);
+            let waited = self.patience(keyspace, &record.key, wait_out);
             waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
             state = record.latch();
         }
@@ -230,18 +234,28 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         Ok(())
     }
 
-    fn patience<R>(&self, wait: impl FnOnce(&Patience<'_>, &Arc<Owner>) -> R) -> R {
+    fn patience<R>(&self, keyspace: &Keyspace, key: &Key, wait: impl FnOnce(&Patience<'_>, &Arc<Owner>) -> R) -> R {
         let TwoPhaseLocking { sleepers, clock, options, counters, .. } = &*self.engine;
         let limit = self.how.wait_limit.unwrap_or(options.wait_limit);
-        wait(&Patience { sleepers, clock, limit, waits: &counters.waits }, &self.owner)
+        let about = |other| self.abort_for(Reason::WaitLimit, keyspace, target_of(keyspace, key), Some(other));
+        let supervisor = self.supervisor.as_deref().map(|supervisor| (supervisor, &about as &dyn Fn(_) -> _));
+        wait(&Patience { sleepers, clock, limit, waits: &counters.waits, supervisor }, &self.owner)
     }
 
     fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {
-        let target = match keyspace.index {
-            None => Target::Key(key.clone()),
-            Some(index) => Target::Entry(index.0, key.clone()),
-        };
-        self.fail(refusal.reason, keyspace, target, Some(refusal.other))
+        self.fail(refusal.reason, keyspace, target_of(keyspace, key), Some(refusal.other))
+    }
+
+    fn abort_for(&self, reason: Reason, keyspace: &Keyspace, target: Target, other: Option<Timestamp>) -> Abort {
+        Abort {
+            class: reason.class(),
+            rule: reason.rule(),
+            explanation: reason.explanation(),
+            table: Some(keyspace.schema.clone()),
+            target,
+            transaction: self.owner.timestamp,
+            other,
+        }
     }
 
     /// Aborts for a reason, which every later call gets to hear.
@@ -252,18 +266,17 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         target: Target,
         other: Option<Timestamp>,
     ) -> Error {
-        let abort = Abort {
-            class: reason.class(),
-            rule: reason.rule(),
-            explanation: reason.explanation(),
-            table: Some(keyspace.schema.clone()),
-            target,
-            transaction: self.owner.timestamp,
-            other,
-        };
-        let error = Error::from(abort);
+        let error = Error::from(self.abort_for(reason, keyspace, target, other));
         self.poison = Some(error.clone());
         self.roll_back(reason);
         error
+    }
+}
+
+/// A key of a keyspace, as errors name it.
+fn target_of(keyspace: &Keyspace, key: &Key) -> Target {
+    match keyspace.index {
+        None => Target::Key(key.clone()),
+        Some(index) => Target::Entry(index.0, key.clone()),
     }
 }

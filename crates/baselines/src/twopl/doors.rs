@@ -6,8 +6,8 @@ use super::begin::Transaction;
 use super::locks::{Kind, LockMode};
 use model::{
     Access, Begin, Columns, Committed, Declared, Delta, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode,
-    Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, TableId,
-    Tables, Timestamp,
+    Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, Supervisor,
+    TableId, Tables, Timestamp,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -111,6 +111,12 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
 
     fn set_wait_limit(&mut self, limit: Option<Duration>) {
         self.how.wait_limit = limit;
+    }
+
+    /// A wait that ends without its lock aborts the transaction here: rows are changed in place.
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
+        supervisor.begun(self.owner.timestamp);
+        self.supervisor = Some(supervisor);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Reason;
 use env::{Clock, MonotonicClock};
-use model::{Direction, Key, Timestamp};
+use model::{Abort, Direction, Key, Supervisor, Timestamp};
 use parts::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -62,14 +62,27 @@ const SIGNALLED: usize = 1;
 const ASLEEP: usize = 2;
 
 /// For how long a transaction waits for others, and where.
-#[derive(Debug)]
 pub(super) struct Patience<'a> {
-    pub(super) sleepers: &'a WaitTable,
+    pub(super) sleepers: &'a Arc<WaitTable>,
     pub(super) clock: &'a MonotonicClock,
     /// Zero: it never waits.
     pub(super) limit: Duration,
     /// Counts the waits, each once its waiter stands in the queue.
     pub(super) waits: &'a AtomicU64,
+    /// Who sees the waits and may end them, and what a wait for another transaction is about.
+    pub(super) supervisor: Option<Supervised<'a>>,
+}
+
+/// Who sees waits and may end them, and what a wait for another transaction is about.
+pub(super) type Supervised<'a> = (&'a dyn Supervisor, &'a dyn Fn(Timestamp) -> Abort);
+
+/// A wait that its transaction's supervisor knows of, until it is dropped.
+struct Attended<'a>(Option<&'a dyn Supervisor>);
+
+impl Drop for Attended<'_> {
+    fn drop(&mut self) {
+        self.0.inspect(|supervisor| supervisor.goes_on());
+    }
 }
 
 /// A lock that was not given.
@@ -128,7 +141,8 @@ impl Owner {
         let mut waited = Waited::Released;
         if self.signal.compare_exchange(QUIET, ASLEEP, AcqRel, Acquire).is_ok() {
             let clock = patience.clock;
-            let remaining = || until.map(|until| clock.duration_of(until.saturating_sub(clock.now())));
+            let limit = || until.map(|until| clock.duration_of(until.saturating_sub(clock.now())));
+            let remaining = || limit().into_iter().chain(patience.supervised()).min();
             let asleep = || self.signal.load(Acquire) == ASLEEP;
             waited = patience.sleepers.wait(self.address(), remaining, asleep);
         }
@@ -141,6 +155,25 @@ impl Patience<'_> {
     /// When a wait that begins now is over; `None` for one without end.
     fn deadline(&self) -> Option<u64> {
         self.clock.now().checked_add(self.clock.ticks_in(self.limit))
+    }
+
+    /// How long the supervisor lets a wait go on.
+    fn supervised(&self) -> Option<Duration> {
+        self.supervisor.and_then(|(supervisor, _)| supervisor.patience())
+    }
+
+    /// Tells the supervisor that `owner` is about to wait for `other`.
+    fn attend(&self, owner: &Owner, other: Timestamp) -> Attended<'_> {
+        if let Some((supervisor, about)) = self.supervisor {
+            supervisor.waits(&about(other), self.sleepers.waker(owner.address()));
+        }
+        Attended(self.supervisor.map(|(supervisor, _)| supervisor))
+    }
+
+    /// The end of a wait that was for `other`, without what it was for.
+    fn refusal(&self, other: Timestamp) -> Refusal {
+        let is_interrupted = self.supervised() == Some(Duration::ZERO);
+        Refusal { reason: if is_interrupted { Reason::Interrupted } else { Reason::WaitLimit }, other }
     }
 }
 
@@ -273,8 +306,9 @@ pub(super) fn wait_for_lock<'l, T>(
     let lock = lock_of(&mut guard);
     let (held, other) = (lock.is_held_by(owner), lock.blocker(owner));
     if patience.limit.is_zero() {
-        return Err(Refusal { reason: Reason::WaitLimit, other });
+        return Err(patience.refusal(other));
     }
+    let _attended = patience.attend(owner, other);
     lock.enqueue(owner, mode, ordered, patience.sleepers);
     patience.waits.fetch_add(1, Relaxed);
     let until = patience.deadline();
@@ -286,7 +320,7 @@ pub(super) fn wait_for_lock<'l, T>(
         }
         let refusal = match owner.wounded_by() {
             Some(by) => Some(Refusal { reason: Reason::Wounded, other: by }),
-            None if !in_time => Some(Refusal { reason: Reason::WaitLimit, other }),
+            None if !in_time => Some(patience.refusal(other)),
             None => None,
         };
         if let Some(refusal) = refusal {
@@ -365,25 +399,26 @@ impl Ranges {
     /// # Errors
     /// The owner has to give way, or its patience has ended.
     pub(super) fn wait_out(&self, owner: &Arc<Owner>, key: &Key, patience: &Patience<'_>) -> Result<(), Refusal> {
-        let (mut until, mut has_waited, mut in_time) = (None, false, true);
+        let (mut until, mut in_time) = (None, true);
+        let mut attended = None;
         loop {
             let mut list = latch(&self.list);
             list.waiting.retain(|waiter| !Arc::ptr_eq(waiter, owner));
             let mut others = list.held.iter().filter(|range| range.blocks(owner, key)).map(|range| &range.owner);
             let Some(other) = others.clone().next().map(|other| other.timestamp) else { return Ok(()) };
             if patience.limit.is_zero() || !in_time {
-                return Err(Refusal { reason: Reason::WaitLimit, other });
+                return Err(patience.refusal(other));
             }
             if let Some(by) = owner.wounded_by() {
                 return Err(Refusal { reason: Reason::Wounded, other: by });
             }
             others.by_ref().for_each(|other| owner.wound(other, false, patience.sleepers));
             list.waiting.push(owner.clone());
-            if !has_waited {
+            attended.get_or_insert_with(|| {
                 until = patience.deadline();
                 patience.waits.fetch_add(1, Relaxed);
-            }
-            has_waited = true;
+                patience.attend(owner, other)
+            });
             drop(list);
             in_time = owner.sleep(patience, until);
         }

@@ -1,6 +1,7 @@
 //! A directory of the operating system's file system.
 
 use super::{Disk, DiskError, DiskFile, DiskLock, Operation};
+use crate::process::{Holder, is_there};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -51,7 +52,7 @@ impl RealDisk {
         };
         match file.try_lock_shared() {
             Ok(()) => Ok(DiskLock::new(file)),
-            Err(TryLockError::WouldBlock) => Err(failed(Operation::Lock, path)(io::ErrorKind::WouldBlock.into())),
+            Err(TryLockError::WouldBlock) => Err(held(path)),
             Err(TryLockError::Error(error)) => Err(failed(Operation::Lock, path)(error)),
         }
     }
@@ -147,11 +148,24 @@ impl Disk for RealDisk {
         let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = open.map_err(failed(Operation::Lock, &path))?;
         match file.try_lock() {
-            Ok(()) => Ok(DiskLock::new(file)),
-            Err(TryLockError::WouldBlock) => Err(failed(Operation::Lock, &path)(io::ErrorKind::WouldBlock.into())),
+            Ok(()) => {
+                // For whoever comes too late. The lock itself does not need it.
+                let process = format!("{}\n", std::process::id());
+                let _ = file.set_len(0).and_then(|()| file.write_all_at(process.as_bytes(), 0));
+                Ok(DiskLock::new(file))
+            }
+            Err(TryLockError::WouldBlock) => Err(held(&path)),
             Err(TryLockError::Error(error)) => Err(failed(Operation::Lock, &path)(error)),
         }
     }
+}
+
+/// The error of a lock that somebody else has: who says in its file that it is the holder, if that process is there. Readers
+/// write nothing there.
+fn held(path: &Path) -> DiskError {
+    let process = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+    let holder = Holder { process: process.filter(|&process| is_there(process)) };
+    failed(Operation::Lock, path)(io::Error::new(io::ErrorKind::WouldBlock, holder))
 }
 
 #[derive(Debug)]

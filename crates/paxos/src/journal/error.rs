@@ -56,7 +56,7 @@ impl JournalError {
 impl From<LogError> for JournalError {
     fn from(error: LogError) -> Self {
         match error {
-            LogError::Locked { path } => Self::InUse { path },
+            LogError::Locked { path, .. } => Self::InUse { path },
             error => Self::Log(error),
         }
     }

@@ -29,14 +29,16 @@ impl Server {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(process.stderr.take().unwrap());
         let mut banner = String::new();
-        errors.read_line(&mut banner).unwrap();
+        // It may say first what it waits for.
+        while errors.read_line(&mut banner).unwrap() > 0 && !banner.contains(" serves ") {}
         let mut ready = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         if ready != "ready\n" {
             std::io::Read::read_to_string(&mut errors, &mut banner).unwrap();
             panic!("the server did not start: {banner}");
         }
-        let port = banner.trim_end().rsplit(':').next().and_then(|port| port.parse().ok());
+        let banner = banner.lines().last().unwrap_or_default();
+        let port = banner.rsplit(':').next().and_then(|port| port.parse().ok());
         let port = port.unwrap_or_else(|| panic!("no port in: {banner}"));
         // Whoever writes to standard error must have a reader; the test's own shows it when a test fails.
         let said = Arc::<Mutex<Vec<String>>>::default();
@@ -73,6 +75,12 @@ impl Server {
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{sql}\n{out}\n{err}");
         out.trim_end().to_owned()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let process = self.process.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &process]).status().unwrap().success());
     }
 
     /// Kills it without warning.

@@ -9,12 +9,10 @@ use super::query::{Bound, Tail, unnested};
 use super::same::same;
 use super::scope::{Clause, Frame};
 use super::target::{Target, Unknowns};
-use crate::catalog::Table;
 use crate::error::{Result, SqlError, state};
-use crate::plan::{Expr, ExprKind, Field, Plan, SortKey};
+use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey};
 use crate::types::Type;
 use sqlparser::ast::{Distinct, Expr as Syntax, GroupByExpr, LockClause, NonBlock, OrderByExpr, Select};
-use std::sync::Arc;
 
 /// The parts of a SELECT, bound over the rows of FROM.
 pub(super) struct Parts {
@@ -24,8 +22,8 @@ pub(super) struct Parts {
     pub grouping: Option<Grouping>,
     pub order: Vec<OrderKey>,
     pub distinct: Distinction,
-    /// The tables that FOR UPDATE locks, with the targets that are their keys.
-    pub locks: Vec<(Arc<Table>, usize)>,
+    /// The tables that FOR UPDATE locks; their keys are targets.
+    pub locks: Vec<RowLock>,
 }
 
 /// A key of ORDER BY: a target.
@@ -185,12 +183,7 @@ impl Binder<'_, '_> {
     }
 
     /// FOR UPDATE: the tables that are locked get their keys into the select list.
-    fn locks(
-        &mut self,
-        locks: &[LockClause],
-        select: &Select,
-        targets: &mut Vec<Target>,
-    ) -> Result<Vec<(Arc<Table>, usize)>> {
+    fn locks(&mut self, locks: &[LockClause], select: &Select, targets: &mut Vec<Target>) -> Result<Vec<RowLock>> {
         let mut locked = vec![];
         for lock in locks {
             let title = format!("FOR {}", lock.lock_type);
@@ -212,7 +205,8 @@ impl Binder<'_, '_> {
                     return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
                 }
                 let column = Expr::new(ExprKind::Column(key), Type::BYTEA);
-                locked.push((table.clone(), target_of(column, targets)));
+                let nowait = lock.nonblock == Some(NonBlock::Nowait);
+                locked.push(RowLock { table: table.clone(), key: target_of(column, targets), nowait });
             }
             self.locks = true;
         }

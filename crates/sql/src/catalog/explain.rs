@@ -24,7 +24,7 @@ pub fn explain_outside(database: &Database, mut error: SqlError) -> SqlError {
     let id_of = |name: &str| store.tables().into_iter().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);
     let Some(engine) = error.fields().engine.clone() else { return error };
     match &engine {
-        Error::Aborted(abort) => {
+        Error::Aborted(abort) | Error::Unavailable(abort) => {
             let place = abort.table.as_ref().and_then(|schema| place(cache, schema.name(), id_of));
             explain_abort(&mut error, abort, place.as_ref());
         }
@@ -123,6 +123,7 @@ fn explain_abort(error: &mut SqlError, abort: &Abort, place: Option<&Place>) {
         }
         AbortClass::Conflict | AbortClass::Priority => "could not serialize access due to concurrent update",
         AbortClass::WaitLimit => "canceling statement due to lock timeout",
+        AbortClass::Interrupted => "canceling statement due to user request",
         AbortClass::Age => "terminating transaction due to its age",
         AbortClass::Requested => "the transaction was aborted",
     };

@@ -23,7 +23,9 @@ pub(crate) use change::{
     insert_namespace, insert_relation, name_taken, remove_namespace, remove_relation, rename_relation, replace_relation,
 };
 pub(crate) use dependency::{depend, dependents, forget_dependencies};
-pub(crate) use storage::{TEMPORARY, create_index_storage, create_row_storage, independently, leave_storage};
+pub(crate) use storage::{
+    TEMPORARY, create_index_storage, create_row_storage, independently, leave_storage, relation_of,
+};
 
 use crate::context::Context;
 use crate::error::Result;

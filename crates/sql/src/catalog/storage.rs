@@ -77,7 +77,7 @@ pub(crate) fn leave_storage(context: &mut Context<'_>, relation: Oid, storage: S
 }
 
 /// The relation that an engine table was made for, by the table's name.
-pub(super) fn relation_of(engine_table: &str) -> Option<Oid> {
+pub(crate) fn relation_of(engine_table: &str) -> Option<Oid> {
     let (relation, number) = engine_table.strip_prefix(PREFIX)?.split_once('.')?;
     number.parse::<u64>().ok()?;
     relation.parse().ok()

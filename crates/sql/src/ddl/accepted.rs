@@ -6,6 +6,7 @@ use crate::catalog::{Relation, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use sqlparser::ast::{self, GranteeName, GranteesType, ObjectName, Owner};
+use std::time::Duration;
 
 /// The role that there is.
 const ROLE: &str = "postgres";
@@ -72,6 +73,9 @@ pub(super) fn must_exist(context: &mut Context<'_>, name: &ObjectName) -> Result
     Ok(())
 }
 
+/// The longest that others' commits hold a definition: NOWAIT is about those that are held for longer.
+const COMMIT: Duration = Duration::from_millis(20);
+
 /// LOCK TABLE: writes the definition anew, so that whoever uses the table comes before or after. The modes that statements over
 /// rows take by themselves have no more to do than find the table.
 ///
@@ -82,8 +86,19 @@ pub(super) fn lock(context: &mut Context<'_>, lock: &ast::Lock) -> Result<()> {
     let is_weak = matches!(lock.lock_mode, Some(AccessShare | RowShare | RowExclusive));
     for target in &lock.tables {
         let (schema, name) = split(&target.name)?;
-        match context.relation(schema.as_deref(), &name)? {
+        let unavailable = || {
+            let message = format!("could not obtain lock on relation \"{name}\"");
+            SqlError::new(state::LOCK_NOT_AVAILABLE, message)
+        };
+        let found = match lock.nowait {
+            true => context.waiting_at_most(COMMIT, unavailable, |context| context.relation(schema.as_deref(), &name)),
+            false => context.relation(schema.as_deref(), &name),
+        };
+        match found? {
             Some(Relation::Table(_) | Relation::View(_)) if is_weak => {}
+            Some(relation @ (Relation::Table(_) | Relation::View(_))) if lock.nowait => {
+                context.waiting_at_most(Duration::ZERO, unavailable, |context| replace_relation(context, relation))?;
+            }
             Some(relation @ (Relation::Table(_) | Relation::View(_))) => replace_relation(context, relation)?,
             Some(_) => {
                 let message = format!("cannot lock relation \"{name}\"");

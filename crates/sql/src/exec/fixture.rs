@@ -1,8 +1,9 @@
 //! Tables and plans for tests, made by hand.
 
 use super::Cursor;
+use crate::cancel::Cancel;
 use crate::catalog::{Column, Index, KeyForm, Storage, Table, create_index_storage, create_row_storage};
-use crate::context::{Cancel, Context, Memory};
+use crate::context::{Context, Memory};
 use crate::database::{Database, Options};
 use crate::error::Result;
 use crate::memory::Budget;

@@ -5,7 +5,7 @@ use super::table::*;
 use crate::catalog::Relation;
 use crate::sequence;
 use crate::types::{Modifier, cast};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What there is to know about the session and the server.
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -170,19 +170,11 @@ fn transaction_number(context: &Context<'_>) -> i64 {
     point.unwrap_or(context.session.transaction_time)
 }
 
-/// Sleeps, and wakes up now and then to see whether it should stop.
+/// Sleeps, unless it is stopped.
 fn sleep(context: &Context<'_>, seconds: f64) -> Result<Datum> {
-    const LOOK: Duration = Duration::from_millis(20);
     let duration = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
-    let begun = Instant::now();
-    loop {
-        context.check_cancel()?;
-        let left = duration.saturating_sub(begun.elapsed());
-        if left.is_zero() {
-            return Ok("".into());
-        }
-        std::thread::sleep(left.min(LOOK));
-    }
+    context.cancel.sleep(duration)?;
+    Ok("".into())
 }
 
 /// The row of a sequence, as a query of it gives.

@@ -22,7 +22,7 @@ mod with;
 #[cfg(test)]
 mod tests;
 
-use crate::plan::{Expr, ExprKind, Plan, Returning, Scan, Statement};
+use crate::plan::{Expr, ExprKind, Plan, Returning, RowLock, Scan, Statement};
 use crate::stack::deeper;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn owning(mut plan: Plan, key: usize) -> Plan {
         }
     });
     match target {
-        Some(table) => Plan::Lock { input: Box::new(plan), tables: vec![(table, key)] },
+        Some(table) => Plan::Lock { input: Box::new(plan), tables: vec![RowLock { table, key, nowait: false }] },
         None => plan,
     }
 }

@@ -33,7 +33,7 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
             mark(input, wanted, ctes);
         }
         Plan::Lock { input, tables } => {
-            own.extend(tables.iter().map(|(_, key)| *key));
+            own.extend(tables.iter().map(|lock| lock.key));
             mark(input, with_own(wanted, own), ctes);
         }
         Plan::Aggregate(aggregation) => mark(&mut aggregation.input, Some(own), ctes),

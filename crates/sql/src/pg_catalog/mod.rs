@@ -13,6 +13,7 @@ mod fixed;
 mod functions;
 mod information_schema;
 mod layout;
+mod locks;
 mod names;
 mod print;
 mod procedures;

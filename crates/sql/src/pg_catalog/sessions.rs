@@ -1,6 +1,7 @@
 //! What sessions show of themselves and of each other: settings, activity, locks, prepared statements.
 
 use super::layout::{columns, nothing, tables};
+use super::locks::{locks, wait_event};
 use super::relations;
 use super::value::{NULL, array, oid, text};
 use crate::Result;
@@ -40,7 +41,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
     12122 pg_timezone_abbrevs = nothing; {
         abbrev: Text, utc_offset: Interval, is_dst: Bool
     }
-    12073 pg_locks = nothing; {
+    12073 pg_locks = locks; {
         locktype: Text, database: Oid, relation: Oid, page: Int4, tuple: Int2, virtualxid: Text,
         transactionid: Xid, classid: Oid, objid: Oid, objsubid: Int2, virtualtransaction: Text, pid: Int4,
         mode: Text, granted: Bool, fastpath: Bool, waitstart: Timestamptz
@@ -113,7 +114,7 @@ fn choices(known: &Known) -> Datum {
 }
 
 /// PostgreSQL's oid of the database `postgres`.
-const DATABASE: u32 = 5;
+pub(super) const DATABASE: u32 = 5;
 
 fn activity(context: &mut Context<'_>) -> Result<Vec<Row>> {
     Ok(context.database.sessions.all().iter().map(active).collect())
@@ -127,6 +128,10 @@ fn active(entry: &Arc<Entry>) -> Row {
         (false, Some(false)) => "idle in transaction",
         (false, Some(true)) => "idle in transaction (aborted)",
     };
+    let (event_type, event) =
+        wait_event(entry, &activity).map_or((NULL, NULL), |(kind, event)| (text(kind), text(event)));
+    // A statement outside of a block is a transaction of its own.
+    let transaction_since = activity.transaction_since.or(activity.is_active.then_some(activity.query_since));
     let time = |at: i64| if at == 0 { NULL } else { Datum::Timestamptz(at) };
     vec![
         oid(DATABASE),
@@ -140,11 +145,11 @@ fn active(entry: &Arc<Entry>) -> Row {
         NULL,
         entry.client.map_or(NULL, |client| Datum::Int4(client.port().into())),
         time(entry.since),
-        activity.transaction_since.map_or(NULL, Datum::Timestamptz),
+        transaction_since.map_or(NULL, Datum::Timestamptz),
         time(activity.query_since),
-        time(activity.query_since),
-        NULL,
-        NULL,
+        time(activity.state_since),
+        event_type,
+        event,
         text(state),
         NULL,
         NULL,

@@ -144,9 +144,20 @@ pub enum Plan {
     Lock {
         /// From where.
         input: Box<Plan>,
-        /// The tables, and the column with the row's key.
-        tables: Vec<(Arc<Table>, usize)>,
+        /// The tables.
+        tables: Vec<RowLock>,
     },
+}
+
+/// A table whose rows FOR UPDATE owns.
+#[derive(Clone, Debug)]
+pub struct RowLock {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The column with the row's key.
+    pub key: usize,
+    /// NOWAIT: a row that another transaction has is an error.
+    pub nowait: bool,
 }
 
 /// The rows of a table, whole: one datum for each of [`Table::columns`], and the key as bytea behind them if asked for.

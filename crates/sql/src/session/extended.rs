@@ -180,6 +180,8 @@ impl Session {
         if self.open.is_none() {
             self.end_portals();
         }
+        self.entry.cancel.set_timeout(0);
+        self.show_idle();
         done
     }
 }

@@ -16,11 +16,11 @@ mod state;
 mod transaction;
 mod utility;
 
-pub use registry::{Activity, Entry, Registry};
+pub use registry::{Activity, Entry, LockMode, Registry};
 pub(crate) use state::now;
 pub use state::{Noted, State};
 
-use crate::context::Cancel;
+use crate::cancel::Cancel;
 use crate::database::Database;
 use crate::error::{Result, SqlError, state as code};
 use crate::plan::Field;
@@ -300,7 +300,7 @@ impl Session {
         }
     }
 
-    /// After a statement: notices, settings that clients follow, what others see.
+    /// After a statement: notices, settings that clients follow. Its time is over.
     fn end_statement(&mut self, sink: &mut dyn Sink) {
         self.say_notices(sink);
         let revision = self.state.settings.revision();
@@ -310,6 +310,16 @@ impl Session {
                 sink.parameter(name, value);
             }
             (self.told, self.told_revision) = (now, revision);
+        }
+        if self.copy.is_none() {
+            self.entry.cancel.set_timeout(0);
+        }
+    }
+
+    /// Shows that the session does nothing, in a transaction or not: the client has its turn. Unless a COPY waits for it.
+    fn show_idle(&mut self) {
+        if self.copy.is_some() {
+            return;
         }
         let since = self.open.as_ref().map(|_| self.state.transaction_time);
         let application = &self.state.follows.application;

@@ -1,6 +1,6 @@
 //! Prepared statements: their syntax, their parameters, and the plan that is good as long as its names mean the same.
 
-use super::{Description, Noted, Session};
+use super::{Description, LockMode, Noted, Session};
 use crate::bind;
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
@@ -130,6 +130,7 @@ impl Session {
         if !same_shape(&fields_of(&plan.statement), &prepared.fields) {
             return Ok(None);
         }
+        self.show_relations(&plan);
         *prepared.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
         Ok(Some(plan.statement))
     }
@@ -138,7 +139,10 @@ impl Session {
     pub(super) fn kept_plan(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
         let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match kept {
-            Some(plan) if self.still_means(&plan.rests_on)? => Ok(Some(plan.statement)),
+            Some(plan) if self.still_means(&plan.rests_on)? => {
+                self.show_relations(&plan);
+                Ok(Some(plan.statement))
+            }
             _ => Ok(None),
         }
     }
@@ -173,6 +177,23 @@ impl Session {
             }
         }
         Ok(true)
+    }
+
+    /// Shows others, for as long as a block is open, which relations it uses.
+    fn show_relations(&self, plan: &Plan) {
+        if !self.has_block() {
+            return;
+        }
+        let (written, mode) = match &*plan.statement {
+            Statement::Query(query) if query.locks => (None, LockMode::RowShare),
+            Statement::Query(_) => (None, LockMode::AccessShare),
+            Statement::Insert(insert) => (Some(insert.table.oid), LockMode::AccessShare),
+            Statement::Update(update) => (Some(update.table.oid), LockMode::AccessShare),
+            Statement::Delete(delete) => (Some(delete.table.oid), LockMode::AccessShare),
+            Statement::Modifying(_) => (None, LockMode::RowExclusive),
+        };
+        let named = plan.rests_on.iter().filter_map(|noted| Some((noted.meaning?.0, mode)));
+        self.entry.uses(named.chain(written.map(|oid| (oid, LockMode::RowExclusive))));
     }
 
     /// What Describe says of a prepared statement.

@@ -1,6 +1,6 @@
 //! The open sessions, as others see them: `pg_stat_activity` and cancel requests.
 
-use crate::context::Cancel;
+use crate::cancel::Cancel;
 use crate::error::{Result, SqlError, state};
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -43,6 +43,8 @@ pub struct Entry {
     /// The flag that stops its statement.
     pub cancel: Arc<Cancel>,
     activity: Mutex<Activity>,
+    /// The relations that the open block has used, each with its strongest mode.
+    relations: Mutex<Vec<(u32, LockMode)>>,
     end: Mutex<Option<End>>,
 }
 
@@ -68,8 +70,32 @@ pub struct Activity {
     pub transaction: Option<bool>,
     /// When the statement began. Microseconds since 1970.
     pub query_since: i64,
+    /// When it began to run, or ended. Microseconds since 1970.
+    pub state_since: i64,
     /// When the transaction began, if one is open. Microseconds since 1970.
     pub transaction_since: Option<i64>,
+}
+
+/// How a statement uses a relation, as PostgreSQL calls it; the stronger ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockMode {
+    /// It reads.
+    AccessShare,
+    /// It reads, and owns rows.
+    RowShare,
+    /// It writes.
+    RowExclusive,
+}
+
+impl LockMode {
+    /// PostgreSQL's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            LockMode::AccessShare => "AccessShareLock",
+            LockMode::RowShare => "RowShareLock",
+            LockMode::RowExclusive => "RowExclusiveLock",
+        }
+    }
 }
 
 /// The longest part of a statement that is kept for others to see.
@@ -103,6 +129,7 @@ impl Registry {
             since,
             cancel: Arc::default(),
             activity: Mutex::default(),
+            relations: Mutex::default(),
             end: Mutex::default(),
         });
         sessions.insert(process, entry.clone());
@@ -177,16 +204,42 @@ impl Entry {
         let end = query.char_indices().map(|(at, _)| at).take_while(|at| *at <= QUERY_BYTES).last().unwrap_or(0);
         activity.query.clear();
         activity.query.push_str(if query.len() <= QUERY_BYTES { query } else { &query[..end] });
-        (activity.is_active, activity.query_since) = (true, at);
+        (activity.is_active, activity.query_since, activity.state_since) = (true, at, at);
     }
 
     pub(super) fn end_query(&self, transaction: Option<bool>, transaction_since: Option<i64>, application: &str) {
         let mut activity = self.latch();
+        activity.state_since = super::state::now();
         (activity.is_active, activity.transaction, activity.transaction_since) =
             (false, transaction, transaction_since);
         if activity.application != application {
             activity.application = application.to_owned();
         }
+    }
+
+    /// The relations that the open block has used, and how.
+    pub fn relations(&self) -> Vec<(u32, LockMode)> {
+        self.latch_relations().clone()
+    }
+
+    /// Notes that the open block uses a relation.
+    pub(super) fn uses(&self, relations: impl Iterator<Item = (u32, LockMode)>) {
+        let mut known = self.latch_relations();
+        for (oid, mode) in relations {
+            match known.iter_mut().find(|(known, _)| *known == oid) {
+                Some((_, held)) => *held = mode.max(*held),
+                None => known.push((oid, mode)),
+            }
+        }
+    }
+
+    /// The block has ended.
+    pub(super) fn forget_relations(&self) {
+        self.latch_relations().clear();
+    }
+
+    fn latch_relations(&self) -> MutexGuard<'_, Vec<(u32, LockMode)>> {
+        self.relations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn latch(&self) -> MutexGuard<'_, Activity> {

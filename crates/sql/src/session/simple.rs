@@ -53,7 +53,6 @@ impl Session {
     fn run_rest(&mut self, place: Place, sink: &mut dyn Sink) -> Result<Outcome> {
         while let Some(parsed) = self.rest.pop_front() {
             self.state.statement_time = super::state::now();
-            self.entry.cancel.go_on(self.state.follows.statement_timeout);
             self.check_failed(&parsed.command)?;
             let outcome = match place {
                 Place::Alone => self.run_alone_or_in_block(sink, &mut |session, sink| session.run(&parsed, sink))?,
@@ -74,6 +73,10 @@ impl Session {
             };
             if outcome != Outcome::Done {
                 return Ok(outcome);
+            }
+            if !self.rest.is_empty() {
+                // Each statement of a text has its own time.
+                self.entry.cancel.set_timeout(self.state.follows.statement_timeout);
             }
         }
         Ok(Outcome::Done)
@@ -97,6 +100,7 @@ impl Session {
             })
         } else {
             self.complete(tag, sink);
+            self.entry.cancel.set_timeout(self.state.follows.statement_timeout);
             self.run_rest(Place::Among, sink)
         };
         self.finish_text(outcome, sink)
@@ -118,6 +122,7 @@ impl Session {
             error
         });
         self.end_statement(sink);
+        self.show_idle();
         outcome
     }
 
@@ -183,7 +188,7 @@ impl Session {
         }
     }
 
-    fn has_block(&self) -> bool {
+    pub(super) fn has_block(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.explicit)
     }
 

@@ -71,6 +71,12 @@ pub struct Noted {
 }
 
 impl State {
+    /// How long a statement waits for one other transaction; `None`: as long as the engine says.
+    pub(crate) fn lock_timeout(&self) -> Option<std::time::Duration> {
+        let timeout = self.follows.lock_timeout;
+        (timeout > 0).then(|| std::time::Duration::from_millis(timeout))
+    }
+
     pub(crate) fn new(user: String, database: String, process: i32) -> State {
         let mut settings = Settings::default();
         settings.tell("session_authorization", user.clone());

@@ -7,8 +7,9 @@ use crate::parse::Modes;
 use crate::store::{Store, Transaction};
 use crate::types::Datum;
 use crate::{catalog, dml};
-use model::{Begin, Durability, LogPosition, Mode};
+use model::{AbortClass, Begin, Durability, LogPosition, Mode, Supervisor};
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An open transaction.
@@ -30,17 +31,25 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Begins a transaction of the engine. A read-only block is tried as a snapshot first: once the older writers have ended, it
 /// leaves no stamps behind, and no writer aborts because of what it read. If they do not end soon, it reads beside them.
-fn begin(store: &dyn Store, how: Begin, is_block: bool) -> model::Result<Box<dyn Transaction>> {
+fn begin(
+    store: &dyn Store,
+    how: Begin,
+    is_block: bool,
+    supervisor: Arc<dyn Supervisor>,
+) -> model::Result<Box<dyn Transaction>> {
     if is_block && how.mode == Mode::ReadOnly {
         let patient = Begin { mode: Mode::Snapshot, wait_limit: Some(PATIENCE), ..how };
         let mut transaction = store.begin(patient)?;
+        transaction.set_supervisor(supervisor.clone());
         if transaction.savepoint().is_ok() {
             transaction.set_wait_limit(how.wait_limit);
             return Ok(transaction);
         }
         transaction.abort();
     }
-    store.begin(how)
+    let mut transaction = store.begin(how)?;
+    transaction.set_supervisor(supervisor);
+    Ok(transaction)
 }
 
 /// SAVEPOINT.
@@ -144,8 +153,11 @@ impl Session {
         let Session { database, state, entry, open, .. } = self;
         let open = open.as_mut().ok_or_else(|| SqlError::new(state::INTERNAL_ERROR, "no transaction is open"))?;
         let transaction = match &mut open.transaction {
-            Some(transaction) => transaction,
-            none => none.insert(begin(&*database.store, how, open.explicit)?),
+            Some(transaction) => {
+                transaction.set_wait_limit(how.wait_limit); // SET lock_timeout counts from the next statement on.
+                transaction
+            }
+            none => none.insert(begin(&*database.store, how, open.explicit, entry.cancel.clone())?),
         };
         let limit = state.follows.work_bytes.unwrap_or(database.options.work_bytes);
         let memory = database.memory(limit);
@@ -171,9 +183,7 @@ impl Session {
             Durability::Fsync if follows.is_commit_asynchronous => Durability::Async,
             durability => durability,
         };
-        let lock_timeout = follows.lock_timeout;
-        let wait_limit = (lock_timeout > 0).then(|| Duration::from_millis(lock_timeout));
-        Begin { mode, durability: Some(durability), wait_limit }
+        Begin { mode, durability: Some(durability), wait_limit: self.state.lock_timeout() }
     }
 
     /// Whether the transaction refuses writes only because its statement was taken for one that only reads.
@@ -192,8 +202,13 @@ impl Session {
         match &mut self.open {
             Some(open) if open.explicit => {
                 open.failed = true;
-                // ROLLBACK TO brings back those that are older than its savepoint.
+                // ROLLBACK TO brings back what is older than its savepoint. Without one nothing will be asked for again, and
+                // others need not wait for the client's ROLLBACK.
                 if open.savepoints.is_empty() {
+                    let transaction = open.transaction.take();
+                    self.abort(transaction);
+                    self.entry.cancel.end_transaction();
+                    self.entry.forget_relations();
                     self.end_portals();
                 }
             }
@@ -244,7 +259,11 @@ impl Session {
     }
 
     fn end(&mut self) {
+        if self.has_block() {
+            self.entry.forget_relations();
+        }
         self.open = None;
+        self.entry.cancel.end_transaction();
         self.state.deferred = dml::Deferred::default();
         self.state.follow_settings();
         self.end_portals();
@@ -387,7 +406,7 @@ impl Session {
         let awaited = self.awaited();
         if awaited > LogPosition::ZERO {
             // After a failure it is awaited still: the answers have not left.
-            self.database.store.wait_durable(awaited)?;
+            self.entry.cancel.logging(|| self.database.store.wait_durable(awaited))?;
             self.awaited = LogPosition::ZERO;
         }
         Ok(())
@@ -403,8 +422,12 @@ impl Session {
 
     /// Puts an engine's error into the user's words.
     pub(super) fn explain(&mut self, error: SqlError) -> SqlError {
-        if error.fields().engine.is_none() {
-            return error;
+        match &error.fields().engine {
+            None => return error,
+            Some(engine) if engine.conflict().is_some_and(|met| met.class == AbortClass::Interrupted) => {
+                return self.entry.cancel.reason();
+            }
+            Some(_) => {}
         }
         let database = self.database.clone();
         let mut explained = match self.context(&[]) {

@@ -4,7 +4,7 @@ use super::{Store, Transaction};
 use model::history::{self, Outcome, Recorder};
 use model::{
     Access, Begin, Columns, Committed, Delta, Durability, Error, Fault, Item, LogPosition, Result, RowBuf, RowRef,
-    Scan, ScanEnd, Schema, TableId, Timestamp,
+    Scan, ScanEnd, Schema, Supervisor, TableId, Timestamp,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -138,6 +138,10 @@ impl Transaction for Observed {
 
     fn set_wait_limit(&mut self, limit: Option<Duration>) {
         self.recorder().inner().set_wait_limit(limit);
+    }
+
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
+        self.recorder().inner().set_supervisor(supervisor);
     }
 
     fn commit(mut self: Box<Self>) -> Result<Committed> {

@@ -28,13 +28,23 @@ pub fn start() -> Running {
 
 /// A server with these limits.
 pub fn start_with(limits: Limits) -> Running {
+    serve(limits, |_| {})
+}
+
+/// A server with other options.
+pub fn start_with_options(change: impl FnOnce(&mut Options)) -> Running {
+    serve(Limits::default(), change)
+}
+
+fn serve(limits: Limits, change: impl FnOnce(&mut Options)) -> Running {
     let engine = mvto::Mvto::in_memory(mvto::Options::default()).unwrap();
     let database = Database::open(Arc::new(Engine(Arc::new(engine))), limits).unwrap();
-    let options = Options {
+    let mut options = Options {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         stop_timeout: Duration::from_millis(500),
         ..Options::default()
     };
+    change(&mut options);
     let server = Server::bind(database, options).unwrap();
     let (stop, stopped) = oneshot::channel();
     let address = server.address();
@@ -62,6 +72,14 @@ impl Running {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Client { stream, key: (0, 0) }
+    }
+
+    /// Sends a cancel request.
+    pub fn cancel(&self, (process, secret): (u32, u32)) {
+        let body = [80_877_102, process, secret].iter().flat_map(|number| number.to_be_bytes()).collect();
+        let mut stranger = self.stranger();
+        stranger.send(&with_length(body));
+        assert_eq!(stranger.answer(), "end");
     }
 
     /// Asks the server to stop.

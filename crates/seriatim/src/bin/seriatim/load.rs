@@ -2,7 +2,7 @@
 
 use crate::csv_table::{CsvTable, Dialect, Records};
 use crate::failure::{Failure, Outcome};
-use crate::look::open_existing;
+use crate::look::{self, open_existing};
 use crate::opening;
 use crate::output::counted;
 use crate::values::{self, Inference};
@@ -92,7 +92,7 @@ impl Load {
         } else {
             // What is wrong with the file is found before a directory is created for it.
             let inferred = self.infer(&source, &dialect)?;
-            let db = Database::open(&self.data).map_err(|error| Failure::of_database(&self.data, &error))?;
+            let db = look::open(Database::builder(), &self.data)?;
             opening::surprises(&db, &self.data).iter().for_each(|line| eprintln!("{line}"));
             match db.open_table(&self.table) {
                 Ok(table) => (db, table, false),

@@ -5,14 +5,28 @@ use crate::output::{self, Format};
 use clap::Args;
 use env::RealDisk;
 use serde_json::{Value as Json, json};
-use seriatim::{Builder, Database, KeyKind, Schema};
+use seriatim::{Builder, Database, Error, Fault, KeyKind, Schema};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Opens a database. Says so if it waits for a process that was killed and is not gone yet.
+pub fn open(builder: Builder, path: &Path) -> Outcome<Database> {
+    let opened = match builder.clone().lock_patience(Duration::ZERO).open(path) {
+        Err(Error::Fault(Fault::Locked { detail, by_ending: true })) => {
+            // Whoever read it may be gone.
+            let _ = writeln!(std::io::stderr(), "seriatim: waiting until it has ended: {detail}");
+            builder.open(path)
+        }
+        opened => opened,
+    };
+    opened.map_err(|error| Failure::of_database(path, &error))
+}
 
 /// Opens a database that is there: a mistyped path is an error, not a new database.
 pub fn open_existing(path: &Path, builder: Builder) -> Outcome<Database> {
     check_existing(path)?;
-    builder.open(path).map_err(|error| Failure::of_database(path, &error))
+    open(builder, path)
 }
 
 fn check_existing(path: &Path) -> Outcome {

@@ -22,7 +22,7 @@ use wire::Server;
     seriatim serve --data ./data --pg 127.0.0.1:5433 --durability async\n  \
     psql -h 127.0.0.1 -U postgres\n\n\
     It prints `ready` on standard output once clients can connect, and everything else on standard error. SIGTERM and\n\
-    SIGINT end it: running statements get some seconds, then they are cancelled.\n\n\
+    SIGINT end it: running statements get some seconds, then they are cancelled. SIGHUP is ignored.\n\n\
     Exit codes: 0 stopped as asked; 2 it could not run.")]
 pub struct Serve {
     /// The database's directory; created where it is missing.
@@ -61,6 +61,9 @@ struct Limits {
     /// How long a session may do nothing inside a transaction before it is ended with 25P03; 0: for ever.
     #[arg(long, value_name = "TIME", default_value = "5min", value_parser = duration)]
     idle_in_transaction_timeout: Duration,
+    /// How long a client may read nothing of what it is sent before its connection is closed; 0: for ever.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
+    send_timeout: Duration,
     /// The age at which a transaction is aborted; 0: none.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
     max_transaction_age: Duration,
@@ -109,7 +112,7 @@ impl Serve {
         let age = self.limits.max_transaction_age;
         let builder =
             Database::builder().durability(self.durability.into()).max_transaction_age((!age.is_zero()).then_some(age));
-        builder.open(&self.data).map_err(|error| Failure::of_database(&self.data, &error))
+        crate::look::open(builder, &self.data)
     }
 
     fn serve(&self, mut store: Arc<dyn Store>, opening: &[String]) -> Outcome {
@@ -125,7 +128,8 @@ impl Serve {
             ..Default::default()
         };
         let database = sql::database::Database::open(store, options).map_err(Failure::trouble)?;
-        let options = wire::Options { address: self.pg, ..Default::default() };
+        let send_timeout = self.limits.send_timeout;
+        let options = wire::Options { address: self.pg, send_timeout, ..Default::default() };
         let server = Server::bind(database, options).map_err(|error| self.cannot_listen(&error))?;
         let stop = server.termination().map_err(Failure::trouble)?;
         self.greet(server.address(), opening)?;

@@ -1,8 +1,9 @@
 //! Finds referenced and referencing rows.
 
 use super::Constraint;
+use crate::cancel::Cancel;
 use crate::catalog::{ForeignKey, Index, KeyForm, Table, explain};
-use crate::context::{Cancel, Context};
+use crate::context::Context;
 use crate::error::{Result, SqlError};
 use crate::types::{Datum, Modifier, Row, Type, cast, equal_typed, storage};
 use model::{Columns, Key, RowBuf, Scan, TableId};

@@ -2,14 +2,14 @@
 
 use super::super::scope::Run;
 use super::Node;
-use crate::catalog::{Table, VirtualTable};
-use crate::context::row_bytes;
+use crate::catalog::VirtualTable;
+use crate::context::{Context, row_bytes};
 use crate::error::{Result, SqlError, state};
 use crate::functions::Resolved;
-use crate::plan::{Expr, Plan, SetColumn};
+use crate::plan::{Expr, Plan, RowLock, SetColumn};
 use crate::types::{Datum, Row};
 use model::RowBuf;
-use std::sync::Arc;
+use std::time::Duration;
 
 /// Rows that were made at once, after the first call.
 pub type Made = Option<std::vec::IntoIter<Row>>;
@@ -88,24 +88,45 @@ pub fn next_passing(node: &mut Node, input: &Plan, condition: &Expr, run: &mut R
 }
 
 /// Owns the rows whose keys stand in these columns, before they are passed on. Outer joins leave keys NULL.
-pub fn next_locked(
-    node: &mut Node,
-    input: &Plan,
-    tables: &[(Arc<Table>, usize)],
-    run: &mut Run<'_, '_>,
-) -> Result<Option<Row>> {
-    let Some(row) = node.next(input, run)? else { return Ok(None) };
-    let mut locked = RowBuf::new();
-    for (table, column) in tables {
-        match row.get(*column) {
-            Some(Datum::Bytea(key)) => {
-                run.context.transaction.read_for_update(table.storage.id(), key, &mut locked)?;
+pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+    let hasty = tables.iter().find(|lock| lock.nowait);
+    let next = match hasty {
+        Some(lock) => run.context.waiting_at_most(
+            COMMIT,
+            || not_available(lock),
+            |context| node.next(input, &mut Run { context, scope: run.scope }),
+        ),
+        None => node.next(input, run),
+    };
+    let Some(row) = next? else { return Ok(None) };
+    for lock in tables {
+        match row.get(lock.key) {
+            Some(Datum::Bytea(key)) if lock.nowait => {
+                run.context.waiting_at_most(
+                    Duration::ZERO,
+                    || not_available(lock),
+                    |context| own(context, lock, key),
+                )?;
             }
+            Some(Datum::Bytea(key)) => own(run.context, lock, key)?,
             Some(Datum::Null) => {}
             _ => return Err(SqlError::new(state::INTERNAL_ERROR, "a row to be locked comes without its key")),
         }
     }
     Ok(Some(row))
+}
+
+/// The longest that others' commits hold a row that is read: NOWAIT is about rows that are held for longer.
+const COMMIT: Duration = Duration::from_millis(20);
+
+fn own(context: &mut Context<'_>, lock: &RowLock, key: &[u8]) -> Result<()> {
+    context.transaction.read_for_update(lock.table.storage.id(), key, &mut RowBuf::new())?;
+    Ok(())
+}
+
+fn not_available(lock: &RowLock) -> SqlError {
+    let message = format!("could not obtain lock on row in relation \"{}\"", lock.table.name);
+    SqlError::new(state::LOCK_NOT_AVAILABLE, message).table(&*lock.table.schema, &*lock.table.name)
 }
 
 /// The state of sets in a select list.

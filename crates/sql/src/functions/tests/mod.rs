@@ -1,7 +1,8 @@
 //! Calls beside PostgreSQL 15's answers to them.
 
 use super::*;
-use crate::context::{Cancel, Context, Memory};
+use crate::cancel::Cancel;
+use crate::context::{Context, Memory};
 use crate::database::{Database, Options};
 use crate::error::Result;
 use crate::session::State;

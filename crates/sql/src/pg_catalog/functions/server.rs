@@ -3,7 +3,7 @@
 use super::{argument_int, argument_oid, argument_text, optional, role_name};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use crate::pg_catalog::names;
+use crate::pg_catalog::{locks, names};
 use crate::types::{Array, Datum, Scalar};
 use std::sync::Arc;
 
@@ -92,9 +92,11 @@ pub(super) fn default_privileges(_: &mut Context<'_>, arguments: &[Datum]) -> Re
     Ok(Datum::Array(Arc::new(Array { element: Scalar::AclItem, lower_bound: 1, elements })))
 }
 
-/// Nobody waits for a lock that somebody else shows.
-pub(super) fn blocking_processes(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Array(Arc::new(Array { element: Scalar::Int4, lower_bound: 1, elements: Vec::new() })))
+/// The sessions that one waits for.
+pub(super) fn blocking_processes(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let blocking = locks::blocking(&context.database.sessions, process(arguments));
+    let elements = blocking.into_iter().map(Datum::Int4).collect();
+    Ok(Datum::Array(Arc::new(Array { element: Scalar::Int4, lower_bound: 1, elements })))
 }
 
 /// When the server began to take sessions.

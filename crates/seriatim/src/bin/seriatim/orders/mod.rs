@@ -155,7 +155,7 @@ impl Shop {
     fn open(options: &Orders, stop: Arc<AtomicBool>) -> Outcome<Shop> {
         check_source(options.csv.as_deref())?;
         let builder = Database::builder().durability(options.durability.durability());
-        let db = builder.open(&options.data).map_err(|error| Failure::of_database(&options.data, &error))?;
+        let db = crate::look::open(builder, &options.data)?;
         opening::surprises(&db, &options.data).iter().for_each(|line| eprintln!("{line}"));
         let tables = Tables::open(&db)?;
         if db.read(|at| tables.runs.is_empty(at))? {

@@ -57,7 +57,7 @@ impl Sql {
         let builder = seriatim::Database::builder().durability(Durability::Fsync);
         let database = match &self.data {
             Some(place) => {
-                let database = builder.open(place).map_err(|error| Failure::of_database(place, &error))?;
+                let database = crate::look::open(builder, place)?;
                 opening::surprises(&database, place).iter().for_each(|line| eprintln!("{line}"));
                 database
             }

@@ -1,0 +1,27 @@
+//! Who looks after an open transaction from outside: sees what it waits for, and may end its waits.
+
+use crate::{Abort, Timestamp};
+use std::fmt::Debug;
+use std::task::Waker;
+use std::time::Duration;
+
+/// Someone who looks after an open transaction from outside, such as the server's session that runs it.
+///
+/// A wait asks for the patience that is left after it has told of itself, and again whenever it wakes up. So whoever shortens
+/// the patience wakes the waker *afterwards*, and the wait ends; no wake-up is lost if `waits` and the shortening party take
+/// the same lock.
+pub trait Supervisor: Debug + Send + Sync {
+    /// The transaction has its timestamp, by which others name it when they wait for it.
+    fn begun(&self, transaction: Timestamp);
+
+    /// How long its waits may go on: zero: not any longer; `None`: as long as their own limit allows. Called with latches
+    /// held: it takes no lock.
+    fn patience(&self) -> Option<Duration>;
+
+    /// The transaction is about to sleep. `wait` has the facts of the abort that it would be if it did not end. To end it,
+    /// shorten the patience and wake `waker`, but not under a lock that this takes: it is called with latches held, too.
+    fn waits(&self, wait: &Abort, waker: Waker);
+
+    /// The wait is over, whatever became of it.
+    fn goes_on(&self);
+}

@@ -1,0 +1,154 @@
+//! Waits that are ended from outside, and what is left of the statement and its transaction.
+
+mod support;
+
+use model::{Abort, Access, Begin, Error, Finish, Interactive, Key, Mode, Savepoints, Supervisor, Timestamp};
+use seriatim_mvto::Options;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+use support::{Open, all, begin, begin_as, get, put, rule, with_registers};
+
+/// Ends waits when it is told to, and tells of them.
+#[derive(Debug)]
+struct Attendant {
+    begun: AtomicU64,
+    raised: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+    waits: Mutex<mpsc::Sender<Abort>>,
+}
+
+impl Attendant {
+    fn new() -> (Arc<Attendant>, mpsc::Receiver<Abort>) {
+        let (waits, told) = mpsc::channel();
+        let (begun, raised) = (AtomicU64::new(0), AtomicBool::new(false));
+        (Arc::new(Attendant { begun, raised, waker: Mutex::default(), waits: Mutex::new(waits) }), told)
+    }
+
+    fn raise(&self) {
+        self.raised.store(true, Ordering::Relaxed);
+        let waker = self.waker.lock().expect("no panic").clone();
+        waker.expect("somebody waits").wake();
+    }
+}
+
+impl Supervisor for Attendant {
+    fn begun(&self, transaction: Timestamp) {
+        self.begun.store(transaction.0, Ordering::Relaxed);
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.raised.load(Ordering::Relaxed).then_some(Duration::ZERO)
+    }
+
+    fn waits(&self, wait: &Abort, waker: Waker) {
+        *self.waker.lock().expect("no panic") = Some(waker);
+        let _ = self.waits.lock().expect("no panic").send(wait.clone()); // Not every test listens.
+    }
+
+    fn goes_on(&self) {
+        *self.waker.lock().expect("no panic") = None;
+    }
+}
+
+#[track_caller]
+fn unavailable<T: std::fmt::Debug>(result: Result<T, Error>) -> Abort {
+    match result {
+        Err(Error::Unavailable(abort)) => *abort,
+        other => panic!("the end of a wait, not {other:?}"),
+    }
+}
+
+fn supervised(
+    engine: &support::Engine,
+    mode: Mode,
+    limit: Option<Duration>,
+) -> (Open, Arc<Attendant>, mpsc::Receiver<Abort>) {
+    let mut transaction = engine.begin_owned(Begin { mode, wait_limit: limit, ..Begin::default() }).expect("begin");
+    let (attendant, told) = Attendant::new();
+    transaction.set_supervisor(attendant.clone());
+    (transaction, attendant, told)
+}
+
+const FOR_EVER: Option<Duration> = Some(Duration::from_secs(3600));
+
+/// The statement is given up, and nothing else: the transaction keeps what it holds, goes on, and commits.
+#[test]
+fn a_wait_that_is_ended_from_outside_fails_its_statement_only() {
+    let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1), (2, 2)]);
+    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut owner, table, 1, 10).expect("nobody in the way");
+    let (mut waiter, attendant, told) = supervised(&engine, Mode::OwnAtStatement, FOR_EVER);
+    put(&mut waiter, table, 2, 20).expect("nobody in the way");
+    let met = thread::scope(|scope| {
+        let waiting = scope.spawn(|| unavailable(put(&mut waiter, table, 1, 11)));
+        let wait = told.recv().expect("it waits");
+        assert_eq!(wait.other, owner.timestamp(), "it says for whom");
+        assert_eq!(wait.transaction.0, attendant.begun.load(Ordering::Relaxed), "and was told its own name before");
+        attendant.raise();
+        waiting.join().expect("no panic")
+    });
+    assert_eq!((met.rule, met.other), ("interrupted", owner.timestamp()));
+    assert_eq!(engine.stats().asleep, 0);
+    attendant.raised.store(false, Ordering::Relaxed);
+    waiter.commit().expect("it lives on");
+    owner.commit().expect("it was not disturbed");
+    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 10), (2, 20)]);
+}
+
+/// A snapshot that waits for older writers to end can be ended, too, and may begin again.
+#[test]
+fn the_wait_of_a_snapshot_is_ended_from_outside() {
+    let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1)]);
+    let mut writer = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut writer, table, 1, 2).expect("nobody in the way");
+    let (mut snapshot, attendant, told) = supervised(&engine, Mode::Snapshot, FOR_EVER);
+    let met = thread::scope(|scope| {
+        let waiting = scope.spawn(|| unavailable(get(&mut snapshot, table, 1)));
+        assert_eq!(told.recv().expect("it waits").other, writer.timestamp());
+        attendant.raise();
+        waiting.join().expect("no panic")
+    });
+    assert_eq!(met.rule, "interrupted");
+    attendant.raised.store(false, Ordering::Relaxed);
+    writer.commit().expect("nobody in the way");
+    assert_eq!(get(&mut snapshot, table, 1).expect("nothing is older"), Some(2));
+}
+
+/// The limit on waiting, as a supervised transaction meets it.
+#[test]
+fn a_supervised_transaction_outlives_the_limit_on_waiting() {
+    let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1), (2, 2)]);
+    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut owner, table, 1, 10).expect("nobody in the way");
+    let (mut waiter, ..) = supervised(&engine, Mode::OwnAtStatement, Some(Duration::from_millis(1)));
+    let before = waiter.savepoint().expect("it begins");
+    put(&mut waiter, table, 2, 20).expect("nobody in the way");
+    assert_eq!(unavailable(put(&mut waiter, table, 1, 11)).rule, "wait-limit");
+    waiter.rollback_to(&before).expect("it lives");
+    waiter.commit().expect("nothing is left to wait for");
+    drop(owner);
+    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 1), (2, 2)]);
+}
+
+/// NOWAIT: what an older transaction holds is unavailable at once, and what a younger one holds, too.
+#[test]
+fn without_patience_whatever_is_held_is_unavailable() {
+    let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1), (2, 2)]);
+    let mut older = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut older, table, 1, 10).expect("nobody in the way");
+    let (mut hasty, ..) = supervised(&engine, Mode::OwnAtStatement, None);
+    hasty.savepoint().expect("it begins");
+    let mut younger = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut younger, table, 2, 20).expect("nobody in the way");
+    hasty.set_wait_limit(Some(Duration::ZERO));
+    let mut row = model::RowBuf::new();
+    let met = unavailable(hasty.read_for_update(table, &Key::from_u64(1), &mut row));
+    assert_eq!((met.rule, met.other), ("wait-limit", older.timestamp()));
+    let met = unavailable(hasty.read_for_update(table, &Key::from_u64(2), &mut row));
+    assert_eq!((met.rule, met.other), ("wait-limit", younger.timestamp()));
+    hasty.set_wait_limit(None);
+    assert_eq!(rule(put(&mut hasty, table, 2, 21)), "younger-owner", "with patience it is a conflict");
+}
