@@ -10,7 +10,7 @@ use super::table::rename;
 use super::target::Unknowns;
 use super::walk::{move_out, refers_to_nearest};
 use crate::error::{Result, SqlError, state};
-use crate::functions::{Body, Resolved, common_type, resolve_function};
+use crate::functions::{Resolved, common_type, resolve_function};
 use crate::parse::rewrite::{ROWS_FROM, is_carrier};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
 use crate::types::{Modifier, Type};
@@ -422,6 +422,7 @@ pub(super) fn join_node(
         left_width,
         right_width,
         equalities: vec![],
+        keeps_order: false,
     }));
     FromItem { plan, names: left.names.followed_by(right.names) }
 }
@@ -461,7 +462,7 @@ fn function_columns(
         .collect();
     let mut columns = vec![];
     for (function, _) in calls {
-        let is_set = matches!(function.function.body, Body::Set(_));
+        let is_set = function.function.returns_set();
         match &function.columns {
             Some(declared) if is_set || function.result == Type::RECORD => {
                 columns.extend(declared.iter().map(|(name, data_type)| ((*name).to_owned(), *data_type)));

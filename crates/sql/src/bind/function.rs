@@ -6,7 +6,7 @@ use super::name;
 use super::position::{NOWHERE, start};
 use super::scope::Clause;
 use crate::error::{Result, SqlError, state};
-use crate::functions::{Body, Resolved, is_aggregate, resolve_function, window_function};
+use crate::functions::{Resolved, is_aggregate, resolve_function, window_function};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Modifier, Type};
 use sqlparser::ast::{
@@ -77,7 +77,7 @@ impl Binder<'_, '_> {
                 };
             }
         };
-        if matches!(function.function.body, Body::Set(_)) {
+        if function.function.returns_set() {
             return self.set_call(function, arguments, at);
         }
         self.call(function, arguments)

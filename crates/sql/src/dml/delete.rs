@@ -1,7 +1,7 @@
 //! DELETE.
 
 use super::write::{Intent, Preparation, Write};
-use super::{Changed, returning, source};
+use super::{Changed, returning, source, stream};
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::Delete;
@@ -11,6 +11,9 @@ use crate::plan::Delete;
 /// # Errors
 /// 23503, those of expressions, the engine's.
 pub fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> {
+    if stream::can_delete(statement) {
+        return stream::delete(context, statement);
+    }
     prepare(context, statement, &mut Preparation::default())?.run(context)
 }
 

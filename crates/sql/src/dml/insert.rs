@@ -1,7 +1,7 @@
 //! INSERT.
 
 use super::write::{Intent, Preparation, Write};
-use super::{Changed, conflict, returning, rules, source};
+use super::{Changed, conflict, returning, rules, source, stream};
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::Insert;
@@ -12,6 +12,9 @@ use crate::types::Row;
 /// # Errors
 /// 23502, 23503, 23505, 23514, those of expressions, the engine's.
 pub fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Changed> {
+    if stream::can_insert(statement) {
+        return stream::insert(context, statement);
+    }
     prepare(context, statement, &mut Preparation::default())?.run(context)
 }
 

@@ -1,6 +1,7 @@
 //! Writes rows: constraints, indexes, foreign keys.
 //!
-//! A statement reads everything that it will change before it changes anything, so that it sees the state at its start.
+//! A statement sees the state at its start: it reads everything that it will change before it changes anything, or it is of a
+//! shape that cannot meet what it has written (`stream.rs`).
 //!
 //! `insert.rs`, `conflict.rs`, `update.rs` and `delete.rs` are the statements, `with.rs` several in one; `write.rs` writes what
 //! they have computed; `rows.rs` keeps a row and its index entries
@@ -15,6 +16,7 @@ mod returning;
 pub(crate) mod rows;
 pub(crate) mod rules;
 mod source;
+mod stream;
 mod update;
 mod violation;
 mod with;

@@ -26,14 +26,19 @@ pub(super) fn targets(context: &mut Context<'_>, table: &Table, plan: &Arc<Plan>
     let mut seen = HashSet::new();
     let mut targets = vec![];
     for row in rows(context, plan)? {
-        let Some(Datum::Bytea(key)) = row.get(table.columns.len()) else {
-            return Err(SqlError::new(state::INTERNAL_ERROR, "a row to be changed comes without its key"));
-        };
-        let key = Key::from_bytes(key);
+        let key = key_of(table, &row)?;
         context.memory.take(2 * size_of::<Key>())?;
         if seen.insert(key.clone()) {
             targets.push((key, row));
         }
     }
     Ok(targets)
+}
+
+/// The key of a row that UPDATE or DELETE found: it stands behind the table's columns.
+pub(super) fn key_of(table: &Table, row: &[Datum]) -> Result<Key> {
+    match row.get(table.columns.len()) {
+        Some(Datum::Bytea(key)) => Ok(Key::from_bytes(key)),
+        _ => Err(SqlError::new(state::INTERNAL_ERROR, "a row to be changed comes without its key")),
+    }
 }

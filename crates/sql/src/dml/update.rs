@@ -1,7 +1,7 @@
 //! UPDATE.
 
 use super::write::{Intent, Preparation, Write};
-use super::{Changed, returning, rules, source};
+use super::{Changed, returning, rules, source, stream};
 use crate::context::{Context, row_bytes};
 use crate::error::Result;
 use crate::plan::Update;
@@ -13,6 +13,9 @@ use model::Key;
 /// # Errors
 /// As [`super::insert`].
 pub fn update(context: &mut Context<'_>, statement: &Update) -> Result<Changed> {
+    if stream::can_update(statement) {
+        return stream::update(context, statement);
+    }
     prepare(context, statement, &mut Preparation::default())?.run(context)
 }
 
@@ -26,14 +29,18 @@ pub(super) fn prepare<'s>(
     let (mut writes, mut returned) = (vec![], vec![]);
     for (key, row) in source::targets(context, table, &statement.source)? {
         if preparation.claim(context, table, &key)? {
-            writes.push(change(context, statement, key, row, preparation, &mut returned)?);
+            let write = change(context, statement, key, row, preparation, &mut returned)?;
+            if let Write::Replace { new, .. } = &write {
+                context.memory.take(row_bytes(new))?;
+            }
+            writes.push(write);
         }
     }
     Ok(Intent { table, checks: Some(&statement.checks), writes, returned })
 }
 
 /// The row after the update, and RETURNING's row.
-fn change(
+pub(super) fn change(
     context: &mut Context<'_>,
     statement: &Update,
     key: Key,
@@ -47,7 +54,6 @@ fn change(
         new[*column] = preparation.evaluator.evaluate(context, expression, &row)?;
     }
     rules::generate(context, &statement.generated, &mut new)?;
-    context.memory.take(row_bytes(&new))?;
     let old: Row = row[..width].to_vec();
     if statement.returning.is_some() {
         row[..width].clone_from_slice(&new);

@@ -84,33 +84,54 @@ impl Intent<'_> {
     pub fn apply(self, context: &mut Context<'_>, foreign_keys: &mut ForeignKeys) -> Result<Changed> {
         let mut changed = Changed { rows: 0, returned: self.returned };
         for write in self.writes {
-            match write {
-                Write::Insert(row) => {
-                    if let Some(checks) = self.checks {
-                        rules::check(context, self.table, checks, &row)?;
-                    }
-                    rows::write_new(context, self.table, &row)?;
-                    foreign_keys.inserted(context, self.table, &row)?;
-                }
-                Write::Replace { key, old, new } => {
-                    if let Some(checks) = self.checks {
-                        rules::check(context, self.table, checks, &new)?;
-                    }
-                    rows::replace(context, self.table, &key, &old, &new)?;
-                    foreign_keys.updated(context, self.table, &old, &new)?;
-                }
-                Write::Remove { key, old } => {
-                    if !rows::remove(context, self.table, &key, &old)? {
-                        continue;
-                    }
-                    foreign_keys.deleted(context, self.table, &old)?;
-                }
-            }
-            changed.rows += 1;
-            if changed.rows.is_multiple_of(256) {
-                context.check_cancel()?;
-            }
+            changed.count(write.apply(context, self.table, self.checks, foreign_keys)?, context)?;
         }
         Ok(changed)
+    }
+}
+
+impl Write {
+    /// Writes it; `false` if the row was gone already.
+    ///
+    /// # Errors
+    /// As [`Intent::apply`].
+    pub fn apply(
+        self,
+        context: &mut Context<'_>,
+        table: &Arc<Table>,
+        checks: Option<&[Expr]>,
+        foreign_keys: &mut ForeignKeys,
+    ) -> Result<bool> {
+        match self {
+            Write::Insert(row) => {
+                if let Some(checks) = checks {
+                    rules::check(context, table, checks, &row)?;
+                }
+                rows::write_new(context, table, &row)?;
+                foreign_keys.inserted(context, table, &row)?;
+            }
+            Write::Replace { key, old, new } => {
+                if let Some(checks) = checks {
+                    rules::check(context, table, checks, &new)?;
+                }
+                rows::replace(context, table, &key, &old, &new)?;
+                foreign_keys.updated(context, table, &old, &new)?;
+            }
+            Write::Remove { key, old } => {
+                if !rows::remove(context, table, &key, &old)? {
+                    return Ok(false);
+                }
+                foreign_keys.deleted(context, table, &old)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Changed {
+    /// Counts a row, if it was written, and looks now and then whether somebody wants the statement to stop.
+    pub(super) fn count(&mut self, written: bool, context: &Context<'_>) -> Result<()> {
+        self.rows += u64::from(written);
+        if self.rows.is_multiple_of(256) { context.check_cancel() } else { Ok(()) }
     }
 }

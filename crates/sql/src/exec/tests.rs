@@ -5,7 +5,7 @@ use crate::catalog::Table;
 use crate::error::state;
 use crate::functions::{WindowFunction, comparison_function, resolve_aggregate, resolve_function, resolve_operator};
 use crate::plan::*;
-use crate::types::{Datum, Type};
+use crate::types::{Datum, Row, Type};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -61,6 +61,37 @@ fn joins_of_every_kind() {
             other => other,
         };
         assert_eq!(fixture.show(&hashed), expected, "{kind:?} by hash");
+    }
+}
+
+/// The right side does not fit into the statement's memory, the left one does: it is the one that is held.
+#[test]
+fn a_large_right_side_is_compared_with_what_is_held_of_the_left() {
+    let lefts: Vec<Vec<Option<i32>>> = vec![vec![Some(1)], vec![Some(2)], vec![Some(2)], vec![None], vec![Some(77)]];
+    let rights: Vec<Vec<Option<i32>>> = (0..200).map(|at| vec![(at % 50 != 7).then_some(at % 50), Some(at)]).collect();
+    let borrowed = |rows: &[Vec<Option<i32>>]| values(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let further = compare(Comparison::Less, column(2), int(150));
+    for kind in
+        [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Semi, JoinKind::Anti]
+    {
+        for condition in [None, Some(further.clone())] {
+            let mut plan = join(kind, borrowed(&lefts), borrowed(&rights), condition);
+            let Plan::Join(operator) = &mut plan else { panic!("a join") };
+            operator.equalities = vec![(column(0), column(0))];
+            let sorted = |rows: Vec<Row>| {
+                let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+                rows.sort();
+                rows
+            };
+            let expected = sorted(Fixture::new().try_rows(&plan).expect("there is memory for all"));
+            let mut fixture = Fixture::new();
+            fixture.memory.limit = 8_000;
+            assert_eq!(sorted(fixture.try_rows(&plan).expect("the left side is small")), expected, "{kind:?}");
+            let Plan::Join(operator) = &mut plan else { panic!("a join") };
+            operator.keeps_order = true;
+            let error = fixture.try_rows(&plan).expect_err("the right side is large");
+            assert_eq!(error.code(), state::OUT_OF_MEMORY, "{kind:?}");
+        }
     }
 }
 

@@ -45,7 +45,12 @@ pub enum Body {
     Typed(fn(&mut Context<'_>, &[Type], &[Datum]) -> Result<Datum>),
     /// A set of values; of several columns if they are [`Datum::Record`]s.
     Set(fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>),
+    /// A set of values that are made one by one, as they are asked for.
+    Series(fn(&mut Context<'_>, &[Datum]) -> Result<Series>),
 }
+
+/// Makes the next value of a set; `None` after the last.
+pub type Series = Box<dyn FnMut() -> Result<Option<Datum>> + Send>;
 
 /// Stand-ins for types in the tables of functions, where PostgreSQL has pseudo-types. No value ever has the type by which
 /// they are written here.
@@ -154,7 +159,7 @@ pub enum WindowFunction {
 impl Function {
     /// Whether it returns a set.
     pub fn returns_set(&self) -> bool {
-        matches!(self.body, Body::Set(_))
+        matches!(self.body, Body::Set(_) | Body::Series(_))
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the tables of functions are written: short names of types, and constructors of their rows.
 
 pub(super) use super::pseudo::*;
-pub(super) use super::{Body, Function, Volatility};
+pub(super) use super::{Body, Function, Series, Volatility};
 pub(crate) use crate::context::Context;
 pub(crate) use crate::error::{Result, SqlError, state};
 pub(crate) use crate::types::{Array, Datum, Interval, Numeric, Scalar, Type};
@@ -91,6 +91,16 @@ pub(super) const fn set(
     body: fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>,
 ) -> Function {
     row(name, arguments, result, Volatility::Immutable, Body::Set(body))
+}
+
+/// A strict, immutable function that returns a set, of which each value is made when it is asked for.
+pub(super) const fn series(
+    name: &'static str,
+    arguments: &'static [Type],
+    result: Type,
+    body: fn(&mut Context<'_>, &[Datum]) -> Result<Series>,
+) -> Function {
+    row(name, arguments, result, Volatility::Immutable, Body::Series(body))
 }
 
 const fn row(

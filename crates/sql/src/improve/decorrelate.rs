@@ -106,6 +106,7 @@ impl Pulled {
             left_width,
             right_width,
             equalities: Vec::new(),
+            keeps_order: false,
         }))
     }
 }

@@ -183,5 +183,6 @@ fn joined(left: Plan, left_width: usize, right: Plan, right_width: usize, condit
         left_width,
         right_width,
         equalities,
+        keeps_order: false,
     }))
 }

@@ -42,9 +42,11 @@ fn order(plan: &mut Plan, wanted: &[Wanted], few: bool) -> bool {
             });
             below.collect::<Option<Vec<_>>>().is_some_and(|below| order(input, &below, few))
         }
-        // Joins keep the order of their left side.
+        // Joins can keep the order of their left side.
         Plan::Join(join) if matches!(join.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) => {
-            wanted.iter().all(|key| key.column < join.left_width) && order(&mut join.left, wanted, few)
+            let ordered = wanted.iter().all(|key| key.column < join.left_width) && order(&mut join.left, wanted, few);
+            join.keeps_order |= ordered;
+            ordered
         }
         _ => false,
     }

@@ -244,6 +244,8 @@ pub struct Join {
     /// Equalities between an expression of the left row and one of the right row (numbered from 0), taken out of the
     /// condition by `improve`: the join can hash.
     pub equalities: Vec<(Expr, Expr)>,
+    /// Whether the rows must come in the order of the left side: somebody above relies on it.
+    pub keeps_order: bool,
 }
 
 /// Which rows without a partner stay.

@@ -10,13 +10,39 @@ mod subquery;
 pub(super) use subquery::SubqueryState;
 
 use super::scope::Run;
-use crate::context::value_bytes;
+use crate::context::{row_bytes, value_bytes};
 use crate::error::{Result, SqlError, state};
-use crate::functions::{Body, Resolved};
+use crate::functions::{Body, Resolved, Series};
 use crate::plan::{Expr, ExprKind};
 use crate::types::cast::cast;
 use crate::types::{Datum, equal_typed};
 use std::borrow::Cow;
+
+/// The values of a set.
+pub(super) enum Values {
+    /// Made at once.
+    Made(std::vec::IntoIter<Datum>),
+    /// Made one by one.
+    Series(Series),
+}
+
+impl Values {
+    /// The next one.
+    pub fn next(&mut self) -> Result<Option<Datum>> {
+        match self {
+            Values::Made(values) => Ok(values.next()),
+            Values::Series(next) => next(),
+        }
+    }
+
+    /// The bytes that those hold which were made already.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Values::Made(values) => row_bytes(values.as_slice()),
+            Values::Series(_) => 0,
+        }
+    }
+}
 
 impl<'s> Run<'_, 's> {
     /// The value of an expression over a row.
@@ -145,7 +171,7 @@ impl<'s> Run<'_, 's> {
             Body::Pure(function) => function(arguments)?,
             Body::Session(function) => function(self.context, arguments)?,
             Body::Typed(function) => function(self.context, &resolved.arguments, arguments)?,
-            Body::Set(_) => {
+            Body::Set(_) | Body::Series(_) => {
                 let message = "set-valued function called in context that cannot accept a set";
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
             }
@@ -155,12 +181,15 @@ impl<'s> Run<'_, 's> {
     }
 
     /// Calls a function for its set of values; one with one value makes a set of it.
-    pub fn call_set(&mut self, resolved: &Resolved, arguments: &[Datum]) -> Result<Vec<Datum>> {
-        match resolved.function.body {
-            Body::Set(_) if resolved.function.strict && arguments.iter().any(is_null) => Ok(Vec::new()),
-            Body::Set(function) => function(self.context, arguments),
-            _ => Ok(vec![self.call(resolved, arguments)?]),
-        }
+    pub fn call_set(&mut self, resolved: &Resolved, arguments: &[Datum]) -> Result<Values> {
+        let returns_nothing = resolved.function.strict && arguments.iter().any(is_null);
+        let made = match resolved.function.body {
+            Body::Set(_) | Body::Series(_) if returns_nothing => Vec::new(),
+            Body::Set(function) => function(self.context, arguments)?,
+            Body::Series(function) => return Ok(Values::Series(function(self.context, arguments)?)),
+            _ => vec![self.call(resolved, arguments)?],
+        };
+        Ok(Values::Made(made.into_iter()))
     }
 
     fn cast(&mut self, expression: &Expr, input: &Expr, explicit: bool, row: &[Datum]) -> Result<Datum> {

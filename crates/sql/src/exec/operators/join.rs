@@ -2,19 +2,22 @@
 //!
 //! They come from a hash table if there are equalities, from all right rows if not, and from a run of the right side of its
 //! own if it is lateral (an index nested loop is a lateral scan whose path refers to the left row).
+//!
+//! A hash table that grows large is compared with the left side: both are read, row by row, and the table holds that which
+//! ends first. If that is the left one, `swapped.rs` goes on.
 
-use super::super::evaluate::is_null;
-use super::super::key_table::KeyTable;
 use super::super::scope::Run;
 use super::Node;
+use super::build::{Build, Candidates, Side};
+use super::swapped::Swapped;
 use crate::context::row_bytes;
 use crate::error::Result;
-use crate::plan::{Join, JoinKind};
+use crate::plan::{Join, JoinKind, Plan};
 use crate::types::{Datum, Row};
 
 /// The state of a join.
 pub struct JoinState {
-    left: Node,
+    left: Ahead,
     right: Right,
     /// The left row at hand; what is appended of a right row is cut off again.
     row: Row,
@@ -32,34 +35,10 @@ enum Right {
     Unread(Node),
     /// Read at once.
     Read(Box<Build>),
+    /// The left side is in the table instead.
+    Swapped(Box<Swapped>),
     /// Run for each left row; how much memory the run holds.
     Lateral { run: Option<Node>, bytes: usize },
-}
-
-/// The right rows.
-struct Build {
-    rows: Vec<Row>,
-    /// For Right and Full: which rows have met a partner.
-    met: Vec<bool>,
-    /// Rows by the values of the equalities.
-    hash: Option<Hash>,
-}
-
-struct Hash {
-    keys: KeyTable,
-    /// The first and the last row of each key.
-    ends: Vec<(usize, usize)>,
-    /// For each row the next one with the same key.
-    next: Vec<Option<usize>>,
-}
-
-/// The right rows still to be compared with a left row.
-#[derive(Clone, Copy)]
-enum Candidates {
-    /// This one and those behind it.
-    From(usize),
-    /// This one and those with the same key.
-    Chain(Option<usize>),
 }
 
 /// What became of a candidate.
@@ -71,12 +50,58 @@ enum Met {
     No,
 }
 
+/// A side of which some rows have been read ahead.
+pub(super) struct Ahead {
+    rows: std::vec::IntoIter<Row>,
+    node: Node,
+}
+
+impl Ahead {
+    pub fn new(rows: Vec<Row>, node: Node) -> Ahead {
+        Ahead { rows: rows.into_iter(), node }
+    }
+
+    pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        let Some(row) = self.rows.next() else { return self.node.next(plan, run) };
+        run.context.memory.give_back(row_bytes(&row));
+        Ok(Some(row))
+    }
+}
+
+/// What part of a statement's memory a hash table may take before the left side is looked at.
+const UNQUESTIONED: usize = 16;
+
+/// Reads the right side, or the left one, if that is the smaller of two large ones.
+fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
+    let unquestioned = run.context.memory.used + run.context.memory.limit / UNQUESTIONED;
+    let has_choice = !join.equalities.is_empty() && !join.keeps_order;
+    let mut build = Build::new(join, Side::Right);
+    while !has_choice || run.context.memory.used <= unquestioned {
+        let Some(row) = node.next(&join.right, run)? else { return Ok(Right::Read(Box::new(build))) };
+        build.add(join, row, run)?;
+    }
+    let mut lefts = Vec::new();
+    loop {
+        let Some(row) = left.node.next(&join.left, run)? else {
+            let rights = Ahead::new(build.into_rows(run), std::mem::replace(node, Node::Values(0)));
+            return Ok(Right::Swapped(Box::new(Swapped::new(join, lefts, rights, run)?)));
+        };
+        run.context.memory.take(row_bytes(&row))?;
+        lefts.push(row);
+        let Some(row) = node.next(&join.right, run)? else {
+            left.rows = lefts.into_iter();
+            return Ok(Right::Read(Box::new(build)));
+        };
+        build.add(join, row, run)?;
+    }
+}
+
 impl JoinState {
     pub fn new(join: &Join) -> JoinState {
         let right =
             if join.lateral { Right::Lateral { run: None, bytes: 0 } } else { Right::Unread(Node::new(&join.right)) };
         JoinState {
-            left: Node::new(&join.left),
+            left: Ahead { rows: Vec::new().into_iter(), node: Node::new(&join.left) },
             right,
             row: Row::new(),
             at_hand: None,
@@ -87,7 +112,10 @@ impl JoinState {
 
     pub fn next(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         if let Right::Unread(node) = &mut self.right {
-            self.right = Right::Read(Box::new(Build::read(node, join, run)?));
+            self.right = read(&mut self.left, node, join, run)?;
+        }
+        if let Right::Swapped(swapped) = &mut self.right {
+            return swapped.next(join, run);
         }
         loop {
             run.tick()?;
@@ -137,7 +165,7 @@ impl JoinState {
                 run.started(&join.right);
                 *node = Some(Node::new(&join.right));
             }
-            Right::Unread(_) => {}
+            Right::Unread(_) | Right::Swapped(_) => {}
         }
         Ok(true)
     }
@@ -154,7 +182,7 @@ impl JoinState {
                 self.row = row;
                 Ok(result?.map(Candidate::Row))
             }
-            Right::Lateral { run: None, .. } | Right::Unread(_) => Ok(None),
+            Right::Lateral { run: None, .. } | Right::Unread(_) | Right::Swapped(_) => Ok(None),
         }
     }
 
@@ -207,71 +235,4 @@ impl JoinState {
 enum Candidate {
     Number(usize),
     Row(Row),
-}
-
-impl Build {
-    fn read(node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Build> {
-        let types = join.equalities.iter().map(|(_, right)| right.data_type).collect();
-        let hash = Hash { keys: KeyTable::new(types), ends: Vec::new(), next: Vec::new() };
-        let mut build =
-            Build { rows: Vec::new(), met: Vec::new(), hash: (!join.equalities.is_empty()).then_some(hash) };
-        let keeps_lonely = matches!(join.kind, JoinKind::Right | JoinKind::Full);
-        while let Some(row) = node.next(&join.right, run)? {
-            run.context.memory.take(row_bytes(&row))?;
-            if let Some(hash) = &mut build.hash {
-                hash.add(join, &row, build.rows.len(), run)?;
-            }
-            build.rows.push(row);
-        }
-        if keeps_lonely {
-            build.met = vec![false; build.rows.len()];
-        }
-        Ok(build)
-    }
-
-    fn candidates(&self, join: &Join, left: &[Datum], run: &mut Run<'_, '_>) -> Result<Candidates> {
-        let Some(hash) = &self.hash else { return Ok(Candidates::From(0)) };
-        let key = join.equalities.iter().map(|(side, _)| run.evaluate(side, left)).collect::<Result<Row>>()?;
-        if key.iter().any(is_null) {
-            return Ok(Candidates::Chain(None));
-        }
-        Ok(Candidates::Chain(hash.keys.find(&key).map(|number| hash.ends[number].0)))
-    }
-
-    fn advance(&self, candidates: &mut Candidates) -> Option<usize> {
-        match candidates {
-            Candidates::From(at) => {
-                let number = *at;
-                *at += 1;
-                (number < self.rows.len()).then_some(number)
-            }
-            Candidates::Chain(at) => {
-                let number = (*at)?;
-                *at = self.hash.as_ref().and_then(|hash| hash.next[number]);
-                Some(number)
-            }
-        }
-    }
-}
-
-impl Hash {
-    /// Adds a right row; one with a NULL among the values equals nothing.
-    fn add(&mut self, join: &Join, row: &[Datum], number: usize, run: &mut Run<'_, '_>) -> Result<()> {
-        self.next.push(None);
-        let key = join.equalities.iter().map(|(_, side)| run.evaluate(side, row)).collect::<Result<Row>>()?;
-        if key.iter().any(is_null) {
-            return Ok(());
-        }
-        let bytes = row_bytes(&key);
-        let (key, new) = self.keys.insert(key);
-        if new {
-            run.context.memory.take(bytes)?;
-            self.ends.push((number, number));
-        } else {
-            let last = &mut self.ends[key].1;
-            self.next[*last] = Some(number);
-            *last = number;
-        }
-        Ok(())
-    }
 }

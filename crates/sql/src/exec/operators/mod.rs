@@ -4,6 +4,7 @@
 //! copied out of it and nothing borrowed between calls.
 
 mod aggregate;
+mod build;
 mod distinct;
 mod join;
 mod limit;
@@ -12,6 +13,7 @@ mod rows;
 mod scan;
 mod set;
 mod sort;
+mod swapped;
 mod window;
 mod with;
 
@@ -28,6 +30,7 @@ pub(super) enum Node {
     Values(usize),
     Scan(Box<scan::ScanState>),
     Made(rows::Made),
+    Functions(rows::Sides),
     Filter(Box<Node>),
     Project(Box<Node>),
     ProjectSet(Box<rows::Sets>),
@@ -54,7 +57,8 @@ impl Node {
         match plan {
             Plan::Values { .. } => Node::Values(0),
             Plan::Scan(_) => Node::Scan(Box::default()),
-            Plan::Virtual { .. } | Plan::Functions { .. } => Node::Made(None),
+            Plan::Virtual { .. } => Node::Made(None),
+            Plan::Functions { .. } => Node::Functions(rows::Sides::default()),
             Plan::Filter { input, .. } => Node::Filter(Box::new(Node::new(input))),
             Plan::Project { input, .. } => Node::Project(Box::new(Node::new(input))),
             Plan::ProjectSet { input, .. } => Node::ProjectSet(Box::new(rows::Sets::new(Node::new(input)))),
@@ -99,9 +103,7 @@ impl Node {
             (Node::Values(at), Plan::Values { rows }) => rows::next_values(at, rows, run),
             (Node::Scan(state), Plan::Scan(scan)) => state.next(scan, run),
             (Node::Made(made), Plan::Virtual { table }) => rows::next_virtual(made, table, run),
-            (Node::Made(made), Plan::Functions { calls, ordinality }) => {
-                rows::next_of_functions(made, calls, *ordinality, run)
-            }
+            (Node::Functions(sides), Plan::Functions { calls, ordinality }) => sides.next(calls, *ordinality, run),
             (Node::Filter(node), Plan::Filter { input, condition }) => rows::next_passing(node, input, condition, run),
             (Node::Project(node), Plan::Project { input, columns }) => match node.next(input, run)? {
                 Some(row) => run.evaluate_all(columns, &row).map(Some),

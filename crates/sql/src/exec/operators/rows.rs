@@ -1,5 +1,6 @@
 //! Operators that keep next to nothing: VALUES, computed tables, functions in FROM, filters, sets in select lists, locks.
 
+use super::super::evaluate::Values;
 use super::super::scope::Run;
 use super::Node;
 use crate::catalog::VirtualTable;
@@ -25,57 +26,74 @@ pub fn next_virtual(made: &mut Made, table: &VirtualTable, run: &mut Run<'_, '_>
         Some(rows) => rows,
         None => {
             let rows = (table.rows)(run.context)?;
-            count_rows(&rows, run)?;
+            run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())?;
             made.insert(rows.into_iter())
         }
     };
     Ok(rows.next())
 }
 
-pub fn next_of_functions(
-    made: &mut Made,
-    calls: &[(Resolved, Vec<Expr>)],
-    ordinality: bool,
-    run: &mut Run<'_, '_>,
-) -> Result<Option<Row>> {
-    let rows = match made {
-        Some(rows) => rows,
-        None => {
-            let rows = rows_of_functions(calls, ordinality, run)?;
-            count_rows(&rows, run)?;
-            made.insert(rows.into_iter())
+/// Functions in FROM, side by side, the shorter sets filled up with NULLs.
+#[derive(Default)]
+pub struct Sides {
+    /// The sets, and how many columns each has; `None` before the first row.
+    sets: Option<Vec<(Values, usize, bool)>>,
+    /// Rows so far, for WITH ORDINALITY.
+    number: i64,
+}
+
+impl Sides {
+    pub fn next(
+        &mut self,
+        calls: &[(Resolved, Vec<Expr>)],
+        ordinality: bool,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Row>> {
+        let sets = match &mut self.sets {
+            Some(sets) => sets,
+            None => self.sets.insert(start(calls, run)?),
+        };
+        let (mut row, mut any) = (Row::new(), false);
+        for (values, width, spread) in sets {
+            match values.next()? {
+                None => row.resize(row.len() + *width, Datum::Null),
+                Some(value) => {
+                    any = true;
+                    put(&mut row, value, *width, *spread);
+                }
+            }
         }
-    };
-    Ok(rows.next())
+        if !any {
+            return Ok(None);
+        }
+        if ordinality {
+            self.number += 1;
+            row.push(Datum::Int8(self.number));
+        }
+        Ok(Some(row))
+    }
 }
 
-fn count_rows(rows: &[Row], run: &mut Run<'_, '_>) -> Result<()> {
-    run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())
+/// Appends a value of a set: one column, or those of a record, if the set has columns.
+fn put(row: &mut Row, value: Datum, width: usize, spread: bool) {
+    let end = row.len() + width;
+    match value {
+        Datum::Record(fields) if spread => row.extend(fields.iter().cloned()),
+        value => row.push(value),
+    }
+    row.resize(end, Datum::Null);
 }
 
-/// The sets side by side, the shorter ones filled up with NULLs.
-fn rows_of_functions(calls: &[(Resolved, Vec<Expr>)], ordinality: bool, run: &mut Run<'_, '_>) -> Result<Vec<Row>> {
-    let mut rows: Vec<Row> = Vec::new();
-    let mut width = 0;
+/// Calls the functions; what they made at once is counted.
+fn start(calls: &[(Resolved, Vec<Expr>)], run: &mut Run<'_, '_>) -> Result<Vec<(Values, usize, bool)>> {
+    let mut sets = Vec::with_capacity(calls.len());
     for (function, arguments) in calls {
         let arguments = run.evaluate_all(arguments, &[])?;
         let values = run.call_set(function, &arguments)?;
-        rows.resize_with(rows.len().max(values.len()), || vec![Datum::Null; width]);
-        for (row, value) in rows.iter_mut().zip(values) {
-            match value {
-                Datum::Record(fields) if function.columns.is_some() => row.extend(fields.iter().cloned()),
-                value => row.push(value),
-            }
-        }
-        width += function.columns.as_ref().map_or(1, Vec::len);
-        rows.iter_mut().for_each(|row| row.resize(width, Datum::Null));
+        run.context.memory.take(values.bytes())?;
+        sets.push((values, function.columns.as_ref().map_or(1, Vec::len), function.columns.is_some()));
     }
-    if ordinality {
-        for (number, row) in (1..).zip(&mut rows) {
-            row.push(Datum::Int8(number));
-        }
-    }
-    Ok(rows)
+    Ok(sets)
 }
 
 pub fn next_passing(node: &mut Node, input: &Plan, condition: &Expr, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
@@ -132,55 +150,58 @@ fn not_available(lock: &RowLock) -> SqlError {
 /// The state of sets in a select list.
 pub struct Sets {
     input: Node,
-    /// The columns of the input row at hand.
-    columns: Vec<Column>,
-    /// The next of its rows.
-    at: usize,
-    /// How many rows it becomes.
-    length: usize,
+    /// The columns of the input row at hand; `None` if there is none.
+    columns: Option<Vec<Column>>,
 }
 
 /// One column over the rows of one input row.
 enum Column {
     Same(Datum),
-    Each(Vec<Datum>),
+    Each(Values),
 }
 
 impl Sets {
     pub fn new(input: Node) -> Sets {
-        Sets { input, columns: Vec::new(), at: 0, length: 0 }
+        Sets { input, columns: None }
     }
 
     pub fn next(&mut self, input: &Plan, columns: &[SetColumn], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
-        while self.at == self.length {
+        loop {
             run.tick()?;
+            if let Some(columns) = &mut self.columns
+                && let Some(row) = next_of_sets(columns)?
+            {
+                return Ok(Some(row));
+            }
             let Some(row) = self.input.next(input, run)? else { return Ok(None) };
-            self.expand(columns, &row, run)?;
+            self.columns = Some(expand(columns, &row, run)?);
         }
-        let at = self.at;
-        self.at += 1;
-        let value = |column: &mut Column| match column {
-            Column::Same(value) => value.clone(),
-            Column::Each(values) => values.get_mut(at).map(std::mem::take).unwrap_or_default(),
-        };
-        Ok(Some(self.columns.iter_mut().map(value).collect()))
     }
+}
 
-    fn expand(&mut self, columns: &[SetColumn], row: &[Datum], run: &mut Run<'_, '_>) -> Result<()> {
-        self.columns.clear();
-        (self.at, self.length) = (0, 0);
-        for column in columns {
-            let made = match column {
-                SetColumn::Value(value) => Column::Same(run.evaluate(value, row)?),
-                SetColumn::Set(function, arguments) => {
-                    let arguments = run.evaluate_all(arguments, row)?;
-                    let values = run.call_set(function, &arguments)?;
-                    self.length = self.length.max(values.len());
-                    Column::Each(values)
-                }
-            };
-            self.columns.push(made);
-        }
-        Ok(())
+/// The next values of all columns; `None` if all sets have ended.
+fn next_of_sets(columns: &mut [Column]) -> Result<Option<Row>> {
+    let (mut row, mut any) = (Row::with_capacity(columns.len()), false);
+    for column in columns {
+        row.push(match column {
+            Column::Same(value) => value.clone(),
+            Column::Each(values) => {
+                let value = values.next()?;
+                any |= value.is_some();
+                value.unwrap_or_default()
+            }
+        });
     }
+    Ok(any.then_some(row))
+}
+
+fn expand(columns: &[SetColumn], row: &[Datum], run: &mut Run<'_, '_>) -> Result<Vec<Column>> {
+    let expanded = columns.iter().map(|column| match column {
+        SetColumn::Value(value) => run.evaluate(value, row).map(Column::Same),
+        SetColumn::Set(function, arguments) => {
+            let arguments = run.evaluate_all(arguments, row)?;
+            run.call_set(function, &arguments).map(Column::Each)
+        }
+    });
+    expanded.collect()
 }

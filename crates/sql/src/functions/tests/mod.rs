@@ -82,6 +82,11 @@ fn call(context: &mut Context<'_>, name: &str, arguments: &[(Type, Datum)]) -> R
         Body::Session(body) => show(&body(context, &values)?),
         Body::Typed(body) => show(&body(context, &resolved.arguments, &values)?),
         Body::Set(body) => body(context, &values)?.iter().map(show).collect::<Vec<_>>().join(";"),
+        Body::Series(body) => {
+            let mut next = body(context, &values)?;
+            let shown: Result<Vec<_>> = std::iter::from_fn(|| next().transpose()).map(|value| Ok(show(&value?))).collect();
+            shown?.join(";")
+        }
     })
 }
 

@@ -1,0 +1,133 @@
+//! Statements that write each row when they have read it, so that they hold none, however many there are.
+//!
+//! A statement must not see what it has written itself. One that reads all its rows first (`write.rs`) never does. Here that
+//! follows from what it reads:
+//! - an INSERT reads other tables only;
+//! - an UPDATE or DELETE reads its table by one scan, and otherwise not at all. A scan goes through its index in one direction
+//!   and is never again where it was; a row that was removed, or changed where it stands, lies behind it. So an UPDATE may
+//!   change neither the row's key nor a column of the index that is scanned (else the row could come again: the "Halloween
+//!   problem").
+//!
+//! Questions of foreign keys are answered at the end of the statement, as always: their actions change rows when all is read.
+
+use super::write::{Preparation, Write};
+use super::update::change;
+use super::{Changed, ForeignKeys, returning, rules, source};
+use crate::catalog::{Oid, Table};
+use crate::context::Context;
+use crate::error::Result;
+use crate::exec::Cursor;
+use crate::plan::{Delete, Expr, Insert, Path, Plan, Returning, Scan, Update};
+use crate::types::Row;
+use std::sync::Arc;
+
+/// Whether an INSERT can write as it reads.
+pub(super) fn can_insert(statement: &Insert) -> bool {
+    let table = statement.table.oid;
+    statement.on_conflict.is_none()
+        && scans(&statement.source, table) == 0
+        && !returning_reads(statement.returning.as_ref(), table)
+}
+
+/// Whether an UPDATE can write as it reads.
+pub(super) fn can_update(statement: &Update) -> bool {
+    let Update { table, source, assignments, generated, returning, .. } = statement;
+    let changes = |columns: &[usize]| {
+        assignments.iter().chain(generated).any(|(column, _)| columns.contains(column))
+    };
+    let Some(scan) = sole_scan(source, table.oid) else { return false };
+    let is_reached_again = match &scan.path {
+        Path::All => false,
+        Path::Index { index, .. } | Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => {
+            table.indexes.get(*index).is_none_or(|index| changes(&index.columns))
+        }
+    };
+    let moves = table.primary_key().is_some_and(|index| changes(&index.columns));
+    let reads = assignments.iter().any(|(_, value)| reads(value, table.oid));
+    !is_reached_again && !moves && !reads && !returning_reads(returning.as_ref(), table.oid)
+}
+
+/// Whether a DELETE can write as it reads.
+pub(super) fn can_delete(statement: &Delete) -> bool {
+    let table = statement.table.oid;
+    sole_scan(&statement.source, table).is_some() && !returning_reads(statement.returning.as_ref(), table)
+}
+
+/// The scan of the table that gives the plan's rows, if it alone does, and the plan reads the table nowhere else.
+fn sole_scan(plan: &Plan, table: Oid) -> Option<&Scan> {
+    let mut at = plan;
+    loop {
+        at = match at {
+            Plan::Scan(scan) => return (scan.table.oid == table && scans(plan, table) == 1).then_some(scan),
+            Plan::Filter { input, .. } | Plan::Project { input, .. } | Plan::Lock { input, .. } => input,
+            _ => return None,
+        };
+    }
+}
+
+/// How often a plan reads a table.
+fn scans(plan: &Plan, table: Oid) -> usize {
+    let mut count = 0;
+    plan.walk(&mut |plan| {
+        if let Plan::Scan(scan) = plan {
+            count += usize::from(scan.table.oid == table);
+        }
+    });
+    count
+}
+
+fn reads(expression: &Expr, table: Oid) -> bool {
+    expression.any(|part| part.subquery().is_some_and(|subquery| scans(&subquery.plan, table) > 0))
+}
+
+fn returning_reads(returning: Option<&Returning>, table: Oid) -> bool {
+    returning.is_some_and(|returning| returning.columns.iter().any(|column| reads(column, table)))
+}
+
+/// Inserts the source's rows.
+pub(super) fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Changed> {
+    let Insert { table, generated, checks, returning, .. } = statement;
+    each(context, table, &statement.source, Some(checks), |context, mut row, preparation, returned| {
+        rules::generate(context, generated, &mut row)?;
+        returned.extend(returning::row(context, preparation, returning.as_ref(), &row)?);
+        Ok(Write::Insert(row))
+    })
+}
+
+/// Updates the source's rows.
+pub(super) fn update(context: &mut Context<'_>, statement: &Update) -> Result<Changed> {
+    each(context, &statement.table, &statement.source, Some(&statement.checks), |context, row, preparation, returned| {
+        let key = source::key_of(&statement.table, &row)?;
+        change(context, statement, key, row, preparation, returned)
+    })
+}
+
+/// Deletes the source's rows.
+pub(super) fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> {
+    let Delete { table, returning, .. } = statement;
+    each(context, table, &statement.source, None, |context, mut row, preparation, returned| {
+        let key = source::key_of(table, &row)?;
+        returned.extend(returning::row(context, preparation, returning.as_ref(), &row)?);
+        row.truncate(table.columns.len());
+        Ok(Write::Remove { key, old: row })
+    })
+}
+
+/// Writes what `make` makes of each row.
+fn each(
+    context: &mut Context<'_>,
+    table: &Arc<Table>,
+    source: &Arc<Plan>,
+    checks: Option<&[Expr]>,
+    mut make: impl FnMut(&mut Context<'_>, Row, &mut Preparation, &mut Vec<Row>) -> Result<Write>,
+) -> Result<Changed> {
+    let (mut changed, mut foreign_keys) = (Changed::default(), ForeignKeys::default());
+    let mut preparation = Preparation::default();
+    let mut cursor = Cursor::new(source.clone());
+    while let Some(row) = cursor.next(context)? {
+        let write = make(context, row, &mut preparation, &mut changed.returned)?;
+        changed.count(write.apply(context, table, checks, &mut foreign_keys)?, context)?;
+    }
+    foreign_keys.finish(context)?;
+    Ok(changed)
+}

@@ -1,0 +1,160 @@
+//! The side of a join that is held: its rows, and a hash table over them if the join has equalities.
+
+use super::super::evaluate::is_null;
+use super::super::key_table::KeyTable;
+use super::super::scope::Run;
+use crate::context::row_bytes;
+use crate::error::Result;
+use crate::plan::{Expr, Join, JoinKind};
+use crate::types::{Datum, Row};
+
+/// A side of a join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+impl Side {
+    /// This side's expression of an equality.
+    fn of(self, (left, right): &(Expr, Expr)) -> &Expr {
+        match self {
+            Side::Left => left,
+            Side::Right => right,
+        }
+    }
+
+    fn other(self) -> Side {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+
+    /// Whether its rows must know in the end which of them has met a partner.
+    fn keeps_lonely(self, kind: JoinKind) -> bool {
+        match self {
+            Side::Right => matches!(kind, JoinKind::Right | JoinKind::Full),
+            Side::Left => !matches!(kind, JoinKind::Inner | JoinKind::Right),
+        }
+    }
+}
+
+/// The rows of the side that is held.
+pub(super) struct Build {
+    side: Side,
+    pub rows: Vec<Row>,
+    /// Which rows have met a partner; empty if nobody asks.
+    pub met: Vec<bool>,
+    keeps_lonely: bool,
+    /// Rows by the values of the equalities.
+    hash: Option<Hash>,
+}
+
+struct Hash {
+    keys: KeyTable,
+    /// The first and the last row of each key.
+    ends: Vec<(usize, usize)>,
+    /// For each row the next one with the same key.
+    next: Vec<Option<usize>>,
+    /// Bytes of the keys.
+    bytes: usize,
+}
+
+/// The held rows still to be compared with a row of the other side.
+#[derive(Clone, Copy)]
+pub(super) enum Candidates {
+    /// This one and those behind it.
+    From(usize),
+    /// This one and those with the same key.
+    Chain(Option<usize>),
+}
+
+impl Build {
+    pub fn new(join: &Join, side: Side) -> Build {
+        let types = join.equalities.iter().map(|equality| side.of(equality).data_type).collect();
+        let hash = Hash { keys: KeyTable::new(types), ends: Vec::new(), next: Vec::new(), bytes: 0 };
+        Build {
+            side,
+            rows: Vec::new(),
+            met: Vec::new(),
+            keeps_lonely: side.keeps_lonely(join.kind),
+            hash: (!join.equalities.is_empty()).then_some(hash),
+        }
+    }
+
+    /// Adds a row, and counts it.
+    pub fn add(&mut self, join: &Join, row: Row, run: &mut Run<'_, '_>) -> Result<()> {
+        run.context.memory.take(row_bytes(&row))?;
+        self.add_counted(join, row, run)
+    }
+
+    /// Adds a row that is counted already.
+    pub fn add_counted(&mut self, join: &Join, row: Row, run: &mut Run<'_, '_>) -> Result<()> {
+        if let Some(hash) = &mut self.hash {
+            let side = self.side;
+            let key = join.equalities.iter().map(|equality| run.evaluate(side.of(equality), &row)).collect::<Result<_>>()?;
+            hash.add(key, self.rows.len(), run)?;
+        }
+        self.rows.push(row);
+        if self.keeps_lonely {
+            self.met.push(false);
+        }
+        Ok(())
+    }
+
+    /// The rows, without the table.
+    pub fn into_rows(self, run: &mut Run<'_, '_>) -> Vec<Row> {
+        run.context.memory.give_back(self.hash.map_or(0, |hash| hash.bytes));
+        self.rows
+    }
+
+    /// The rows that may match one of the other side.
+    pub fn candidates(&self, join: &Join, row: &[Datum], run: &mut Run<'_, '_>) -> Result<Candidates> {
+        let Some(hash) = &self.hash else { return Ok(Candidates::From(0)) };
+        let other = self.side.other();
+        let key = join.equalities.iter().map(|equality| run.evaluate(other.of(equality), row)).collect::<Result<Row>>()?;
+        if key.iter().any(is_null) {
+            return Ok(Candidates::Chain(None));
+        }
+        Ok(Candidates::Chain(hash.keys.find(&key).map(|number| hash.ends[number].0)))
+    }
+
+    /// The next of the candidates, by number.
+    pub fn advance(&self, candidates: &mut Candidates) -> Option<usize> {
+        match candidates {
+            Candidates::From(at) => {
+                let number = *at;
+                *at += 1;
+                (number < self.rows.len()).then_some(number)
+            }
+            Candidates::Chain(at) => {
+                let number = (*at)?;
+                *at = self.hash.as_ref().and_then(|hash| hash.next[number]);
+                Some(number)
+            }
+        }
+    }
+}
+
+impl Hash {
+    /// Adds a row by its key; one with a NULL among the values equals nothing.
+    fn add(&mut self, key: Row, number: usize, run: &mut Run<'_, '_>) -> Result<()> {
+        self.next.push(None);
+        if key.iter().any(is_null) {
+            return Ok(());
+        }
+        let bytes = row_bytes(&key);
+        let (key, new) = self.keys.insert(key);
+        if new {
+            run.context.memory.take(bytes)?;
+            self.bytes += bytes;
+            self.ends.push((number, number));
+        } else {
+            let last = &mut self.ends[key].1;
+            self.next[*last] = Some(number);
+            *last = number;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! A hash join whose table holds the left side, because that is the smaller one: each right row is compared with the left rows
+//! of its key. The rows come in the order of the right side, then left rows without a partner.
+
+use super::super::scope::Run;
+use super::build::{Build, Candidates, Side};
+use super::join::Ahead;
+use crate::error::Result;
+use crate::plan::{Join, JoinKind};
+use crate::types::{Datum, Row};
+
+/// The state of such a join.
+pub(super) struct Swapped {
+    left: Build,
+    right: Ahead,
+    /// The right row at hand, and whether it has met a partner.
+    at_hand: Option<(Row, bool)>,
+    /// The left rows still to be compared with it.
+    candidates: Candidates,
+    /// Where the search for left rows that are returned at the end is; `None` while there are right rows.
+    lonely: Option<usize>,
+}
+
+impl Swapped {
+    /// With the whole left side, whose rows are counted already.
+    pub fn new(join: &Join, lefts: Vec<Row>, right: Ahead, run: &mut Run<'_, '_>) -> Result<Swapped> {
+        let mut left = Build::new(join, Side::Left);
+        for row in lefts {
+            left.add_counted(join, row, run)?;
+        }
+        Ok(Swapped { left, right, at_hand: None, candidates: Candidates::Chain(None), lonely: None })
+    }
+
+    pub fn next(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        loop {
+            run.tick()?;
+            if self.lonely.is_some() {
+                return Ok(self.next_lonely(join));
+            }
+            if self.at_hand.is_none() && !self.next_right(join, run)? {
+                self.lonely = Some(0);
+                continue;
+            }
+            match self.left.advance(&mut self.candidates) {
+                Some(number) => {
+                    if let Some(row) = self.compare(join, number, run)? {
+                        return Ok(Some(row));
+                    }
+                }
+                None => {
+                    let lonely = self.at_hand.take().filter(|(_, met)| !met);
+                    if let (Some((right, _)), JoinKind::Right | JoinKind::Full) = (lonely, join.kind) {
+                        let mut row = vec![Datum::Null; join.left_width];
+                        row.extend(right);
+                        return Ok(Some(row));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the next right row at hand; `false` if there is none.
+    fn next_right(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<bool> {
+        let Some(row) = self.right.next(&join.right, run)? else { return Ok(false) };
+        self.candidates = self.left.candidates(join, &row, run)?;
+        self.at_hand = Some((row, false));
+        Ok(true)
+    }
+
+    /// Compares the right row at hand with a left row; what the join returns of the pair.
+    fn compare(&mut self, join: &Join, number: usize, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        let once = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+        let Some((right, met)) = &mut self.at_hand else { return Ok(None) };
+        if once && self.left.met[number] {
+            return Ok(None);
+        }
+        let mut row = self.left.rows[number].clone();
+        row.extend_from_slice(right);
+        if !run.passes(join.condition.as_ref(), &row)? {
+            return Ok(None);
+        }
+        *met = true;
+        if let Some(met) = self.left.met.get_mut(number) {
+            *met = true;
+        }
+        match join.kind {
+            JoinKind::Anti => return Ok(None),
+            JoinKind::Semi => row.truncate(join.left_width),
+            JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {}
+        }
+        Ok(Some(row))
+    }
+
+    /// The next left row that is returned for having no partner, once the right side has ended.
+    fn next_lonely(&mut self, join: &Join) -> Option<Row> {
+        let at = self.lonely.as_mut()?;
+        if join.kind == JoinKind::Semi {
+            return None;
+        }
+        let number = *at + self.left.met.get(*at..)?.iter().position(|met| !met)?;
+        *at = number + 1;
+        let mut row = self.left.rows[number].clone();
+        if join.kind != JoinKind::Anti {
+            row.resize(join.left_width + join.right_width, Datum::Null);
+        }
+        Some(row)
+    }
+}
