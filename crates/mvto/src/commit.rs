@@ -81,6 +81,7 @@ impl<C: Clock> Mvto<C> {
     /// latter, so it sees all or nothing.
     fn install(&self, work: &mut Workspace, at: Timestamp, position: LogPosition) {
         let Workspace { writes, pool, horizon, garbage, ready, replaced, collected, .. } = work;
+        writes.begin_installing();
         let mut entries = std::mem::take(&mut writes.entries);
         entries.retain_mut(|write| {
             if !is_installed(write) {
@@ -97,7 +98,9 @@ impl<C: Clock> Mvto<C> {
             *replaced += usize::from(replaces > 0);
             tuple.install(pool.allocate(at, position, row));
             self.release(&tuple);
-            if row.is_none() || replaces > 0 {
+            let is_absent = row.is_none();
+            writes.installed(*buffered);
+            if is_absent || replaces > 0 {
                 garbage.extend(tuple.queued().map(|tuple| Garbage { space: *space, tuple, at, held: false }));
             } else {
                 tuple.unpin();

@@ -16,6 +16,7 @@ use parts::index::Entry;
 use parts::index::ordered::Cursor;
 use parts::spin::Backoff;
 use parts::sync::spin_loop;
+use std::iter::Peekable;
 use std::ops::{Bound, ControlFlow};
 
 /// How often a waiter looks at the owner before it sleeps: commits are short.
@@ -168,7 +169,8 @@ impl<C: Clock> Mvto<C> {
             None => table.rows(),
             Some(index) => table.entries(index)?,
         };
-        let mut walk = Walk { engine: self, scan, place, own: own_in_range(on.writes, place, scan), next_own: 0 };
+        let own = own_in_range(on.writes, place, scan).peekable();
+        let mut walk = Walk { engine: self, scan, place, own, last_own: None };
         let mut shown = RowBuf::new();
         let mut show = |view: &mut View, position: &[u8], stored: RowRef<'_>, guard: &Guard| {
             walk_item(self, view, on.writes, scan, place, position, stored, guard, &mut shown, visit)
@@ -186,27 +188,34 @@ fn note<'g>(view: &mut View, version: Option<VersionRef<'g>>) -> Option<RowRef<'
 }
 
 /// The write-set entries inside the scanned range, in its direction.
-fn own_in_range(writes: &WriteSet, place: Place<'_>, scan: &Scan<'_>) -> Vec<usize> {
+fn own_in_range<'a>(
+    writes: &'a WriteSet,
+    place: Place<'_>,
+    scan: &Scan<'_>,
+) -> impl Iterator<Item = usize> + use<'a> {
     let mut own = writes.in_range(place.id(), scan.lower.as_ref(), scan.upper.as_ref());
-    if scan.direction == Direction::Backward {
-        own.reverse();
-    }
-    own
+    let direction = scan.direction;
+    std::iter::from_fn(move || match direction {
+        Direction::Forward => own.next(),
+        Direction::Backward => own.next_back(),
+    })
 }
 
 /// A scan under way: the index's entries and the transaction's own, merged.
-struct Walk<'a, C> {
+struct Walk<'a, C, I: Iterator<Item = usize>> {
     engine: &'a Mvto<C>,
     scan: &'a Scan<'a>,
     place: Place<'a>,
-    own: Vec<usize>,
-    next_own: usize,
+    /// The own writes that have not been shown.
+    own: Peekable<I>,
+    /// The own write that was shown (or hidden) last.
+    last_own: Option<usize>,
 }
 
 /// Shows one visible row or entry; breaks when the visitor does.
 type Show<'s> = dyn FnMut(&mut View, &[u8], RowRef<'_>, &Guard) -> Result<ControlFlow<()>> + 's;
 
-impl<C: Clock> Walk<'_, C> {
+impl<C: Clock, I: Iterator<Item = usize>> Walk<'_, C, I> {
     fn run(&mut self, view: &mut View, writes: &WriteSet, show: &mut Show<'_>) -> Result<ScanEnd> {
         let index = self.place.ordered()?;
         let mut cursor = Cursor::new(bytes(&self.scan.lower), bytes(&self.scan.upper), self.scan.direction);
@@ -253,7 +262,7 @@ impl<C: Clock> Walk<'_, C> {
         guard: &Guard,
         show: &mut Show<'_>,
     ) -> Result<Option<Key>> {
-        while let Some(&at) = self.own.get(self.next_own) {
+        while let Some(&at) = self.own.peek() {
             let write = &writes.entries[at];
             let is_due = key.is_none_or(|key| match self.scan.direction {
                 Direction::Forward => write.key[..] <= *key,
@@ -262,7 +271,7 @@ impl<C: Clock> Walk<'_, C> {
             if !is_due {
                 break;
             }
-            self.next_own += 1;
+            self.last_own = self.own.next();
             let Some(Some(row)) = writes.value(write.buffered) else { continue };
             if show(view, &write.key, RowRef::new(row), guard)?.is_break() {
                 return Ok(Some(write.key.clone()));
@@ -273,7 +282,7 @@ impl<C: Clock> Walk<'_, C> {
 
     /// Whether the own write at `key` has just been shown (or hidden).
     fn is_own(&self, writes: &WriteSet, key: &[u8]) -> bool {
-        self.next_own > 0 && writes.entries[self.own[self.next_own - 1]].key[..] == *key
+        self.last_own.is_some_and(|at| writes.entries[at].key[..] == *key)
     }
 }
 

@@ -1,5 +1,8 @@
 //! The write buffer of a transaction, and the workspace that it lends from its site.
 
+mod arena;
+mod order;
+
 use crate::catalog::{Catalog, SpaceId};
 use crate::gc::Garbage;
 use crate::horizon::Horizon;
@@ -10,6 +13,9 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
 
+use arena::Arena;
+use order::Order;
+
 /// Write sets up to this size are searched from front to back.
 const LINEAR: usize = 16;
 
@@ -18,18 +24,28 @@ const LINEAR: usize = 16;
 pub(crate) struct WriteSet {
     pub entries: Vec<Write>,
     /// The bytes of all buffered rows.
-    arena: Vec<u8>,
-    /// Where each key is, once there are more than [`LINEAR`].
-    by_key: BTreeMap<(SpaceId, Key), u32>,
-    /// What buffered values were, newest last, while a savepoint is open.
+    arena: Arena,
+    /// The entries of each space in the order of their keys, once there are more than [`LINEAR`] in all.
+    orders: BTreeMap<SpaceId, Order>,
+    /// What buffered values were, newest last, while a savepoint is open: of entries that were there when it was opened.
     undo: Vec<(u32, Buffered)>,
-    /// Open savepoints, oldest first: number, and length of `undo`.
-    savepoints: Vec<(u64, usize)>,
+    /// Open savepoints, oldest first.
+    savepoints: Vec<Mark>,
     next_savepoint: u64,
     /// Bytes of keys and rows, counted against the limit; overwriting does not give back.
     pub bytes: usize,
     /// How much of [`WriteSet::held_bytes`] has been counted.
     counted: usize,
+}
+
+/// What an open savepoint remembers.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    number: u64,
+    /// Length of `undo`.
+    undo: usize,
+    /// Number of entries. Later ones are undone by forgetting what they want.
+    entries: usize,
 }
 
 /// One written key.
@@ -49,7 +65,7 @@ pub(crate) enum Buffered {
     /// What it was: rolled back to before it was written, or owned for a later write.
     Unchanged,
     /// This row in the arena.
-    Row { start: usize, length: usize },
+    Row(arena::Place),
     /// Absent.
     Absent,
 }
@@ -67,7 +83,7 @@ impl WriteSet {
         if self.entries.len() <= LINEAR {
             return self.entries.iter().position(|write| write.space == space && write.key[..] == *key);
         }
-        self.by_key.get(&(space, Key::from_bytes(key))).map(|&at| at as usize)
+        self.orders.get(&space)?.find(&self.entries, key)
     }
 
     /// What the transaction itself wrote: `None` nothing, `Some(None)` a delete.
@@ -82,34 +98,29 @@ impl WriteSet {
     pub fn value(&self, buffered: Buffered) -> Option<Option<&[u8]>> {
         match buffered {
             Buffered::Unchanged => None,
-            Buffered::Row { start, length } => Some(Some(&self.arena[start..start + length])),
+            Buffered::Row(place) => Some(Some(self.arena.row(place))),
             Buffered::Absent => Some(None),
         }
     }
 
     /// The entries of a space that change something, with keys within the bounds, in ascending order of their keys.
-    pub fn in_range(&self, space: SpaceId, lower: Bound<&Key>, upper: Bound<&Key>) -> Vec<usize> {
+    pub fn in_range<'a>(
+        &'a self,
+        space: SpaceId,
+        lower: Bound<&Key>,
+        upper: Bound<&Key>,
+    ) -> impl DoubleEndedIterator<Item = usize> + use<'a> {
         let bounds = (lower, upper);
-        let changes = |at: &usize| {
-            let write = &self.entries[*at];
-            write.space == space && write.buffered != Buffered::Unchanged && bounds.contains(&write.key)
-        };
+        let (mut few, mut many) = (Vec::new(), None);
         if self.entries.len() > LINEAR {
-            let from = match lower {
-                Bound::Included(key) | Bound::Excluded(key) => key.clone(),
-                Bound::Unbounded => Key::new(),
-            };
-            let within = |key: &Key| match upper {
-                Bound::Included(upper) => key <= upper,
-                Bound::Excluded(upper) => key < upper,
-                Bound::Unbounded => true,
-            };
-            let entries = self.by_key.range((space, from)..).take_while(|((s, key), _)| *s == space && within(key));
-            return entries.map(|(_, &at)| at as usize).filter(changes).collect();
+            many = self.orders.get(&space).map(|order| order.range(&self.entries, lower, upper));
+        } else {
+            few = (0..self.entries.len()).filter(|&at| self.entries[at].space == space).collect();
+            few.retain(|&at| bounds.contains(&self.entries[at].key));
+            few.sort_unstable_by(|&a, &b| self.entries[a].key.cmp(&self.entries[b].key));
         }
-        let mut found: Vec<usize> = (0..self.entries.len()).filter(changes).collect();
-        found.sort_unstable_by(|&a, &b| self.entries[a].key.cmp(&self.entries[b].key));
-        found
+        let found = few.into_iter().chain(many.into_iter().flatten());
+        found.filter(|&at| self.entries[at].buffered != Buffered::Unchanged)
     }
 
     /// The entry of a key, made if there is none.
@@ -130,7 +141,7 @@ impl WriteSet {
             length => length - 1,
         };
         for (at, write) in self.entries.iter().enumerate().skip(first) {
-            self.by_key.insert((write.space, write.key.clone()), at as u32);
+            self.orders.entry(write.space).or_default().insert(&self.entries, at as u32);
         }
     }
 
@@ -138,14 +149,10 @@ impl WriteSet {
     pub fn buffer(&mut self, at: usize, row: Option<&[u8]>) {
         let buffered = match row {
             None => Buffered::Absent,
-            Some(row) => {
-                let start = self.arena.len();
-                self.arena.extend_from_slice(row);
-                Buffered::Row { start, length: row.len() }
-            }
+            Some(row) => Buffered::Row(self.arena.add(row)),
         };
         self.bytes += self.entries[at].key.len() + row.map_or(0, <[u8]>::len);
-        if !self.savepoints.is_empty() {
+        if self.savepoints.last().is_some_and(|mark| at < mark.entries) {
             self.undo.push((at as u32, self.entries[at].buffered));
         }
         self.entries[at].buffered = buffered;
@@ -155,18 +162,19 @@ impl WriteSet {
     pub fn savepoint(&mut self, transaction: u64) -> Savepoint {
         let number = self.next_savepoint;
         self.next_savepoint += 1;
-        self.savepoints.push((number, self.undo.len()));
+        self.savepoints.push(Mark { number, undo: self.undo.len(), entries: self.entries.len() });
         Savepoint { number, transaction }
     }
 
     /// Back to a savepoint, which stays open; later ones are gone. `false` if it is gone itself.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> bool {
-        let Some(place) = self.savepoints.iter().position(|(number, _)| *number == savepoint.number) else {
+        let Some(place) = self.savepoints.iter().position(|mark| mark.number == savepoint.number) else {
             return false;
         };
-        let (_, undo) = self.savepoints[place];
+        let mark = self.savepoints[place];
         self.savepoints.truncate(place + 1);
-        for (at, before) in self.undo.drain(undo..).rev() {
+        self.entries[mark.entries..].iter_mut().for_each(|write| write.buffered = Buffered::Unchanged);
+        for (at, before) in self.undo.drain(mark.undo..).rev().filter(|(at, _)| (*at as usize) < mark.entries) {
             self.entries[at as usize].buffered = before;
         }
         true
@@ -174,11 +182,27 @@ impl WriteSet {
 
     /// Forgets a savepoint and later ones. What was written stays written.
     pub fn release(&mut self, savepoint: &Savepoint) {
-        if let Some(place) = self.savepoints.iter().position(|(number, _)| *number == savepoint.number) {
+        if let Some(place) = self.savepoints.iter().position(|mark| mark.number == savepoint.number) {
             self.savepoints.truncate(place);
         }
         if self.savepoints.is_empty() {
             self.undo.clear();
+        }
+    }
+
+    /// Its rows will be installed now, one after another.
+    pub fn begin_installing(&mut self) {
+        let places = self.entries.iter().filter_map(|write| match write.buffered {
+            Buffered::Row(place) => Some(place),
+            Buffered::Unchanged | Buffered::Absent => None,
+        });
+        self.arena.begin_installing(places);
+    }
+
+    /// A value was installed, and is not asked for any more.
+    pub fn installed(&mut self, buffered: Buffered) {
+        if let Buffered::Row(place) = buffered {
+            self.arena.installed(place);
         }
     }
 
@@ -190,9 +214,9 @@ impl WriteSet {
     /// About how much memory the writes take, and will take when they are installed.
     fn held_bytes(&self) -> usize {
         let installed = self.entries.len() * version_size(0);
-        let found = self.by_key.len() * size_of::<((SpaceId, Key), u32)>() * 3 / 2; // Nodes are two thirds full.
+        let found = self.entries.len() * 2 * size_of::<u32>(); // Lists are half full, or more.
         // Rows and keys once in the buffer, once in their versions or tuples.
-        self.entries.capacity() * size_of::<Write>() + self.arena.capacity() + found + installed + self.bytes
+        self.entries.len() * size_of::<Write>() + self.arena.capacity() + found + installed + self.bytes
     }
 
     /// Counts what has come since the last time, if it is a step.
@@ -208,7 +232,7 @@ impl WriteSet {
     pub fn clear(&mut self) -> usize {
         debug_assert!(self.entries.is_empty(), "entries are given up one by one");
         self.arena.clear();
-        self.by_key.clear();
+        self.orders.clear();
         self.undo.clear();
         self.savepoints.clear();
         (self.next_savepoint, self.bytes) = (0, 0);
