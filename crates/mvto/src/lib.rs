@@ -35,7 +35,7 @@
 //!   merge takes the greater, a dead key folds its own in.
 //! - **M7** Waits go from younger to older transactions only: no deadlock. No latch is held while waiting.
 //! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
-//! - **M9** A redo record gets its log position while its tuples are owned; every answer, an error as well as a commit, waits
+//! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned; every answer, an error as well as a commit, waits
 //!   until the log is durable past every version that was read or written.
 //! - **S1, S2, S4** (`store.rs`) what is pinned is not killed; what a registered transaction may return is not freed; what a
 //!   reader may stand on while it walks is freed through the epoch.

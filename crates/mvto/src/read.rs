@@ -188,11 +188,7 @@ fn note<'g>(view: &mut View, version: Option<VersionRef<'g>>) -> Option<RowRef<'
 }
 
 /// The write-set entries inside the scanned range, in its direction.
-fn own_in_range<'a>(
-    writes: &'a WriteSet,
-    place: Place<'_>,
-    scan: &Scan<'_>,
-) -> impl Iterator<Item = usize> + use<'a> {
+fn own_in_range<'a>(writes: &'a WriteSet, place: Place<'_>, scan: &Scan<'_>) -> impl Iterator<Item = usize> + use<'a> {
     let mut own = writes.in_range(place.id(), scan.lower.as_ref(), scan.upper.as_ref());
     let direction = scan.direction;
     std::iter::from_fn(move || match direction {

@@ -27,7 +27,10 @@ fn a_series_takes_no_memory() {
         ("SELECT count(*) FROM generate_series('2000-01-01'::timestamp, '2010-01-01', '1 hour')", "87673"),
         ("SELECT count(*) FROM (SELECT generate_series(1, 200000)) s", "200000"),
         ("SELECT max(o), max(i) FROM generate_series(11, 100010) WITH ORDINALITY s(i, o)", "100000|100010"),
-        ("SELECT count(*), count(a), count(b) FROM ROWS FROM (generate_series(1, 20000), generate_series(1, 10000)) s(a, b)", "20000|20000|10000"),
+        (
+            "SELECT count(*), count(a), count(b) FROM ROWS FROM (generate_series(1, 20000), generate_series(1, 10000)) s(a, b)",
+            "20000|20000|10000",
+        ),
         ("SELECT generate_series(1, 3), generate_series(1, 2), 7", "1|1|7\n2|2|7\n3||7"),
         ("SELECT i FROM generate_series(1, 1000000000) i LIMIT 2 OFFSET 3", "4\n5"),
         ("SELECT x, generate_series(1, x) FROM (VALUES (0), (2), (NULL), (1)) v(x)", "2|1\n2|2\n1|1"),
@@ -62,14 +65,30 @@ fn large_updates_and_deletes_hold_no_rows() {
 fn no_statement_sees_what_it_has_written() {
     for (statement, query, expected) in [
         ("UPDATE t SET x = x + 1 WHERE x >= 0", "SELECT sum(x) FROM t", "5050"),
-        ("UPDATE t SET x = x + 10 WHERE x IN (0, 10, 20)", "SELECT count(*), sum(x) FROM t WHERE x IN (10, 20, 30)", "4|90"),
+        (
+            "UPDATE t SET x = x + 10 WHERE x IN (0, 10, 20)",
+            "SELECT count(*), sum(x) FROM t WHERE x IN (10, 20, 30)",
+            "4|90",
+        ),
         ("UPDATE t SET id = id + 1000", "SELECT min(id), max(id), count(*) FROM t", "1001|1100|100"),
         ("UPDATE t SET x = (SELECT max(x) FROM t) + 1", "SELECT min(x), max(x) FROM t", "100|100"),
-        ("UPDATE t SET x = -1 WHERE x = (SELECT min(o.x) FROM t o WHERE o.x > t.x - 1)", "SELECT count(*) FROM t WHERE x = -1", "100"),
+        (
+            "UPDATE t SET x = -1 WHERE x = (SELECT min(o.x) FROM t o WHERE o.x > t.x - 1)",
+            "SELECT count(*) FROM t WHERE x = -1",
+            "100",
+        ),
         ("DELETE FROM t WHERE x < (SELECT avg(x) FROM t)", "SELECT count(*), min(x) FROM t", "50|50"),
-        ("DELETE FROM t WHERE EXISTS (SELECT 1 FROM t o WHERE o.x = t.x + 1)", "SELECT count(*), min(x) FROM t", "1|99"),
+        (
+            "DELETE FROM t WHERE EXISTS (SELECT 1 FROM t o WHERE o.x = t.x + 1)",
+            "SELECT count(*), min(x) FROM t",
+            "1|99",
+        ),
         ("INSERT INTO t SELECT id + 1000, x, note FROM t", "SELECT count(*), max(id) FROM t", "200|1100"),
-        ("INSERT INTO t SELECT (SELECT max(id) FROM t) + i, 0, '' FROM generate_series(1, 3) i", "SELECT max(id) FROM t", "103"),
+        (
+            "INSERT INTO t SELECT (SELECT max(id) FROM t) + i, 0, '' FROM generate_series(1, 3) i",
+            "SELECT max(id) FROM t",
+            "103",
+        ),
         ("UPDATE t SET x = x + o.n FROM (SELECT count(*)::int AS n FROM t) o", "SELECT sum(x) FROM t", "14950"),
     ] {
         for mut client in client(100) {

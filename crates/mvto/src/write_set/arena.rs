@@ -95,7 +95,10 @@ mod tests {
                 assert_eq!(arena.row(*place), row, "round {round}");
                 arena.installed(*place);
             }
-            assert_eq!(arena.chunks.iter().zip(&arena.uses).filter(|(chunk, uses)| chunk.len() > 64 && **uses > 0).count(), 0);
+            assert_eq!(
+                arena.chunks.iter().zip(&arena.uses).filter(|(chunk, uses)| chunk.len() > 64 && **uses > 0).count(),
+                0
+            );
             arena.clear();
         }
     }

@@ -10,8 +10,8 @@
 //!
 //! Questions of foreign keys are answered at the end of the statement, as always: their actions change rows when all is read.
 
-use super::write::{Preparation, Write};
 use super::update::change;
+use super::write::{Preparation, Write};
 use super::{Changed, ForeignKeys, returning, rules, source};
 use crate::catalog::{Oid, Table};
 use crate::context::Context;
@@ -32,9 +32,7 @@ pub(super) fn can_insert(statement: &Insert) -> bool {
 /// Whether an UPDATE can write as it reads.
 pub(super) fn can_update(statement: &Update) -> bool {
     let Update { table, source, assignments, generated, returning, .. } = statement;
-    let changes = |columns: &[usize]| {
-        assignments.iter().chain(generated).any(|(column, _)| columns.contains(column))
-    };
+    let changes = |columns: &[usize]| assignments.iter().chain(generated).any(|(column, _)| columns.contains(column));
     let Some(scan) = sole_scan(source, table.oid) else { return false };
     let is_reached_again = match &scan.path {
         Path::All => false,
@@ -96,10 +94,16 @@ pub(super) fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Ch
 
 /// Updates the source's rows.
 pub(super) fn update(context: &mut Context<'_>, statement: &Update) -> Result<Changed> {
-    each(context, &statement.table, &statement.source, Some(&statement.checks), |context, row, preparation, returned| {
-        let key = source::key_of(&statement.table, &row)?;
-        change(context, statement, key, row, preparation, returned)
-    })
+    each(
+        context,
+        &statement.table,
+        &statement.source,
+        Some(&statement.checks),
+        |context, row, preparation, returned| {
+            let key = source::key_of(&statement.table, &row)?;
+            change(context, statement, key, row, preparation, returned)
+        },
+    )
 }
 
 /// Deletes the source's rows.

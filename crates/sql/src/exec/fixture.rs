@@ -238,7 +238,17 @@ pub fn filter(input: Plan, condition: Expr) -> Plan {
 pub fn join(kind: JoinKind, left: Plan, right: Plan, condition: Option<Expr>) -> Plan {
     let (left_width, right_width) = (left.output_types(&|_| None).len(), right.output_types(&|_| None).len());
     let (lateral, equalities) = (false, Vec::new());
-    Plan::Join(Box::new(Join { kind, left, right, condition, lateral, left_width, right_width, equalities, keeps_order: false }))
+    Plan::Join(Box::new(Join {
+        kind,
+        left,
+        right,
+        condition,
+        lateral,
+        left_width,
+        right_width,
+        equalities,
+        keeps_order: false,
+    }))
 }
 
 /// ORDER BY a column, ascending.

@@ -71,9 +71,7 @@ fn a_large_right_side_is_compared_with_what_is_held_of_the_left() {
     let rights: Vec<Vec<Option<i32>>> = (0..200).map(|at| vec![(at % 50 != 7).then_some(at % 50), Some(at)]).collect();
     let borrowed = |rows: &[Vec<Option<i32>>]| values(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let further = compare(Comparison::Less, column(2), int(150));
-    for kind in
-        [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Semi, JoinKind::Anti]
-    {
+    for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
         for condition in [None, Some(further.clone())] {
             let mut plan = join(kind, borrowed(&lefts), borrowed(&rights), condition);
             let Plan::Join(operator) = &mut plan else { panic!("a join") };

@@ -13,9 +13,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         let step = a.int4(2)?.into();
         integers(a.int4(0)?.into(), a.int4(1)?.into(), step, i32::MAX.into(), |v| Datum::Int4(v as i32))
     }),
-    series("generate_series", &[INT8, INT8], INT8, |_, a| {
-        integers(a.int8(0)?, a.int8(1)?, 1, i64::MAX, Datum::Int8)
-    }),
+    series("generate_series", &[INT8, INT8], INT8, |_, a| integers(a.int8(0)?, a.int8(1)?, 1, i64::MAX, Datum::Int8)),
     series("generate_series", &[INT8, INT8, INT8], INT8, |_, a| {
         integers(a.int8(0)?, a.int8(1)?, a.int8(2)?, i64::MAX, Datum::Int8)
     }),
@@ -44,13 +42,7 @@ fn zero_step() -> SqlError {
 }
 
 /// The series ends where the integer type does, as when a sum would overflow.
-fn integers(
-    start: i64,
-    stop: i64,
-    step: i64,
-    greatest: i64,
-    datum: fn(i64) -> Datum,
-) -> Result<Series> {
+fn integers(start: i64, stop: i64, step: i64, greatest: i64, datum: fn(i64) -> Datum) -> Result<Series> {
     if step == 0 {
         return Err(zero_step());
     }

@@ -204,7 +204,7 @@ impl Session {
 
     fn freeze(&mut self, name: &str) -> Result<()> {
         let Some(mut portal) = self.portals.remove(name) else { return Ok(()) };
-        let frozen = self.read_rest(&mut portal);
+        let frozen = self.read_rest(&mut portal).map_err(|error| of_cursor(error, name));
         self.portals.insert(name.to_owned(), portal);
         frozen
     }
@@ -343,4 +343,17 @@ fn word_of(statement: &Statement) -> &'static str {
 pub(super) fn read_only(word: &str) -> SqlError {
     let message = format!("cannot execute {word} in a read-only transaction");
     SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message)
+}
+
+/// A cursor could not be read to its end: says so, since it is another statement that fails.
+fn of_cursor(mut error: SqlError, name: &str) -> SqlError {
+    if error.code() == state::OUT_OF_MEMORY {
+        let fields = error.fields_mut();
+        fields.message = format!("{}, for the rest of cursor \"{name}\"", fields.message);
+        fields.detail = Some(
+            "A cursor sees the state at its start: before its transaction writes, the rest of its rows is read into memory.".to_owned(),
+        );
+        fields.hint = Some("Close the cursor before the write, or raise \"work_mem\".".to_owned());
+    }
+    error
 }

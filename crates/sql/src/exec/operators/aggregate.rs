@@ -33,8 +33,10 @@ struct Groups {
 enum CallState {
     /// Takes arguments as they come.
     Running(Box<dyn Accumulator>, usize),
-    /// Keeps arguments until the group is complete: DISTINCT, or ORDER BY in the call.
+    /// Keeps arguments until the group is complete: ORDER BY in the call.
     Kept(Vec<Kept>),
+    /// Keeps each once: DISTINCT.
+    Distinct(KeyTable),
     /// `GROUPING(...)`
     Grouping(i32),
 }
@@ -130,7 +132,8 @@ impl CallState {
             Some(keys) => {
                 CallState::Grouping(keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key))))
             }
-            None if call.distinct || !call.order.is_empty() => CallState::Kept(Vec::new()),
+            None if !call.order.is_empty() => CallState::Kept(Vec::new()),
+            None if call.distinct => CallState::Distinct(KeyTable::new(argument_types(call))),
             None => CallState::Running((call.aggregate.aggregate.start)(), 0),
         }
     }
@@ -155,6 +158,15 @@ impl CallState {
                 run.context.memory.take(row_bytes(&arguments) + row_bytes(&order))?;
                 kept.push(Kept { order, arguments });
             }
+            CallState::Distinct(seen) => {
+                let arguments = run.evaluate_all(&call.arguments, row)?;
+                if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
+                    return Ok(());
+                }
+                let bytes = row_bytes(&arguments);
+                let (_, new) = seen.insert(arguments);
+                run.context.memory.take(if new { bytes } else { 0 })?;
+            }
             CallState::Grouping(_) => {}
         }
         Ok(())
@@ -164,10 +176,17 @@ impl CallState {
         match self {
             CallState::Running(accumulator, _) => accumulator.value(),
             CallState::Grouping(bits) => Ok(Datum::Int4(bits)),
+            CallState::Distinct(seen) => {
+                let mut rows: Vec<Row> = seen.into_keys().collect();
+                rows.sort_by(|left, right| compare_arguments(call, left, right));
+                let mut accumulator = (call.aggregate.aggregate.start)();
+                rows.iter().try_for_each(|arguments| accumulator.add(arguments))?;
+                accumulator.value()
+            }
             CallState::Kept(mut kept) => {
                 kept.sort_by(|left, right| compare_kept(call, left, right));
                 if call.distinct {
-                    let types: Vec<Type> = call.arguments.iter().map(|argument| argument.data_type).collect();
+                    let types = argument_types(call);
                     kept.dedup_by(|left, right| same(&types, &left.arguments, &right.arguments));
                 }
                 let mut accumulator = (call.aggregate.aggregate.start)();
@@ -186,7 +205,15 @@ fn compare_kept(call: &AggregateCall, left: &Kept, right: &Kept) -> Ordering {
     if by_order.is_ne() || !call.distinct {
         return by_order;
     }
-    let arguments = call.arguments.iter().zip(left.arguments.iter().zip(&right.arguments));
+    compare_arguments(call, &left.arguments, &right.arguments)
+}
+
+fn argument_types(call: &AggregateCall) -> Vec<Type> {
+    call.arguments.iter().map(|argument| argument.data_type).collect()
+}
+
+fn compare_arguments(call: &AggregateCall, left: &[Datum], right: &[Datum]) -> Ordering {
+    let arguments = call.arguments.iter().zip(left.iter().zip(right));
     arguments
         .map(|(argument, (left, right))| compare_plainly(argument.data_type, left, right))
         .find(|order| order.is_ne())

@@ -93,7 +93,8 @@ impl Build {
     pub fn add_counted(&mut self, join: &Join, row: Row, run: &mut Run<'_, '_>) -> Result<()> {
         if let Some(hash) = &mut self.hash {
             let side = self.side;
-            let key = join.equalities.iter().map(|equality| run.evaluate(side.of(equality), &row)).collect::<Result<_>>()?;
+            let key =
+                join.equalities.iter().map(|equality| run.evaluate(side.of(equality), &row)).collect::<Result<_>>()?;
             hash.add(key, self.rows.len(), run)?;
         }
         self.rows.push(row);
@@ -113,7 +114,8 @@ impl Build {
     pub fn candidates(&self, join: &Join, row: &[Datum], run: &mut Run<'_, '_>) -> Result<Candidates> {
         let Some(hash) = &self.hash else { return Ok(Candidates::From(0)) };
         let other = self.side.other();
-        let key = join.equalities.iter().map(|equality| run.evaluate(other.of(equality), row)).collect::<Result<Row>>()?;
+        let key =
+            join.equalities.iter().map(|equality| run.evaluate(other.of(equality), row)).collect::<Result<Row>>()?;
         if key.iter().any(is_null) {
             return Ok(Candidates::Chain(None));
         }

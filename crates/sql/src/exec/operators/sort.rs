@@ -44,9 +44,9 @@ impl SortState {
             let row = keyed(row, keys, run)?;
             run.context.memory.take(row.bytes())?;
             rows.push(row);
-            // Twice as many as wanted are kept before the worse half goes: one sort for each half.
+            // A quarter more than wanted is kept before the worst go: one sort for each quarter.
             if let Some(bound) = self.bound
-                && rows.len() >= 2 * bound.max(64)
+                && rows.len() >= bound.saturating_add((bound / 4).max(64))
             {
                 rows.sort_by(|left, right| compare_keyed(keys, left, right));
                 let dropped = rows.drain(bound..).map(|row| row.bytes()).sum();

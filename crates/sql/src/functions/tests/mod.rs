@@ -84,7 +84,8 @@ fn call(context: &mut Context<'_>, name: &str, arguments: &[(Type, Datum)]) -> R
         Body::Set(body) => body(context, &values)?.iter().map(show).collect::<Vec<_>>().join(";"),
         Body::Series(body) => {
             let mut next = body(context, &values)?;
-            let shown: Result<Vec<_>> = std::iter::from_fn(|| next().transpose()).map(|value| Ok(show(&value?))).collect();
+            let shown: Result<Vec<_>> =
+                std::iter::from_fn(|| next().transpose()).map(|value| Ok(show(&value?))).collect();
             shown?.join(";")
         }
     })
