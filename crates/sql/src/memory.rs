@@ -121,6 +121,11 @@ impl Memory {
         self.used
     }
 
+    /// Bytes that the statement may hold.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Counts `bytes` more.
     ///
     /// # Errors

@@ -128,6 +128,36 @@ fn a_transaction_reads_what_earlier_statements_of_it_have_written() {
     assert_eq!(client.show("SELECT count(*) FROM t WHERE x = 1"), "3000");
 }
 
+/// What does not fit says where, how much, and what to set; the session lives on. An aggregate's DISTINCT holds each value once.
+#[test]
+fn what_does_not_fit_names_the_operation_and_the_setting() {
+    let mut client = Client::new(&database());
+    client.run("SET work_mem = '64kB'");
+    for (query, operator) in [
+        ("SELECT i FROM generate_series(1, 5000) i ORDER BY i DESC", "a sort"),
+        ("SELECT DISTINCT i FROM generate_series(1, 5000) i", "DISTINCT"),
+        ("SELECT i, count(*) FROM generate_series(1, 5000) i GROUP BY i", "groups and aggregates"),
+        ("SELECT * FROM generate_series(1, 5000) a(i) JOIN generate_series(1, 5000) b(i) USING (i)", "a join"),
+        ("SELECT i FROM generate_series(1, 5000) i UNION SELECT 1", "UNION, INTERSECT or EXCEPT"),
+    ] {
+        let error = client.fails(query);
+        let fields = error.fields();
+        assert_eq!(fields.code, "53200", "{query}");
+        assert!(fields.message.contains("65536 bytes"), "{}", fields.message);
+        let detail = fields.detail.clone().unwrap_or_default();
+        assert!(detail.starts_with(&format!("The memory ended in {operator}, with ")), "{detail}");
+        assert!(fields.hint.as_ref().is_some_and(|hint| hint.contains("work_mem")), "{:?}", fields.hint);
+    }
+    assert_eq!(client.show("SELECT count(DISTINCT i % 100) FROM generate_series(1, 20000) i"), "100");
+    assert_eq!(client.show("SELECT i FROM generate_series(1, 20000) i ORDER BY i DESC LIMIT 1 OFFSET 100"), "19900");
+    client.run("CREATE TABLE w (x int); BEGIN; DECLARE c CURSOR FOR SELECT i FROM generate_series(1, 100000) i; FETCH 1 FROM c; SAVEPOINT a");
+    let error = client.fails("INSERT INTO w VALUES (1)");
+    let fields = error.fields();
+    assert!(fields.message.ends_with("for the rest of cursor \"c\""), "{}", fields.message);
+    assert!(fields.hint.as_ref().is_some_and(|hint| hint.contains("Close the cursor")), "{:?}", fields.hint);
+    client.run("ROLLBACK TO a; CLOSE c; INSERT INTO w VALUES (1); COMMIT");
+}
+
 /// Whichever side is written first, and whatever is known of it: the small one is held.
 #[test]
 fn a_hash_join_holds_the_smaller_side() {

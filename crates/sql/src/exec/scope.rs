@@ -60,6 +60,21 @@ impl Run<'_, '_> {
         if self.scope.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.context.check_cancel() } else { Ok(()) }
     }
 
+    /// Counts bytes that an operator will hold.
+    ///
+    /// # Errors
+    /// 53200, with the operator's name.
+    pub fn hold(&mut self, bytes: usize, operator: &str) -> Result<()> {
+        let memory = &mut self.context.memory;
+        memory.take(bytes).map_err(|mut error| {
+            let fields = error.fields_mut();
+            if fields.detail.is_none() {
+                fields.detail = Some(format!("The memory ended in {operator}, with {} bytes in use.", memory.used()));
+            }
+            error
+        })
+    }
+
     /// Notes for EXPLAIN ANALYZE that an operator is started again.
     pub fn started(&mut self, plan: &Plan) {
         if let Some(counters) = &mut self.scope.counters {

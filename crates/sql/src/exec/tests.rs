@@ -83,7 +83,7 @@ fn a_large_right_side_is_compared_with_what_is_held_of_the_left() {
             };
             let expected = sorted(Fixture::new().try_rows(&plan).expect("there is memory for all"));
             let mut fixture = Fixture::new();
-            fixture.memory.limit = 8_000;
+            fixture.memory = Fixture::memory(8_000);
             assert_eq!(sorted(fixture.try_rows(&plan).expect("the left side is small")), expected, "{kind:?}");
             let Plan::Join(operator) = &mut plan else { panic!("a join") };
             operator.keeps_order = true;

@@ -175,7 +175,7 @@ impl Run<'_, '_> {
     fn array_of_rows(&mut self, expression: &Expr, mut node: Node, plan: &Plan) -> Result<Datum> {
         let mut elements = Vec::new();
         while let Some(row) = node.next(plan, self)? {
-            self.context.memory.take(row_bytes(&row))?;
+            self.hold(row_bytes(&row), "a subquery")?;
             elements.extend(row.into_iter().next());
         }
         Ok(array_of(expression, elements))
@@ -204,7 +204,7 @@ impl Run<'_, '_> {
         let hashed = left.map(|left| KeyTable::new(left.iter().map(|expression| expression.data_type).collect()));
         let mut rows = Rows { rows: Vec::new(), hashed };
         while let Some(row) = node.next(plan, self)? {
-            self.context.memory.take(row_bytes(&row))?;
+            self.hold(row_bytes(&row), "a subquery")?;
             match &mut rows.hashed {
                 Some(hashed) if !row.iter().any(is_null) => {
                     hashed.insert(row);

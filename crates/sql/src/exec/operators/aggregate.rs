@@ -84,7 +84,7 @@ impl AggregateState {
             groups.finish(aggregation, &mut rows)?;
         }
         run.context.memory.back_to(before);
-        run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())?;
+        run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "groups and aggregates")?;
         Ok(rows)
     }
 }
@@ -108,7 +108,7 @@ impl Groups {
         let bytes = row_bytes(&keys);
         let (group, new) = self.keys.insert(keys);
         if new {
-            run.context.memory.take(bytes + aggregation.calls.len() * ACCUMULATOR_BYTES)?;
+            run.hold(bytes + aggregation.calls.len() * ACCUMULATOR_BYTES, "groups and aggregates")?;
             self.states.push(aggregation.calls.iter().map(|call| CallState::new(call, set)).collect());
         }
         Ok(group)
@@ -146,7 +146,7 @@ impl CallState {
             CallState::Running(accumulator, counted) => {
                 run.accumulate(&mut **accumulator, call, row)?;
                 let bytes = accumulator.memory();
-                run.context.memory.take(bytes.saturating_sub(*counted))?;
+                run.hold(bytes.saturating_sub(*counted), "groups and aggregates")?;
                 *counted = bytes.max(*counted);
             }
             CallState::Kept(kept) => {
@@ -155,7 +155,7 @@ impl CallState {
                 if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
                     return Ok(());
                 }
-                run.context.memory.take(row_bytes(&arguments) + row_bytes(&order))?;
+                run.hold(row_bytes(&arguments) + row_bytes(&order), "groups and aggregates")?;
                 kept.push(Kept { order, arguments });
             }
             CallState::Distinct(seen) => {
@@ -165,7 +165,7 @@ impl CallState {
                 }
                 let bytes = row_bytes(&arguments);
                 let (_, new) = seen.insert(arguments);
-                run.context.memory.take(if new { bytes } else { 0 })?;
+                run.hold(if new { bytes } else { 0 }, "groups and aggregates")?;
             }
             CallState::Grouping(_) => {}
         }

@@ -85,7 +85,7 @@ impl Build {
 
     /// Adds a row, and counts it.
     pub fn add(&mut self, join: &Join, row: Row, run: &mut Run<'_, '_>) -> Result<()> {
-        run.context.memory.take(row_bytes(&row))?;
+        run.hold(row_bytes(&row), "a join")?;
         self.add_counted(join, row, run)
     }
 
@@ -149,7 +149,7 @@ impl Hash {
         let bytes = row_bytes(&key);
         let (key, new) = self.keys.insert(key);
         if new {
-            run.context.memory.take(bytes)?;
+            run.hold(bytes, "a join")?;
             self.bytes += bytes;
             self.ends.push((number, number));
         } else {

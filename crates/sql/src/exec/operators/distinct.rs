@@ -32,7 +32,7 @@ impl DistinctState {
         while let Some(row) = self.input.next(input, run)? {
             let seen = self.seen.get_or_insert_with(|| KeyTable::new(run.output_types(input)));
             if seen.find(&row).is_none() {
-                run.context.memory.take(row_bytes(&row))?;
+                run.hold(row_bytes(&row), "DISTINCT")?;
                 seen.insert(row.clone());
                 return Ok(Some(row));
             }

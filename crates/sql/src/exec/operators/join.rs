@@ -73,10 +73,10 @@ const UNQUESTIONED: usize = 16;
 
 /// Reads the right side, or the left one, if that is the smaller of two large ones.
 fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
-    let unquestioned = run.context.memory.used + run.context.memory.limit / UNQUESTIONED;
+    let unquestioned = run.context.memory.used() + run.context.memory.limit() / UNQUESTIONED;
     let has_choice = !join.equalities.is_empty() && !join.keeps_order;
     let mut build = Build::new(join, Side::Right);
-    while !has_choice || run.context.memory.used <= unquestioned {
+    while !has_choice || run.context.memory.used() <= unquestioned {
         let Some(row) = node.next(&join.right, run)? else { return Ok(Right::Read(Box::new(build))) };
         build.add(join, row, run)?;
     }
@@ -86,7 +86,7 @@ fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -
             let rights = Ahead::new(build.into_rows(run), std::mem::replace(node, Node::Values(0)));
             return Ok(Right::Swapped(Box::new(Swapped::new(join, lefts, rights, run)?)));
         };
-        run.context.memory.take(row_bytes(&row))?;
+        run.hold(row_bytes(&row), "a join")?;
         lefts.push(row);
         let Some(row) = node.next(&join.right, run)? else {
             left.rows = lefts.into_iter();

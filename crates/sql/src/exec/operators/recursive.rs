@@ -56,10 +56,10 @@ impl RecursiveState {
                 if !seen.insert(row.clone()).1 {
                     continue;
                 }
-                run.context.memory.take(row_bytes(&row))?;
+                run.hold(row_bytes(&row), "WITH RECURSIVE")?;
             }
             let bytes = row_bytes(&row);
-            run.context.memory.take(bytes)?;
+            run.hold(bytes, "WITH RECURSIVE")?;
             self.bytes.0 += bytes;
             self.fresh.push(row.clone());
             return Ok(Some(row));

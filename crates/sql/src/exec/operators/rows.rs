@@ -26,7 +26,7 @@ pub fn next_virtual(made: &mut Made, table: &VirtualTable, run: &mut Run<'_, '_>
         Some(rows) => rows,
         None => {
             let rows = (table.rows)(run.context)?;
-            run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())?;
+            run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "a computed catalog")?;
             made.insert(rows.into_iter())
         }
     };
@@ -90,7 +90,7 @@ fn start(calls: &[(Resolved, Vec<Expr>)], run: &mut Run<'_, '_>) -> Result<Vec<(
     for (function, arguments) in calls {
         let arguments = run.evaluate_all(arguments, &[])?;
         let values = run.call_set(function, &arguments)?;
-        run.context.memory.take(values.bytes())?;
+        run.hold(values.bytes(), "a function in FROM")?;
         sets.push((values, function.columns.as_ref().map_or(1, Vec::len), function.columns.is_some()));
     }
     Ok(sets)

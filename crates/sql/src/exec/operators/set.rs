@@ -55,7 +55,7 @@ impl SetState {
         while let Some(row) = self.next_of_either(left, right, run)? {
             let seen = self.rows.get_or_insert_with(|| KeyTable::new(run.output_types(left)));
             if seen.find(&row).is_none() {
-                run.context.memory.take(row_bytes(&row))?;
+                run.hold(row_bytes(&row), "UNION, INTERSECT or EXCEPT")?;
                 seen.insert(row.clone());
                 return Ok(Some(row));
             }
@@ -83,7 +83,7 @@ impl SetState {
                 None => {
                     if !all {
                         // The same row is not returned again.
-                        run.context.memory.take(row_bytes(&row))?;
+                        run.hold(row_bytes(&row), "UNION, INTERSECT or EXCEPT")?;
                         rows.insert(row.clone());
                         self.counts.push(1);
                     }
@@ -110,7 +110,7 @@ impl SetState {
             let bytes = row_bytes(&row);
             let (number, new) = rows.insert(row);
             if new {
-                run.context.memory.take(bytes)?;
+                run.hold(bytes, "UNION, INTERSECT or EXCEPT")?;
                 self.counts.push(0);
             }
             self.counts[number] += 1;

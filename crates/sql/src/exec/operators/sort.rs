@@ -42,7 +42,7 @@ impl SortState {
         let mut rows: Vec<Keyed> = Vec::new();
         while let Some(row) = self.input.next(input, run)? {
             let row = keyed(row, keys, run)?;
-            run.context.memory.take(row.bytes())?;
+            run.hold(row.bytes(), "a sort")?;
             rows.push(row);
             // A quarter more than wanted is kept before the worst go: one sort for each quarter.
             if let Some(bound) = self.bound

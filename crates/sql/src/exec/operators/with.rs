@@ -62,7 +62,7 @@ pub fn next_of_cte(at: &mut usize, number: usize, run: &mut Run<'_, '_>) -> Resu
     let (plan, height) = (cte.plan.clone(), cte.height);
     let row = run.outside(height, |run| node.next(&plan, run))?;
     let Some(row) = row else { return Ok(None) };
-    run.context.memory.take(row_bytes(&row))?;
+    run.hold(row_bytes(&row), "a query of WITH")?;
     let cte = run.scope.ctes.get_mut(&number).ok_or_else(out_of_step)?;
     cte.node = Some(node);
     cte.rows.push(row.clone());

@@ -62,7 +62,7 @@ impl WindowState {
         while let Some(row) = self.input.next(&window.input, run)? {
             let partition = run.evaluate_all(&window.partition, &row)?;
             let order = sort_values(&row, &window.order, run)?;
-            run.context.memory.take(row_bytes(&row) + row_bytes(&partition) + row_bytes(&order))?;
+            run.hold(row_bytes(&row) + row_bytes(&partition) + row_bytes(&order), "a window")?;
             sorted.push(Sorted { partition, order, row });
         }
         sorted.sort_by(|left, right| {
@@ -77,7 +77,7 @@ impl WindowState {
         }
         let rows: Vec<Row> = sorted.into_iter().zip(values).map(joined).collect();
         run.context.memory.back_to(before);
-        run.context.memory.take(rows.iter().map(|row| row_bytes(row)).sum())?;
+        run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "a window")?;
         Ok(rows)
     }
 }
