@@ -90,7 +90,7 @@ fn batch(requests: impl Iterator<Item = (u64, u64)>, body: impl Fn(u64, &mut Vec
     for (index, (session, sequence)) in requests.enumerate() {
         bytes.clear();
         body(index as u64, &mut bytes);
-        chunk.push(Request { origin: 0, session, sequence, body: &bytes }).expect("a batch holds it");
+        chunk.push(Request { origin: 0, session, sequence, nonce: Some(7), body: &bytes }).expect("a batch holds it");
     }
     chunk.into_value()
 }

@@ -16,6 +16,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
+pub mod acquaintances;
 pub mod greeting;
 
 /// A tag's length.
@@ -232,7 +233,12 @@ impl std::error::Error for NoKey {}
 /// # Errors
 /// [`NoKey`].
 pub fn require_key(key: Option<&SharedKey>, address: SocketAddr) -> Result<(), NoKey> {
-    if key.is_some() || address.ip().to_canonical().is_loopback() { Ok(()) } else { Err(NoKey { address }) }
+    if key.is_some() || is_loopback(address) { Ok(()) } else { Err(NoKey { address }) }
+}
+
+/// Whether only this machine reaches the address.
+pub(crate) fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
 }
 
 /// 32 bytes that nobody can guess, and that never come again.

@@ -8,7 +8,8 @@
 //! - X1 The state (service, sessions, replies, next instance) is a function of the values delivered so far: whatever forgets something
 //!   goes by instances and session numbers, never by clocks or by the order of a hash table.
 //! - X2 (what P9 needs) A snapshot's bytes are a function of the state, so replicas at the same instance have the same image.
-//! - X3 Sessions, replies and the bytes of replies are bounded by [`Limits`].
+//! - X3 A request is shown to the sessions only if it has the nonce with which its session was opened: nobody uses another's.
+//! - X4 Sessions, replies and the bytes of replies are bounded by [`Limits`].
 
 mod image;
 mod replies;
@@ -40,6 +41,8 @@ pub enum Reply {
         session: Session,
         /// Its number there.
         sequence: Sequence,
+        /// With which it came: that of the client that is to hear it.
+        nonce: Option<u64>,
         /// What came of it.
         outcome: Outcome,
     },
@@ -138,26 +141,35 @@ impl<S: Service> Executor<S> {
     fn execute(&mut self, at: Instance, request: &Request<'_>, replies: &mut Vec<Reply>) {
         let is_own = request.origin == self.id;
         if request.session == OPEN {
-            let session = self.open(at);
+            let session = self.open(at, request.nonce);
             if is_own {
                 replies.push(Reply::Opened { nonce: request.sequence, session });
             }
             return;
         }
-        let verdict = self.step_sessions(|sessions| generated::admit(request.session, request.sequence, sessions));
-        if verdict == Verdict::Fresh {
+        let verdict = self.judge(request);
+        if verdict == Some(Verdict::Fresh) {
             self.run(at, request);
         } else {
             self.refused += 1;
         }
         if is_own {
-            let outcome = self.outcome(at, request, verdict);
-            replies.push(Reply::Done { session: request.session, sequence: request.sequence, outcome });
+            let outcome = verdict.map_or(Outcome::ForeignSession, |verdict| self.outcome(at, request, verdict));
+            let Request { session, sequence, nonce, .. } = *request;
+            replies.push(Reply::Done { session, sequence, nonce, outcome });
         }
     }
 
-    /// Opens a session, forgetting a quarter of them first if there are too many.
-    fn open(&mut self, at: Instance) -> Session {
+    /// What the sessions say of a request. `None`: it is not from the client that has opened the session, and they are not asked.
+    fn judge(&mut self, request: &Request<'_>) -> Option<Verdict> {
+        if self.replies.owner(request.session).is_some_and(|owner| owner != request.nonce) {
+            return None;
+        }
+        Some(self.step_sessions(|sessions| generated::admit(request.session, request.sequence, sessions)))
+    }
+
+    /// Opens a session of whoever knows the nonce, forgetting a quarter of them first if there are too many.
+    fn open(&mut self, at: Instance, nonce: Option<u64>) -> Session {
         if self.replies.sessions() >= self.limits.sessions {
             for session in self.replies.longest_idle(self.limits.sessions.div_ceil(4)) {
                 self.step_sessions(|sessions| (generated::forget_session(session, sessions), ()));
@@ -165,7 +177,7 @@ impl<S: Service> Executor<S> {
             }
         }
         let session = self.step_sessions(generated::open_session);
-        self.replies.open(session, at);
+        self.replies.open(session, at, nonce);
         session
     }
 

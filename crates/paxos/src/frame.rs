@@ -42,7 +42,7 @@ pub(crate) mod writer;
 pub use reader::Reader;
 
 /// The version of the protocol that this code speaks.
-pub const PROTOCOL_VERSION: u8 = 1;
+pub const PROTOCOL_VERSION: u8 = 2;
 
 /// A header's length.
 pub const HEADER_BYTES: usize = 16;

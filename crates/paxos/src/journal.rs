@@ -17,6 +17,7 @@
 //!   checkpoint's bound splits the records exactly.
 //! - J3 A record longer than the log takes is cut into pieces; a record of which pieces are missing at the end was never durable.
 //! - J4 A directory belongs to one replica of one cluster for ever ([`Resident`]): promises of another are never taken for one's own.
+//! - J5 The number of a replica's life is greater than that of any life before, and durable before it says its first word.
 
 mod compaction;
 mod error;
@@ -31,12 +32,13 @@ use crate::core::Record;
 use compaction::Compactor;
 use env::Disk;
 use pieces::{Assembly, Pieces};
+use residence::Entrance;
 use std::sync::Arc;
 use wal::{Durability, Log, LogOptions, LogPosition, Recovered, RecoveryReport};
 
 pub use compaction::Compactions;
 pub use error::JournalError;
-pub use residence::{Resident, enter_without_journal};
+pub use residence::{Residence, Resident, enter_without_journal};
 
 /// The journal of a running replica. Its records are numbered 1, 2, 3, ... from its opening on, as
 /// [`Effect::Journal`](crate::replica::Effect::Journal) counts them.
@@ -48,8 +50,7 @@ pub struct Journal {
     compactor: Compactor,
     log: Arc<Log>,
     report: RecoveryReport,
-    /// Its replica has lived here before.
-    resumed: bool,
+    residence: Arc<Residence>,
     /// The greatest stamp of all lives before.
     base: u64,
     /// Records appended in this life.
@@ -62,33 +63,33 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in the root of `disk`, which is made if there is none, and returns the records to recover from.
+    /// Opens the journal in the root of `disk`, which is made if there is none and is known by the name `birth` then, begins the next life
+    /// there, and returns the records to recover from.
     ///
     /// # Errors
     /// The directory belongs to somebody else ([`JournalError::Resident`]), has lost its log, is damaged below what was durable, was written by a
     /// newer version, is in use, or the disk fails.
-    pub fn open(disk: Arc<dyn Disk>, options: &Options, log: LogOptions) -> Result<(Self, Vec<Record>), JournalError> {
-        let resident = Resident::journalled(options);
-        let known = resident.check(&*disk)?;
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        options: &Options,
+        log: LogOptions,
+        birth: u64,
+    ) -> Result<(Self, Vec<Record>), JournalError> {
+        let entrance = Entrance::find(Arc::clone(&disk), options, birth)?;
         let driver = log.driver;
-        let (log, mut recovered) = Log::open(Arc::clone(&disk), log)?;
-        if !known {
-            // A journal has a resident before it has its first record: this is another database's log.
-            if recovered.report.records > 0 || recovered.checkpoint.is_some() {
-                return Err(JournalError::NotAJournal);
-            }
-            resident.write(&*disk)?;
+        let (log, mut recovered) = Log::open(disk, log)?;
+        // A journal has a resident before it has its first record: else this is another database's log.
+        if !entrance.is_known && (recovered.report.records > 0 || recovered.checkpoint.is_some()) {
+            return Err(JournalError::NotAJournal);
         }
+        let residence = Arc::new(entrance.enter()?);
         let (records, base) = recover(&mut recovered)?;
         let log = Arc::new(log);
         let position = log.appended();
         let compactor = Compactor::start(Arc::clone(&log), driver)?;
         let pieces = Pieces::new(log.max_payload());
         let report = recovered.report;
-        Ok((
-            Self { compactor, log, report, resumed: known, base, appended: 0, position, pieces, failed: None },
-            records,
-        ))
+        Ok((Self { compactor, log, report, residence, base, appended: 0, position, pieces, failed: None }, records))
     }
 
     /// Appends a record and returns its number. It is durable only when [`sync`](Self::sync) or a callback of
@@ -158,11 +159,16 @@ impl Journal {
         self.compactor.counts()
     }
 
-    /// Whether its replica has lived here before. Where it has not, it knows nothing of what it may have promised elsewhere: in a
-    /// directory that was emptied since, or under another path.
+    /// Whose directory it is in.
     #[must_use]
-    pub fn is_resumed(&self) -> bool {
-        self.resumed
+    pub fn residence(&self) -> &Arc<Residence> {
+        &self.residence
+    }
+
+    /// Records of earlier lives, all of which are durable: their numbers are below those of this one.
+    #[must_use]
+    pub fn records_before(&self) -> u64 {
+        self.base
     }
 
     /// What the opening has found.

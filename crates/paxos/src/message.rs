@@ -11,6 +11,8 @@ pub enum PeerMessage {
     /// The sender has not heard of the leader of this ballot for the suspicion timeout. A replica becomes a candidate only if a
     /// majority says so, lest one that hears nobody deposes a leader whom all others hear.
     Suspicion(Ballot),
+    /// So many records of the sender's journal are durable, those of earlier lives too. Who says less than before has forgotten some.
+    Records(u64),
     /// A part of the snapshot of everything below `at`: `total` bytes in all, these begin at `offset`.
     Piece {
         /// Instances below it are in the snapshot.
@@ -27,7 +29,8 @@ pub enum PeerMessage {
 /// From a client to a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientMessage {
-    /// Open a session. The nonce is the client's own and comes back with the session's number.
+    /// Open a session. The nonce is the client's own, drawn at random; it comes back with the session's number, and whoever does not know
+    /// it cannot use the session.
     Open(u64),
     /// Order and execute this.
     Request {
@@ -35,6 +38,8 @@ pub enum ClientMessage {
         session: Session,
         /// 1 for the session's first request, then 2, ...; at most [`SESSION_WINDOW`] after the oldest one without a reply.
         sequence: Sequence,
+        /// With which the session was opened.
+        nonce: u64,
         /// For the service.
         body: Bytes,
     },
@@ -71,6 +76,13 @@ pub enum ReplicaMessage {
         /// What came of it.
         outcome: Outcome,
     },
+    /// No session was opened for this nonce: those behind this connection or this address have opened so many lately.
+    TooManySessions {
+        /// As in [`ClientMessage::Open`].
+        nonce: u64,
+        /// How many they may open.
+        limit: u64,
+    },
     /// Answer to [`ClientMessage::Status`]: a JSON object, see [`crate::status`].
     Status(String),
 }
@@ -86,6 +98,8 @@ pub enum Outcome {
     Early,
     /// Not executed: the session was never opened, or has been idle so long that it was forgotten.
     UnknownSession,
+    /// Not executed: the session is another client's, who opened it with another nonce.
+    ForeignSession,
     /// Not executed: longer than this replica takes, in bytes.
     TooLarge(u64),
     /// It was executed, but the answer has so many bytes that it is not sent.

@@ -5,13 +5,15 @@
 //!
 //! | field of an entry | bytes |
 //! | --- | --- |
-//! | origin: the replica whose client sent it | 1 |
+//! | origin: the replica whose client sent it; and 128 if a nonce follows | 1 |
 //! | session; 0: open one | 1 to 10 (LEB128) |
 //! | sequence; of session 0: the client's nonce | 1 to 10 (LEB128) |
+//! | the nonce with which the session was or is to be opened | 8 |
 //! | length of the body | 1 to 4 (LEB128) |
 //! | body | as it says |
 //!
-//! Numbers are written in as few bytes as they need, so that equal requests have equal bytes.
+//! Numbers are written in as few bytes as they need, so that equal requests have equal bytes. Batches of the version before this one
+//! have no nonces; they may still stand in journals.
 //!
 //! Invariant: whatever is in a batch came through [`Chunk`], whose only makers check every entry; decoding a batch that a peer sent
 //! ends with a named error, never with a panic.
@@ -26,8 +28,11 @@ pub const MAX_BODY_BYTES: usize = 8 << 20;
 /// The greatest number of an origin.
 const MAX_ORIGIN: u8 = 63;
 
+/// In an origin's byte: a nonce follows.
+const WITH_NONCE: u8 = 0x80;
+
 /// What an entry adds to its body, at most.
-pub const MAX_HEADER_BYTES: usize = 1 + 10 + 10 + 4;
+pub const MAX_HEADER_BYTES: usize = 1 + 10 + 10 + 8 + 4;
 
 /// One request, as it stands in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,8 @@ pub struct Request<'a> {
     pub session: Session,
     /// The request's number in its session, or the nonce.
     pub sequence: Sequence,
+    /// With which its client has opened the session, or opens it. `None`: of a version that knew no owners.
+    pub nonce: Option<u64>,
     /// For the service.
     pub body: &'a [u8],
 }
@@ -126,9 +133,11 @@ impl Chunk {
             return Err(BadRequest::TooLarge { bytes: request.body.len() });
         }
         let origin = u8::try_from(request.origin).ok().filter(|origin| *origin <= MAX_ORIGIN);
-        self.bytes.push(origin.ok_or(BadRequest::Origin(request.origin))?);
+        let flag = if request.nonce.is_some() { WITH_NONCE } else { 0 };
+        self.bytes.push(origin.ok_or(BadRequest::Origin(request.origin))? | flag);
         write_number(request.session, &mut self.bytes);
         write_number(request.sequence, &mut self.bytes);
+        self.bytes.extend(request.nonce.into_iter().flat_map(u64::to_le_bytes));
         write_number(request.body.len() as u64, &mut self.bytes);
         self.bytes.extend_from_slice(request.body);
         self.requests += 1;
@@ -231,16 +240,24 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 fn read_entry(rest: &[u8]) -> Option<Entry<'_>> {
-    let (origin, mut tail) = rest.split_first()?;
+    let (first, mut tail) = rest.split_first()?;
+    let origin = first & !WITH_NONCE;
     let session = read_number(&mut tail)?;
     let sequence = read_number(&mut tail)?;
+    let nonce = if *first == origin { None } else { Some(read_word(&mut tail)?) };
     let length = usize::try_from(read_number(&mut tail)?).ok()?;
-    if *origin > MAX_ORIGIN || length > MAX_BODY_BYTES {
+    if origin > MAX_ORIGIN || length > MAX_BODY_BYTES {
         return None;
     }
     let (body, tail) = tail.split_at_checked(length)?;
     let bytes = &rest[..rest.len() - tail.len()];
-    Some(Entry { request: Request { origin: ReplicaId::from(*origin), session, sequence, body }, bytes })
+    Some(Entry { request: Request { origin: ReplicaId::from(origin), session, sequence, nonce, body }, bytes })
+}
+
+fn read_word(bytes: &mut &[u8]) -> Option<u64> {
+    let (word, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u64::from_le_bytes(*word))
 }
 
 /// LEB128: seven bits a byte, the lowest first; the high bit says that another byte follows.
@@ -277,10 +294,14 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn chunk(requests: &[(u64, u64, u64, Vec<u8>)]) -> Chunk {
+    type Pushed = (u64, u64, u64, Option<u64>, Vec<u8>);
+
+    fn chunk(requests: &[Pushed]) -> Chunk {
         let mut chunk = Chunk::new();
-        for (origin, session, sequence, body) in requests {
-            chunk.push(Request { origin: *origin, session: *session, sequence: *sequence, body }).unwrap();
+        for (origin, session, sequence, nonce, body) in requests {
+            chunk
+                .push(Request { origin: *origin, session: *session, sequence: *sequence, nonce: *nonce, body })
+                .unwrap();
         }
         chunk
     }
@@ -288,14 +309,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_pushed_is_read_again(
-            pushed in vec((0..64u64, any::<u64>(), any::<u64>(), vec(any::<u8>(), 0..200)), 0..20),
+            pushed in vec((0..64u64, any::<u64>(), any::<u64>(), any::<Option<u64>>(), vec(any::<u8>(), 0..200)), 0..20),
         ) {
             let chunk = chunk(&pushed);
             let read: Vec<_> =
-                chunk.iter().map(|r| (r.origin, r.session, r.sequence, r.body.to_vec())).collect();
+                chunk.iter().map(|r| (r.origin, r.session, r.sequence, r.nonce, r.body.to_vec())).collect();
             prop_assert_eq!(&read, &pushed);
             prop_assert_eq!(chunk.requests(), pushed.len());
-            prop_assert_eq!(chunk.body_bytes(), pushed.iter().map(|r| r.3.len()).sum::<usize>());
+            prop_assert_eq!(chunk.body_bytes(), pushed.iter().map(|r| r.4.len()).sum::<usize>());
             prop_assert!(chunk.bytes().len() <= chunk.body_bytes() + pushed.len() * MAX_HEADER_BYTES);
             prop_assert_eq!(Chunk::decode(chunk.bytes().to_vec()), Ok(chunk.clone()));
         }
@@ -314,7 +335,7 @@ mod tests {
 
         #[test]
         fn a_batch_that_is_cut_off_is_an_error_or_a_shorter_batch(
-            pushed in vec((0..64u64, any::<u64>(), any::<u64>(), vec(any::<u8>(), 0..20)), 1..5),
+            pushed in vec((0..64u64, any::<u64>(), any::<u64>(), any::<Option<u64>>(), vec(any::<u8>(), 0..20)), 1..5),
             cut in any::<prop::sample::Index>(),
         ) {
             let whole = chunk(&pushed);
@@ -328,7 +349,7 @@ mod tests {
     #[test]
     fn requests_that_no_batch_can_hold_are_refused_by_name() {
         let mut chunk = Chunk::new();
-        let request = |origin, body| Request { origin, session: 1, sequence: 1, body };
+        let request = |origin, body| Request { origin, session: 1, sequence: 1, nonce: Some(7), body };
         let body = vec![0; MAX_BODY_BYTES + 1];
         assert_eq!(chunk.push(request(0, &body)), Err(BadRequest::TooLarge { bytes: body.len() }));
         assert_eq!(chunk.push(request(64, &[])), Err(BadRequest::Origin(64)));
@@ -341,9 +362,10 @@ mod tests {
     #[test]
     fn malformed_entries_are_errors_at_their_beginning() {
         let good = [0, 1, 1, 1, b'x'];
-        let malformed: [(&str, &[u8]); 7] = [
+        let malformed: [(&str, &[u8]); 8] = [
             ("an origin of 64", &[64, 1, 1, 0]),
             ("no session", &[0]),
+            ("a nonce that is cut off", &[0x80, 1, 1, 0, 0, 0, 0, 0, 0, 0]),
             ("a number that goes on", &[0, 0x80]),
             ("a number of 65 bits", &[0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2, 1, 0]),
             ("a number in more bytes than it needs", &[0, 0x81, 0, 1, 0]),
@@ -358,7 +380,7 @@ mod tests {
 
     #[test]
     fn the_greatest_numbers_are_read_again() {
-        let chunk = chunk(&[(63, u64::MAX, u64::MAX, vec![])]);
+        let chunk = chunk(&[(63, u64::MAX, u64::MAX, Some(u64::MAX), vec![])]);
         assert_eq!(chunk.iter().next().map(|r| (r.session, r.sequence)), Some((u64::MAX, u64::MAX)));
     }
 }

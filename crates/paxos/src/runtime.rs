@@ -21,15 +21,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use env::DiskLock;
 use env::thread::{JoinHandle, spawn_named};
 
+use crate::auth::acquaintances::Acquaintances;
 use crate::auth::greeting::Membership;
-use crate::auth::{nonce, require_key};
+use crate::auth::{is_loopback, nonce, require_key};
 use crate::config::{Durability, Options};
 use crate::core::{Core, Proved, ReplicaId};
 use crate::executor::Executor;
-use crate::journal::{Journal, enter_without_journal};
+use crate::journal::{Journal, Residence, enter_without_journal};
 use crate::replica::Replica;
 use crate::service::Service;
 use crate::status::{Status, Waiting};
@@ -67,8 +67,6 @@ pub struct Node {
     address: SocketAddr,
     threads: Mutex<Threads>,
     locals: AtomicU64,
-    /// That the directory is this replica's, if there is one without a journal.
-    _residence: Option<DiskLock>,
 }
 
 /// In the order in which they end.
@@ -147,24 +145,25 @@ impl Node {
         let clock = NodeClock::start();
         let random = nonce()?;
         let seed = u64::from_le_bytes(*random.first_chunk().expect("a nonce has 32 bytes"));
-        let Reborn { replica, journal, residence } = Reborn::<C>::new(&mut options, clock, seed)?;
+        let Reborn { replica, journal, residence } = Reborn::<C>::new(&mut options, clock, &random)?;
         let node = Self {
             address: listener.local_addr()?,
             threads: Mutex::default(),
             locals: AtomicU64::new(0),
-            _residence: residence,
             shared: Arc::new(Shared::new(&options.replica, &options.limits)),
             options: options.replica.clone(),
         };
-        let remembers = journal.as_ref().is_some_and(Journal::is_resumed);
-        let setup = node.setup(options, Membership { remembers, ..Membership::new(&node.options, seed) });
-        let core = CoreLoop::new(replica, journal, clock, &node.shared);
+        let membership = membership(&node.options, seed, residence.as_deref(), journal.as_ref());
+        node.shared.board.write_records(membership.records);
+        let setup = node.setup(options, membership);
+        let acquaintances = Acquaintances::new(membership, residence.clone());
+        let core = CoreLoop::new(replica, journal, residence, clock, &node.shared);
         let service = ServiceLoop::new(Executor::new(&node.options, service), &node.options, &node.shared);
         // Dropped at an error, the node stops the threads that run already.
         let mut threads = node.threads();
         threads.core = Some(node.spawn("paxos-core", move || core.run())?);
         threads.service = Some(node.spawn("paxos-service", move || service.run())?);
-        threads.io = Some(node.spawn("paxos-io", move || transport::run(setup, listener))?);
+        threads.io = Some(node.spawn("paxos-io", move || transport::run(setup, acquaintances, listener))?);
         drop(threads);
         Ok(node)
     }
@@ -286,28 +285,42 @@ impl Drop for Node {
 struct Reborn<C: Core> {
     replica: Replica<C>,
     journal: Option<Journal>,
-    residence: Option<DiskLock>,
+    residence: Option<Arc<Residence>>,
+}
+
+/// How a replica presents itself in this life.
+fn membership(options: &Options, seed: u64, residence: Option<&Residence>, journal: Option<&Journal>) -> Membership {
+    let records = journal.map_or(0, Journal::records_before);
+    match residence {
+        Some(residence) => Membership::resident(options, seed, &residence.resident(), records),
+        None => Membership::new(options, seed),
+    }
 }
 
 impl<C: Core> Reborn<C> {
     /// May change the replica's number: see [`enter_without_journal`].
-    fn new(options: &mut NodeOptions, clock: NodeClock, seed: u64) -> Result<Self, NodeError> {
-        match (options.replica.durability, &options.disk) {
+    fn new(options: &mut NodeOptions, clock: NodeClock, random: &[u8; 32]) -> Result<Self, NodeError> {
+        let [seed, birth] = [0, 8].map(|from| u64::from_le_bytes(*random[from..].first_chunk().expect("32 bytes")));
+        // 0 is nobody's.
+        let birth = birth.max(1);
+        let (replica, journal, residence) = match (options.replica.durability, &options.disk) {
             (Durability::Fsync, Some(disk)) => {
-                let (journal, records) = Journal::open(Arc::clone(disk), &options.replica, options.log.clone())?;
+                let (journal, records) = Journal::open(Arc::clone(disk), &options.replica, options.log.clone(), birth)?;
                 let replica = Replica::recover(options.replica.clone(), clock.now(), seed, records)?;
-                Ok(Self { replica, journal: Some(journal), residence: None })
+                let residence = Arc::clone(journal.residence());
+                (replica, Some(journal), Some(residence))
             }
             (_, disk) => {
                 let mut residence = None;
                 if let Some(disk) = disk {
-                    let (own, lock) = enter_without_journal(&**disk, &options.replica)?;
-                    (options.replica, residence) = (own, Some(lock));
+                    let (own, entered) = enter_without_journal(Arc::clone(disk), &options.replica, birth)?;
+                    (options.replica, residence) = (own, Some(Arc::new(entered)));
                 }
-                let replica = Replica::new(options.replica.clone(), clock.now(), seed)?;
-                Ok(Self { replica, journal: None, residence })
+                (Replica::new(options.replica.clone(), clock.now(), seed)?, None, residence)
             }
-        }
+        };
+        let is_admitted = residence.as_ref().is_some_and(|residence| residence.resident().admitted);
+        Ok(Self { replica: if is_admitted { replica } else { replica.novice() }, journal, residence })
     }
 }
 
@@ -317,6 +330,10 @@ fn listen(options: &NodeOptions) -> Result<TcpListener, NodeError> {
         Listen::On(listener) => listener.local_addr()?,
     };
     require_key(options.key.as_ref(), address)?;
+    // Of one that leaves nothing behind nobody knows that it has lived, once the others have stopped too.
+    if options.replica.votes() && options.disk.is_none() && !is_loopback(address) {
+        return Err(NodeError::NoDirectory { address });
+    }
     match &options.listen {
         Listen::At(_) => TcpListener::bind(address).map_err(|error| NodeError::Listen { address, error: error.into() }),
         Listen::On(listener) => Ok(listener.try_clone()?),

@@ -36,6 +36,8 @@ pub struct Status {
     pub role: Part,
     /// `memory` or `fsync`.
     pub durability: &'static str,
+    /// Whether it has met all other voters once: before that a new voter does not vote.
+    pub admitted: bool,
     /// Who leads, as far as it knows.
     pub leader: Option<ReplicaId>,
     /// The highest ballot that it knows.
@@ -145,6 +147,7 @@ impl Status {
             replicas: options.replicas,
             role: part(options, view.role),
             durability: if options.durability == Durability::Fsync { "fsync" } else { "memory" },
+            admitted: core.admitted,
             leader: core.leader,
             ballot: view.promised,
             log: LogStatus { low: view.low, executed: view.executed, next: view.next, snapshot_at: view.snapshot_at },

@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::task::{LocalSet, spawn_local};
+use tokio::time::sleep;
 
-use crate::auth::greeting::{Acquaintances, Identity, Membership, Refusal};
+use crate::auth::acquaintances::{Acquaintances, Rejection};
+use crate::auth::greeting::{Identity, Membership, Refusal};
 use crate::auth::{FrameDigest, SharedKey, digest};
 use crate::core::{Image, Instance, ReplicaId};
 use crate::executor::Reply;
@@ -48,6 +50,13 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// When the node stops, clients get their last replies within this.
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Peers are told so often how long this replica's journal is.
+const BETWEEN_RECORDS: Duration = Duration::from_secs(1);
+
+/// What they tell is noted on the disk at every so many beats, and when a connection begins or ends. The thread waits for the disk
+/// meanwhile.
+const NOTED_EVERY: u64 = 10;
 
 /// A message for peers, encoded once however many get it.
 #[derive(Debug)]
@@ -97,6 +106,7 @@ pub(crate) enum Post {
 
 /// What the I/O thread is started with.
 pub(crate) struct Setup {
+    /// As it was when it started.
     pub(crate) membership: Membership,
     pub(crate) addresses: Vec<String>,
     pub(crate) key: Option<SharedKey>,
@@ -122,19 +132,19 @@ struct Net {
 }
 
 /// Runs until the post is closed.
-pub(crate) fn run(setup: Setup, listener: TcpListener) -> Result<(), NodeError> {
+pub(crate) fn run(setup: Setup, acquaintances: Acquaintances, listener: TcpListener) -> Result<(), NodeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    LocalSet::new().block_on(&runtime, serve(setup, listener))
+    LocalSet::new().block_on(&runtime, serve(setup, acquaintances, listener))
 }
 
-async fn serve(setup: Setup, listener: TcpListener) -> Result<(), NodeError> {
+async fn serve(setup: Setup, acquaintances: Acquaintances, listener: TcpListener) -> Result<(), NodeError> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let post = Arc::clone(&setup.post);
     let net = Rc::new(Net {
-        acquaintances: RefCell::new(Acquaintances::new(setup.membership)),
+        acquaintances: RefCell::new(acquaintances),
         links: RefCell::default(),
-        clients: Clients::new(setup.limits, Arc::clone(&setup.board)),
+        clients: Clients::new(setup.limits, setup.membership.agreement.sessions, Arc::clone(&setup.board)),
         leader: Cell::new(None),
         setup,
     });
@@ -142,6 +152,9 @@ async fn serve(setup: Setup, listener: TcpListener) -> Result<(), NodeError> {
     for id in net.connects_to() {
         spawn_local(link::keep(Rc::clone(&net), id));
     }
+    spawn_local(Rc::clone(&net).tell_records());
+    let quotas = Rc::clone(&net);
+    spawn_local(async move { quotas.clients.renew_quotas().await });
     let mut posts = Vec::new();
     while post.taken(&mut posts).await.is_ok() {
         posts.drain(..).for_each(|post| net.deliver(post));
@@ -164,7 +177,7 @@ impl Net {
     }
 
     fn identity(&self) -> Identity {
-        Identity::Replica(self.setup.membership)
+        Identity::Replica(Membership { records: self.setup.board.records(), ..self.setup.membership })
     }
 
     fn key_for(&self, identity: &Identity) -> Option<&SharedKey> {
@@ -182,7 +195,35 @@ impl Net {
         if expected.is_some_and(|id| id != other.id) && !acquaintances.is_oneself(other) {
             return Err(Refusal::OtherReplica);
         }
-        acquaintances.meet(other)
+        acquaintances.meet(other).map_err(|rejection| match rejection {
+            Rejection::Refused(refusal) => refusal,
+            Rejection::NotNoted(error) => {
+                (self.setup.fail)(error.into());
+                Refusal::Stopping
+            }
+        })
+    }
+
+    /// Notes what was heard of peers. One that cannot be noted may come back as an old copy: this replica stops.
+    fn note_peers(&self) {
+        if let Err(error) = self.acquaintances.borrow_mut().note() {
+            (self.setup.fail)(error.into());
+        }
+    }
+
+    /// Tells every peer how long this replica's journal is, and notes what they have told, as long as the node runs.
+    async fn tell_records(self: Rc<Self>) {
+        for beat in 1_u64.. {
+            sleep(BETWEEN_RECORDS).await;
+            let records = PeerMessage::Records(self.setup.board.records());
+            // It is a few bytes long.
+            if let Ok(frame) = PeerFrame::new(&records).map(Arc::new) {
+                self.links.borrow().values().for_each(|link| link.send(Arc::clone(&frame)));
+            }
+            if beat % NOTED_EVERY == 0 {
+                self.note_peers();
+            }
+        }
     }
 
     fn link(&self, id: ReplicaId) -> Rc<Link> {

@@ -133,6 +133,16 @@ fn a_silent_leader_is_replaced() {
 }
 
 #[test]
+fn whoever_has_forgotten_does_not_vote() {
+    clusters(&journalled(Weather::Crashes), 0..24);
+}
+
+#[test]
+fn whoever_has_forgotten_nothing_is_welcome() {
+    clusters(&journalled(Weather::Crashes), 0..4);
+}
+
+#[test]
 fn instances_are_kept_within_the_span() {
     clusters(&weather(Weather::Calm), 0..8);
 }

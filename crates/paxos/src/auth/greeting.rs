@@ -13,7 +13,6 @@
 //! Both greetings are in what the proofs prove, so nobody in between can alter an identity, an option or the wish for a key, and no
 //! proof is good for another connection.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use super::Proof;
 use crate::config::Options;
 use crate::core::ReplicaId;
 use crate::frame::{BadFrame, Kind, Reader, Wire, writer};
+use crate::journal::Resident;
 
 /// What all voting replicas of a cluster must have in common, lest they come to different states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Agreement {
     }
 
     /// The first option in which two differ.
-    fn difference(&self, other: &Self) -> Option<SharedOption> {
+    pub(super) fn difference(&self, other: &Self) -> Option<SharedOption> {
         [
             (self.replicas == other.replicas, SharedOption::Replicas),
             // First: the span follows from it.
@@ -99,19 +99,33 @@ impl SharedOption {
 pub struct Membership {
     /// Its number.
     pub id: ReplicaId,
-    /// This life of it: drawn at random at each start.
+    /// Drawn at random when its directory was made; without one, at each start.
+    pub birth: u64,
+    /// How often it has started from that directory.
+    pub life: u64,
+    /// Drawn at random at each start.
     pub incarnation: u64,
-    /// Whether it remembers what it promised in earlier lives: it has a journal, and that is not a new one.
-    pub remembers: bool,
+    /// Every other voter has met it, so that it may have voted.
+    pub admitted: bool,
+    /// How many records of its journal are durable, those of earlier lives too.
+    pub records: u64,
     /// What it runs with.
     pub agreement: Agreement,
 }
 
 impl Membership {
-    /// That of a replica with these options in its first life.
+    /// That of a replica with these options and no directory.
     #[must_use]
     pub fn new(options: &Options, incarnation: u64) -> Self {
-        Self { id: options.id, incarnation, remembers: false, agreement: Agreement::of(options) }
+        let (id, agreement) = (options.id, Agreement::of(options));
+        Self { id, birth: incarnation, life: 1, incarnation, admitted: false, records: 0, agreement }
+    }
+
+    /// That of a replica with these options, of which the directory says this.
+    #[must_use]
+    pub fn resident(options: &Options, incarnation: u64, resident: &Resident, records: u64) -> Self {
+        let Resident { birth, life, admitted, .. } = *resident;
+        Self { birth, life, admitted, records, ..Self::new(options, incarnation) }
     }
 
     /// Whether it has a vote.
@@ -164,6 +178,12 @@ pub enum Refusal {
     RestartedWithoutMemory,
     /// There are too many connections.
     TooManyConnections,
+    /// The other end was met in a later life: its directory is an old copy.
+    EarlierLife,
+    /// The other end's journal was longer: its directory, or its whole machine, is an old copy.
+    ShorterJournal,
+    /// Who refuses cannot note whom it meets, and stops.
+    Stopping,
 }
 
 impl fmt::Display for Refusal {
@@ -182,77 +202,16 @@ impl fmt::Display for Refusal {
                 "the replica has restarted without its memory of what it promised: it may come back as a learner only"
             ),
             Self::TooManyConnections => write!(f, "there are too many connections"),
+            Self::EarlierLife => write!(f, "the replica was met in a later life: its directory is an old copy"),
+            Self::ShorterJournal => {
+                write!(f, "the replica's journal was longer: its directory or its machine is an old copy")
+            }
+            Self::Stopping => write!(f, "the replica cannot note whom it meets, and stops"),
         }
     }
 }
 
 impl std::error::Error for Refusal {}
-
-/// Earlier lives of one replica that are known, at most.
-const KNOWN_LIVES: usize = 64;
-
-/// The replicas that one has met. A voter that remembers nothing may come in one life only, and none may come back to an earlier one:
-/// then two replicas have the same number, and take turns.
-#[derive(Debug)]
-pub struct Acquaintances {
-    own: Membership,
-    /// The lives of voters, the present one last.
-    met: BTreeMap<ReplicaId, VecDeque<u64>>,
-}
-
-impl Acquaintances {
-    /// Nobody yet.
-    #[must_use]
-    pub fn new(own: Membership) -> Self {
-        Self { own, met: BTreeMap::new() }
-    }
-
-    /// Who is asking.
-    #[must_use]
-    pub fn own(&self) -> Membership {
-        self.own
-    }
-
-    /// Is this the replica itself?
-    #[must_use]
-    pub fn is_oneself(&self, other: &Membership) -> bool {
-        (other.id, other.incarnation) == (self.own.id, self.own.incarnation)
-    }
-
-    /// May this replica be talked to? To be asked once it has proved itself: it is remembered.
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub fn meet(&mut self, other: &Membership) -> Result<(), Refusal> {
-        if self.is_oneself(other) {
-            return Err(Refusal::Oneself);
-        }
-        if other.id == self.own.id {
-            return Err(Refusal::SameNumber);
-        }
-        if other.id > 63 {
-            return Err(Refusal::NoSuchNumber);
-        }
-        if let Some(option) = self.own.agreement.difference(&other.agreement) {
-            return Err(Refusal::Disagreement(option));
-        }
-        if other.votes() { self.recognize(other) } else { Ok(()) }
-    }
-
-    fn recognize(&mut self, voter: &Membership) -> Result<(), Refusal> {
-        let lives = self.met.entry(voter.id).or_default();
-        match lives.back() {
-            Some(present) if *present == voter.incarnation => return Ok(()),
-            Some(_) if lives.contains(&voter.incarnation) => return Err(Refusal::SameNumber),
-            Some(_) if !voter.remembers => return Err(Refusal::RestartedWithoutMemory),
-            _ => lives.push_back(voter.incarnation),
-        }
-        if lives.len() > KNOWN_LIVES {
-            lives.pop_front();
-        }
-        Ok(())
-    }
-}
 
 /// What the ends say until they trust each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -314,8 +273,11 @@ fn write_identity(identity: &Identity, out: &mut Vec<u8>) {
     let Identity::Replica(membership) = identity else { return out.push(CLIENT) };
     let Agreement { replicas, span, batch_bytes, sessions, suspicion } = membership.agreement;
     out.push(REPLICA);
+    writer::word(membership.birth, out);
+    writer::number(membership.life, out);
     writer::word(membership.incarnation, out);
-    out.push(u8::from(membership.remembers));
+    out.push(u8::from(membership.admitted));
+    writer::number(membership.records, out);
     let suspicion = u64::try_from(suspicion.as_nanos()).unwrap_or(u64::MAX);
     for number in [membership.id, replicas, span, batch_bytes, sessions, suspicion] {
         writer::number(number, out);
@@ -328,7 +290,8 @@ fn read_identity(reader: &mut Reader<'_>) -> Result<Identity, BadFrame> {
         REPLICA => {}
         tag => return Err(BadFrame::UnknownMessage(tag)),
     }
-    let (incarnation, remembers, id) = (reader.word()?, read_flag(reader)?, reader.number()?);
+    let (birth, life, incarnation) = (reader.word()?, reader.number()?, reader.word()?);
+    let (admitted, records, id) = (read_flag(reader)?, reader.number()?, reader.number()?);
     let agreement = Agreement {
         replicas: reader.number()?,
         span: reader.number()?,
@@ -336,7 +299,7 @@ fn read_identity(reader: &mut Reader<'_>) -> Result<Identity, BadFrame> {
         sessions: reader.number()?,
         suspicion: Duration::from_nanos(reader.number()?),
     };
-    Ok(Identity::Replica(Membership { id, incarnation, remembers, agreement }))
+    Ok(Identity::Replica(Membership { id, birth, life, incarnation, admitted, records, agreement }))
 }
 
 fn read_flag(reader: &mut Reader<'_>) -> Result<bool, BadFrame> {
@@ -348,7 +311,7 @@ fn read_flag(reader: &mut Reader<'_>) -> Result<bool, BadFrame> {
 }
 
 /// Refusals without a detail, by their numbers on the wire.
-const PLAIN_REFUSALS: [Refusal; 9] = [
+const PLAIN_REFUSALS: [Refusal; 12] = [
     Refusal::KeyRequired,
     Refusal::NoKeyHere,
     Refusal::WrongKey,
@@ -358,6 +321,9 @@ const PLAIN_REFUSALS: [Refusal; 9] = [
     Refusal::NoSuchNumber,
     Refusal::RestartedWithoutMemory,
     Refusal::TooManyConnections,
+    Refusal::EarlierLife,
+    Refusal::ShorterJournal,
+    Refusal::Stopping,
 ];
 
 fn write_refusal(refusal: Refusal, out: &mut Vec<u8>) {
@@ -383,7 +349,8 @@ mod tests {
     use crate::frame::{Decoder, MAX_HANDSHAKE_BYTES, encode};
 
     fn membership(id: ReplicaId, incarnation: u64) -> Membership {
-        Membership::new(&Options::new(3, id), incarnation)
+        let membership = Membership::new(&Options::new(3, id), incarnation);
+        Membership { birth: 5, life: 300, admitted: true, records: 1 << 40, ..membership }
     }
 
     #[test]
@@ -397,7 +364,7 @@ mod tests {
             Greeting::Verdict(Ok(())),
         ];
         greetings.extend(refusals.map(|refusal| Greeting::Verdict(Err(refusal))));
-        assert_eq!(greetings.len(), 18);
+        assert_eq!(greetings.len(), 21);
         for greeting in greetings {
             let mut bytes = Vec::new();
             encode(&greeting, &mut bytes).expect("short");
@@ -405,52 +372,5 @@ mod tests {
             decoder.buffer().extend_from_slice(&bytes);
             assert_eq!(decoder.next_frame().expect("a frame").expect("whole").message(), Ok(greeting));
         }
-    }
-
-    #[test]
-    fn a_voter_without_memory_is_met_in_one_life_only() {
-        let mut acquaintances = Acquaintances::new(membership(0, 1));
-        assert_eq!(acquaintances.meet(&membership(1, 10)), Ok(()));
-        assert_eq!(acquaintances.meet(&membership(1, 10)), Ok(()), "it reconnects");
-        assert_eq!(acquaintances.meet(&membership(1, 11)), Err(Refusal::RestartedWithoutMemory));
-        let learner = |incarnation| membership(5, incarnation);
-        assert_eq!((acquaintances.meet(&learner(1)), acquaintances.meet(&learner(2))), (Ok(()), Ok(())));
-        let durable = |incarnation| Membership { remembers: true, ..membership(2, incarnation) };
-        assert_eq!((acquaintances.meet(&durable(1)), acquaintances.meet(&durable(2))), (Ok(()), Ok(())));
-        assert_eq!((acquaintances.meet(&durable(2)), acquaintances.meet(&durable(3))), (Ok(()), Ok(())));
-        assert_eq!(acquaintances.meet(&durable(2)), Err(Refusal::SameNumber), "both live");
-    }
-
-    #[test]
-    fn strangers_are_refused_by_name() {
-        let mut acquaintances = Acquaintances::new(membership(0, 1));
-        assert_eq!(acquaintances.meet(&membership(0, 2)), Err(Refusal::SameNumber));
-        assert_eq!(acquaintances.meet(&membership(0, 1)), Err(Refusal::Oneself));
-        assert_eq!(acquaintances.meet(&membership(64, 1)), Err(Refusal::NoSuchNumber));
-        let mut meet_with = |change: fn(&mut Options)| {
-            let mut options = Options::new(3, 1);
-            change(&mut options);
-            acquaintances.meet(&Membership::new(&options, 1))
-        };
-        assert_eq!(meet_with(|o| o.replicas = 5), Err(Refusal::Disagreement(SharedOption::Replicas)));
-        assert_eq!(meet_with(|o| o.span = 17), Err(Refusal::Disagreement(SharedOption::Span)));
-        assert_eq!(meet_with(|o| o.batch_bytes = 1), Err(Refusal::Disagreement(SharedOption::BatchBytes)));
-        assert_eq!(meet_with(|o| o.sessions = 1), Err(Refusal::Disagreement(SharedOption::Sessions)));
-        assert_eq!(meet_with(|o| o.suspicion *= 2), Err(Refusal::Disagreement(SharedOption::Suspicion)));
-        assert_eq!(meet_with(|o| o.window = 3), Ok(()), "a leader's own affair");
-    }
-
-    #[test]
-    fn the_span_that_is_compared_is_the_core_s() {
-        let membership = |window| {
-            let mut options = Options::new(3, 1);
-            (options.batch_bytes, options.window) = (1 << 20, window);
-            assert_eq!(options.check(), Ok(()));
-            Membership::new(&options, 1)
-        };
-        let mut acquaintances = Acquaintances::new(Membership { id: 0, ..membership(16) });
-        assert_eq!(acquaintances.meet(&membership(16)), Ok(()));
-        let wide = acquaintances.meet(&membership(28));
-        assert_eq!(wide, Err(Refusal::Disagreement(SharedOption::Span)), "so many open batches need a longer span");
     }
 }

@@ -69,6 +69,11 @@ pub enum ClientError {
         /// The limit.
         limit: u64,
     },
+    /// It was not executed: so many sessions may be opened on a connection, or in a minute from an address.
+    TooManySessions {
+        /// How many.
+        limit: u64,
+    },
     /// Not executed: it could not be sent in time.
     NotSent {
         /// Why there is no connection, if there is none.
@@ -96,7 +101,7 @@ impl ClientError {
     /// Is it certain that the request was not and will not be executed?
     #[must_use]
     pub fn is_not_executed(&self) -> bool {
-        matches!(self, Self::NoAddress | Self::TooLarge { .. } | Self::NotSent { .. })
+        matches!(self, Self::NoAddress | Self::TooLarge { .. } | Self::TooManySessions { .. } | Self::NotSent { .. })
     }
 }
 
@@ -111,6 +116,11 @@ impl fmt::Display for ClientError {
             Self::TooLarge { limit } => {
                 write!(f, "the request has too many bytes, and was not executed: {limit} are the limit")
             }
+            Self::TooManySessions { limit } => write!(
+                f,
+                "the request was not executed: {limit} sessions may be opened on a connection, or in a minute from an address; \
+                 share a client, or try again later"
+            ),
             Self::NotSent { connection } => {
                 write!(f, "the request could not be sent in time, and was not executed")?;
                 because(f, connection)
@@ -162,6 +172,12 @@ pub struct Client {
     trouble: Arc<std::sync::Mutex<Option<String>>>,
 }
 
+/// A nonce that nobody guesses: whoever knows it can use the session.
+fn session_nonce() -> u64 {
+    let random = crate::auth::nonce().expect("the operating system gives random numbers");
+    u64::from_le_bytes(*random.first_chunk().expect("a nonce has 32 bytes"))
+}
+
 impl Client {
     /// A client, whose task runs on the runtime of the caller until all handles are dropped.
     ///
@@ -175,7 +191,7 @@ impl Client {
         let route = Route::new(options.addresses, randomness.next_u64()).map_err(|_| ClientError::NoAddress)?;
         let (calls, receiver) = mpsc::channel(WAITING_CALLS);
         let trouble = Arc::default();
-        let session = ClientSession::new(randomness.next_u64(), options.retry);
+        let session = ClientSession::new(session_nonce(), options.retry);
         let task = Task {
             key: options.key,
             session,
@@ -339,6 +355,7 @@ fn outcome(completion: Completion) -> Result<Answer, ClientError> {
         Completion::AnswerTooLarge(bytes) => Err(ClientError::AnswerTooLarge { bytes }),
         Completion::Unknown => Err(ClientError::Unknown),
         Completion::TooLarge(limit) => Err(ClientError::TooLarge { limit }),
+        Completion::TooManySessions(limit) => Err(ClientError::TooManySessions { limit }),
     }
 }
 

@@ -45,6 +45,8 @@ pub enum Completion {
     Unknown,
     /// It was not executed: replicas take at most this many bytes.
     TooLarge(u64),
+    /// It was not executed: so many sessions may be opened on one connection or from one address, and they are.
+    TooManySessions(u64),
 }
 
 /// A request is done.
@@ -211,11 +213,24 @@ impl ClientSession {
                 self.session = Some(*session);
                 self.rewind(now);
             }
+            ReplicaMessage::TooManySessions { nonce, limit } if *nonce == self.nonce && self.session.is_none() => {
+                self.give_up(*limit, completed);
+            }
             ReplicaMessage::Reply { session, sequence, outcome } if self.session == Some(*session) => {
                 self.on_reply(now, *sequence, outcome, completed);
             }
             _ => {}
         }
+    }
+
+    /// No session is to be had: what waited for one was never sent.
+    fn give_up(&mut self, limit: u64, completed: &mut Vec<Completed>) {
+        let waiting = self.pending.drain(..).filter(|pending| pending.answer != Answer::Done);
+        completed.extend(waiting.map(|Pending { ticket, .. }| {
+            let completion = Completion::TooManySessions(limit);
+            Completed { ticket, completion }
+        }));
+        (self.sent, self.open_sent) = (0, false);
     }
 
     fn on_reply(&mut self, now: Moment, sequence: Sequence, outcome: &Outcome, completed: &mut Vec<Completed>) {
@@ -234,7 +249,8 @@ impl ClientSession {
                 self.early = true;
                 return;
             }
-            Outcome::UnknownSession => {
+            // Another's: in this cluster there never was one of this client's of that number.
+            Outcome::UnknownSession | Outcome::ForeignSession => {
                 pending.answer = Answer::NoSession;
                 None
             }
@@ -363,7 +379,7 @@ impl ClientSession {
                 self.resent += u64::from(pending.copies > 0);
                 pending.copies = pending.copies.saturating_add(1);
                 let sequence = self.first + position as u64;
-                send(ClientMessage::Request { session, sequence, body: pending.body.clone() });
+                send(ClientMessage::Request { session, sequence, nonce: self.nonce, body: pending.body.clone() });
             }
         }
         self.sent = self.pending.len();

@@ -4,12 +4,12 @@
 //! | --- | --- |
 //! | magic `SPXI` and format version | 4 and 1 |
 //! | next instance; sessions opened so far; sessions open | a number each |
-//! | of each session, by number: its number as the distance from the one before; its last request; the instance in which it was active; how many answers follow | a number each |
+//! | of each session, by number: its number as the distance from the one before; its last request; the instance in which it was active; 1 if a nonce follows, else 0; the nonce; how many answers follow | a number each, the nonce 8 |
 //! | of each answer: how long before the session's activity it was given, in instances; 1 + its length, or 0 and the length of one that was not kept; its bytes | a number each, the bytes |
 //! | the service's own snapshot | to the end but 4 |
 //! | CRC32C of everything before | 4 |
 //!
-//! Numbers are LEB128. The order of the sessions makes the bytes a function of the state (X2).
+//! Version 1 had no nonces. Numbers are LEB128. The order of the sessions makes the bytes a function of the state (X2).
 
 use super::replies::{Answer, Remembered, Replies};
 use crate::core::generated::{self, Sessions};
@@ -20,7 +20,8 @@ use crate::service::BadSnapshot;
 use std::collections::VecDeque;
 
 const MAGIC: [u8; 4] = *b"SPXI";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+const WITHOUT_NONCES: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 
 /// Instances, sessions and sequences of a snapshot lie below it, so that counting on does not leave 64 bits.
@@ -56,6 +57,8 @@ pub(super) fn encode(next: Instance, sessions: &Sessions, replies: &Replies, ser
 
 fn put_remembered(out: &mut Vec<u8>, remembered: &Remembered) {
     put_number(out, remembered.active);
+    put_number(out, u64::from(remembered.nonce.is_some()));
+    out.extend(remembered.nonce.into_iter().flat_map(u64::to_le_bytes));
     put_number(out, remembered.answers.len() as u64);
     for (at, answer) in &remembered.answers {
         put_number(out, remembered.active - at);
@@ -73,28 +76,28 @@ fn put_remembered(out: &mut Vec<u8>, remembered: &Remembered) {
 }
 
 pub(super) fn decode(image: &[u8]) -> Result<Decoded<'_>, BadSnapshot> {
-    let mut reader = Reader::new(checked(image)?);
-    decode_body(&mut reader)
+    let (version, body) = checked(image)?;
+    decode_body(version, &mut Reader::new(body))
         .map_err(|Malformed { offset }| BadSnapshot(format!("the field at byte {offset} is impossible")))
 }
 
-/// The bytes between the version and the checksum, if both are right.
-fn checked(image: &[u8]) -> Result<&[u8], BadSnapshot> {
+/// The version, and the bytes between it and the checksum, if both are right.
+fn checked(image: &[u8]) -> Result<(u8, &[u8]), BadSnapshot> {
     let split = image.len().checked_sub(CHECKSUM_BYTES).and_then(|end| image.split_at_checked(end));
     let rest = split.and_then(|(body, _)| body.strip_prefix(&MAGIC)).and_then(|rest| rest.split_first());
     let (Some((body, checksum)), Some((version, rest))) = (split, rest) else {
         return Err(BadSnapshot("it does not begin as one".into()));
     };
-    if *version != VERSION {
-        return Err(BadSnapshot(format!("its format version is {version}, and this software reads {VERSION}")));
+    if !(WITHOUT_NONCES..=VERSION).contains(version) {
+        return Err(BadSnapshot(format!("its format version is {version}, and this software reads up to {VERSION}")));
     }
     if crc32c::crc32c(body).to_le_bytes() != *checksum {
         return Err(BadSnapshot("it does not match its checksum".into()));
     }
-    Ok(rest)
+    Ok((*version, rest))
 }
 
-fn decode_body<'a>(reader: &mut Reader<'a>) -> Result<Decoded<'a>, Malformed> {
+fn decode_body<'a>(version: u8, reader: &mut Reader<'a>) -> Result<Decoded<'a>, Malformed> {
     let next = limited(reader)?;
     let mut sessions = generated::no_sessions();
     sessions.opened = limited(reader)?;
@@ -107,14 +110,15 @@ fn decode_body<'a>(reader: &mut Reader<'a>) -> Result<Decoded<'a>, Malformed> {
         session = session.checked_add(distance).filter(|next| distance > 0 && *next <= sessions.opened).ok_or(wrong)?;
         let last = limited(reader)?;
         sessions.last = prim::sm_set(session, last, sessions.last);
-        replies.insert(session, decode_remembered(reader, last, next)?);
+        replies.insert(session, decode_remembered(version, reader, last, next)?);
     }
     Ok(Decoded { next, sessions, replies, service: reader.rest() })
 }
 
-fn decode_remembered(reader: &mut Reader<'_>, last: u64, next: Instance) -> Result<Remembered, Malformed> {
+fn decode_remembered(version: u8, reader: &mut Reader<'_>, last: u64, next: Instance) -> Result<Remembered, Malformed> {
     let wrong = Malformed { offset: reader.offset() };
     let active = reader.number()?;
+    let nonce = if version == WITHOUT_NONCES { None } else { decode_nonce(reader)? };
     let count = reader.number()?;
     if active >= next || count > last.min(SESSION_WINDOW) {
         return Err(wrong);
@@ -129,7 +133,16 @@ fn decode_remembered(reader: &mut Reader<'_>, last: u64, next: Instance) -> Resu
         };
         answers.push_back((at, answer));
     }
-    Ok(Remembered { active, answers })
+    Ok(Remembered { active, nonce, answers })
+}
+
+fn decode_nonce(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+    let wrong = Malformed { offset: reader.offset() };
+    match reader.number()? {
+        0 => Ok(None),
+        1 => Ok(Some(u64::from_le_bytes(reader.array()?))),
+        _ => Err(wrong),
+    }
 }
 
 fn limited(reader: &mut Reader<'_>) -> Result<u64, Malformed> {

@@ -28,6 +28,8 @@ impl Answer {
 pub(super) struct Remembered {
     /// The instance that opened it or executed its last request.
     pub(super) active: Instance,
+    /// With which its client opened it. `None`: a client of a version that knew no owners.
+    pub(super) nonce: Option<u64>,
     /// Instances and answers of its last requests, the newest at the end; at most [`SESSION_WINDOW`].
     pub(super) answers: VecDeque<(Instance, Answer)>,
 }
@@ -57,8 +59,13 @@ impl Replies {
     }
 
     /// A new session.
-    pub(super) fn open(&mut self, session: Session, at: Instance) {
-        self.insert(session, Remembered { active: at, answers: VecDeque::new() });
+    pub(super) fn open(&mut self, session: Session, at: Instance, nonce: Option<u64>) {
+        self.insert(session, Remembered { active: at, nonce, answers: VecDeque::new() });
+    }
+
+    /// The nonce with which a session was opened, if it is open.
+    pub(super) fn owner(&self, session: Session) -> Option<Option<u64>> {
+        self.sessions.get(&session).map(|remembered| remembered.nonce)
     }
 
     /// A session as it was.

@@ -31,6 +31,9 @@ impl Service for Journalist {
     }
 }
 
+/// Of everybody here who opens a session.
+const NONCE: Option<u64> = Some(9);
+
 const SMALL: Limits = Limits { sessions: 8, reply_bytes: 64, kept_bytes: 256 };
 
 fn executor(id: ReplicaId) -> Executor<Journalist> {
@@ -40,7 +43,7 @@ fn executor(id: ReplicaId) -> Executor<Journalist> {
 fn batch(requests: &[(ReplicaId, Session, Sequence, &[u8])]) -> Value {
     let mut chunk = Chunk::new();
     for &(origin, session, sequence, body) in requests {
-        chunk.push(Request { origin, session, sequence, body }).expect("a batch holds it");
+        chunk.push(Request { origin, session, sequence, nonce: NONCE, body }).expect("a batch holds it");
     }
     chunk.into_value()
 }
@@ -129,7 +132,7 @@ fn kept_answers_are_bounded_and_those_of_idle_sessions_go_first() {
     }
     for session in [2, 1, 3, 4, 5] {
         deliver(&mut executor, &[(0, session, 1, b"zeros 7")]);
-        assert!(executor.replies.bytes() <= SMALL.kept_bytes, "X3");
+        assert!(executor.replies.bytes() <= SMALL.kept_bytes, "X4");
     }
     // Five answers of 55 bytes are more than 256: 192 are left, so the two of the longest idle sessions are gone.
     let again: Vec<_> = (1..=5).map(|session| (0, session, 1, &b"zeros 7"[..])).collect();
@@ -187,7 +190,7 @@ fn snapshots_that_are_none_are_refused() {
         bytes
     };
     let error = executor(0).install(at, &Image(newer.into())).unwrap_err();
-    assert!(error.0.contains("format version is 2"), "{error}");
+    assert!(error.0.contains("format version is 3"), "{error}");
 }
 
 #[test]
@@ -200,6 +203,50 @@ fn a_batch_that_cannot_be_read_is_skipped_from_there_on() {
     let error = executor.deliver(0, &bytes.into(), &mut replies).unwrap_err();
     assert_eq!((error, replies.len()), (BadBatch { offset: good }, 2));
     assert_eq!(outcomes(deliver(&mut executor, &[(0, 1, 2, b"y")])), [executed(1, "xy")]);
+}
+
+fn as_client(nonce: Option<u64>, session: Session, sequence: Sequence, body: &[u8]) -> Value {
+    let mut chunk = Chunk::new();
+    chunk.push(Request { origin: 0, session, sequence, nonce, body }).expect("a batch holds it");
+    chunk.into_value()
+}
+
+#[test]
+fn a_session_is_used_by_nobody_but_whoever_opened_it() {
+    let mut executor = executor(0);
+    deliver(&mut executor, &[(0, OPEN, 9, b""), (0, 1, 1, b"mine")]);
+    for thief in [None, Some(8)] {
+        for (sequence, body) in [(2, &b"theirs"[..]), (1, b"")] {
+            let mut replies = Vec::new();
+            let at = executor.executed().next;
+            executor.deliver(at, &as_client(thief, 1, sequence, body), &mut replies).expect("well formed");
+            let outcome = Outcome::ForeignSession;
+            assert_eq!(replies, [Reply::Done { session: 1, sequence, nonce: thief, outcome }]);
+        }
+        // Its replicas forget who it is as little.
+        let (at, image) = executor.snapshot();
+        executor.install(at, &image).expect("a snapshot");
+    }
+    let next = executor.executed().next;
+    assert_eq!(
+        outcomes(deliver(&mut executor, &[(0, 1, 2, b"!")])),
+        [executed(next, "mine!")],
+        "and the owner goes on"
+    );
+}
+
+#[test]
+fn sessions_of_a_version_without_owners_go_on() {
+    let mut executor = executor(0);
+    for (session, sequence, body) in [(OPEN, 5, &b""[..]), (1, 1, b"old")] {
+        let at = executor.executed().next;
+        executor.deliver(at, &as_client(None, session, sequence, body), &mut Vec::new()).expect("well formed");
+    }
+    assert_eq!(executor.service().0, b"old");
+    assert_eq!(outcomes(deliver(&mut executor, &[(0, 1, 2, b"new")])), [Outcome::ForeignSession]);
+    let mut replies = Vec::new();
+    executor.deliver(3, &as_client(None, 1, 2, b"er"), &mut replies).expect("well formed");
+    assert_eq!(outcomes(replies), [executed(3, "older")]);
 }
 
 #[test]
@@ -232,7 +279,7 @@ proptest! {
                 prop_assert_eq!(replies, deliver(&mut second, &requests));
             }
             prop_assert_eq!(first.snapshot(), second.snapshot());
-            prop_assert!(first.replies.sessions() <= SMALL.sessions && first.replies.bytes() <= SMALL.kept_bytes, "X3");
+            prop_assert!(first.replies.sessions() <= SMALL.sessions && first.replies.bytes() <= SMALL.kept_bytes, "X4");
         }
     }
 

@@ -17,10 +17,11 @@ impl Wire for ClientMessage {
                 out.push(OPEN);
                 word(*nonce, out);
             }
-            Self::Request { session, sequence, body } => {
+            Self::Request { session, sequence, nonce, body } => {
                 out.push(REQUEST);
                 number(*session, out);
                 number(*sequence, out);
+                word(*nonce, out);
                 bytes(body, out);
             }
             Self::Status => out.push(STATUS),
@@ -30,7 +31,10 @@ impl Wire for ClientMessage {
     fn read(reader: &mut Reader<'_>) -> Result<Self, BadFrame> {
         Ok(match reader.byte()? {
             OPEN => Self::Open(reader.word()?),
-            REQUEST => Self::Request { session: reader.number()?, sequence: reader.number()?, body: reader.slice()? },
+            REQUEST => {
+                let (session, sequence) = (reader.number()?, reader.number()?);
+                Self::Request { session, sequence, nonce: reader.word()?, body: reader.slice()? }
+            }
             STATUS => Self::Status,
             tag => return Err(BadFrame::UnknownMessage(tag)),
         })

@@ -18,6 +18,7 @@ const TRUNCATED: u8 = 10;
 const FORWARD: u8 = 11;
 const SUSPICION: u8 = 12;
 const PIECE: u8 = 13;
+const RECORDS: u8 = 14;
 
 /// An instance, a ballot and the length of a value: a byte each, at least.
 const MIN_VOTE_BYTES: usize = 3;
@@ -32,6 +33,7 @@ impl Wire for PeerMessage {
         match self {
             Self::Core(message) => write_core(message, out),
             Self::Suspicion(ballot) => write_numbers(SUSPICION, &[*ballot], out),
+            Self::Records(count) => write_numbers(RECORDS, &[*count], out),
             Self::Piece { at, offset, total, bytes: part } => {
                 write_numbers(PIECE, &[*at, *offset, *total], out);
                 bytes(part, out);
@@ -42,6 +44,7 @@ impl Wire for PeerMessage {
     fn read(reader: &mut Reader<'_>) -> Result<Self, BadFrame> {
         match reader.byte()? {
             SUSPICION => Ok(Self::Suspicion(reader.number()?)),
+            RECORDS => Ok(Self::Records(reader.number()?)),
             PIECE => read_piece(reader),
             tag => read_core(tag, reader).map(Self::Core),
         }

@@ -13,6 +13,8 @@ const EARLY: u8 = 6;
 const UNKNOWN_SESSION: u8 = 7;
 const TOO_LARGE: u8 = 8;
 const REPLY_TOO_LARGE: u8 = 9;
+const FOREIGN_SESSION: u8 = 10;
+const TOO_MANY_SESSIONS: u8 = 11;
 
 /// The greatest number of a replica.
 const MAX_REPLICA: u64 = 63;
@@ -45,6 +47,11 @@ impl Wire for ReplicaMessage {
                 number(*sequence, out);
                 write_outcome(outcome, out);
             }
+            Self::TooManySessions { nonce, limit } => {
+                out.push(TOO_MANY_SESSIONS);
+                word(*nonce, out);
+                number(*limit, out);
+            }
             Self::Status(json) => {
                 out.push(STATUS);
                 bytes(json.as_bytes(), out);
@@ -60,8 +67,9 @@ impl Wire for ReplicaMessage {
                 Self::Leader { leader, address: (!address.is_empty()).then_some(address) }
             }
             OPENED => Self::Opened { nonce: reader.word()?, session: reader.number()? },
+            TOO_MANY_SESSIONS => Self::TooManySessions { nonce: reader.word()?, limit: reader.number()? },
             STATUS => Self::Status(reader.text(MAX_STATUS_BYTES)?),
-            tag @ EXECUTED..=REPLY_TOO_LARGE => {
+            tag @ EXECUTED..=FOREIGN_SESSION => {
                 let (session, sequence) = (reader.number()?, reader.number()?);
                 Self::Reply { session, sequence, outcome: read_outcome(tag, reader)? }
             }
@@ -76,6 +84,7 @@ fn tag_of(outcome: &Outcome) -> u8 {
         Outcome::Forgotten => FORGOTTEN,
         Outcome::Early => EARLY,
         Outcome::UnknownSession => UNKNOWN_SESSION,
+        Outcome::ForeignSession => FOREIGN_SESSION,
         Outcome::TooLarge(_) => TOO_LARGE,
         Outcome::ReplyTooLarge(_) => REPLY_TOO_LARGE,
     }
@@ -88,7 +97,7 @@ fn write_outcome(outcome: &Outcome, out: &mut Vec<u8>) {
             bytes(answer, out);
         }
         Outcome::TooLarge(length) | Outcome::ReplyTooLarge(length) => number(*length, out),
-        Outcome::Forgotten | Outcome::Early | Outcome::UnknownSession => {}
+        Outcome::Forgotten | Outcome::Early | Outcome::UnknownSession | Outcome::ForeignSession => {}
     }
 }
 
@@ -98,6 +107,7 @@ fn read_outcome(tag: u8, reader: &mut Reader<'_>) -> Result<Outcome, BadFrame> {
         FORGOTTEN => Outcome::Forgotten,
         EARLY => Outcome::Early,
         UNKNOWN_SESSION => Outcome::UnknownSession,
+        FOREIGN_SESSION => Outcome::ForeignSession,
         TOO_LARGE => Outcome::TooLarge(reader.number()?),
         REPLY_TOO_LARGE => Outcome::ReplyTooLarge(reader.number()?),
         tag => return Err(BadFrame::UnknownMessage(tag)),

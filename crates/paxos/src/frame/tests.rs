@@ -39,15 +39,12 @@ fn peer_message() -> impl Strategy<Value = PeerMessage> {
     let piece = (number(), 0..1_000_u64, 0..1_000_u64, payload()).prop_map(|(at, offset, rest, bytes)| {
         PeerMessage::Piece { at, offset, total: offset + bytes.len() as u64 + rest, bytes }
     });
-    prop_oneof![10 => core_message().prop_map(PeerMessage::Core), 1 => number().prop_map(PeerMessage::Suspicion), 1 => piece]
+    prop_oneof![10 => core_message().prop_map(PeerMessage::Core), 1 => number().prop_map(PeerMessage::Suspicion), 1 => number().prop_map(PeerMessage::Records), 1 => piece]
 }
 
 fn client_message() -> impl Strategy<Value = ClientMessage> {
-    let request = (number(), number(), payload()).prop_map(|(session, sequence, body)| ClientMessage::Request {
-        session,
-        sequence,
-        body,
-    });
+    let request = (number(), number(), any::<u64>(), payload())
+        .prop_map(|(session, sequence, nonce, body)| ClientMessage::Request { session, sequence, nonce, body });
     prop_oneof![1 => any::<u64>().prop_map(ClientMessage::Open), 5 => request, 1 => Just(ClientMessage::Status)]
 }
 
@@ -57,6 +54,7 @@ fn replica_message() -> impl Strategy<Value = ReplicaMessage> {
         Just(Outcome::Forgotten),
         Just(Outcome::Early),
         Just(Outcome::UnknownSession),
+        Just(Outcome::ForeignSession),
         number().prop_map(Outcome::TooLarge),
         number().prop_map(Outcome::ReplyTooLarge),
     ];
@@ -201,6 +199,7 @@ fn damage_is_found() {
     assert_damage_is_found(&framed(&ClientMessage::Request {
         session: 1,
         sequence: 2,
+        nonce: 3,
         body: Bytes::from_static(b"body"),
     }));
     assert_damage_is_found(&framed(&ReplicaMessage::Leader { leader: Some(2), address: Some("host:1".into()) }));
@@ -268,7 +267,7 @@ fn announced_lengths_are_compared_with_what_is_there() {
     assert_eq!(frame_of(Kind::Peer, &promise).message::<PeerMessage>(), Err(BadFrame::CutOff));
 
     let mut request = Vec::new();
-    ClientMessage::Request { session: 1, sequence: 1, body: Bytes::new() }.write(&mut request);
+    ClientMessage::Request { session: 1, sequence: 1, nonce: 3, body: Bytes::new() }.write(&mut request);
     request.pop();
     writer::number(1 << 40, &mut request);
     assert_eq!(frame_of(Kind::Client, &request).message::<ClientMessage>(), Err(BadFrame::CutOff));
@@ -311,12 +310,13 @@ fn a_snapshot_is_written_as_one_piece() {
 
 #[test]
 fn what_no_frame_holds_is_not_sent() {
-    let huge = ClientMessage::Request { session: 1, sequence: 1, body: Bytes::from(vec![0; MAX_FRAME_BYTES]) };
+    let huge =
+        ClientMessage::Request { session: 1, sequence: 1, nonce: 3, body: Bytes::from(vec![0; MAX_FRAME_BYTES]) };
     let mut out = b"before".to_vec();
-    assert_eq!(encode(&huge, &mut out), Err(TooLong { bytes: MAX_FRAME_BYTES + 7 }));
+    assert_eq!(encode(&huge, &mut out), Err(TooLong { bytes: MAX_FRAME_BYTES + 15 }));
     assert_eq!(out, b"before");
     let mut packer = Packer::new(None);
-    assert_eq!(packer.push(&huge), Err(TooLong { bytes: MAX_FRAME_BYTES + 7 }));
+    assert_eq!(packer.push(&huge), Err(TooLong { bytes: MAX_FRAME_BYTES + 15 }));
     assert!(packer.is_empty());
     packer.push(&ClientMessage::Open(1)).expect("short");
     assert!(packer.push(&huge).is_err());
@@ -336,7 +336,7 @@ fn three_hundred_thousand_pieces_of_nonsense_do_no_harm() {
             vec![Vote { instance: 7, ballot: 3, value: Bytes::from_static(b"v") }],
         ))),
         framed(&PeerMessage::Core(Message::Learned(vec![Decision { instance: 7, value: Bytes::from_static(b"v") }]))),
-        framed(&ClientMessage::Request { session: 1, sequence: 2, body: Bytes::from_static(b"body") }),
+        framed(&ClientMessage::Request { session: 1, sequence: 2, nonce: 3, body: Bytes::from_static(b"body") }),
         framed(&ReplicaMessage::Reply {
             session: 1,
             sequence: 2,

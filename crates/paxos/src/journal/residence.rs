@@ -1,33 +1,47 @@
-//! Whose directory it is (J4).
+//! Whose directory it is (J4), in which life its replica is, and whom it has met.
 //!
-//! The file `REPLICA` in a data directory names the replica that lives there. It is written once and never changes: with a journal,
-//! before the first record; without one, before the replica says its first word, so that a later start knows that promises were made
-//! and forgotten (decision 0018).
+//! The file `REPLICA` in a data directory names the replica that lives there. It is written anew, durably, at each start (the life
+//! is raised before the replica says its first word), when the replica is admitted, and when it meets another in a life that it had
+//! not met. Decision 0026 says what that is good for.
 //!
 //! | field | bytes |
 //! | --- | --- |
 //! | magic `SPXR` and format version | 4 and 1 |
-//! | 1 if it keeps a journal, else 0 | 1 |
-//! | its number; replicas that vote; span of instances | LEB128 |
+//! | 1 if it keeps a journal, and 2 if it was admitted | 1 |
+//! | its number; replicas that vote; span of instances; sessions; its life | LEB128 each |
+//! | its birth | 8 |
+//! | how many voters it has met | LEB128 |
+//! | of each, by number: its number, life, records; its birth, incarnation | LEB128 each; 8 each |
 //! | CRC32C of everything before | 4 |
+//!
+//! Version 1 had the first flag, the number, the voters and the span. A directory of it is taken over: its replica has voted, and so
+//! may have all others, in lives that nobody has counted.
 
 use super::error::JournalError;
+use crate::auth::acquaintances::{Note, Notes};
 use crate::config::{Durability, Options};
 use crate::core::ReplicaId;
 use crate::encoding::{Malformed, Reader, put_number};
 use env::{Disk, DiskError, DiskFile, DiskLock};
 use std::io::ErrorKind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const FILE: &str = "REPLICA";
 const UNFINISHED: &str = "REPLICA.tmp";
+/// Held by whoever may write the file. The log has a lock of its own, and gives it back before the last note is written.
+const LOCK: &str = "REPLICA.lock";
 /// As the log calls them.
-const LOCK: &str = "LOCK";
+const LOG_LOCK: &str = "LOCK";
 const CONTROL: &str = "CONTROL";
 
 const MAGIC: [u8; 4] = *b"SPXR";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+const UNCOUNTED: u8 = 1;
 /// Longer files are none of this version.
-const MAX_BYTES: usize = 64;
+const MAX_BYTES: usize = 4 << 10;
+
+const JOURNALLED: u8 = 1;
+const ADMITTED: u8 = 2;
 
 /// Who lives in a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,16 +54,32 @@ pub struct Resident {
     pub replicas: u64,
     /// Instances that it keeps. With a smaller span it would leave out votes from its promises.
     pub span: u64,
+    /// Client sessions that may be open. Replicas with other limits forget other sessions, and so come to other states.
+    pub sessions: u64,
+    /// Drawn at random when the directory was made: an emptied one has another.
+    pub birth: u64,
+    /// Starts so far.
+    pub life: u64,
+    /// All other voters have met it, so that it may vote.
+    pub admitted: bool,
+    /// Whom it has met.
+    pub met: Notes,
 }
 
 impl Resident {
-    fn new(durability: Durability, options: &Options) -> Self {
-        Self { durability, id: options.id, replicas: options.replicas, span: options.core().span }
-    }
-
-    /// The replica of these options, with a journal.
-    pub(super) fn journalled(options: &Options) -> Self {
-        Self::new(Durability::Fsync, options)
+    /// One whose directory is new.
+    fn new(durability: Durability, options: &Options, birth: u64) -> Self {
+        Self {
+            durability,
+            id: options.id,
+            replicas: options.replicas,
+            span: options.core().span,
+            sessions: options.sessions,
+            birth,
+            life: 0,
+            admitted: false,
+            met: Notes::default(),
+        }
     }
 
     /// Who lives in the root of `disk`, if anybody has ever.
@@ -57,40 +87,35 @@ impl Resident {
     /// # Errors
     /// The file is damaged or of a newer version, or the disk fails.
     pub fn read(disk: &dyn Disk) -> Result<Option<Self>, JournalError> {
-        let file = match disk.open(FILE) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let mut bytes = [0; MAX_BYTES];
-        let length = file.read_full_at(0, &mut bytes)?;
-        Self::decode(&bytes[..length]).map(Some)
+        Ok(Found::read(disk)?.map(|found| found.resident))
     }
 
-    /// Whether this replica lives in the directory; if not, nobody does.
-    pub(super) fn check(&self, disk: &dyn Disk) -> Result<bool, JournalError> {
-        let Some(found) = Self::read(disk)? else { return Ok(false) };
+    /// Refuses a directory that belongs to another.
+    fn check(&self, found: &Found, disk: &dyn Disk) -> Result<(), JournalError> {
+        let resident = &found.resident;
         let named = |durability| if durability == Durability::Fsync { "fsync" } else { "memory" };
         let same = |option, found: u64, wanted: u64| match found == wanted {
             true => Ok(()),
             false => Err(JournalError::Resident { option, found: found.to_string(), wanted: wanted.to_string() }),
         };
-        same("id", found.id, self.id)?;
-        same("replicas", found.replicas, self.replicas)?;
-        if found.durability != self.durability {
-            let (found, wanted) = (named(found.durability).into(), named(self.durability).into());
+        same("id", resident.id, self.id)?;
+        same("replicas", resident.replicas, self.replicas)?;
+        if resident.durability != self.durability {
+            let (found, wanted) = (named(resident.durability).into(), named(self.durability).into());
             return Err(JournalError::Resident { option: "durability", found, wanted });
         }
         // Named after what it follows from: whoever changes either of the two sees this.
-        same("span (by the options span and batch_bytes)", found.span, self.span)?;
+        same("span (by the options span and batch_bytes)", resident.span, self.span)?;
+        if found.version > UNCOUNTED {
+            same("sessions", resident.sessions, self.sessions)?;
+        }
         if self.durability == Durability::Fsync && !disk.list("")?.iter().any(|name| name == CONTROL) {
             return Err(JournalError::Lost);
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// Makes it the directory's resident, durably.
-    pub(super) fn write(&self, disk: &dyn Disk) -> Result<(), JournalError> {
+    fn write(&self, disk: &dyn Disk) -> Result<(), JournalError> {
         match disk.remove(UNFINISHED) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -109,57 +134,210 @@ impl Resident {
 
     fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        bytes.push(VERSION);
-        bytes.push(u8::from(self.durability == Durability::Fsync));
-        [self.id, self.replicas, self.span].into_iter().for_each(|number| put_number(&mut bytes, number));
+        let journalled = if self.durability == Durability::Fsync { JOURNALLED } else { 0 };
+        bytes.extend([VERSION, journalled | if self.admitted { ADMITTED } else { 0 }]);
+        let numbers = [self.id, self.replicas, self.span, self.sessions, self.life];
+        numbers.into_iter().for_each(|number| put_number(&mut bytes, number));
+        bytes.extend(self.birth.to_le_bytes());
+        put_number(&mut bytes, self.met.len() as u64);
+        for (id, Note { birth, life, incarnation, records }) in &self.met {
+            [*id, *life, *records].into_iter().for_each(|number| put_number(&mut bytes, number));
+            bytes.extend(birth.to_le_bytes());
+            bytes.extend(incarnation.to_le_bytes());
+        }
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         bytes
+    }
+}
+
+/// A resident, and the version of the file that names it.
+struct Found {
+    version: u8,
+    resident: Resident,
+}
+
+impl Found {
+    fn read(disk: &dyn Disk) -> Result<Option<Self>, JournalError> {
+        let file = match disk.open(FILE) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut bytes = [0; MAX_BYTES];
+        let length = file.read_full_at(0, &mut bytes)?;
+        Self::decode(&bytes[..length]).map(Some)
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, JournalError> {
         let (body, checksum) = bytes.split_last_chunk::<4>().ok_or(JournalError::BadResident)?;
         let rest = body.strip_prefix(&MAGIC).ok_or(JournalError::BadResident)?;
-        let (version, rest) = rest.split_first().ok_or(JournalError::BadResident)?;
-        if *version > VERSION {
-            return Err(JournalError::NewerResident { found: *version });
+        let (&version, rest) = rest.split_first().ok_or(JournalError::BadResident)?;
+        if version > VERSION {
+            return Err(JournalError::NewerResident { found: version });
         }
         if crc32c::crc32c(body).to_le_bytes() != *checksum {
             return Err(JournalError::BadResident);
         }
-        Self::decode_fields(rest).map_err(|_| JournalError::BadResident)
-    }
-
-    fn decode_fields(fields: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(fields);
-        let durability = if reader.byte()? == 0 { Durability::Memory } else { Durability::Fsync };
-        let resident = Self { durability, id: reader.number()?, replicas: reader.number()?, span: reader.number()? };
-        reader.end()?;
-        Ok(resident)
+        let fields = if version == UNCOUNTED { decode_uncounted(rest) } else { decode_fields(rest) };
+        let resident = fields.map_err(|_| JournalError::BadResident)?;
+        Ok(Self { version, resident })
     }
 }
 
-/// Who a replica is that keeps no journal but has a data directory: itself if nobody has lived there before; else a learner with the
-/// number `id + replicas`, since it has forgotten what it promised (decision 0018). The directory is its own for as long as the lock
-/// is held.
+fn durability(flags: u8) -> Durability {
+    if flags & JOURNALLED == 0 { Durability::Memory } else { Durability::Fsync }
+}
+
+fn decode_fields(fields: &[u8]) -> Result<Resident, Malformed> {
+    let mut reader = Reader::new(fields);
+    let flags = reader.byte()?;
+    let mut resident = Resident {
+        durability: durability(flags),
+        id: reader.number()?,
+        replicas: reader.number()?,
+        span: reader.number()?,
+        sessions: reader.number()?,
+        life: reader.number()?,
+        birth: u64::from_le_bytes(reader.array()?),
+        admitted: flags & ADMITTED != 0,
+        met: Notes::default(),
+    };
+    for _ in 0..reader.number()? {
+        let (id, life, records) = (reader.number()?, reader.number()?, reader.number()?);
+        let (birth, incarnation) = (u64::from_le_bytes(reader.array()?), u64::from_le_bytes(reader.array()?));
+        resident.met.insert(id, Note { birth, life, incarnation, records });
+    }
+    reader.end()?;
+    Ok(resident)
+}
+
+/// Whoever lived in version 1 may have voted, and so may all others, in lives that nobody has counted. What it did not say is to be
+/// filled in.
+fn decode_uncounted(fields: &[u8]) -> Result<Resident, Malformed> {
+    let mut reader = Reader::new(fields);
+    let (flags, id, replicas, span) = (reader.byte()?, reader.number()?, reader.number()?, reader.number()?);
+    reader.end()?;
+    let others = (0..replicas.min(64)).filter(|other| *other != id);
+    let met = others.map(|other| (other, Note::UNCOUNTED)).collect();
+    let durability = durability(flags);
+    Ok(Resident { durability, id, replicas, span, sessions: 0, birth: 0, life: 1, admitted: true, met })
+}
+
+/// A directory and who lives there now: nobody else does while this is held.
+#[derive(Debug)]
+pub struct Residence {
+    disk: Arc<dyn Disk>,
+    resident: Mutex<Resident>,
+    _locks: Vec<DiskLock>,
+}
+
+impl Residence {
+    /// Begins the next life of the resident, or the first one of `wanted`, durably.
+    fn begin(disk: Arc<dyn Disk>, wanted: Resident, locks: Vec<DiskLock>) -> Result<Self, JournalError> {
+        // Read once more: another process may have lived here before the lock was taken.
+        let mut resident = match Found::read(&*disk)? {
+            Some(Found { version: UNCOUNTED, resident }) => {
+                Resident { birth: wanted.birth, sessions: wanted.sessions, ..resident }
+            }
+            Some(Found { resident, .. }) => resident,
+            None => wanted,
+        };
+        resident.life += 1;
+        resident.write(&*disk)?;
+        Ok(Self { disk, resident: Mutex::new(resident), _locks: locks })
+    }
+
+    /// Who lives here.
+    #[must_use]
+    pub fn resident(&self) -> Resident {
+        self.lock().clone()
+    }
+
+    /// The replica has met all others, and may vote from now on. Durable when it returns.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn admit(&self) -> Result<(), JournalError> {
+        let mut resident = self.lock();
+        resident.admitted = true;
+        resident.write(&*self.disk)
+    }
+
+    /// Notes whom the replica has met. Durable when it returns.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn note(&self, met: &Notes) -> Result<(), JournalError> {
+        let mut resident = self.lock();
+        resident.met.clone_from(met);
+        resident.write(&*self.disk)
+    }
+
+    /// No code of others runs under the lock.
+    fn lock(&self) -> MutexGuard<'_, Resident> {
+        self.resident.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn locked(disk: &dyn Disk, path: &str) -> Result<DiskLock, JournalError> {
+    disk.lock(path).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => JournalError::InUse { path: error.path().to_owned() },
+        _ => JournalError::Disk(error),
+    })
+}
+
+/// The directory of a replica with a journal, before its log is opened.
+#[derive(Debug)]
+pub(super) struct Entrance {
+    disk: Arc<dyn Disk>,
+    wanted: Resident,
+    lock: DiskLock,
+    /// Somebody lives there: the replica that wants to.
+    pub(super) is_known: bool,
+}
+
+impl Entrance {
+    /// Refuses what is another's. A directory without a resident has the name `birth` from then on.
+    pub(super) fn find(disk: Arc<dyn Disk>, options: &Options, birth: u64) -> Result<Self, JournalError> {
+        let wanted = Resident::new(Durability::Fsync, options, birth);
+        let found = Found::read(&*disk)?;
+        if let Some(found) = &found {
+            wanted.check(found, &*disk)?;
+        }
+        disk.create_dir_all("")?;
+        let lock = locked(&*disk, LOCK)?;
+        Ok(Self { disk, wanted, lock, is_known: found.is_some() })
+    }
+
+    /// Begins its life there.
+    pub(super) fn enter(self) -> Result<Residence, JournalError> {
+        Residence::begin(self.disk, self.wanted, vec![self.lock])
+    }
+}
+
+/// Who a replica is that keeps no journal but has a data directory: itself if it has never voted there; else a learner with the
+/// number `id + replicas`, since it has forgotten what it promised (decision 0018). `birth` names a directory that is new.
 ///
 /// # Errors
 /// The directory belongs to another replica or to one with a journal, holds another log, or is in use.
-pub fn enter_without_journal(disk: &dyn Disk, options: &Options) -> Result<(Options, DiskLock), JournalError> {
+pub fn enter_without_journal(
+    disk: Arc<dyn Disk>,
+    options: &Options,
+    birth: u64,
+) -> Result<(Options, Residence), JournalError> {
     disk.create_dir_all("")?;
-    let lock = disk.lock(LOCK).map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock => JournalError::InUse { path: error.path().to_owned() },
-        _ => JournalError::Disk(error),
-    })?;
-    let resident = Resident::new(Durability::Memory, options);
+    let locks = vec![locked(&*disk, LOCK)?, locked(&*disk, LOG_LOCK)?];
+    let wanted = Resident::new(Durability::Memory, options, birth);
     let mut options = options.clone();
-    if resident.check(disk)? {
-        if options.votes() {
-            options.id += options.replicas;
+    match Found::read(&*disk)? {
+        Some(found) => {
+            wanted.check(&found, &*disk)?;
+            if options.votes() && found.resident.admitted {
+                options.id += options.replicas;
+            }
         }
-    } else if disk.list("")?.iter().any(|name| name == CONTROL) {
-        return Err(JournalError::NotAJournal);
-    } else {
-        resident.write(disk)?;
+        None if disk.list("")?.iter().any(|name| name == CONTROL) => return Err(JournalError::NotAJournal),
+        None => {}
     }
-    Ok((options, lock))
+    Ok((options, Residence::begin(disk, wanted, locks)?))
 }

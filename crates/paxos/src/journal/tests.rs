@@ -13,6 +13,9 @@ use std::io::ErrorKind;
 use std::sync::mpsc;
 use wal::{Driver, LogError};
 
+/// The name of a directory.
+const BIRTH: u64 = 7;
+
 /// Limits so small that segments switch all the time and long records are cut, and no thread.
 fn small() -> LogOptions {
     LogOptions { segment_bytes: 1024, buffer_bytes: 1024, driver: Driver::Caller, ..LogOptions::default() }
@@ -27,7 +30,7 @@ fn options() -> Options {
 }
 
 fn open(disk: &SimDisk) -> Result<(Journal, Vec<Record>), JournalError> {
-    Journal::open(Arc::new(disk.clone()), &options(), small())
+    Journal::open(Arc::new(disk.clone()), &options(), small(), BIRTH)
 }
 
 /// Record `number` of a life, recognizable as a whole: every kind, and some longer than a segment.
@@ -192,7 +195,7 @@ fn a_journal_is_opened_once_at_a_time() {
 fn compactions_run_beside_appends() {
     let disk = disk(1);
     let threads = LogOptions { driver: Driver::Threads, ..small() };
-    let open = |disk: &SimDisk| Journal::open(Arc::new(disk.clone()), &options(), threads.clone()).unwrap();
+    let open = |disk: &SimDisk| Journal::open(Arc::new(disk.clone()), &options(), threads.clone(), BIRTH).unwrap();
     let (mut journal, _) = open(&disk);
     for round in 0..50u64 {
         append(&mut journal, round * 20 + 1..=round * 20 + 20);

@@ -128,7 +128,8 @@ impl Crowd {
                     self.tell(position, now, message, &mut answered);
                 }
             }
-            ReplicaMessage::Status(_) => {}
+            // Asked for again after a while, as what is lost.
+            ReplicaMessage::TooManySessions { .. } | ReplicaMessage::Status(_) => {}
         }
     }
 

@@ -126,7 +126,7 @@ impl Proposer {
                     self.resend_at = now.max(self.last_rewind + EARLY_PAUSE);
                     self.early = true;
                 }
-                Outcome::UnknownSession => self.reopen(now),
+                Outcome::UnknownSession | Outcome::ForeignSession => self.reopen(now),
                 // Delivered already, or to be sent again in its time.
                 Outcome::Executed(..) | Outcome::Forgotten | Outcome::TooLarge(_) | Outcome::ReplyTooLarge(_) => {}
             },
@@ -195,7 +195,7 @@ impl Proposer {
             }
             bytes += body.len();
             let sequence = self.first + place as u64;
-            turn.push(ClientMessage::Request { session, sequence, body: body.clone() });
+            turn.push(ClientMessage::Request { session, sequence, nonce: self.nonce, body: body.clone() });
         }
         turn
     }
@@ -287,7 +287,7 @@ mod tests {
             }
             if rough && self.one_in(5) {
                 let mut open = Chunk::new();
-                open.push(Request { origin: 1, session: OPEN, sequence: 7, body: &[] }).unwrap();
+                open.push(Request { origin: 1, session: OPEN, sequence: 7, nonce: Some(7), body: &[] }).unwrap();
                 self.order(open);
             }
         }
@@ -302,7 +302,9 @@ mod tests {
             for reply in replies {
                 let message = match reply {
                     Reply::Opened { nonce, session } => ReplicaMessage::Opened { nonce, session },
-                    Reply::Done { session, sequence, outcome } => ReplicaMessage::Reply { session, sequence, outcome },
+                    Reply::Done { session, sequence, outcome, .. } => {
+                        ReplicaMessage::Reply { session, sequence, outcome }
+                    }
                 };
                 self.proposer.hear(self.now, &message);
             }
@@ -314,9 +316,11 @@ mod tests {
         let mut chunk = Chunk::new();
         for message in &messages {
             let request = match message {
-                ClientMessage::Open(nonce) => Request { origin: 0, session: OPEN, sequence: *nonce, body: &[] },
-                ClientMessage::Request { session, sequence, body } => {
-                    Request { origin: 0, session: *session, sequence: *sequence, body }
+                ClientMessage::Open(nonce) => {
+                    Request { origin: 0, session: OPEN, sequence: *nonce, nonce: Some(*nonce), body: &[] }
+                }
+                ClientMessage::Request { session, sequence, nonce, body } => {
+                    Request { origin: 0, session: *session, sequence: *sequence, nonce: Some(*nonce), body }
                 }
                 ClientMessage::Status => panic!("nobody asks"),
             };

@@ -88,6 +88,9 @@ impl<C: Core> Replica<C> {
             (Message::Commit(ballot, instance), _) => self.retransmission.chosen(*ballot, *instance, self.now),
             _ => {}
         }
+        if !self.admission.allows(&message) {
+            return;
+        }
         if let Some(message) = self.release.pass(recipient, message) {
             self.send(recipient, message, effects);
         }

@@ -40,9 +40,17 @@ impl<C: Core> Replica<C> {
             let voters = self.peers.voters();
             effects.extend(voters.map(|peer| Effect::Send(peer, PeerMessage::Suspicion(ballot))));
         }
-        if self.detector.stand_at(self.now, &self.peers, self.is_behind()) <= self.now {
+        if self.stand_at() <= self.now {
             self.counters.candidacies += 1;
             self.drive(Event::Suspect, effects);
+        }
+    }
+
+    /// When to become a candidate, as things are.
+    pub(super) fn stand_at(&self) -> Moment {
+        match self.admission.is_over() {
+            true => self.detector.stand_at(self.now, &self.peers, self.is_behind()),
+            false => Moment::NEVER,
         }
     }
 
@@ -134,6 +142,7 @@ impl<C: Core> Replica<C> {
     /// A peer can be reached again. What was sent before may be lost.
     pub(super) fn connected(&mut self, peer: ReplicaId, effects: &mut Vec<Effect>) {
         self.peers.connect(peer);
+        self.met_by(peer, effects);
         self.catch_up.try_again(peer);
         self.show_life(PeerSet::from_iter([peer]), effects);
         if self.detector.suspects() && self.options.votes() && peer < self.options.replicas {

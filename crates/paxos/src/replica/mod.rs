@@ -23,6 +23,7 @@
 //!    proposing (batcher, forwards)    batches to propose or to forward
 //!    retransmission (round_trip)      proposals that were not answered
 //!    catch_up                         queries for what was missed
+//!    admission                        silence, until all voters know a new one
 //!    truncation                       snapshots, what to forget, a shorter journal
 //!                 |
 //!              Effects
@@ -48,6 +49,8 @@
 //!
 //! Sessions and replies (the executor's), the bytes of frames and pieces of snapshots (the transport's), reads that bypass the order.
 
+mod admission;
+mod ballots;
 mod batcher;
 mod catch_up;
 mod detector;
@@ -69,6 +72,8 @@ use crate::core::{Ballot, Config, Core, Image, Instance, Message, Output, Proved
 use crate::message::PeerMessage;
 use crate::moment::Moment;
 use crate::request::Chunk;
+use admission::Admission;
+use ballots::Ballots;
 use batcher::Batcher;
 use catch_up::CatchUp;
 use detector::Detector;
@@ -109,6 +114,8 @@ pub struct Replica<C: Core = Proved> {
     /// During a heartbeat: for whom it is.
     listeners: Option<PeerSet>,
     peers: Peers,
+    admission: Admission,
+    ballots: Ballots,
     release: Release,
     batcher: Batcher,
     forwards: Forwards,
@@ -159,6 +166,8 @@ impl<C: Core> Replica<C> {
             announce: false,
             listeners: None,
             peers: Peers::new(options.replicas, options.id),
+            admission: Admission::default(),
+            ballots: Ballots::new(now),
             release: Release::new(options.durability),
             batcher: Batcher::new(&options),
             forwards: Forwards::new(proposing::forward_limit(&options), options.suspicion),
@@ -192,8 +201,7 @@ impl<C: Core> Replica<C> {
     /// When to call [`handle`](Self::handle) if nothing happens until then.
     #[must_use]
     pub fn deadline(&self) -> Moment {
-        let stand_at = self.detector.stand_at(self.now, &self.peers, self.is_behind());
-        let elections = self.detector.deadline().min(stand_at).min(self.heartbeats.deadline());
+        let elections = self.detector.deadline().min(self.stand_at()).min(self.heartbeats.deadline());
         let batches = self.batch_departure().min(self.forwards.deadline());
         let repairs = self.catch_up.deadline();
         let repairs = if self.detector.leads() { repairs.min(self.retransmission.deadline()) } else { repairs };
@@ -204,6 +212,12 @@ impl<C: Core> Replica<C> {
     #[must_use]
     pub fn room(&self) -> usize {
         self.options.pending_bytes.saturating_sub(self.batcher.own_bytes())
+    }
+
+    /// Whether it votes, if it is a voter: see [`novice`](Self::novice).
+    #[must_use]
+    pub fn is_admitted(&self) -> bool {
+        self.admission.is_over()
     }
 
     /// What can be seen of the core.
@@ -292,6 +306,8 @@ pub enum Effect {
     Install(Instance, Image),
     /// Ask the service for its state, after all that was delivered so far.
     TakeSnapshot,
+    /// Every other voter knows this one: it votes from now on. To be noted durably, if there is a directory, before what follows is sent.
+    Admitted,
     /// Who leads has changed (`None`: nobody known). Clients' requests without a reply may be lost and should be sent again.
     Leader(Option<ReplicaId>, Ballot),
 }
@@ -315,6 +331,8 @@ pub struct Counters {
     pub snapshots_taken: u64,
     /// Snapshots of others that were installed.
     pub snapshots_installed: u64,
+    /// Messages that were passed over because their ballot is too far above all that this replica knew.
+    pub jumps_refused: u64,
     /// Events that the core has taken.
     pub events: u64,
 }

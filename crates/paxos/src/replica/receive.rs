@@ -33,12 +33,17 @@ impl<C: Core> Replica<C> {
         match message {
             PeerMessage::Suspicion(ballot) => self.suspicion_heard(from, ballot, effects),
             PeerMessage::Piece { .. } => self.catch_up.progress(from, self.now),
+            // The transport's affair.
+            PeerMessage::Records(_) => {}
             PeerMessage::Core(Message::Forward(value)) => self.take_forward(from, value),
             PeerMessage::Core(message) => self.core_message(from, message, effects),
         }
     }
 
     fn core_message(&mut self, from: ReplicaId, message: Message, effects: &mut Vec<Effect>) {
+        if !self.is_sane(&message) {
+            return;
+        }
         match &message {
             Message::Alive(_, executed) => self.peers.claim(from, *executed),
             Message::Commit(_, instance) => self.peers.claim(from, instance.saturating_add(1)),

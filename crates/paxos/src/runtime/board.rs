@@ -14,6 +14,8 @@ use crate::replica::Counters;
 pub(crate) struct Board {
     core: Mutex<Option<CoreFigures>>,
     service: Mutex<ServiceFigures>,
+    /// Durable records of the journal, those of earlier lives too.
+    records: AtomicU64,
     pub(crate) network: NetworkFigures,
 }
 
@@ -22,6 +24,7 @@ pub(crate) struct Board {
 pub(crate) struct CoreFigures {
     pub(crate) view: View,
     pub(crate) leader: Option<ReplicaId>,
+    pub(crate) admitted: bool,
     pub(crate) counters: Counters,
     pub(crate) room: usize,
     pub(crate) journal: Option<JournalFigures>,
@@ -83,6 +86,17 @@ impl Board {
 
     pub(crate) fn service(&self) -> ServiceFigures {
         lock(&self.service).clone()
+    }
+}
+
+impl Board {
+    /// Only the core's thread raises it. What it vouches for is on the disk: nothing is published by it, so `Relaxed` does.
+    pub(crate) fn write_records(&self, records: u64) {
+        self.records.fetch_max(records, Ordering::Relaxed);
+    }
+
+    pub(crate) fn records(&self) -> u64 {
+        self.records.load(Ordering::Relaxed)
     }
 }
 

@@ -8,7 +8,7 @@ use super::mailbox::{Closed, Refused};
 use super::service_loop::Job;
 use super::{NodeError, Shared};
 use crate::core::{Core, Message, ReplicaId};
-use crate::journal::{Journal, JournalError};
+use crate::journal::{Journal, JournalError, Residence};
 use crate::message::PeerMessage;
 use crate::moment::Moment;
 use crate::replica::{Effect, Input, Replica};
@@ -54,6 +54,7 @@ pub(crate) enum CoreInput {
 pub(super) struct CoreLoop<C: Core> {
     replica: Replica<C>,
     journal: Option<Journal>,
+    residence: Option<Arc<Residence>>,
     clock: NodeClock,
     shared: Arc<Shared>,
     /// Bytes of requests that came.
@@ -65,10 +66,16 @@ pub(super) struct CoreLoop<C: Core> {
 }
 
 impl<C: Core> CoreLoop<C> {
-    pub(super) fn new(replica: Replica<C>, journal: Option<Journal>, clock: NodeClock, shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(
+        replica: Replica<C>,
+        journal: Option<Journal>,
+        residence: Option<Arc<Residence>>,
+        clock: NodeClock,
+        shared: &Arc<Shared>,
+    ) -> Self {
         let shared = Arc::clone(shared);
         let (effects, frames) = (Vec::new(), FrameCache::default());
-        Self { replica, journal, clock, shared, taken: 0, effects, frames, figures_at: Moment::default() }
+        Self { replica, journal, residence, clock, shared, taken: 0, effects, frames, figures_at: Moment::default() }
     }
 
     /// Runs until the inbox is closed, or something fails.
@@ -110,6 +117,9 @@ impl<C: Core> CoreLoop<C> {
             if let Input::Submit(chunk) = &input {
                 self.taken += chunk.bytes().len() as u64;
             }
+            if let (Input::Durable(number), Some(journal)) = (&input, &self.journal) {
+                self.shared.board.write_records(journal.records_before() + number);
+            }
             self.replica.handle(now, input, &mut self.effects);
         }
         if self.replica.deadline() <= now {
@@ -148,6 +158,11 @@ impl<C: Core> CoreLoop<C> {
                 Effect::Compact(up_to, records) => {
                     if let Some(journal) = &self.journal {
                         journal.compact(up_to, records)?;
+                    }
+                }
+                Effect::Admitted => {
+                    if let Some(residence) = &self.residence {
+                        residence.admit()?;
                     }
                 }
                 Effect::Deliver(at, value) => {
@@ -203,6 +218,7 @@ impl<C: Core> CoreLoop<C> {
         CoreFigures {
             view: self.replica.view(),
             leader: self.replica.leader(),
+            admitted: self.replica.is_admitted(),
             counters: self.replica.counters().clone(),
             room: self.replica.room(),
             journal: self.journal.as_ref().map(|journal| JournalFigures {

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use crate::auth::NoKey;
+use crate::auth::greeting::Refusal;
 use crate::config::BadOption;
 use crate::core::ReplicaId;
 use crate::journal::JournalError;
@@ -44,6 +45,18 @@ pub enum NodeError {
     RestartedWithoutMemory {
         /// The peer.
         known_by: ReplicaId,
+    },
+    /// A voter without a directory may listen on the loopback only.
+    NoDirectory {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A peer has met a later state of this replica: its directory, or its machine, is an old copy.
+    OldCopy {
+        /// The peer.
+        known_by: ReplicaId,
+        /// What it says.
+        refusal: Refusal,
     },
     /// Two replicas claim this number.
     SameNumber(ReplicaId),
@@ -88,7 +101,16 @@ impl fmt::Display for NodeError {
             Self::RestartedWithoutMemory { known_by } => write!(
                 f,
                 "replica {known_by} knows this replica from before a restart, in which it has forgotten its promises: \
-                 it may come back as a learner only"
+                 start it as a learner, with a number from the number of voters on and an empty directory"
+            ),
+            Self::NoDirectory { address } => write!(
+                f,
+                "{address} is not a loopback address: a voter needs a data directory there, which remembers that it has lived"
+            ),
+            Self::OldCopy { known_by, refusal } => write!(
+                f,
+                "replica {known_by} refuses this one: {refusal}, and what it has promised since is lost; \
+                 start it as a learner, with a number from the number of voters on and an empty directory"
             ),
             Self::SameNumber(id) => write!(f, "another replica claims number {id} too"),
             Self::Panicked { thread, message } => write!(f, "thread {thread} has panicked (a bug): {message}"),

@@ -69,8 +69,12 @@ pub struct Limits {
     pub client_bytes: usize,
     /// Bytes of frames of all clients that are not whole yet; the client whose frame exceeds them is disconnected. Default 256 MiB.
     pub unfinished_bytes: usize,
-    /// Sessions that one client connection uses; a client with more is disconnected. Default 65,536.
+    /// Sessions that one client connection opens, and that it uses; who asks for more is told so by name, and who uses more is
+    /// disconnected. Default 16,384, and never more than a quarter of [`Options::sessions`], so that nobody drives out all others.
     pub client_sessions: usize,
+    /// Sessions that the clients of one address open in a minute; whoever asks for more is told so by name. Clients in this process do not
+    /// count. Default 16,384, and never more than a quarter of [`Options::sessions`].
+    pub address_sessions: usize,
     /// Bytes that wait to be sent to one peer; what comes on top is dropped, and sent again by the protocol. Default 64 MiB.
     pub peer_bytes: usize,
     /// Bytes of peers' messages that wait for the core; peers are not read from beyond that. Default 64 MiB.
@@ -85,7 +89,8 @@ impl Default for Limits {
             clients: 4_096,
             client_bytes: 32 << 20,
             unfinished_bytes: 256 << 20,
-            client_sessions: 1 << 16,
+            client_sessions: 1 << 14,
+            address_sessions: 1 << 14,
             peer_bytes: 64 << 20,
             core_bytes: 64 << 20,
             io_bytes: 64 << 20,

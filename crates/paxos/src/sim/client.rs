@@ -150,7 +150,7 @@ impl Client {
                 Knowledge::Executed(instance, before)
             }
             Completion::Forgotten => Knowledge::Forgotten,
-            Completion::Unknown => Knowledge::Unknown,
+            Completion::Unknown | Completion::TooManySessions(_) => Knowledge::Unknown,
             // No command and no answer here is as long as that: the judge will find that it was not executed so.
             Completion::TooLarge(_) | Completion::AnswerTooLarge(_) => Knowledge::Executed(u64::MAX, 0),
         };

@@ -248,7 +248,8 @@ impl Cluster {
         (0..self.hosts.len()).filter(move |node| {
             let stays_dead = *node < voters && !with_journal && self.hosts[*node].lives > 0;
             let unborn = self.hosts[*node].lives == 0;
-            self.hosts[*node].life.is_some() || !(stays_dead || unborn)
+            let is_away = self.hosts[*node].is_dismissed;
+            self.hosts[*node].life.is_some() || !(stays_dead || unborn || is_away)
         })
     }
 

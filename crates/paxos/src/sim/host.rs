@@ -3,6 +3,8 @@
 use super::chronicle::{Violation, demand};
 use super::registers::Registers;
 use super::setting::Setting;
+use crate::auth::acquaintances::Acquaintances;
+use crate::auth::greeting::Membership;
 use crate::config::{Durability, Options};
 use crate::core::{Ballot, Core, Image, Instance, Message, Proved, Record, ReplicaId, Session, Value};
 use crate::executor::Executor;
@@ -130,6 +132,12 @@ pub struct Host {
     pub word: Word,
     /// Until then the process does not run, though it lives: the machine has something better to do.
     pub paused_until: u64,
+    /// A copy of its disk, and how many records it may hold at most.
+    pub saved: Option<(SimDisk, u64)>,
+    /// It has forgotten what it has said, and must say nothing more that has to be remembered.
+    pub is_forgetful: bool,
+    /// Others have told it that it has forgotten something: it stays away.
+    pub is_dismissed: bool,
     /// It is running.
     pub life: Option<Life>,
 }
@@ -139,6 +147,10 @@ pub struct Host {
 pub struct Life {
     /// The product's.
     pub replica: Replica,
+    /// As it was when it started.
+    membership: Membership,
+    /// The product's.
+    pub acquaintances: Acquaintances,
     /// The product's.
     pub executor: Executor<Registers>,
     /// The product's; none without durability.
@@ -178,6 +190,9 @@ impl Host {
             lives: 0,
             word: Word::default(),
             paused_until: 0,
+            saved: None,
+            is_forgetful: false,
+            is_dismissed: false,
             life: None,
         }
     }
@@ -190,18 +205,28 @@ impl Host {
         self.lives += 1;
         self.paused_until = 0;
         let id = self.options.id;
-        let (shown, seed) = (self.clock.shows(now), randomness.next_u64());
+        let (shown, seed, birth) = (self.clock.shows(now), randomness.next_u64(), randomness.next_u64().max(1));
         let bad = |error: &dyn std::error::Error| Violation(format!("R{id} cannot start: {error}"));
         let (journal, replica) = if self.options.durability == Durability::Fsync {
-            let (journal, records) = self.open_journal(setting).map_err(|error| bad(&error))?;
+            let (journal, records) = self.open_journal(setting, birth).map_err(|error| bad(&error))?;
             self.word.check(&self.options, &records)?;
             let replica = Replica::recover(self.options.clone(), shown, seed, records);
             (Some(journal), replica.map_err(|error| bad(&error))?)
         } else {
             (None, Replica::new(self.options.clone(), shown, seed).map_err(|error| bad(&error))?)
         };
+        let residence = journal.as_ref().map(|journal: &Journal| Arc::clone(journal.residence()));
+        let resident = residence.as_ref().map(|residence| residence.resident());
+        let before = journal.as_ref().map_or(0, Journal::records_before);
+        let membership = match &resident {
+            Some(resident) => Membership::resident(&self.options, seed, resident, before),
+            None => Membership::new(&self.options, seed),
+        };
+        let is_admitted = resident.is_some_and(|resident| resident.admitted);
         self.life = Some(Life {
-            replica,
+            replica: if is_admitted { replica } else { replica.novice() },
+            membership,
+            acquaintances: Acquaintances::new(membership, residence),
             executor: Executor::with_limits(id, setting.limits, Registers::new(setting.ballast)),
             journal,
             work: VecDeque::new(),
@@ -220,14 +245,21 @@ impl Host {
         Ok(())
     }
 
-    fn open_journal(&self, setting: &Setting) -> Result<(Journal, Vec<Record>), JournalError> {
+    /// How it presents itself, if it runs.
+    #[must_use]
+    pub fn membership(&self) -> Option<Membership> {
+        let life = self.life.as_ref()?;
+        Some(Membership { records: life.membership.records + life.durable, ..life.membership })
+    }
+
+    fn open_journal(&self, setting: &Setting, birth: u64) -> Result<(Journal, Vec<Record>), JournalError> {
         let log = wal::LogOptions {
             segment_bytes: setting.segment_bytes,
             buffer_bytes: 1 << 20,
             driver: wal::Driver::Caller,
             ..wal::LogOptions::default()
         };
-        Journal::open(Arc::new(self.disk.clone()), &self.options, log)
+        Journal::open(Arc::new(self.disk.clone()), &self.options, log, birth)
     }
 }
 

@@ -1,57 +1,87 @@
 //! Connections that others make.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-use super::greet::{GreetingError, accept as greet};
+use super::greet::{Greeted, GreetingError, accept as greet};
 use super::{Net, clients, link, prepare};
-use crate::auth::greeting::Identity;
+use crate::auth::greeting::{Identity, Refusal};
 use crate::auth::require_key;
+use crate::core::ReplicaId;
 
-/// Connections that have not greeted yet, at most; more wait in the operating system's queue.
-const MAX_STRANGERS: usize = 256;
+/// Connections that have not greeted yet, at most. One more takes the place of the oldest that has said nothing, or of the oldest: so
+/// whoever fills the seats with silent sockets keeps nobody out, and peers say who they are at once.
+pub(super) const MAX_STRANGERS: usize = 256;
 
 /// The operating system may have no descriptor left for a while.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
+/// A connection that has not greeted yet.
+#[derive(Debug, Default)]
+struct Stranger {
+    /// It has said who it is, without a proof so far.
+    has_spoken: Cell<bool>,
+    /// Its place is another's.
+    dismissed: Notify,
+}
+
+/// In the order in which they came.
+#[derive(Debug, Default)]
+struct Strangers {
+    came: Cell<u64>,
+    waiting: RefCell<BTreeMap<u64, Rc<Stranger>>>,
+}
+
+impl Strangers {
+    fn enter(&self) -> (u64, Rc<Stranger>) {
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.len() >= MAX_STRANGERS {
+            let silent = waiting.iter().find(|(_, stranger)| !stranger.has_spoken.get()).map(|(number, _)| *number);
+            let last = silent.or_else(|| waiting.keys().next().copied()).and_then(|number| waiting.remove(&number));
+            last.into_iter().for_each(|stranger| stranger.dismissed.notify_one());
+        }
+        let (number, stranger) = (self.came.get(), Rc::<Stranger>::default());
+        self.came.set(number + 1);
+        waiting.insert(number, Rc::clone(&stranger));
+        (number, stranger)
+    }
+
+    fn leave(&self, number: u64) {
+        self.waiting.borrow_mut().remove(&number);
+    }
+}
+
 /// Takes connections for ever.
 pub(super) async fn accept(net: Rc<Net>, listener: TcpListener) {
-    let strangers = Rc::new(Semaphore::new(MAX_STRANGERS));
+    let strangers = Rc::<Strangers>::default();
     loop {
-        let Ok(()) = strangers.acquire().await.map(tokio::sync::SemaphorePermit::forget) else { return };
         match listener.accept().await {
             Ok((stream, from)) if require_key(net.setup.key.as_ref(), from).is_ok() => {
                 spawn_local(welcome(Rc::clone(&net), stream, Rc::clone(&strangers)));
             }
-            Ok(_) => strangers.add_permits(1),
-            Err(_) => {
-                strangers.add_permits(1);
-                sleep(ACCEPT_PAUSE).await;
-            }
+            Ok(_) => {}
+            Err(_) => sleep(ACCEPT_PAUSE).await,
         }
+        // Others get their turn however many come.
+        tokio::task::coop::consume_budget().await;
     }
 }
 
-async fn welcome(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<Semaphore>) {
+async fn welcome(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<Strangers>) {
+    let (number, stranger) = strangers.enter();
     let mut claimed = None;
-    let greeted = match prepare(&stream) {
-        Ok(()) => {
-            let judge = |identity: &Identity| {
-                if let Identity::Replica(membership) = identity {
-                    claimed = Some(membership.id);
-                }
-                net.judge(identity, None)
-            };
-            greet(&mut stream, |identity| net.key_for(identity), net.identity(), judge).await
-        }
-        Err(error) => Err(GreetingError::Io(error)),
+    let greeted = tokio::select! {
+        greeted = hear_out(&net, &mut stream, &stranger, &mut claimed) => greeted,
+        () = stranger.dismissed.notified() => Err(GreetingError::Refusing(Refusal::TooManyConnections)),
     };
-    strangers.add_permits(1);
+    strangers.leave(number);
     match greeted {
         Ok(greeted) => match greeted.identity {
             Identity::Client => clients::run(&net, stream, greeted).await,
@@ -59,4 +89,24 @@ async fn welcome(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<Semaphore>) 
         },
         Err(error) => link::stop_if_refused(&net, claimed, &error),
     }
+}
+
+async fn hear_out(
+    net: &Net,
+    stream: &mut TcpStream,
+    stranger: &Stranger,
+    claimed: &mut Option<ReplicaId>,
+) -> Result<Greeted, GreetingError> {
+    prepare(stream)?;
+    let judge = |identity: &Identity| {
+        if let Identity::Replica(membership) = identity {
+            *claimed = Some(membership.id);
+        }
+        net.judge(identity, None)
+    };
+    let key_for = |identity: &Identity| {
+        stranger.has_spoken.set(true);
+        net.key_for(identity)
+    };
+    greet(stream, key_for, net.identity(), judge).await
 }

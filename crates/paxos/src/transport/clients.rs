@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,6 +30,9 @@ use crate::runtime::options::Limits;
 /// How often it is looked whether all is written, when the node stops.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(1);
 
+/// After it, an address may open as many sessions again.
+const QUOTA_PERIOD: Duration = Duration::from_secs(60);
+
 /// A buffer that has grown beyond this is not kept.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
@@ -37,10 +41,14 @@ const KEPT_BUFFER_BYTES: usize = 1 << 20;
 pub(super) struct Client {
     output: Output,
     limits: Limits,
+    /// Where it connects from; `None`: it is in this process.
+    from: Option<IpAddr>,
     /// Whose replies are led here.
-    sessions: RefCell<Vec<Session>>,
+    sessions: RefCell<Vec<Owned>>,
     /// Sessions that are being opened.
     opening: Cell<usize>,
+    /// Sessions that it has asked for.
+    opened: Cell<usize>,
     /// The output has something.
     filled: Notify,
     /// Bytes of a frame of which a part has come.
@@ -52,6 +60,9 @@ pub(super) struct Client {
     is_dismissed: Cell<bool>,
 }
 
+/// A session, and the nonce that its client knows: whoever uses it with another one hears replies of his own only.
+type Owned = (Session, u64);
+
 #[derive(Debug)]
 enum Output {
     Socket(RefCell<Packer<ReplicaMessage>>),
@@ -59,10 +70,12 @@ enum Output {
 }
 
 impl Client {
-    fn new(output: Output, limits: Limits) -> Rc<Self> {
+    fn new(output: Output, limits: Limits, from: Option<IpAddr>) -> Rc<Self> {
         Rc::new(Self {
             output,
             limits,
+            from,
+            opened: Cell::new(0),
             sessions: RefCell::default(),
             opening: Cell::new(0),
             filled: Notify::new(),
@@ -105,7 +118,7 @@ impl Client {
     }
 
     fn dismiss_if_greedy(&self) {
-        if self.sessions.borrow().len() + self.opening.get() > self.limits.client_sessions {
+        if self.sessions.borrow().len() > self.limits.client_sessions {
             self.dismiss();
         }
     }
@@ -130,26 +143,35 @@ fn weight_of(message: &ReplicaMessage) -> usize {
     }
 }
 
-type Map<V> = HashMap<u64, V, RandomState>;
+type Map<V, K = u64> = HashMap<K, V, RandomState>;
 
 /// All clients, and which replies are whose.
 #[derive(Debug)]
 pub(super) struct Clients {
     limits: Limits,
     board: Arc<Board>,
-    sessions: RefCell<Map<Rc<Client>>>,
+    sessions: RefCell<Map<Rc<Client>, Owned>>,
     nonces: RefCell<Map<Rc<Client>>>,
     connected: RefCell<Map<Rc<Client>>>,
     local: RefCell<Map<Rc<Client>>>,
     connections: Cell<u64>,
+    /// Sessions that each address has asked for in this minute.
+    opened: RefCell<Map<usize, IpAddr>>,
     /// Bytes of frames that are not whole yet, of all clients.
     unfinished: Cell<usize>,
 }
 
 impl Clients {
-    pub(super) fn new(limits: Limits, board: Arc<Board>) -> Self {
+    pub(super) fn new(limits: Limits, sessions: u64, board: Arc<Board>) -> Self {
+        let quarter = usize::try_from(sessions.div_ceil(4)).unwrap_or(usize::MAX);
+        let limits = Limits {
+            client_sessions: limits.client_sessions.min(quarter),
+            address_sessions: limits.address_sessions.min(quarter),
+            ..limits
+        };
         Self {
             limits,
+            opened: RefCell::default(),
             board,
             sessions: RefCell::default(),
             nonces: RefCell::default(),
@@ -165,8 +187,8 @@ impl Clients {
         if self.connected.borrow().len() < self.limits.clients { Ok(()) } else { Err(Refusal::TooManyConnections) }
     }
 
-    fn connect(&self, packer: Packer<ReplicaMessage>) -> (u64, Rc<Client>) {
-        let client = Client::new(Output::Socket(RefCell::new(packer)), self.limits);
+    fn connect(&self, packer: Packer<ReplicaMessage>, from: Option<IpAddr>) -> (u64, Rc<Client>) {
+        let client = Client::new(Output::Socket(RefCell::new(packer)), self.limits, from);
         let id = self.connections.get();
         self.connections.set(id + 1);
         self.connected.borrow_mut().insert(id, Rc::clone(&client));
@@ -201,7 +223,7 @@ impl Clients {
 
     /// A client in this process comes.
     pub(super) fn join(&self, id: LocalId, inbox: Arc<Mailbox<ReplicaMessage>>) -> Rc<Client> {
-        let client = Client::new(Output::Local(inbox), self.limits);
+        let client = Client::new(Output::Local(inbox), self.limits, None);
         self.local.borrow_mut().insert(id, Rc::clone(&client));
         client
     }
@@ -231,21 +253,50 @@ impl Clients {
 
     /// Takes a request to the chunk, or answers it where no order is needed for that.
     pub(super) fn request(&self, client: &Rc<Client>, message: &ClientMessage, own: ReplicaId, chunk: &mut Chunk) {
-        let (session, sequence, body) = match message {
-            ClientMessage::Open(nonce) => (OPEN, *nonce, &[][..]),
-            ClientMessage::Request { session, sequence, body } => (*session, *sequence, &body[..]),
+        let (session, sequence, nonce, body) = match message {
+            ClientMessage::Open(nonce) => match self.spend_session(client) {
+                Ok(()) => (OPEN, *nonce, *nonce, &[][..]),
+                Err(limit) => return client.push(&ReplicaMessage::TooManySessions { nonce: *nonce, limit }),
+            },
+            ClientMessage::Request { session, sequence, nonce, body } => (*session, *sequence, *nonce, &body[..]),
             ClientMessage::Status => return,
         };
         if session == OPEN && !matches!(message, ClientMessage::Open(_)) {
             return client.push(&ReplicaMessage::Reply { session, sequence, outcome: Outcome::UnknownSession });
         }
-        match chunk.push(Request { origin: own, session, sequence, body }) {
+        match chunk.push(Request { origin: own, session, sequence, nonce: Some(nonce), body }) {
             Ok(()) if session == OPEN => self.lead_nonce(sequence, client),
-            Ok(()) => self.lead_session(session, client),
+            Ok(()) => self.lead_session((session, nonce), client),
             Err(BadRequest::TooLarge { .. } | BadRequest::Origin(_)) => {
                 let outcome = Outcome::TooLarge(MAX_BODY_BYTES as u64);
                 client.push(&ReplicaMessage::Reply { session, sequence, outcome });
             }
+        }
+    }
+
+    /// One session more for this client, if it and its address may have it; else the limit.
+    fn spend_session(&self, client: &Client) -> Result<(), u64> {
+        let Limits { client_sessions, address_sessions, .. } = self.limits;
+        if client.opened.get() >= client_sessions {
+            return Err(client_sessions as u64);
+        }
+        if let Some(from) = client.from {
+            let mut opened = self.opened.borrow_mut();
+            let count = opened.entry(from).or_default();
+            if *count >= address_sessions {
+                return Err(address_sessions as u64);
+            }
+            *count += 1;
+        }
+        client.opened.update(|opened| opened + 1);
+        Ok(())
+    }
+
+    /// A minute is over: every address may open sessions again. For ever.
+    pub(super) async fn renew_quotas(&self) {
+        loop {
+            sleep(QUOTA_PERIOD).await;
+            self.opened.borrow_mut().clear();
         }
     }
 
@@ -254,10 +305,9 @@ impl Clients {
         if let Some(before) = self.nonces.borrow_mut().insert(nonce, Rc::clone(client)) {
             before.opening.update(|opening| opening - 1);
         }
-        client.dismiss_if_greedy();
     }
 
-    fn lead_session(&self, session: Session, client: &Rc<Client>) {
+    fn lead_session(&self, session: Owned, client: &Rc<Client>) {
         let mut sessions = self.sessions.borrow_mut();
         if !sessions.get(&session).is_some_and(|owner| Rc::ptr_eq(owner, client)) {
             sessions.insert(session, Rc::clone(client));
@@ -276,8 +326,9 @@ impl Clients {
                     client.push(&ReplicaMessage::Opened { nonce, session });
                 }
             }
-            Reply::Done { session, sequence, outcome } => {
-                if let Some(client) = self.sessions.borrow().get(&session) {
+            Reply::Done { session, sequence, nonce, outcome } => {
+                let owned = (session, nonce.unwrap_or_default());
+                if let Some(client) = self.sessions.borrow().get(&owned) {
                     client.push(&ReplicaMessage::Reply { session, sequence, outcome });
                 }
             }
@@ -298,7 +349,8 @@ impl Clients {
 
 /// Serves a client until it goes or must go.
 pub(super) async fn run(net: &Net, stream: TcpStream, greeted: Greeted) {
-    let (id, client) = net.clients.connect(Packer::new(greeted.seal));
+    let from = stream.peer_addr().ok().map(|address| address.ip().to_canonical());
+    let (id, client) = net.clients.connect(Packer::new(greeted.seal), from);
     client.push(&net.leader_message());
     let (reader, writer) = stream.into_split();
     tokio::select! {

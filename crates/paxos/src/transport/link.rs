@@ -73,6 +73,8 @@ enum Ended {
     BadFrame(BadFrame),
     Snapshot(SnapshotTooLong),
     Greeting(GreetingError),
+    /// The other end has forgotten something.
+    Forgetful(Refusal),
     NoKey(NoKey),
     /// The address is none, or is nobody's.
     Unreachable,
@@ -89,6 +91,7 @@ impl fmt::Display for Ended {
             Self::BadFrame(error) => write!(f, "{error}"),
             Self::Snapshot(error) => write!(f, "a snapshot of {} bytes is too long", error.bytes),
             Self::Greeting(error) => write!(f, "{error}"),
+            Self::Forgetful(refusal) => write!(f, "the other end was refused: {refusal}"),
             Self::NoKey(error) => write!(f, "{error}"),
             Self::Unreachable => write!(f, "nobody can be reached at the address"),
             Self::Left => write!(f, "the other end has closed the connection"),
@@ -253,6 +256,9 @@ pub(super) fn stop_if_refused(net: &Net, by: Option<ReplicaId>, error: &Greeting
         (Refusal::RestartedWithoutMemory, Some(known_by)) => {
             (net.setup.fail)(NodeError::RestartedWithoutMemory { known_by });
         }
+        (Refusal::EarlierLife | Refusal::ShorterJournal, Some(known_by)) => {
+            (net.setup.fail)(NodeError::OldCopy { known_by, refusal: *refusal });
+        }
         (Refusal::SameNumber, _) => (net.setup.fail)(NodeError::SameNumber(net.own_id())),
         _ => {}
     }
@@ -270,6 +276,7 @@ pub(super) async fn run(net: &Net, id: ReplicaId, stream: TcpStream, greeted: Gr
     };
     let reason = ended.err().unwrap_or(Ended::Left);
     link.end(net, generation, &reason);
+    net.note_peers();
 }
 
 async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: Decoder) -> Result<(), Ended> {
@@ -282,7 +289,13 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
         while let Some(frame) = decoder.next_frame()? {
             weight += frame.body.len();
             for message in frame.messages::<PeerMessage>() {
-                let message = put_together(message?, &mut assembly)?;
+                let message = match message? {
+                    PeerMessage::Records(records) => {
+                        net.acquaintances.borrow_mut().hear(id, records).map_err(Ended::Forgetful)?;
+                        continue;
+                    }
+                    message => put_together(message, &mut assembly)?,
+                };
                 weight += MESSAGE_BYTES;
                 inputs.push(CoreInput::Replica(Input::Peer { from: id, message }));
             }

@@ -119,7 +119,7 @@ impl Raw {
         }
     }
 
-    /// Opens a session, once somebody leads.
+    /// Opens a session under nonce 3, once somebody leads.
     fn open(&mut self) -> u64 {
         self.say(&ClientMessage::Open(3));
         loop {
@@ -135,7 +135,7 @@ impl Raw {
 fn serves(node: &Node) -> bool {
     let mut raw = Raw::client(node.address());
     let session = raw.open();
-    raw.say(&ClientMessage::Request { session, sequence: 1, body: Bytes::new() });
+    raw.say(&ClientMessage::Request { session, sequence: 1, nonce: 3, body: Bytes::new() });
     matches!(raw.hear(), Some(ReplicaMessage::Reply { outcome: Outcome::Executed(..), .. }))
 }
 
@@ -187,11 +187,11 @@ fn requests_outside_of_sessions_are_answered_so() {
     let mut raw = Raw::client(node.address());
     let own = raw.open();
     for session in [0, own + 1_000] {
-        raw.say(&ClientMessage::Request { session, sequence: 1, body: Bytes::new() });
+        raw.say(&ClientMessage::Request { session, sequence: 1, nonce: 3, body: Bytes::new() });
         let expected = ReplicaMessage::Reply { session, sequence: 1, outcome: Outcome::UnknownSession };
         assert_eq!(raw.hear(), Some(expected));
     }
-    raw.say(&ClientMessage::Request { session: own, sequence: 2, body: Bytes::new() });
+    raw.say(&ClientMessage::Request { session: own, sequence: 2, nonce: 3, body: Bytes::new() });
     let expected = ReplicaMessage::Reply { session: own, sequence: 2, outcome: Outcome::Early };
     assert_eq!(raw.hear(), Some(expected));
 }
@@ -203,7 +203,7 @@ fn a_client_that_does_not_read_is_dismissed() {
     let session = raw.open();
     // Many times what the operating system buffers.
     for sequence in 1..=64 {
-        raw.say(&ClientMessage::Request { session, sequence, body: Bytes::new() });
+        raw.say(&ClientMessage::Request { session, sequence, nonce: 3, body: Bytes::new() });
     }
     wait_for(&node, "it is dismissed", |status| status.clients.dismissed == 1);
     assert!(serves(&node));
@@ -214,7 +214,7 @@ fn clients_that_begin_long_frames_and_do_not_finish_them_are_dismissed() {
     let node = node(Limits { unfinished_bytes: 1 << 20, ..Limits::default() }, 1);
     let mut bytes = Vec::new();
     let body = Bytes::from(vec![0; 2 << 20]);
-    encode(&ClientMessage::Request { session: 1, sequence: 1, body }, &mut bytes).expect("short enough");
+    encode(&ClientMessage::Request { session: 1, sequence: 1, nonce: 3, body }, &mut bytes).expect("short enough");
     let mut raw = Raw::client(node.address());
     raw.write(&bytes[..(2 << 20) - 10]);
     assert!(raw.sees_the_end());
@@ -227,9 +227,64 @@ fn a_client_with_too_many_sessions_is_dismissed() {
     let node = node(Limits { client_sessions: 3, ..Limits::default() }, 1);
     let mut raw = Raw::client(node.address());
     for session in 1..=4 {
-        raw.say(&ClientMessage::Request { session, sequence: 1, body: Bytes::new() });
+        raw.say(&ClientMessage::Request { session, sequence: 1, nonce: 3, body: Bytes::new() });
     }
     wait_for(&node, "it is dismissed", |status| status.clients.dismissed == 1);
+}
+
+#[test]
+fn a_connection_and_an_address_open_no_more_sessions_than_their_quota() {
+    let limits = Limits { client_sessions: 3, address_sessions: 5, ..Limits::default() };
+    let node = node(limits, 1);
+    let mut greedy = Raw::client(node.address());
+    let mut last = 0;
+    for _ in 0..3 {
+        last = greedy.open();
+    }
+    greedy.say(&ClientMessage::Open(9));
+    assert_eq!(greedy.hear(), Some(ReplicaMessage::TooManySessions { nonce: 9, limit: 3 }));
+    let mut again = Raw::client(node.address());
+    again.open();
+    again.open();
+    again.say(&ClientMessage::Open(10));
+    assert_eq!(again.hear(), Some(ReplicaMessage::TooManySessions { nonce: 10, limit: 5 }));
+    // Those who have sessions go on.
+    greedy.say(&ClientMessage::Request { session: last, sequence: 1, nonce: 3, body: Bytes::new() });
+    assert!(matches!(greedy.hear(), Some(ReplicaMessage::Reply { outcome: Outcome::Executed(..), .. })));
+}
+
+#[test]
+fn a_client_who_guesses_a_session_hears_that_it_is_another_s_and_its_owner_hears_nothing() {
+    let node = node(Limits::default(), 1);
+    let (mut owner, mut thief) = (Raw::client(node.address()), Raw::client(node.address()));
+    let session = owner.open();
+    let request = |nonce| ClientMessage::Request { session, sequence: 1, nonce, body: Bytes::new() };
+    thief.say(&request(4));
+    let outcome = Outcome::ForeignSession;
+    let told = loop {
+        match thief.hear() {
+            Some(ReplicaMessage::Leader { .. }) => {}
+            other => break other,
+        }
+    };
+    assert_eq!(told, Some(ReplicaMessage::Reply { session, sequence: 1, outcome }));
+    owner.say(&request(3));
+    let told = owner.hear();
+    assert!(matches!(told, Some(ReplicaMessage::Reply { outcome: Outcome::Executed(..), .. })), "{told:?}");
+}
+
+/// Sockets that say nothing fill every seat. A peer gets in all the same, and at the cost of one of them.
+#[test]
+fn sockets_that_say_nothing_do_not_keep_peers_out() {
+    let node = node(Limits::default(), 1);
+    let silent: Vec<_> = (0..super::acceptor::MAX_STRANGERS + 8).map(|_| Raw::connect(node.address())).collect();
+    let learner = Identity::Replica(Membership::new(&Options::new(1, 7), 1));
+    let _peer = Raw::greeted(node.address(), learner);
+    // The youngest ones are still waited for: no time has passed by which they could have been given up.
+    let mut youngest = silent.into_iter().next_back().expect("many").stream;
+    youngest.set_nonblocking(true).expect("a socket");
+    let error = youngest.read(&mut [0]).expect_err("nothing was said");
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
 }
 
 /// Between a client and a node: on the first connection it sends the client's first request twice.

@@ -16,7 +16,11 @@ fn leader() -> ReplicaMessage {
 }
 
 fn request(session: Session, sequence: Sequence, text: &'static str) -> ClientMessage {
-    ClientMessage::Request { session, sequence, body: body(text) }
+    owned(5, session, sequence, text)
+}
+
+fn owned(nonce: u64, session: Session, sequence: Sequence, text: &'static str) -> ClientMessage {
+    ClientMessage::Request { session, sequence, nonce, body: body(text) }
 }
 
 fn reply(session: Session, sequence: Sequence, outcome: Outcome) -> ReplicaMessage {
@@ -158,7 +162,7 @@ fn requests_that_met_a_forgotten_session_once_move_to_a_new_one() {
     assert_eq!(script.says(), [ClientMessage::Open(nonce)]);
     assert_eq!(script.told(&ReplicaMessage::Opened { nonce: 5, session: 9 }), [], "the old nonce");
     script.told(&ReplicaMessage::Opened { nonce, session: 8 });
-    assert_eq!(script.says(), [request(8, 1, "a"), request(8, 2, "b")]);
+    assert_eq!(script.says(), [owned(nonce, 8, 1, "a"), owned(nonce, 8, 2, "b")]);
 }
 
 #[test]
@@ -181,7 +185,29 @@ fn after_a_request_that_is_too_large_the_others_move_to_a_new_session() {
     let nonce = script.session.nonce();
     assert_eq!(script.says(), [ClientMessage::Open(nonce)]);
     script.told(&ReplicaMessage::Opened { nonce, session: 8 });
-    assert_eq!(script.says(), [request(8, 1, "b")]);
+    assert_eq!(script.says(), [owned(nonce, 8, 1, "b")]);
+}
+
+#[test]
+fn what_finds_no_session_was_not_executed_and_what_comes_later_asks_again() {
+    let mut script = Script { session: ClientSession::new(5, RETRY), now: Moment(0) };
+    script.session.submit(body("a")).expect("room");
+    script.told(&leader());
+    assert_eq!(script.says(), [ClientMessage::Open(5)]);
+    let refused = |nonce| ReplicaMessage::TooManySessions { nonce, limit: 3 };
+    assert_eq!(script.told(&refused(6)), [], "another's");
+    assert_eq!(script.told(&refused(5)), [(0, Completion::TooManySessions(3))]);
+    assert_eq!(script.says(), []);
+    script.session.submit(body("b")).expect("room");
+    assert_eq!(script.says(), [ClientMessage::Open(5)]);
+}
+
+#[test]
+fn a_session_that_is_another_s_is_none() {
+    let mut script = Script::open(&["a"]);
+    script.says();
+    assert_eq!(script.told(&reply(7, 1, Outcome::ForeignSession)), []);
+    assert_eq!(script.says(), [ClientMessage::Open(script.session.nonce())]);
 }
 
 #[test]
@@ -212,7 +238,7 @@ impl Cluster {
                 self.sessions = Some(sessions);
                 ReplicaMessage::Opened { nonce: *nonce, session }
             }
-            ClientMessage::Request { session, sequence, body } => {
+            ClientMessage::Request { session, sequence, body, .. } => {
                 let (sessions, verdict) = admit(*session, *sequence, sessions);
                 self.sessions = Some(sessions);
                 let outcome = self.outcome(verdict, *session, *sequence, body);
@@ -306,7 +332,9 @@ fn run(seed: u64) {
             Completion::Executed(at, _) => assert_eq!(position.map(|p| p as u64 + 1), Some(at), "seed {seed}"),
             Completion::Forgotten => assert!(position.is_some(), "seed {seed}"),
             Completion::Unknown => {}
-            Completion::TooLarge(_) | Completion::AnswerTooLarge(_) => panic!("seed {seed}: nothing was too large"),
+            Completion::TooLarge(_) | Completion::AnswerTooLarge(_) | Completion::TooManySessions(_) => {
+                panic!("seed {seed}: nothing was too large")
+            }
         }
     }
 }

@@ -119,3 +119,36 @@ fn equal_clusters_do_the_same() {
     };
     assert_eq!(run(), run());
 }
+
+/// A peer with the key says the greatest ballot in every way there is. Whoever believed it would take no other ever again.
+#[test]
+fn a_ballot_far_above_all_others_is_passed_over_and_elections_go_on() {
+    let mut replica: Replica = Replica::new(Options::new(3, 0), Moment(0), 1).unwrap();
+    let mut effects = Vec::new();
+    let mut say = |replica: &mut Replica, now: Moment, message| {
+        replica.handle(now, Input::Peer { from: 1, message: PeerMessage::Core(message) }, &mut effects);
+    };
+    let last = (1 << 62) - 1;
+    for message in [
+        Message::Prepare(last, 0),
+        Message::Promise(last, 0, Vec::new()),
+        Message::Propose(last, 0, Value::new()),
+        Message::Accept(last, 0),
+        Message::Commit(last, 0),
+        Message::Reject(last),
+        Message::Alive(last, 0),
+    ] {
+        say(&mut replica, Moment(1), message);
+    }
+    assert_eq!((replica.view().promised, replica.counters().jumps_refused), (0, 7));
+    // Who was away for long is back at once, and the next one so far ahead has to wait for a second.
+    let (first, second) = (1 << 31, 1 << 32);
+    say(&mut replica, Moment(2), Message::Prepare(first, 0));
+    assert_eq!(replica.view().promised, first);
+    say(&mut replica, Moment(3), Message::Prepare(second, 0));
+    assert_eq!(replica.view().promised, first);
+    say(&mut replica, Moment(2) + Duration::from_secs(1), Message::Prepare(second, 0));
+    assert_eq!(replica.view().promised, second);
+    say(&mut replica, Moment(3) + Duration::from_secs(1), Message::Prepare(second + 3, 0));
+    assert_eq!(replica.view().promised, second + 3, "an election");
+}

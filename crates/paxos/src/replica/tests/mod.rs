@@ -1,5 +1,6 @@
 //! Replicas among themselves: a small cluster whose time, network, disks and service are a queue of what happens next.
 
+mod admission;
 mod batching;
 mod elections;
 mod hostility;
@@ -24,7 +25,7 @@ pub(super) const SUSPICION: Duration = Duration::from_millis(500);
 pub(super) fn chunk(origin: ReplicaId, session: u64, sequences: std::ops::Range<u64>) -> Chunk {
     let mut chunk = Chunk::new();
     for sequence in sequences {
-        chunk.push(Request { origin, session, sequence, body: &[7; 40] }).unwrap();
+        chunk.push(Request { origin, session, sequence, nonce: Some(7), body: &[7; 40] }).unwrap();
     }
     chunk
 }
@@ -205,6 +206,7 @@ impl Cluster {
                 node.journal = instead;
                 node.compactions += 1;
             }
+            Effect::Admitted => {}
             Effect::Deliver(instance, value) => self.deliver(id, instance, value),
             Effect::Install(at, image) => {
                 let digest = u64::from_le_bytes(image.0[..8].try_into().unwrap());

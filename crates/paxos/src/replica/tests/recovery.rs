@@ -180,7 +180,7 @@ fn long_requests_are_forgotten_when_their_bytes_fill_what_may_be_kept() {
         while cluster.replica(0).room() > 0 {
             let Some(sequence) = sequence.next() else { break };
             let mut chunk = Chunk::new();
-            chunk.push(Request { origin: 0, session: 1, sequence, body: &body }).unwrap();
+            chunk.push(Request { origin: 0, session: 1, sequence, nonce: Some(7), body: &body }).unwrap();
             cluster.submit(0, chunk);
         }
         cluster.run(MS);
@@ -205,7 +205,7 @@ fn the_journal_is_written_anew_when_it_is_several_times_what_must_be_kept() {
     });
     for batch in 0..1_000 {
         let mut chunk = Chunk::new();
-        chunk.push(Request { origin: 0, session: 1, sequence: batch, body: &[0; 100_000] }).unwrap();
+        chunk.push(Request { origin: 0, session: 1, sequence: batch, nonce: Some(7), body: &[0; 100_000] }).unwrap();
         cluster.submit(0, chunk);
         cluster.run(MS);
     }

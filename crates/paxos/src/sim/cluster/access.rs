@@ -92,7 +92,7 @@ impl Cluster {
                 life.sessions.extend(client.map(|client| (session, client)));
                 (client, ReplicaMessage::Opened { nonce, session })
             }
-            Reply::Done { session, sequence, outcome } => {
+            Reply::Done { session, sequence, outcome, .. } => {
                 (life.sessions.get(&session).copied(), ReplicaMessage::Reply { session, sequence, outcome })
             }
         };
@@ -149,19 +149,20 @@ impl Cluster {
             return Ok(());
         }
         for message in life.decode(&packet.bytes)? {
-            let (session, sequence, body) = match message {
+            let (session, sequence, nonce, body) = match message {
                 ClientMessage::Open(nonce) => {
                     life.nonces.insert(nonce, client);
-                    (OPEN, nonce, bytes::Bytes::new())
+                    (OPEN, nonce, nonce, bytes::Bytes::new())
                 }
-                ClientMessage::Request { session, sequence, body } => {
+                ClientMessage::Request { session, sequence, nonce, body } => {
                     life.sessions.insert(session, client);
-                    (session, sequence, body)
+                    (session, sequence, nonce, body)
                 }
                 ClientMessage::Status => continue,
             };
             let mut chunk = Chunk::new();
-            let pushed = chunk.push(Request { origin: node as ReplicaId, session, sequence, body: &body });
+            let pushed =
+                chunk.push(Request { origin: node as ReplicaId, session, sequence, nonce: Some(nonce), body: &body });
             pushed.map_err(|error| Violation(format!("R{node} takes no request: {error}")))?;
             life.inbox.push_back(chunk);
         }

@@ -2,10 +2,12 @@
 
 use super::{Cluster, Happening};
 use crate::config::Durability;
+use crate::journal::Resident;
 use crate::sim::chronicle::Violation;
+use crate::sim::host::{Host, Word};
 use crate::sim::setting::{MILLISECOND, SECOND, Weather, one_of};
 use env::disk::Fault as DiskFault;
-use env::{Delay, NetworkOptions, Operation, Survival};
+use env::{Delay, NetworkOptions, Operation, SimDisk, Survival};
 use std::io::ErrorKind;
 
 /// What can go wrong.
@@ -31,6 +33,8 @@ enum Fault {
     CrashLeader,
     /// All nodes do, at one moment.
     PowerFailure,
+    /// A node stops and starts again with an empty directory, an old copy of it or, where there is none, no memory.
+    Forget,
     /// A node's disk fails once.
     Disk,
     /// A node does nothing for a while, though it lives.
@@ -39,13 +43,14 @@ enum Fault {
 
 fn faults(weather: Weather) -> &'static [Fault] {
     use Fault::{
-        Break, BreakClient, Crash, CrashLeader, CutOneWay, Disk, Heal, Isolate, Network, Partition, Pause, PowerFailure,
+        Break, BreakClient, Crash, CrashLeader, CutOneWay, Disk, Forget, Heal, Isolate, Network, Partition, Pause,
+        PowerFailure,
     };
     match weather {
         Weather::Calm => &[Heal],
         Weather::Lossy => &[Network, Network, Break, BreakClient, Pause],
         Weather::Partitions => &[CutOneWay, CutOneWay, Partition, Isolate, Heal, Heal],
-        Weather::Crashes => &[Crash, CrashLeader, BreakClient, Disk, Pause],
+        Weather::Crashes => &[Crash, CrashLeader, BreakClient, Disk, Pause, Forget],
         Weather::PowerFailures => &[PowerFailure, Crash],
         Weather::Chaos => &[
             Network,
@@ -59,6 +64,7 @@ fn faults(weather: Weather) -> &'static [Fault] {
             Crash,
             CrashLeader,
             PowerFailure,
+            Forget,
             Disk,
             Pause,
             Pause,
@@ -121,6 +127,7 @@ impl Cluster {
                     (0..self.hosts.len()).for_each(|node| self.crash_for_a_while(node));
                 }
             }
+            Fault::Forget => self.forget(),
             Fault::Disk => self.hurt_disk(),
             Fault::Pause => {
                 let node = if self.randomness.chance(1, 2) { self.leader() } else { self.node() };
@@ -167,7 +174,8 @@ impl Cluster {
         let voters = self.setting.options.replicas as usize;
         let mut successor = node;
         if self.setting.options.durability == Durability::Memory && node < voters {
-            if self.expendable == 0 {
+            // A cluster that has not begun begins with all.
+            if self.expendable == 0 || !self.has_begun() || self.hosts[node].is_forgetful {
                 return;
             }
             self.expendable -= 1;
@@ -179,6 +187,51 @@ impl Cluster {
         let pause = *one_of(&mut self.randomness, &[MILLISECOND, 100 * MILLISECOND, SECOND, 5 * SECOND]);
         let at = self.now + self.randomness.in_range(0..pause);
         self.agenda.enter(at, Happening::Start(successor));
+    }
+
+    /// Every voter has met all others once.
+    fn has_begun(&self) -> bool {
+        let voters = self.hosts.iter().take(self.setting.options.replicas as usize);
+        let admitted = |host: &Host| match (&host.life, Resident::read(&host.disk)) {
+            (Some(life), _) => life.replica.is_admitted(),
+            (None, Ok(Some(resident))) => resident.admitted,
+            (None, _) => host.options.durability == Durability::Memory,
+        };
+        voters.filter(|host| !host.is_forgetful).all(admitted)
+    }
+
+    /// A voter comes back without some of its memory. It is as good as dead: fewer than half may go.
+    fn forget(&mut self) {
+        let node = self.node();
+        let host = &self.hosts[node];
+        let is_voter = node < self.setting.options.replicas as usize;
+        if !is_voter || host.is_forgetful || host.life.is_none() || self.expendable == 0 || !self.has_begun() {
+            return;
+        }
+        let old = if self.randomness.chance(1, 2) { self.outdated_copy(node) } else { None };
+        self.expendable -= 1;
+        self.tell(|| format!("R{node} comes back {}", if old.is_some() { "as it was once" } else { "new" }));
+        self.chronicle.count(if old.is_some() { "old copies" } else { "lost memories" });
+        self.crash(node, Survival::Everything);
+        let host = &mut self.hosts[node];
+        (host.is_forgetful, host.word) = (true, Word::default());
+        host.disk = old.unwrap_or_else(|| SimDisk::new(self.randomness.next_u64(), self.setting.disk));
+        let at = self.now + self.randomness.in_range(0..SECOND);
+        self.agenda.enter(at, Happening::Start(node));
+    }
+
+    /// The node's saved disk, if every other voter has noted since that there is a newer one. One who has not cannot know.
+    fn outdated_copy(&self, node: usize) -> Option<SimDisk> {
+        let (disk, records) = self.hosts[node].saved.as_ref()?;
+        let life = Resident::read(disk).ok()??.life;
+        let voters = self.hosts.iter().take(self.setting.options.replicas as usize).enumerate();
+        let mut others = voters.filter(|(other, host)| *other != node && !host.is_forgetful);
+        let is_outdated = others.all(|(_, host)| {
+            let met = Resident::read(&host.disk).ok().flatten().map(|resident| resident.met);
+            let note = met.and_then(|met| met.get(&(node as u64)).copied());
+            note.is_some_and(|note| note.life > life || note.records > *records)
+        });
+        is_outdated.then(|| disk.copy())
     }
 
     fn hurt_disk(&mut self) {

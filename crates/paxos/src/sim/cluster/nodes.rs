@@ -11,7 +11,7 @@ use env::Survival;
 
 impl Cluster {
     pub(super) fn start(&mut self, node: usize) -> Result<(), Violation> {
-        if self.hosts[node].life.is_some() {
+        if self.hosts[node].life.is_some() || self.hosts[node].is_dismissed {
             return Ok(());
         }
         self.tell(|| format!("R{node} starts"));
@@ -35,8 +35,12 @@ impl Cluster {
             }
         }
         count_replica(&mut self.chronicle, life.replica.counters());
+        let records = life.journal.as_ref().map_or(0, |journal| journal.records_before() + journal.appended());
         drop(life);
         host.disk = host.disk.power_cut_with(survival);
+        if self.randomness.chance(1, 4) {
+            host.saved = Some((host.disk.copy(), records));
+        }
         self.network.disconnect(node);
         self.access.disconnect(node);
     }
@@ -184,6 +188,12 @@ impl Cluster {
                 self.chronicle.count("installs");
                 return self.give_work(node, Work::Install(instance, image));
             }
+            Effect::Admitted => {
+                self.chronicle.count("admissions");
+                if let Some(Err(error)) = life.journal.as_ref().map(|journal| journal.residence().admit()) {
+                    return self.stop(node, &error);
+                }
+            }
             Effect::TakeSnapshot => return self.give_work(node, Work::Snapshot),
             Effect::Leader(leader, _) => {
                 self.chronicle.count("changes of the leader");
@@ -214,6 +224,7 @@ impl Cluster {
             Some(Err(error)) => self.stop(node, &error),
             _ => {
                 state.durable = record;
+                self.tell_records(node)?;
                 self.feed(node, Input::Durable(record))
             }
         }

@@ -1,13 +1,14 @@
 //! What happens between nodes: connections are made and break, packets arrive.
 
 use super::{Cluster, Happening, brief};
+use crate::auth::acquaintances::Rejection;
 use crate::core::{ReplicaId, generated};
 use crate::message::PeerMessage;
 use crate::replica::Input;
 use crate::sim::chronicle::{Violation, demand};
 use crate::sim::host::encode;
 use crate::sim::setting::MILLISECOND;
-use env::Packet;
+use env::{Packet, Survival};
 
 impl Cluster {
     pub(super) fn link(&mut self, one: usize, other: usize) -> &mut bool {
@@ -23,9 +24,56 @@ impl Cluster {
             self.agenda.enter(at, Happening::Connect(one, other));
             return Ok(());
         }
+        if !self.greet(one, other)? {
+            let at = self.now + self.randomness.in_range(20 * MILLISECOND..100 * MILLISECOND);
+            self.agenda.enter(at, Happening::Connect(one, other));
+            return Ok(());
+        }
         *self.link(one, other) = true;
         self.feed(one, Input::Connected(other as ReplicaId))?;
         self.feed(other, Input::Connected(one as ReplicaId))
+    }
+
+    /// Both ends judge each other, as in a greeting. Who is refused has forgotten something, and stops, as the product does.
+    fn greet(&mut self, one: usize, other: usize) -> Result<bool, Violation> {
+        for (judge, met) in [(one, other), (other, one)] {
+            let Some(membership) = self.hosts[met].membership() else { return Ok(false) };
+            match self.hosts[judge].life.as_mut().map(|life| life.acquaintances.meet(&membership)) {
+                None | Some(Ok(())) => {}
+                Some(Err(Rejection::NotNoted(error))) => {
+                    self.stop(judge, &error)?;
+                    return Ok(false);
+                }
+                Some(Err(Rejection::Refused(refusal))) => {
+                    demand!(
+                        self.hosts[met].is_forgetful,
+                        "R{judge} refuses R{met}, who has forgotten nothing: {refusal}"
+                    );
+                    self.tell(|| format!("R{judge} refuses R{met}: {refusal}"));
+                    self.chronicle.count("refusals of the forgetful");
+                    self.hosts[met].is_dismissed = true;
+                    self.crash(met, Survival::Everything);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// A node tells whoever is connected how long its journal is.
+    pub(super) fn tell_records(&mut self, node: usize) -> Result<(), Violation> {
+        let Some(membership) = self.hosts[node].membership() else { return Ok(()) };
+        for other in (0..self.hosts.len()).filter(|other| *other != node) {
+            let is_heard = *self.link(node, other) && !self.network.is_cut(node, other);
+            let Some(life) = self.hosts[other].life.as_mut().filter(|_| is_heard) else { continue };
+            let heard = life.acquaintances.hear(node as ReplicaId, membership.records);
+            demand!(
+                heard.is_ok(),
+                "R{other} has heard that the journal of R{node} was longer than {}",
+                membership.records
+            );
+        }
+        Ok(())
     }
 
     /// Those whose connection has broken learn of it, and try to make it again.
@@ -37,6 +85,9 @@ impl Cluster {
             for (node, peer) in [(one, other), (other, one)] {
                 if let Some(life) = self.hosts[node].life.as_mut() {
                     life.forget_pieces(peer as ReplicaId);
+                    if let Err(error) = life.acquaintances.note() {
+                        self.stop(node, &error)?;
+                    }
                 }
                 self.feed(node, Input::Disconnected(peer as ReplicaId))?;
             }
@@ -57,6 +108,8 @@ impl Cluster {
         if let PeerMessage::Core(message) = message {
             let votes = self.hosts[node].options.votes();
             demand!(votes || !generated::waits(message), "R{node} only learns, and says {}", brief(message));
+            let is_forgetful = self.hosts[node].is_forgetful;
+            demand!(!is_forgetful || !generated::waits(message), "R{node} has forgotten, and says {}", brief(message));
             self.hosts[node].word.give(message);
         }
         let to = to as usize;
