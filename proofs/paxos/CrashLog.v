@@ -85,7 +85,8 @@ Qed.
 
 (* With sessions: the requests that are executed of the log are a log of requests. *)
 Theorem one_request_log {request : Type} (demand_of : request → demand) (requests : instance → value → list request)
-    (forgets : list request → request → list session) (executed := executed_requests demand_of requests forgets) :
+    (forgets : list request → request → list session) (refuses : list request → request → bool)
+    (executed := executed_requests demand_of requests forgets refuses) :
   ∃ vs, log_prefix c h vs ∧ NoDup (executed vs) ∧ NoDup (omap (call_of demand_of) (executed vs)) ∧
   ∀ a k x, was_in apply h a k x → ∃ batches, batches `prefix_of` vs ∧ N.of_nat (length batches) = k ∧
     x = replays apply batches ∧ executed batches `prefix_of` executed vs.

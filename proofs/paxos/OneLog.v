@@ -96,7 +96,8 @@ Proof.
 Qed.
 
 Theorem one_request_log {request : Type} (demand_of : request → demand) (requests : instance → value → list request)
-    (forgets : list request → request → list session) (executed := executed_requests demand_of requests forgets) :
+    (forgets : list request → request → list session) (refuses : list request → request → bool)
+    (executed := executed_requests demand_of requests forgets refuses) :
   ∃ log : list request, NoDup log ∧ NoDup (omap (call_of demand_of) log) ∧
     ∀ a, installed_none a h → executed (batches a h) `prefix_of` log.
 Proof.

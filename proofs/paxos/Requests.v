@@ -9,15 +9,17 @@ Inductive demand := Opens | Calls (id : session) (q : sequence).
 
 Section requests.
 (* What requests are, and which ones a batch holds as instance i, is none of our business: a request may have its instance in
-   it, and bytes that are none may be skipped. Before a request is looked at some sessions may be forgotten; which ones is any
-   function of it and of all requests that came before. *)
+   it, and bytes that are none may be skipped. Before a request is looked at some sessions may be forgotten, and it may be turned
+   away without a look (it does not come from whoever opened its session); both are any functions of it and of all requests
+   that came before. *)
 Context {request : Type} (demand_of : request → demand) (requests : instance → value → list request).
-Context (forgets : list request → request → list session).
+Context (forgets : list request → request → list session) (refuses : list request → request → bool).
 
-(* Some sessions are forgotten, then r is looked at. Is it executed? *)
+(* Some sessions are forgotten, then r is turned away or looked at. Is it executed? *)
 Definition forget_all (ids : list session) (s : sessions) : sessions := fold_left (λ s id, forget_session id s) ids s.
 Definition judge (past : list request) (r : request) (s : sessions) : sessions * bool :=
   let s1 := forget_all (forgets past r) s in
+  if refuses past r then (s1, false) else
   match demand_of r with
   | Opens => ((open_session s1).1, false)
   | Calls id q => let '(s2, v) := admit id q s1 in (s2, match v with Fresh => true | _ => false end)
@@ -79,7 +81,8 @@ Qed.
 
 (* What a request does to the sessions. *)
 Definition operations (past : list request) (r : request) : list operation :=
-  (Forget <$> forgets past r) ++ [match demand_of r with Opens => Open | Calls id q => Admit id q end].
+  (Forget <$> forgets past r) ++
+  (if refuses past r then [] else [match demand_of r with Opens => Open | Calls id q => Admit id q end]).
 
 Fixpoint operations_from (past rs : list request) : list operation :=
   match rs with [] => [] | r :: rs => operations past r ++ operations_from (past ++ [r]) rs end.
@@ -105,6 +108,7 @@ Lemma judge_fresh past r s :
 Proof.
   unfold operations, judge, fresh. rewrite perform_app; cbn.
   destruct (perform_forgets (forgets past r) s) as [-> H]. unfold fresh in H. rewrite omap_app, H.
+  destruct (refuses past r); [done|].
   destruct (demand_of r) as [|id q] eqn:E; cbn.
   - done.
   - destruct (admit id q (forget_all _ s)) as [s2 []]; cbn; rewrite ?E; try done. unfold call_of. by rewrite E.
@@ -120,7 +124,7 @@ Qed.
 
 (* Whatever is executed is a call. *)
 Lemma judge_call past r s : (judge past r s).2 = true → is_Some (call_of r).
-Proof. unfold judge, call_of. destruct (demand_of r); cbn; [done|eauto]. Qed.
+Proof. unfold judge, call_of. destruct (refuses past r); [done|]. destruct (demand_of r); cbn; [done|eauto]. Qed.
 
 Lemma executed_calls s past rs : Forall (λ r, is_Some (call_of r)) (executed_from s past rs).
 Proof.

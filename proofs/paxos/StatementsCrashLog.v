@@ -28,11 +28,12 @@ Proof. exact (one_log c apply w occurred true_snapshots). Qed.
    twice, nor a number of a session; and every state in which any service ever was comes of batches whose executed requests
    are a first part of that list. *)
 Theorem refines_log {request : Type} (demand_of : request → demand) (requests : instance → value → list request)
-    (forgets : list request → request → list session) (executed := executed_requests demand_of requests forgets) :
+    (forgets : list request → request → list session) (refuses : list request → request → bool)
+    (executed := executed_requests demand_of requests forgets refuses) :
   ∃ vs, log_prefix c (story w) vs ∧ NoDup (executed vs) ∧ NoDup (omap (call_of demand_of) (executed vs)) ∧
   ∀ a k x, was_in apply (story w) a k x → ∃ batches, batches `prefix_of` vs ∧ N.of_nat (length batches) = k ∧
     x = replays apply batches ∧ executed batches `prefix_of` executed vs.
-Proof. exact (one_request_log c apply w occurred true_snapshots demand_of requests forgets). Qed.
+Proof. exact (one_request_log c apply w occurred true_snapshots demand_of requests forgets refuses). Qed.
 
 (* A snapshot that a replica installs, sends or keeps is what the first k values chosen make. *)
 Theorem snapshot_installed a k x : emitted (story w) a (Output_Install k x) →

@@ -19,11 +19,12 @@ Proof. exact (one_log c w reached). Qed.
 (* One log of requests, whatever requests are, however a batch holds them, and whichever sessions are forgotten when. No request
    is in it twice, nor is a number of a session; and each replica has executed a beginning of it. *)
 Theorem requests_of_one_log {request : Type} (demand_of : request → demand) (requests : instance → value → list request)
-    (forgets : list request → request → list session) (executed := executed_requests demand_of requests forgets) :
+    (forgets : list request → request → list session) (refuses : list request → request → bool)
+    (executed := executed_requests demand_of requests forgets refuses) :
   ∃ log : list request,
     NoDup log ∧ NoDup (omap (call_of demand_of) log) ∧
     ∀ a, installed_none a (past w) → executed (batches a (past w)) `prefix_of` log.
-Proof. exact (one_request_log c w reached demand_of requests forgets). Qed.
+Proof. exact (one_request_log c w reached demand_of requests forgets refuses). Qed.
 End log.
 
 Print Assumptions batches_of_one_log.

@@ -28,32 +28,33 @@ Proof. exact (opened_nodup ops). Qed.
 End operations.
 
 (* What is executed of the batches that are delivered as the instances 0, 1, 2, ... What a request is, which ones a batch holds
-   as which instance, and which sessions are forgotten at which request does not matter, as long as all of it is a function of
-   what was delivered so far: [requests i v] are the requests of v as instance i, [forgets past r] the sessions that are
-   forgotten before r is looked at, if [past] are all requests before it, executed or not. *)
+   as which instance, which sessions are forgotten at which request, and which requests are turned away (they do not come from
+   whoever opened the session) does not matter, as long as all of it is a function of what was delivered so far: [requests i v]
+   are the requests of v as instance i; if [past] are all requests before r, executed or not, [forgets past r] are the sessions
+   that are forgotten before r is looked at, and [refuses past r] says that the sessions are not asked. *)
 Section requests.
 Context {request : Type} (demand_of : request → demand) (requests : instance → value → list request).
-Context (forgets : list request → request → list session).
-Let executed := executed_requests demand_of requests forgets.
+Context (forgets : list request → request → list session) (refuses : list request → request → bool).
+Let executed := executed_requests demand_of requests forgets refuses.
 
 (* Requests are executed in the order in which they were delivered, if at all; *)
 Theorem executed_in_order batches : executed batches `sublist_of` requests_in requests 0 batches.
-Proof. exact (executed_from_sublist demand_of forgets no_sessions [] (requests_in requests 0 batches)). Qed.
+Proof. exact (executed_from_sublist demand_of forgets refuses no_sessions [] (requests_in requests 0 batches)). Qed.
 
 (* no number of a session twice, so no request twice; *)
 Theorem executed_calls_once batches : NoDup (omap (call_of demand_of) (executed batches)).
-Proof. exact (executed_once demand_of requests forgets batches). Qed.
+Proof. exact (executed_once demand_of requests forgets refuses batches). Qed.
 Theorem executed_requests_once batches : NoDup (executed batches).
-Proof. exact (executed_distinct demand_of requests forgets batches). Qed.
+Proof. exact (executed_distinct demand_of requests forgets refuses batches). Qed.
 
 (* those of one session as 1, 2, 3, ..., k; *)
 Theorem executed_calls_consecutive batches id :
   ∃ k, fresh_of id (omap (call_of demand_of) (executed batches)) = n_range 1 (k + 1).
-Proof. exact (executed_consecutive demand_of requests forgets batches id). Qed.
+Proof. exact (executed_consecutive demand_of requests forgets refuses batches id). Qed.
 
 (* and who has been delivered more has executed the same before. *)
 Theorem executed_grows batches more : executed batches `prefix_of` executed (batches ++ more).
-Proof. exact (executed_prefix demand_of requests forgets batches _ (ex_intro _ more eq_refl)). Qed.
+Proof. exact (executed_prefix demand_of requests forgets refuses batches _ (ex_intro _ more eq_refl)). Qed.
 End requests.
 
 Print Assumptions fresh_once.

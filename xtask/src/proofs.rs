@@ -2,7 +2,8 @@
 //!
 //! Coq has checked each proof by the time this runs. What Coq lets pass, and this does not: a proof given up (`Admitted`), an
 //! axiom of the project's own, a check of the kernel turned off, a file that nobody checks, a theorem that rests on more than
-//! `proofs/assumptions.txt` names.
+//! `proofs/assumptions.txt` names, or says something else than `proofs/statements.txt`: a weakened theorem has a proof too. And
+//! `coqchk`, a second program, reads all compiled proofs again and names the axioms that it finds in them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,7 +54,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     if !findings.is_empty() {
         return Err(findings.join("\n"));
     }
-    let assumed = assumptions(&printed(&folder, &theorems)?);
+    let assumed = assumptions(&asked(&folder, "AskedAssumptions", &theorems, "Print Assumptions ")?);
     let allowed = read(&folder.join("assumptions.txt"))?;
     let allowed: BTreeSet<String> =
         allowed.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect();
@@ -63,8 +64,72 @@ pub fn run(root: &Path) -> Result<(), String> {
              it must name what they assume, and nothing else"
         ));
     }
-    println!("{} files, {} theorems, assumptions: {}", files.len(), theorems.len(), allowed.len());
+    compare_statements(&folder, &theorems)?;
+    let rechecked = rechecked(&folder, &files)?;
+    let names = |axioms: &BTreeSet<String>| -> BTreeSet<String> { axioms.iter().map(|axiom| name_of(axiom)).collect() };
+    if names(&rechecked) != names(&allowed) {
+        return Err(format!("coqchk finds the axioms {rechecked:?}, but proofs/assumptions.txt allows {allowed:?}"));
+    }
+    println!(
+        "{} files, {} theorems as in statements.txt, assumptions: {}, and coqchk says the same",
+        files.len(),
+        theorems.len(),
+        allowed.len()
+    );
     Ok(())
+}
+
+/// What the theorems say must be what was committed.
+fn compare_statements(folder: &Path, theorems: &[(String, String)]) -> Result<(), String> {
+    let found = asked(folder, "AskedTypes", theorems, "Check @")?;
+    let printed = folder.join("_build/statements.txt");
+    fs::write(&printed, &found).map_err(|error| format!("{}: {error}", printed.display()))?;
+    if found == read(&folder.join("statements.txt"))? {
+        return Ok(());
+    }
+    Err("the theorems say something else than proofs/statements.txt: read the difference to proofs/_build/statements.txt, \
+         and copy it there if that is what is meant"
+        .to_owned())
+}
+
+/// The axioms that Coq's own checker finds in the compiled files and in all that they need of Coq and stdpp, without their types.
+fn rechecked(folder: &Path, files: &[String]) -> Result<BTreeSet<String>, String> {
+    let modules = files.iter().map(|file| file.trim_start_matches("paxos/").trim_end_matches(".v"));
+    let output = Command::new("coqchk")
+        .args(["-silent", "-o", "-Q", "paxos", ""])
+        .args(modules)
+        .current_dir(folder)
+        .output()
+        .map_err(|error| format!("coqchk: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("coqchk: {said}"));
+    }
+    summarized(&said)
+}
+
+/// The axioms of `coqchk`'s summary. Everything else that it lists there must be none.
+fn summarized(said: &str) -> Result<BTreeSet<String>, String> {
+    let mut axioms = BTreeSet::new();
+    let mut section = "";
+    for line in said.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if let Some(title) = line.strip_prefix("* ") {
+            section = title;
+        } else if section.starts_with("Axioms") {
+            axioms.insert(line.to_owned());
+        }
+        let forbidden = section.starts_with("Constants/Inductives") || section.starts_with("Inductives whose");
+        if forbidden && !line.ends_with("<none>") {
+            return Err(format!("coqchk: {section} {line}"));
+        }
+    }
+    if section.is_empty() { Err(format!("coqchk gives no summary: {said}")) } else { Ok(axioms) }
+}
+
+/// The last part of an axiom's name.
+fn name_of(axiom: &str) -> String {
+    let name = axiom.split_whitespace().next().unwrap_or_default();
+    name.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -138,19 +203,23 @@ fn refused(file: &str, code: &str) -> Vec<String> {
     findings
 }
 
-/// What Coq says that each theorem assumes.
-fn printed(folder: &Path, theorems: &[(String, String)]) -> Result<String, String> {
+/// What Coq answers to a question about each theorem.
+fn asked(folder: &Path, name: &str, theorems: &[(String, String)], question: &str) -> Result<String, String> {
     let modules: BTreeSet<&str> = theorems.iter().map(|(module, _)| module.as_str()).collect();
-    let mut text = format!("Require Import Prim {}.\n", modules.into_iter().collect::<Vec<_>>().join(" "));
+    let mut text = format!(
+        "Require Import Prim {}.\nSet Printing Width 120.\n",
+        modules.into_iter().collect::<Vec<_>>().join(" ")
+    );
     for (module, theorem) in theorems {
-        text.push_str(&format!("Print Assumptions {module}.{theorem}.\n"));
+        text.push_str(&format!("{question}{module}.{theorem}.\n"));
     }
     let built = folder.join("_build");
     fs::create_dir_all(&built).map_err(|error| format!("{}: {error}", built.display()))?;
-    let question = built.join("Assumptions.v");
-    fs::write(&question, text).map_err(|error| format!("{}: {error}", question.display()))?;
+    let file = built.join(format!("{name}.v"));
+    fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     let output = Command::new("coqc")
-        .args(["-q", "-Q", "../paxos", "", "Assumptions.v"])
+        .args(["-q", "-Q", "../paxos", ""])
+        .arg(format!("{name}.v"))
         .current_dir(&built)
         .output()
         .map_err(|error| format!("coqc: {error}"))?;
@@ -216,6 +285,18 @@ mod tests {
             "Axioms:\nvalue : Type\nlong\n  : a ->\n    b\nClosed under the global context\nAxioms:\nvalue : Type\n";
         let expected = ["long : a -> b", "value : Type"].map(str::to_owned);
         assert_eq!(assumptions(answers), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn a_summary_of_coqchk_names_axioms_and_nothing_that_was_not_checked() {
+        let none = "* Constants/Inductives relying on type-in-type: <none>";
+        let said = format!(
+            "CONTEXT SUMMARY\n===\n\n* Theory: Set is predicative\n  \n* Axioms:\n    Prim.value\n    Prim.noop\n  \n{none}\n"
+        );
+        assert_eq!(summarized(&said), Ok(BTreeSet::from(["Prim.value", "Prim.noop"].map(str::to_owned))));
+        assert_eq!(name_of("Prim.value"), name_of("value : Type"));
+        assert!(summarized(&said.replace("<none>", "\n    Model.step")).is_err());
+        assert!(summarized("").is_err());
     }
 
     #[test]
