@@ -117,6 +117,7 @@ mod tests {
     use env::Randomness;
     use model::TableId;
     use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
 
     fn write(key: u64) -> Write {
         let space = SpaceId { table: TableId(1), space: 0 };
@@ -131,8 +132,8 @@ mod tests {
             let (mut order, mut entries, mut map) = (Order::default(), Vec::new(), BTreeMap::new());
             for n in 0..300 {
                 let key = [random.in_range(0..500), n, 1000 - n][shape];
-                if !map.contains_key(&key) {
-                    map.insert(key, entries.len());
+                if let Entry::Vacant(place) = map.entry(key) {
+                    place.insert(entries.len());
                     entries.push(write(key));
                     order.insert(&entries, entries.len() as u32 - 1);
                 }
