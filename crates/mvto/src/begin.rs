@@ -171,6 +171,11 @@ impl<C: Clock> Mvto<C> {
         if advance {
             self.advance_bound(false, &mut core.work.ready);
         }
+        if core.mode != Mode::ReadWrite {
+            // It may idle, and would keep what it took over from being collected. Others do so at their end: the time between
+            // their timestamp and their writes is when they lose to others.
+            self.reclaim(&mut core.work);
+        }
         if core.mode == Mode::Snapshot {
             self.wait_for_older_writers(&core.view)?;
         }
@@ -264,6 +269,7 @@ impl<C: Clock> Mvto<C> {
         self.reclaim(&mut work);
         self.memory.meter.credit(work.writes.clear());
         work.record.clear();
+        self.refresh_catalog(&mut work);
         let mut state = self.sites.lock(slot.site);
         let counters = &mut state.extra.counters;
         counters.count(outcome);
@@ -274,7 +280,9 @@ impl<C: Clock> Mvto<C> {
             self.crowded_sites.fetch_sub(1, Ordering::Relaxed);
         }
         self.sites.end(slot, &mut state);
-        if work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
+        // A workspace of an older catalog would keep dropped tables. `drop_table` takes away those that are here already.
+        let is_current = work.catalog.version == self.catalog_version.load(Ordering::Acquire);
+        if is_current && work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
             state.extra.spare.push(work);
         }
     }

@@ -98,6 +98,13 @@ impl<C: Clock> Mvto<C> {
     }
 }
 
+impl<C> Mvto<C> {
+    /// Lets the checkpoint that is being written, and later ones, go at full pace: the engine is about to be closed.
+    pub fn hurry_checkpoint(&self) {
+        self.waiting_checkpoints.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// A checkpoint being written.
 struct Writing<'a, C> {
     engine: &'a Mvto<C>,

@@ -42,6 +42,9 @@ pub struct Mvto<C = SystemClock> {
     /// From this timestamp on the ceiling of timestamps is to be looked at. Never above the ceiling.
     pub(crate) renew_at: AtomicU64,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
+    /// Tables that were dropped and that somebody may still use. So nobody else's reference is the last one, and no user's
+    /// transaction pays for freeing millions of rows: [`Mvto::collect`] does.
+    pub(crate) dropped: Mutex<Vec<Arc<Table>>>,
     /// The present catalog's version, so that a transaction notices a new one without sharing memory with others.
     pub(crate) catalog_version: AtomicU64,
     /// One change of the catalog at a time, and none while a checkpoint notes it.
@@ -183,6 +186,7 @@ impl<C: Clock> Mvto<C> {
             renew_at: AtomicU64::new(renew_at),
             catalog_version: AtomicU64::new(catalog.version),
             catalog: RwLock::new(Arc::new(catalog)),
+            dropped: Mutex::default(),
             changing_catalog: Mutex::new(()),
             writing_checkpoint: Mutex::new(()),
             waiting_checkpoints: AtomicUsize::new(0),
@@ -228,11 +232,13 @@ impl<C: Clock> Mvto<C> {
         let _changing = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
         let catalog = self.catalog();
         let unknown = || Invalid::UnknownTable { table: name.to_owned() };
-        let id = catalog.by_name(name).ok_or_else(unknown)?.id;
+        let table = catalog.by_name(name).ok_or_else(unknown)?.clone();
+        let id = table.id;
         self.change_catalog(|_, record| {
             crate::recover::encode_drop(record, id);
             Ok(catalog.without(id))
         })?;
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(table);
         self.drop_spare_workspaces(); // They would keep the dropped table's memory.
         Ok(())
     }
@@ -264,7 +270,7 @@ impl<C: Clock> Mvto<C> {
             std::mem::replace(&mut *catalog, Arc::new(next))
         };
         self.catalog_version.store(version, Ordering::Release);
-        drop(before); // Outside the lock: it may free a table.
+        drop(before);
     }
 
     /// The number and schema of a table.

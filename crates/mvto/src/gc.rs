@@ -45,6 +45,10 @@ pub(crate) const TAKEN_AT_BEGIN: usize = 16;
 const TAKEN_AT_ADVANCE: usize = 64;
 /// How much of each site's queue is taken over at a time where nobody waits.
 const TAKEN_AT_REST: usize = 1024;
+/// How much of what each site holds for open snapshots is looked at again then.
+const HELD_AT_REST: usize = 256;
+/// How often the epoch is asked to free what it can, where nobody waits.
+const EPOCH_STEPS: usize = 16;
 /// A site's transactions advance the bound this often.
 pub(crate) const BEGINS_PER_ADVANCE: u64 = 64;
 /// Snapshots that are put in order at each advance. Where more are open, horizons are published so much more rarely.
@@ -134,8 +138,29 @@ impl<C: Clock> Mvto<C> {
         surveyor.last_floor = floor;
     }
 
-    /// Collects what can be collected now, of all sites. Returns how many versions went.
+    /// Collects what can be collected now: versions, deleted rows, dropped tables. Returns how many versions went. For a thread
+    /// on which no transaction waits: an engine that works collects by itself, one that idles or drops tables wants to be told.
     pub fn collect(&self) -> usize {
+        let collected = self.collect_versions();
+        self.free_dropped_tables();
+        // What was taken out is freed by whoever uses the epoch next; perhaps there is nobody.
+        (0..EPOCH_STEPS).for_each(|_| epoch::pin().flush());
+        collected
+    }
+
+    /// Frees the dropped tables that nobody uses any more.
+    pub(crate) fn free_dropped_tables(&self) {
+        let unused = {
+            let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);
+            // In no catalog any more, so nobody can clone what only we have.
+            let unused: Vec<_> = dropped.extract_if(.., |table| Arc::strong_count(table) == 1).collect();
+            unused
+        };
+        drop(unused);
+    }
+
+    /// Collects what can be collected now, of all sites. Returns how many versions went.
+    pub(crate) fn collect_versions(&self) -> usize {
         let mut work = Workspace { catalog: self.catalog(), ..Workspace::new(&self.memory.meter) };
         self.advance_bound(true, &mut work.ready);
         let reach = self.bound.reach();
@@ -146,6 +171,12 @@ impl<C: Clock> Mvto<C> {
             }
             self.reclaim(&mut work);
         }
+        // Snapshots may have ended in between, and rows been written again: some of what is held is looked at in turn.
+        self.sites.for_each(|state| {
+            let SiteExtra { held, .. } = &mut state.extra;
+            work.ready.extend(held.drain(..held.len().min(HELD_AT_REST)));
+        });
+        self.reclaim(&mut work);
         self.requeue(std::mem::take(&mut work.garbage));
         self.sites.assign(0);
         self.sites.lock(0).extra.counters.collected += work.collected as u64;

@@ -66,8 +66,11 @@ impl<C: Clock> Mvto<C> {
     #[cold]
     fn find_memory(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>, needed: usize) -> Result<()> {
         self.drop_spare_workspaces();
-        self.collect();
+        self.collect_versions();
         let Memory { meter, limit, collect_at } = &self.memory;
+        if meter.used().saturating_add(needed) > *limit {
+            self.free_dropped_tables(); // Rather than refuse.
+        }
         let used = meter.used();
         // Collecting again is worth it when as much has come as may have become garbage meanwhile.
         let next = (used + limit / 64).clamp(begin_collecting(*limit), *limit);

@@ -173,7 +173,7 @@ impl<C: Clock> Mvto<C> {
             clean: found.clean,
             cut: found.cut.map(|cut| cut.to_string()),
             checkpoint_rows: rebuild.checkpoint_rows,
-            records: found.records,
+            records: rebuild.records,
             rows,
             tables: rebuild.catalog.tables().count(),
             start: Timestamp(start),
@@ -206,6 +206,8 @@ struct Rebuild {
     /// Highest timestamp of any row.
     newest: u64,
     checkpoint_rows: u64,
+    /// Redo records that were replayed.
+    records: u64,
 }
 
 /// An index has at most about this many bytes of nodes for each of its keys: nodes are at least half full.
@@ -228,6 +230,7 @@ impl Rebuild {
             beyond_limit_bytes: 0,
             newest: 0,
             checkpoint_rows: 0,
+            records: 0,
         }
     }
 
@@ -264,6 +267,7 @@ impl Rebuild {
             // What lies before the start is in the checkpoint, deletions included: the segment of a later deletion may be gone
             // already while that of the deleted row is still here. (Checkpoints had a bound once, which is behind all stamps now.)
             if record.position > start || record.stamp >= bound {
+                self.records += u64::from(record.is_end);
                 let applied = self.apply(Timestamp(record.stamp), record.payload);
                 applied.map_err(|_| undecodable(&format!("the redo record that ends at {}", record.position)))?;
             }

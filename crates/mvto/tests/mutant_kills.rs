@@ -100,7 +100,7 @@ fn a_snapshot_younger_than_the_horizon_keeps_its_version() {
         set(&engine, table, 2, value);
     }
     // It takes over the first row, to look at when it ends.
-    let collector = begin_as(&engine, Mode::ReadOnly);
+    let collector = begin(&engine);
     let mut reader = begin_as(&engine, Mode::ReadOnly);
     set(&engine, table, 1, 12);
     drop(collector);

@@ -16,7 +16,7 @@ pub mod wait;
 
 /// Epoch-based reclamation: a guard keeps what was reachable when it was pinned from being freed.
 pub mod epoch {
-    pub use crossbeam_epoch::{Guard, pin, unprotected};
+    pub use crossbeam_epoch::{Guard, is_pinned, pin, unprotected};
 }
 
 pub use crossbeam_utils::CachePadded;

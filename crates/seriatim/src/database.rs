@@ -1,7 +1,8 @@
 //! The database: opening, tables, beginning, looking after.
 
 use crate::builder::{Builder, Settings};
-use crate::checkpointer::{Checkpointer, log_bytes};
+use crate::housekeeper::{Housekeeper, log_bytes};
+
 use crate::directory::check_to_open;
 use crate::options::{RetryPolicy, TransactionOptions};
 use crate::shape::{check_rows, difference};
@@ -38,7 +39,7 @@ pub(crate) struct Shared {
     pub engine: Arc<Mvto>,
     pub retry: RetryPolicy,
     place: Option<PathBuf>,
-    checkpointer: Option<Checkpointer>,
+    housekeeper: Housekeeper,
     retries: Mutex<Vec<(&'static str, u64)>>,
     /// Tables whose rows are known to fit a record with narrow fields.
     checked: Mutex<HashSet<(TableId, TypeId)>>,
@@ -105,10 +106,8 @@ impl Database {
             Some(disk) => open_engine(&Arc::new(disk), &settings)?,
             None => Mvto::in_memory(settings.engine)?,
         });
-        let checkpointer = match (settings.checkpoint_after, place) {
-            (Some(bytes), Some(_)) if !is_read_only => Some(Checkpointer::start(engine.clone(), bytes, backlog)?),
-            _ => None,
-        };
+        let checkpoint_after = settings.checkpoint_after.filter(|_| place.is_some() && !is_read_only);
+        let housekeeper = Housekeeper::start(engine.clone(), checkpoint_after, backlog)?;
         Ok(Database {
             shared: Arc::new(Shared {
                 // Only uniqueness matters, so no order is needed.
@@ -116,7 +115,7 @@ impl Database {
                 engine,
                 retry: settings.retry,
                 place: place.map(Path::to_owned),
-                checkpointer,
+                housekeeper,
                 retries: Mutex::default(),
                 checked: Mutex::default(),
                 #[cfg(feature = "sql")]
@@ -270,11 +269,10 @@ impl Database {
 
     /// Counters and gauges.
     pub fn stats(&self) -> Stats {
-        let checkpointer = self.shared.checkpointer.as_ref();
         Stats {
             engine: self.shared.engine.stats(),
             retries: self.shared.lock_retries().clone(),
-            checkpoint_failure: checkpointer.and_then(Checkpointer::last_failure),
+            checkpoint_failure: self.shared.housekeeper.last_failure(),
         }
     }
 
@@ -350,9 +348,7 @@ impl Shared {
     }
 
     fn close(&self) -> Result<()> {
-        if let Some(checkpointer) = &self.checkpointer {
-            checkpointer.stop();
-        }
+        self.housekeeper.stop();
         Ok(self.engine.close()?)
     }
 }

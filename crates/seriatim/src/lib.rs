@@ -80,11 +80,11 @@
 mod backup;
 mod builder;
 mod bytes;
-mod checkpointer;
 mod database;
 mod directory;
 mod error;
 mod field;
+mod housekeeper;
 mod options;
 mod range;
 mod record;

@@ -457,3 +457,18 @@ fn durability_is_chosen_by_transaction() -> Result<(), Error> {
     assert_eq!(db.read(|at| table.get(at, 1))?.unwrap().balance, 106);
     Ok(())
 }
+
+/// Nobody begins anything any more: what was deleted is given back all the same.
+#[test]
+fn an_idle_database_gives_deleted_rows_back() -> Result<(), Error> {
+    let (db, table) = accounts(5_000)?;
+    let full = db.stats().engine.memory_bytes;
+    db.run(|txn| (1..=5_000).try_for_each(|id| table.delete(txn, id).map(drop)))?;
+    // Ends when the housekeeper has come by, which takes as long as it takes.
+    while db.stats().engine.waiting_versions > 0 {
+        std::thread::yield_now();
+    }
+    let left = db.stats().engine.memory_bytes;
+    assert!(left < full / 2, "{left} of {full} bytes are left");
+    Ok(())
+}

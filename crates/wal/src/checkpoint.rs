@@ -24,7 +24,7 @@ const UNFINISHED_CHECKPOINT: &str = "CHECKPOINT.tmp";
 /// Bytes that are written at a time.
 const WRITE: usize = 256 * 1024;
 /// Bytes after which the file is synced while it is being written, so that the sync at the end does not hold up the log's.
-const SYNC_EVERY: u64 = 32 << 20;
+const SYNC_EVERY: u64 = 8 << 20;
 /// Bytes of a row, at most.
 const MAX_ROW: usize = 1 << 30;
 /// Bytes of a row's length and checksum.
@@ -161,6 +161,7 @@ impl CheckpointWriter {
         self.sync_names()?;
         let mut state = self.shared.lock();
         state.stats.checkpoints += 1;
+        state.stats.checkpoint_bytes = self.offset;
         state.stats.checkpoint = LogPosition(self.start);
         Ok(())
     }
@@ -192,6 +193,7 @@ impl CheckpointWriter {
         self.file.write_at(self.offset, &self.buffer)?;
         self.offset += self.buffer.len() as u64;
         self.unsynced += self.buffer.len() as u64;
+        self.shared.lock().stats.checkpoint_bytes_written += self.buffer.len() as u64;
         self.buffer.clear();
         if self.unsynced >= SYNC_EVERY {
             self.file.sync()?;

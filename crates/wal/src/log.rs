@@ -42,6 +42,7 @@ impl Log {
         let read_only = options.read_only;
         let stats = LogStats {
             checkpoint: recovered.checkpoint.as_ref().map_or(LogPosition::ZERO, |reader| reader.info().start),
+            checkpoint_bytes: recovered.checkpoint.as_ref().map_or(0, |reader| reader.info().bytes),
             ..LogStats::default()
         };
         let shared = Arc::new(Shared {

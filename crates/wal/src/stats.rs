@@ -36,6 +36,11 @@ pub struct LogStats {
     pub segments_removed: u64,
     /// Checkpoints finished.
     pub checkpoints: u64,
+    /// Bytes that checkpoints of this run have written, finished or not: divided by `payload_bytes`, how often each byte is written
+    /// again.
+    pub checkpoint_bytes_written: u64,
+    /// Bytes of the last checkpoint, of this run or found by recovery.
+    pub checkpoint_bytes: u64,
     /// Where the last checkpoint, of this run or found by recovery, was begun. `appended` less this bounds what a restart would
     /// have to replay; it is more than that after openings, each of which may skip the rest of a segment.
     pub checkpoint: LogPosition,

@@ -1,19 +1,20 @@
-//! Checkpoints by themselves, when the log has grown.
+//! Housekeeping: checkpoints by themselves, when the log has grown; and what nobody uses any more is freed though nobody works.
 
 use crate::{Error, Result};
 use env::thread::{JoinHandle, spawn_named};
 use env::time::Duration;
 use env::{Disk, RealDisk};
 use model::Fault;
-use mvto::Mvto;
+use mvto::{Mvto, Pace};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How often the thread looks at the log. A second's worth of log beyond the threshold costs a start nothing that matters,
+/// How often the thread collects, and looks at the log. A second's worth of log beyond the threshold costs a start nothing that matters,
 /// and commits need not signal anybody.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A thread that takes a checkpoint each time the log has grown by so many bytes.
-pub(crate) struct Checkpointer {
+/// A thread that collects, and takes a checkpoint each time the log has grown by enough.
+pub(crate) struct Housekeeper {
+    engine: Arc<Mvto>,
     state: Arc<State>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -30,16 +31,17 @@ struct Told {
     last_failure: Option<Error>,
 }
 
-impl Checkpointer {
-    pub fn start(engine: Arc<Mvto>, after_bytes: u64, backlog: u64) -> Result<Checkpointer> {
+impl Housekeeper {
+    /// With checkpoints when the log has grown by `after_bytes`, and by half of the last checkpoint; or without.
+    pub fn start(engine: Arc<Mvto>, after_bytes: Option<u64>, backlog: u64) -> Result<Housekeeper> {
         let state = Arc::<State>::default();
         let body = {
-            let state = state.clone();
+            let (state, engine) = (state.clone(), engine.clone());
             move || state.work(&engine, after_bytes, backlog)
         };
-        let thread = spawn_named("checkpointer", body)
-            .map_err(|error| Fault::Disk { detail: format!("cannot start the checkpoint thread: {error}") })?;
-        Ok(Checkpointer { state, thread: Mutex::new(Some(thread)) })
+        let thread = spawn_named("housekeeper", body)
+            .map_err(|error| Fault::Disk { detail: format!("cannot start the housekeeping thread: {error}") })?;
+        Ok(Housekeeper { engine, state, thread: Mutex::new(Some(thread)) })
     }
 
     /// Why the last checkpoint failed, if it did.
@@ -50,6 +52,7 @@ impl Checkpointer {
     /// Ends the thread and waits for the checkpoint that it may be taking. May be called again.
     pub fn stop(&self) {
         self.state.lock().stop = true;
+        self.engine.hurry_checkpoint();
         self.state.changed.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -65,7 +68,7 @@ impl State {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, engine: &Mvto, after_bytes: u64, backlog: u64) {
+    fn work(&self, engine: &Mvto, after_bytes: Option<u64>, backlog: u64) {
         let mut log = Growth { backlog, base: 0 };
         let mut told = self.lock();
         loop {
@@ -74,12 +77,14 @@ impl State {
             if told.stop {
                 return;
             }
-            let written = written(engine);
-            if log.since_checkpoint(written) < after_bytes {
+            drop(told);
+            engine.collect();
+            let (written, last_checkpoint) = written(engine);
+            if !after_bytes.is_some_and(|bytes| log.is_enough(written, bytes, last_checkpoint)) {
+                told = self.lock();
                 continue;
             }
-            drop(told);
-            let outcome = engine.checkpoint();
+            let outcome = engine.checkpoint_at(Pace::Half);
             told = self.lock();
             // After a failure the next one waits until the log has grown again: a full disk is not hammered.
             log = Growth { backlog: 0, base: written };
@@ -100,11 +105,17 @@ impl Growth {
     fn since_checkpoint(&self, written: u64) -> u64 {
         self.backlog + written.saturating_sub(self.base)
     }
+
+    /// Whether a checkpoint pays: it writes everything, so that much log must have come that it is at most three times as much
+    /// writing in all.
+    fn is_enough(&self, written: u64, after_bytes: u64, last_checkpoint: u64) -> bool {
+        self.since_checkpoint(written) >= after_bytes.max(last_checkpoint / 2)
+    }
 }
 
-/// Bytes of records since the database was opened.
-fn written(engine: &Mvto) -> u64 {
-    engine.stats().log.map_or(0, |log| log.payload_bytes)
+/// Bytes of records since the database was opened, and of the last checkpoint.
+fn written(engine: &Mvto) -> (u64, u64) {
+    engine.stats().log.map_or((0, 0), |log| (log.payload_bytes, log.checkpoint_bytes))
 }
 
 /// Bytes of log in the directory. After a crash it counts reserved space too, and the checkpoint that comes early then does
@@ -127,6 +138,13 @@ mod tests {
         let log = Growth { backlog: 0, base: 20 };
         assert_eq!(log.since_checkpoint(25), 5);
         assert_eq!(log.since_checkpoint(0), 0, "counters of another opening do not wrap");
+    }
+
+    #[test]
+    fn a_checkpoint_waits_for_half_of_the_last_one() {
+        let log = Growth { backlog: 0, base: 0 };
+        assert!(log.is_enough(100, 100, 0) && !log.is_enough(99, 100, 0));
+        assert!(!log.is_enough(499, 100, 1_000) && log.is_enough(500, 100, 1_000));
     }
 
     #[test]
