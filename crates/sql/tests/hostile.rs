@@ -319,6 +319,10 @@ struct Faults {
     /// Nothing becomes durable any more.
     is_stopped: AtomicBool,
     armed: AtomicBool,
+    /// How often the list of all tables was asked for.
+    listed: AtomicU32,
+    /// Where the commits conflict.
+    table: std::sync::OnceLock<Arc<Schema>>,
 }
 
 struct FaultyTransaction {
@@ -360,6 +364,7 @@ impl Store for Faulty {
     }
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        self.state.listed.fetch_add(1, Ordering::SeqCst);
         self.engine.tables()
     }
 
@@ -459,7 +464,7 @@ impl Transaction for FaultyTransaction {
                 class: model::AbortClass::Conflict,
                 rule: "later-reader",
                 explanation: "a test wants it so",
-                table: None,
+                table: self.state.table.get().cloned(),
                 target: model::Target::None,
                 transaction: model::Timestamp(1),
                 other: None,
@@ -474,6 +479,33 @@ impl Transaction for FaultyTransaction {
     fn abort(self: Box<Self>) {
         self.inner.abort();
     }
+}
+
+/// To say where a conflict was takes a look at all tables, of which there may be thousands.
+#[test]
+fn a_conflict_is_explained_only_when_somebody_hears_of_it() {
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int primary key)");
+    // The rows' table is the last that was made.
+    let (_, rows) = database.store.tables().into_iter().max_by_key(|(id, _)| id.0).expect("it is there");
+    faults.table.set(rows).unwrap();
+    let run = |client: &mut Client, conflicts: u32, sql: &str| {
+        faults.conflicts.store(conflicts, Ordering::SeqCst);
+        let before = faults.listed.load(Ordering::SeqCst);
+        let told = client.try_run(sql).map(|answer| answer.tags).map_err(|error| error.fields().detail.clone());
+        faults.conflicts.store(0, Ordering::SeqCst);
+        (told, faults.listed.load(Ordering::SeqCst) - before)
+    };
+    let (told, listed) = run(&mut client, 5, "insert into t values (1)");
+    assert_eq!((told.unwrap(), listed), (vec!["INSERT 0 1".to_owned()], 0));
+    let (told, listed) = run(&mut client, 1000, "insert into t values (2)");
+    let detail = told.unwrap_err().unwrap();
+    assert!(detail.contains("table \"t\"") && detail.contains("The server ran the statement 101 times."), "{detail}");
+    assert_eq!(listed, 1, "it leaves once");
+    let (told, listed) = run(&mut client, 1, "begin; insert into t values (2); commit");
+    assert!(told.unwrap_err().unwrap().contains("table \"t\""));
+    assert_eq!(listed, 1, "in a block it leaves at once");
 }
 
 #[test]

@@ -11,14 +11,15 @@ use model::{Abort, AbortClass, Duplicate, Error, Invalid, Target};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Translates an engine's error into the user's words: the table's and the constraint's names, the key's columns and
-/// values, the other transaction.
+/// Translates an engine's error, inside a statement, into the user's words: the table's and the constraint's names, the key's
+/// columns and values. A conflict stays as it is until it leaves the session: mostly the statement is repeated, and nobody
+/// hears of it.
 pub fn explain(context: &mut Context<'_>, error: SqlError) -> SqlError {
-    explain_outside(context.database, error)
+    if error.is_retryable() { error } else { explain_to_leave(context.database, error) }
 }
 
-/// As [`explain`], after the transaction has ended: by what is known of the definitions.
-pub fn explain_outside(database: &Database, mut error: SqlError) -> SqlError {
+/// As [`explain`], for an error that leaves the session: conflicts too, with the other transaction.
+pub fn explain_to_leave(database: &Database, mut error: SqlError) -> SqlError {
     let cache = &database.cache;
     let store = &database.store;
     let id_of = |name: &str| store.tables().into_iter().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);

@@ -16,7 +16,7 @@ mod storage;
 
 pub use cache::Cache;
 pub use definition::*;
-pub use explain::{explain, explain_outside};
+pub use explain::{explain, explain_to_leave};
 pub use storage::{TouchedStorage, after_commit, discard_temporary, drop_temporary, forget_created};
 
 pub(crate) use change::{

@@ -13,7 +13,7 @@ impl Session {
     /// # Errors
     /// Of the statement, or the name is taken.
     pub fn parse(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
-        crate::stack::roomy(sql.len(), || self.parse_text(name, sql, parameters))
+        crate::stack::roomy(sql.len(), || self.parse_text(name, sql, parameters)).map_err(|error| self.explain(error))
     }
 
     fn parse_text(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
@@ -76,7 +76,7 @@ impl Session {
         bound.count_parameters(&self.database)?;
         if self.open.is_some() && bound.prepared.only_reads() {
             // It sees the state of now, whatever is executed before it.
-            self.start(&mut bound)?;
+            self.start(&mut bound).map_err(|error| self.explain(error))?;
         }
         self.enter_portal(portal, bound);
         Ok(())

@@ -41,35 +41,64 @@ struct Plan {
 /// Statements of the simple protocol by text, so that one that comes again is not planned again.
 #[derive(Default)]
 pub(super) struct Recent {
-    by_text: HashMap<String, Arc<Prepared>>,
+    by_text: HashMap<String, Kept>,
+    /// Bytes of the texts.
+    bytes: usize,
+    /// Uses so far.
+    clock: u64,
+}
+
+struct Kept {
+    prepared: Arc<Prepared>,
+    last_use: u64,
 }
 
 /// What a prepared statement holds, about: so much, and so much for each character.
 const PREPARED_BYTES: usize = 2048;
 const BYTES_PER_CHARACTER: usize = 16;
 
-/// Texts that are kept, and how long one may be.
-const RECENT: usize = 64;
-const RECENT_BYTES: usize = 1024;
+/// Limits: texts that are kept, their bytes together (a plan takes some times its text), and those of one.
+const RECENT: usize = 256;
+const RECENT_BYTES: usize = 32 << 10;
+const RECENT_TEXT_BYTES: usize = 1024;
 
 impl Recent {
-    pub fn get(&self, text: &str) -> Option<Arc<Prepared>> {
-        if text.len() > RECENT_BYTES { None } else { self.by_text.get(text).cloned() }
+    pub fn get(&mut self, text: &str) -> Option<Arc<Prepared>> {
+        if text.len() > RECENT_TEXT_BYTES {
+            return None;
+        }
+        let kept = self.by_text.get_mut(text)?;
+        self.clock += 1;
+        kept.last_use = self.clock;
+        Some(kept.prepared.clone())
     }
 
-    /// Keeps a statement, unless it is long, or would have meant something else at another time.
+    /// Keeps a statement, unless it is long, or would have meant something else at another time. What was not used for the
+    /// longest time makes room.
     pub fn put(&mut self, text: &str, prepared: &Arc<Prepared>) {
-        if text.len() > RECENT_BYTES || prepared.has_moments() {
+        if text.len() > RECENT_TEXT_BYTES || prepared.has_moments() {
             return;
         }
-        if self.by_text.len() >= RECENT {
-            self.by_text.clear();
+        self.remove(text);
+        while self.by_text.len() >= RECENT || self.bytes + text.len() > RECENT_BYTES {
+            // A walk over some hundreds, for a statement that had to be planned.
+            let Some(oldest) = self.by_text.iter().min_by_key(|(_, kept)| kept.last_use) else { break };
+            let oldest = oldest.0.clone();
+            self.remove(&oldest);
         }
-        self.by_text.insert(text.to_owned(), prepared.clone());
+        self.clock += 1;
+        self.bytes += text.len();
+        self.by_text.insert(text.to_owned(), Kept { prepared: prepared.clone(), last_use: self.clock });
+    }
+
+    fn remove(&mut self, text: &str) {
+        if self.by_text.remove(text).is_some() {
+            self.bytes -= text.len();
+        }
     }
 
     pub fn clear(&mut self) {
-        self.by_text.clear();
+        *self = Recent::default();
     }
 }
 
@@ -164,7 +193,7 @@ impl Session {
                 rests_on,
                 has_moments: self.state.has_read_moments,
             }),
-            Err(error) => Err(self.explain(error)),
+            Err(error) => Err(self.explain_unless_repeated(error)),
         }
     }
 
@@ -300,4 +329,92 @@ fn same_shape(left: &Option<Vec<Field>>, right: &Option<Vec<Field>>) -> bool {
     let shapes =
         |fields: &Option<Vec<Field>>| fields.as_ref().map(|fields| fields.iter().map(shape).collect::<Vec<_>>());
     shapes(left) == shapes(right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Sink;
+    use crate::types::{Datum, Styles};
+
+    /// A client who does not listen.
+    struct Nobody;
+
+    impl Sink for Nobody {
+        fn fields(&mut self, _: &[Field]) {}
+        fn rows(&mut self, _: &[Field], _: &Styles) {}
+        fn row(&mut self, _: &[Datum]) -> Result<()> {
+            Ok(())
+        }
+        fn complete(&mut self, _: &str) {}
+        fn empty(&mut self) {}
+        fn notice(&mut self, _: &'static str, _: &SqlError) {}
+        fn parameter(&mut self, _: &str, _: &str) {}
+        fn restart(&mut self) -> bool {
+            true
+        }
+        fn begin_statement(&mut self) {}
+        fn copy_out_start(&mut self, _: usize, _: bool) {}
+        fn copy_data(&mut self, _: &[u8]) -> Result<()> {
+            Ok(())
+        }
+        fn copy_done(&mut self) {}
+    }
+
+    fn nothing() -> Arc<Prepared> {
+        let memory = Memory::new(crate::memory::Budget::new(0), 0);
+        let (parsed, fields, plan) = (None, None, Mutex::default());
+        Arc::new(Prepared { parsed, parameters: Vec::new(), fields, plan, from_sql: false, at: 0, memory })
+    }
+
+    #[test]
+    fn what_was_not_used_for_the_longest_time_makes_room() {
+        let mut recent = Recent::default();
+        let text = |number: usize| format!("SELECT {number}");
+        (0..RECENT).for_each(|number| recent.put(&text(number), &nothing()));
+        assert!(recent.get(&text(0)).is_some(), "all that fit are there");
+        recent.put(&text(RECENT), &nothing());
+        assert!(recent.get(&text(0)).is_some(), "it was used since");
+        assert!(recent.get(&text(1)).is_none() && recent.get(&text(2)).is_some(), "one has made room");
+        recent.put(&text(2), &nothing());
+        assert_eq!(recent.by_text.len(), RECENT);
+    }
+
+    /// Statements in turns, as an application with some hundreds of them has: each is planned once.
+    #[test]
+    fn statements_in_turns_keep_their_plans() {
+        let engine = mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory");
+        let store = Arc::new(crate::store::Engine(Arc::new(engine)));
+        let database = crate::database::Database::open(store, Default::default()).expect("a database");
+        let how = crate::session::Connect { user: "postgres".into(), ..Default::default() };
+        let mut session = database.connect(how).expect("a session");
+        for count in [65, 200] {
+            let text = |number: usize| format!("SELECT {number} + {count}");
+            let mut planned = Vec::new();
+            for round in 0..3 {
+                for number in 0..count {
+                    session.simple(&text(number), &mut Nobody).expect("it runs");
+                    let kept = session.recent.get(&text(number)).expect("it is kept");
+                    if round == 0 {
+                        planned.push(kept);
+                    } else {
+                        assert!(Arc::ptr_eq(&kept, &planned[number]), "{} is planned again", text(number));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_all_texts_are_bounded() {
+        let mut recent = Recent::default();
+        let text = |number: usize| format!("{number:0RECENT_TEXT_BYTES$}");
+        (0..200).for_each(|number| recent.put(&text(number), &nothing()));
+        assert_eq!((recent.bytes, recent.by_text.len()), (RECENT_BYTES, RECENT_BYTES / RECENT_TEXT_BYTES));
+        recent.put(&format!("{}x", text(0)), &nothing());
+        assert!(recent.get(&format!("{}x", text(0))).is_none(), "too long for one");
+        recent.put(&text(199), &nothing());
+        let bytes: usize = recent.by_text.keys().map(String::len).sum();
+        assert_eq!(bytes, recent.bytes);
+    }
 }

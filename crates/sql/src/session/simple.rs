@@ -163,29 +163,27 @@ impl Session {
             });
             let error = match outcome {
                 Ok(outcome) => return Ok(outcome),
-                Err(error) => self.explain(error),
+                Err(error) => self.explain_unless_repeated(error),
             };
-            self.fail_open();
             attempts += 1;
-            // Who has waited for as long as it may is not made to wait again.
-            let has_waited = error.code() == state::LOCK_NOT_AVAILABLE;
-            let may_repeat =
-                error.is_retryable() && !has_waited && !self.has_block() && self.entry.cancel.check().is_ok();
-            if !may_repeat || !sink.restart() {
-                return Err(error);
+            let may_repeat = self.may_repeat(&error) && sink.restart();
+            if may_repeat && attempts <= self.database.options.retries {
+                self.fail_open();
+                // The next attempt has its own.
+                self.state.notices.clear();
+                give_way(attempts);
+                continue;
             }
-            if attempts > self.database.options.retries {
-                let tried = format!("The server ran the statement {attempts} times.");
-                let detail = match &error.fields().detail {
-                    Some(detail) => format!("{detail} {tried}"),
-                    None => tried,
-                };
-                return Err(error.detail(detail));
-            }
-            // The next attempt has its own.
-            self.state.notices.clear();
-            give_way(attempts);
+            let error = self.explain(error);
+            self.fail_open();
+            return Err(if may_repeat { tried(error, attempts) } else { error });
         }
+    }
+
+    fn may_repeat(&self, error: &SqlError) -> bool {
+        // Who has waited for as long as it may is not made to wait again.
+        let has_waited = error.code() == state::LOCK_NOT_AVAILABLE;
+        error.is_retryable() && !has_waited && !self.has_block() && self.entry.cancel.check().is_ok()
     }
 
     pub(super) fn has_block(&self) -> bool {
@@ -266,6 +264,16 @@ impl Session {
 
 fn controls_transactions(command: &Command) -> bool {
     matches!(command, Command::Begin(_) | Command::Commit(_) | Command::Rollback(_))
+}
+
+/// Adds how often a statement was run in vain.
+fn tried(error: SqlError, attempts: u32) -> SqlError {
+    let tried = format!("The server ran the statement {attempts} times.");
+    let detail = match &error.fields().detail {
+        Some(detail) => format!("{detail} {tried}"),
+        None => tried,
+    };
+    error.detail(detail)
 }
 
 /// Lets others go first: at once at the beginning, then for longer and longer, never the same time for two sessions.

@@ -225,7 +225,7 @@ impl Session {
         }
         let prepared = self.read_held_cursors().and_then(|()| dml::check_deferred(&mut self.context(&[])?));
         if let Err(error) = prepared {
-            let error = self.explain(error);
+            let error = self.explain_unless_repeated(error);
             self.roll_back();
             return Err(error);
         }
@@ -242,7 +242,7 @@ impl Session {
                 Ok(())
             }
             Err(error) => {
-                let error = catalog::explain_outside(&self.database, error.into());
+                let error = self.explain_unless_repeated(error.into());
                 self.roll_back();
                 Err(error)
             }
@@ -420,8 +420,8 @@ impl Session {
         self.wait_durable().and(outcome)
     }
 
-    /// Puts an engine's error into the user's words.
-    pub(super) fn explain(&mut self, error: SqlError) -> SqlError {
+    /// Puts an engine's error into the user's words, when it leaves.
+    pub(super) fn explain(&self, error: SqlError) -> SqlError {
         match &error.fields().engine {
             None => return error,
             Some(engine) if engine.conflict().is_some_and(|met| met.class == AbortClass::Interrupted) => {
@@ -429,13 +429,16 @@ impl Session {
             }
             Some(_) => {}
         }
-        let database = self.database.clone();
-        let mut explained = match self.context(&[]) {
-            Ok(mut context) => catalog::explain(&mut context, error),
-            Err(_) => catalog::explain_outside(&database, error),
-        };
+        let mut explained = catalog::explain_to_leave(&self.database, error);
         // Once is enough: whoever adds to the explanation wants to find it again.
         explained.fields_mut().engine = None;
         explained
+    }
+
+    /// As [`Session::explain`], but leaves a conflict outside of a block alone: if the statement is not repeated after it,
+    /// whoever decides so explains it.
+    pub(super) fn explain_unless_repeated(&self, error: SqlError) -> SqlError {
+        let in_block = self.open.as_ref().is_some_and(|open| open.explicit);
+        if error.is_retryable() && !in_block { error } else { self.explain(error) }
     }
 }
