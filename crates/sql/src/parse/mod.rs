@@ -5,6 +5,7 @@ mod alteration;
 mod command;
 mod depth;
 mod dialect;
+pub(crate) mod missing;
 pub(crate) mod rewrite;
 mod translate;
 mod words;
@@ -45,7 +46,7 @@ const NESTING: usize = 120;
 /// The statements of a text.
 ///
 /// # Errors
-/// 42601 with the position, 54001 for what nests too deep.
+/// 42601 with the position, 0A000 for what PostgreSQL has and this has not, 54001 for what nests too deep.
 pub fn statements(sql: &str) -> Result<Vec<Parsed>> {
     let text: Arc<str> = sql.into();
     let mut walk = Walk::new(sql);
@@ -77,7 +78,7 @@ pub fn statement(sql: &str) -> Result<Option<Parsed>> {
 fn one(text: &Arc<str>, tokens: &[TokenWithSpan], walk: &mut Walk<'_>) -> Result<Parsed> {
     depth::check(tokens)?;
     let place = place_of(walk, tokens);
-    let command = command::parse(text, tokens)?;
+    let command = command::parse(text, tokens).map_err(|error| missing::by_name(text, tokens, error))?;
     Ok(Parsed { command, text: text.clone(), place })
 }
 

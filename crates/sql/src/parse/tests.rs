@@ -75,6 +75,39 @@ fn errors_name_the_word_and_the_character() {
 }
 
 #[test]
+fn what_postgresql_has_and_this_has_not_is_refused_by_its_name() {
+    for (sql, name) in [
+        ("create aggregate a (int) (sfunc = x, stype = int)", "the statement CREATE AGGREGATE"),
+        ("create or replace procedure p() language sql as 'select 1'", "the statement CREATE PROCEDURE"),
+        ("CREATE RULE r AS ON INSERT TO t DO NOTHING", "the statement CREATE RULE"),
+        ("create operator === (leftarg = int, rightarg = int, function = f)", "the statement CREATE OPERATOR"),
+        ("create event trigger e on ddl_command_start execute function f()", "the statement CREATE EVENT TRIGGER"),
+        ("create user u password 'x'", "the statement CREATE USER"),
+        ("create user mapping for u server s", "the statement CREATE USER MAPPING"),
+        ("alter type t owner to u", "the statement ALTER TYPE"),
+        ("alter domain d set not null", "the statement ALTER DOMAIN"),
+        ("alter table t attach partition p default", "ATTACH PARTITION"),
+        ("create table x (a int, exclude using gist (a with =))", "an exclusion constraint (EXCLUDE)"),
+        ("alter system set work_mem = '1MB'", "the statement ALTER SYSTEM"),
+        ("security label on table t is 'x'", "the statement SECURITY LABEL"),
+        ("do $$ begin end $$", "the statement DO"),
+        ("prepare transaction 'x'", "the statement PREPARE TRANSACTION"),
+        ("refresh materialized view v", "the statement REFRESH MATERIALIZED VIEW"),
+        ("comment on constraint c on t is 'x'", "the statement COMMENT ON CONSTRAINT"),
+        ("delete from t where current of c", "WHERE CURRENT OF"),
+        ("create database x encoding 'UTF8'", "the statement CREATE DATABASE"),
+    ] {
+        let error = statements(sql).unwrap_err();
+        let said = format!("{name} is not supported");
+        assert_eq!((error.code(), error.message(), error.fields().position), ("0A000", &*said, Some(1)), "{sql}");
+        assert!(error.fields().detail.is_none(), "nothing of the parser's: {sql}");
+    }
+    for mistyped in ["create indx i on t (a)", "create table \"rule\" a", "create foo", "update t set a = = 1"] {
+        assert_eq!(statements(mistyped).unwrap_err().code(), "42601", "{mistyped}");
+    }
+}
+
+#[test]
 fn depth_is_bounded_before_anybody_recurses() {
     let chain = format!("select {}1", "1+".repeat(100_000));
     let unions = format!("select 1{}", " union select 1".repeat(10_000));

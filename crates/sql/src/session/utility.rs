@@ -137,7 +137,7 @@ impl Session {
         // A lock is no write: pg_dump takes some in its read-only transaction.
         let writes = (!is_lock).then_some(command.as_str());
         let tag = self.run_definition(writes, |context, notices| ddl::run(context, definition, notices))?;
-        let Some(tag) = tag else { return Err(SqlError::unsupported(format!("the statement {command}"))) };
+        let Some(tag) = tag else { return Err(crate::parse::missing::statement(&command.to_string())) };
         self.complete(&tag, sink);
         Ok(Outcome::Done)
     }

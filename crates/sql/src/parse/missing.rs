@@ -1,0 +1,199 @@
+//! PostgreSQL's statements and clauses that there are not: refused by their names, where the parser would complain of a word.
+
+use super::position_of;
+use crate::error::{SqlError, state};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+/// Statements by their first words.
+const STATEMENTS: &[&str] = &[
+    "ALTER AGGREGATE",
+    "ALTER COLLATION",
+    "ALTER CONVERSION",
+    "ALTER DATABASE",
+    "ALTER DEFAULT PRIVILEGES",
+    "ALTER DOMAIN",
+    "ALTER EVENT TRIGGER",
+    "ALTER EXTENSION",
+    "ALTER FOREIGN",
+    "ALTER FUNCTION",
+    "ALTER GROUP",
+    "ALTER LANGUAGE",
+    "ALTER LARGE OBJECT",
+    "ALTER MATERIALIZED VIEW",
+    "ALTER OPERATOR",
+    "ALTER POLICY",
+    "ALTER PROCEDURE",
+    "ALTER PUBLICATION",
+    "ALTER ROLE",
+    "ALTER ROUTINE",
+    "ALTER RULE",
+    "ALTER SERVER",
+    "ALTER STATISTICS",
+    "ALTER SUBSCRIPTION",
+    "ALTER SYSTEM",
+    "ALTER TABLESPACE",
+    "ALTER TEXT SEARCH",
+    "ALTER TRIGGER",
+    "ALTER TYPE",
+    "ALTER USER",
+    "CALL",
+    "COMMENT ON AGGREGATE",
+    "COMMENT ON CAST",
+    "COMMENT ON CONSTRAINT",
+    "COMMENT ON DATABASE",
+    "COMMENT ON DOMAIN",
+    "COMMENT ON EXTENSION",
+    "COMMENT ON FUNCTION",
+    "COMMENT ON LANGUAGE",
+    "COMMENT ON OPERATOR",
+    "COMMENT ON ROLE",
+    "COMMENT ON RULE",
+    "COMMENT ON TRIGGER",
+    "COMMENT ON TYPE",
+    "CREATE ACCESS METHOD",
+    "CREATE AGGREGATE",
+    "CREATE CAST",
+    "CREATE COLLATION",
+    "CREATE CONVERSION",
+    "CREATE DATABASE",
+    "CREATE DEFAULT CONVERSION",
+    "CREATE DOMAIN",
+    "CREATE EVENT TRIGGER",
+    "CREATE FOREIGN DATA WRAPPER",
+    "CREATE FOREIGN TABLE",
+    "CREATE FUNCTION",
+    "CREATE GROUP",
+    "CREATE LANGUAGE",
+    "CREATE MATERIALIZED VIEW",
+    "CREATE OPERATOR",
+    "CREATE POLICY",
+    "CREATE PROCEDURE",
+    "CREATE PUBLICATION",
+    "CREATE ROLE",
+    "CREATE RULE",
+    "CREATE SERVER",
+    "CREATE STATISTICS",
+    "CREATE SUBSCRIPTION",
+    "CREATE TABLESPACE",
+    "CREATE TEXT SEARCH",
+    "CREATE TRANSFORM",
+    "CREATE TRIGGER",
+    "CREATE USER",
+    "CREATE USER MAPPING",
+    "DO",
+    "DROP ACCESS METHOD",
+    "DROP AGGREGATE",
+    "DROP CAST",
+    "DROP COLLATION",
+    "DROP CONVERSION",
+    "DROP DATABASE",
+    "DROP DOMAIN",
+    "DROP EVENT TRIGGER",
+    "DROP FOREIGN",
+    "DROP LANGUAGE",
+    "DROP MATERIALIZED VIEW",
+    "DROP OPERATOR",
+    "DROP OWNED",
+    "DROP POLICY",
+    "DROP PUBLICATION",
+    "DROP ROLE",
+    "DROP RULE",
+    "DROP SERVER",
+    "DROP STATISTICS",
+    "DROP SUBSCRIPTION",
+    "DROP TABLESPACE",
+    "DROP TEXT SEARCH",
+    "DROP TRANSFORM",
+    "DROP TRIGGER",
+    "DROP USER",
+    "IMPORT FOREIGN SCHEMA",
+    "MERGE",
+    "PREPARE TRANSACTION",
+    "REASSIGN OWNED",
+    "REFRESH MATERIALIZED VIEW",
+    "SECURITY LABEL",
+];
+
+/// Clauses of other statements: how the statement begins, the words that follow each other anywhere in it, and their name.
+const CLAUSES: &[(&str, &str, &str)] = &[
+    ("ALTER TABLE", "ATTACH PARTITION", "ATTACH PARTITION"),
+    ("ALTER TABLE", "DETACH PARTITION", "DETACH PARTITION"),
+    ("CREATE TABLE", "EXCLUDE USING", "an exclusion constraint (EXCLUDE)"),
+    ("ALTER TABLE", "EXCLUDE USING", "an exclusion constraint (EXCLUDE)"),
+    ("CREATE TABLE", "LIKE INCLUDING", "LIKE with INCLUDING"),
+    ("UPDATE", "CURRENT OF", "WHERE CURRENT OF"),
+    ("DELETE", "CURRENT OF", "WHERE CURRENT OF"),
+];
+
+/// The refusal of a statement that PostgreSQL has, in the place of a complaint about one of its words.
+pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: SqlError) -> SqlError {
+    if error.code() != state::SYNTAX_ERROR {
+        return error;
+    }
+    let words = Words::of(tokens);
+    let clause = || CLAUSES.iter().find(|(start, clause, _)| words.starts_with(start) && words.contains(clause));
+    let refusal = match STATEMENTS.iter().rfind(|name| words.starts_with(name)) {
+        Some(name) => statement(name),
+        None => match clause() {
+            Some((_, _, name)) => SqlError::unsupported(name),
+            None => return error,
+        },
+    };
+    match tokens.iter().find(|token| matches!(token.token, Token::Word(_))) {
+        Some(first) => refusal.at(position_of(text, first.span.start)),
+        None => refusal,
+    }
+}
+
+/// The refusal of a statement by its name, with a way out where there is one.
+pub(crate) fn statement(name: &str) -> SqlError {
+    let error = SqlError::unsupported(format_args!("the statement {name}"));
+    let hint = match name {
+        "CREATE DATABASE" | "DROP DATABASE" => {
+            "The only database is \"postgres\". Another one is another server: seriatim serve --data ANOTHER_DIRECTORY --pg \
+             127.0.0.1:ANOTHER_PORT. Within one, schemas keep tables apart."
+        }
+        "CREATE ROLE" | "CREATE USER" | "CREATE GROUP" | "ALTER ROLE" | "ALTER USER" => {
+            "The only role is \"postgres\": connect as that."
+        }
+        "CREATE MATERIALIZED VIEW" | "REFRESH MATERIALIZED VIEW" => "Use a view, or CREATE TABLE AS.",
+        "CREATE FUNCTION" | "CREATE PROCEDURE" | "CREATE TRIGGER" | "CREATE RULE" | "DO" | "CALL" => {
+            "Nothing runs in the server but SQL statements: do it in the application, in one transaction."
+        }
+        "PREPARE TRANSACTION" => "There is no two-phase commit.",
+        _ => return error,
+    };
+    error.hint(hint)
+}
+
+/// A statement's words in upper case, as they follow each other: those of parentheses among them, names in quotes not.
+struct Words(Vec<String>);
+
+impl Words {
+    fn of(tokens: &[TokenWithSpan]) -> Words {
+        let words = tokens.iter().filter_map(|token| match &token.token {
+            Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
+            _ => None,
+        });
+        let mut words: Vec<String> = words.collect();
+        // What may stand between CREATE and what is created.
+        let modifies = |word: &String| ["OR", "REPLACE", "TRUSTED", "PROCEDURAL", "CONSTRAINT"].contains(&word.as_str());
+        if words.first().is_some_and(|word| word == "CREATE") {
+            let kept = words.iter().skip(1).position(|word| !modifies(word)).unwrap_or(0);
+            words.drain(1..=kept);
+        }
+        Words(words)
+    }
+
+    fn starts_with(&self, phrase: &str) -> bool {
+        let mut words = self.0.iter();
+        phrase.split(' ').all(|wanted| words.next().is_some_and(|word| word == wanted))
+    }
+
+    fn contains(&self, phrase: &str) -> bool {
+        let wanted: Vec<&str> = phrase.split(' ').collect();
+        // A name stands between LIKE and what it includes.
+        let widest = if wanted[0] == "LIKE" { 3 } else { 2 };
+        self.0.windows(widest).any(|window| window[0] == wanted[0] && window[widest - 1] == wanted[1])
+    }
+}
