@@ -243,6 +243,17 @@ impl Database {
         Snapshot::begin(&self.shared, TransactionOptions::new().read_only())?.fix()
     }
 
+    /// As [`Database::snapshot`], with options: [`settled`](TransactionOptions::settled), the wait limit, the durability. It is
+    /// read only, whatever they say.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub fn snapshot_with(&self, options: &TransactionOptions) -> Result<Snapshot> {
+        let is_settled = options.mode == model::Mode::Snapshot;
+        let options = if is_settled { options.clone() } else { options.clone().read_only() };
+        Snapshot::begin(&self.shared, options)?.fix()
+    }
+
     /// Writes everything to a checkpoint, so that the log before it can go and the next start is quick. Transactions go on
     /// meanwhile. With [`Builder::checkpoint_after`] it happens by itself.
     ///

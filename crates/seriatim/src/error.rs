@@ -38,6 +38,9 @@ pub enum Error {
     Aborted(Conflict),
     /// A transaction was run again and again, and the limit on attempts or on time was reached.
     GaveUp(Box<GaveUp>),
+    /// A transaction inside the body of another one waited, perhaps for that one, which cannot end meanwhile: both belong to one
+    /// thread. Do it in one transaction, or in one after the other.
+    Nested(Conflict),
     /// A limit was reached. The statement did not happen; the transaction lives on.
     Limit(Limit),
     /// The caller asked for something that makes no sense. The statement did not happen; the transaction lives on.
@@ -92,7 +95,7 @@ impl Error {
     /// [`Error::GaveUp`] it is the last attempt's.
     pub fn conflict(&self) -> Option<&Conflict> {
         match self {
-            Error::Aborted(conflict) => Some(conflict),
+            Error::Aborted(conflict) | Error::Nested(conflict) => Some(conflict),
             Error::GaveUp(gave_up) => Some(&gave_up.last),
             _ => None,
         }
@@ -109,6 +112,7 @@ impl Error {
         match self {
             Error::Aborted(conflict) => model::Error::Aborted(conflict.0.clone()).sqlstate(),
             Error::GaveUp(_) => "40001",
+            Error::Nested(_) => "25001",
             Error::Limit(limit) => model::Error::Limit(*limit).sqlstate(),
             Error::Invalid(invalid) => model::Error::Invalid(invalid.clone()).sqlstate(),
             Error::Duplicate(_) => "23505",
@@ -137,6 +141,12 @@ impl fmt::Display for Error {
         match self {
             Error::Aborted(conflict) => conflict.fmt(f),
             Error::GaveUp(gave_up) => gave_up.fmt(f),
+            Error::Nested(conflict) => write!(
+                f,
+                "a transaction inside the body of another one of the same thread has waited, perhaps for that one: {}; do it in \
+                 one transaction, or in one after the other",
+                conflict.0.explanation
+            ),
             Error::Limit(limit) => limit.fmt(f),
             Error::Invalid(invalid) => invalid.fmt(f),
             Error::Duplicate(duplicate) => duplicate.fmt(f),

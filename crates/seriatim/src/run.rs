@@ -2,10 +2,12 @@
 
 use crate::options::{RetryPolicy, TransactionOptions};
 use crate::snapshot::Snapshot;
-use crate::{Conflict, Database, Error, Receipt, Result, Transaction};
+use crate::{AbortClass, Conflict, Database, Error, Receipt, Result, Transaction};
 use env::time::Instant;
 use env::{Backoff, Randomness};
 use model::Mode;
+use std::cell::RefCell;
+use std::time::Duration;
 
 impl Database {
     /// Runs `body` in a transaction, commits, and returns once the commit is as durable as the database asks. After a
@@ -13,6 +15,10 @@ impl Database {
     /// through the transaction.
     ///
     /// To return errors of your own, wrap them by [`Error::body`], or use [`Database::try_run`].
+    ///
+    /// A `run` inside the body of another is a transaction of its own, which commits before the outer one and stays if that
+    /// one fails. If both touch the same rows they cannot both succeed, and the error is [`Error::Nested`]: pass `txn` on
+    /// instead.
     ///
     /// ```
     /// # use seriatim::{Database, BytesTable, Error};
@@ -58,6 +64,19 @@ impl Database {
         Ok(self.run_with(&TransactionOptions::new(), body)?.0)
     }
 
+    /// As [`Database::read`], with options: [`settled`](TransactionOptions::settled), the wait limit, the durability. What is
+    /// read is read only, whatever they say.
+    ///
+    /// # Errors
+    /// As [`Database::read`], in the body's type.
+    pub fn read_with<T, E: From<Error>>(
+        &self,
+        options: &TransactionOptions,
+        body: impl FnOnce(&Snapshot) -> Result<T, E>,
+    ) -> Result<T, E> {
+        finish_reading(self.snapshot_with(options)?, body)
+    }
+
     /// As [`Database::try_run`] with options, and returns the receipt too.
     ///
     /// # Errors
@@ -68,8 +87,9 @@ impl Database {
         mut body: impl FnMut(&mut Transaction) -> Result<T, E>,
     ) -> Result<(T, Receipt), E> {
         let mut retries = Retries::new(options.retry.unwrap_or(self.shared.retry));
+        let nest = Nest::enter(self.shared.id);
         loop {
-            let options = retries.escalate(options);
+            let options = self.limit_wait(&nest, retries.escalate(options));
             let mut transaction = self.begin_with(&options)?;
             let outcome = body(&mut transaction);
             let conflict = match (outcome, transaction.poison().map(Error::from)) {
@@ -90,8 +110,20 @@ impl Database {
                 },
             };
             self.shared.count_retry(&conflict);
+            if nest.is_own_doing(&conflict) {
+                return Err(Error::Nested(conflict).into());
+            }
             retries.wait(conflict)?;
         }
+    }
+
+    /// Inside the body of another transaction, where it may be that one which is waited for, waiting has little patience.
+    fn limit_wait(&self, nest: &Nest, mut options: TransactionOptions) -> TransactionOptions {
+        if nest.is_inner {
+            let limit = options.wait_limit.unwrap_or(self.shared.engine.options().wait_limit);
+            options.wait_limit = Some(limit.min(NESTED_WAIT));
+        }
+        options
     }
 
     /// Runs `body` on one unchanging view of the database, and returns once everything that it saw is durable. It runs once:
@@ -120,17 +152,57 @@ impl Database {
     /// # Errors
     /// As [`Database::read`], in the body's type.
     pub fn try_read<T, E: From<Error>>(&self, body: impl FnOnce(&Snapshot) -> Result<T, E>) -> Result<T, E> {
-        let snapshot = self.snapshot()?;
-        match body(&snapshot) {
-            Ok(output) => {
-                snapshot.finish()?;
-                Ok(output)
-            }
-            Err(error) => {
-                snapshot.abort()?;
-                Err(error)
-            }
+        finish_reading(self.snapshot()?, body)
+    }
+}
+
+fn finish_reading<T, E: From<Error>>(snapshot: Snapshot, body: impl FnOnce(&Snapshot) -> Result<T, E>) -> Result<T, E> {
+    match body(&snapshot) {
+        Ok(output) => {
+            snapshot.finish()?;
+            Ok(output)
         }
+        Err(error) => {
+            snapshot.abort()?;
+            Err(error)
+        }
+    }
+}
+
+/// The longest wait of a transaction inside the body of another.
+const NESTED_WAIT: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// The databases whose transactions this thread runs, each inside the body of the one before.
+    static RUNNING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A place among the transactions that this thread runs, while its body runs.
+struct Nest {
+    /// Another transaction of the same database runs around it.
+    is_inner: bool,
+}
+
+impl Nest {
+    fn enter(database: u64) -> Nest {
+        RUNNING.with_borrow_mut(|running| {
+            let is_inner = running.contains(&database);
+            running.push(database);
+            Nest { is_inner }
+        })
+    }
+
+    /// Whether a conflict may be of this thread's own making: the transaction around this one cannot end while it is waited
+    /// for. (One that an inner one has overtaken can succeed the next time; if it cannot, it takes hold of its rows after
+    /// some attempts, and is then waited for.)
+    fn is_own_doing(&self, conflict: &Conflict) -> bool {
+        self.is_inner && conflict.class() == AbortClass::WaitLimit
+    }
+}
+
+impl Drop for Nest {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(Vec::pop);
     }
 }
 

@@ -42,6 +42,33 @@ fn sessions_take_parameters_and_give_typed_values() {
 }
 
 #[test]
+fn values_are_found_by_name_and_become_what_rust_has_for_them() {
+    use seriatim::{Date, DateTime};
+    let db = Database::in_memory().unwrap();
+    let mut session = db.sql_session().unwrap();
+    let day = Date::from_ymd(1996, 7, 4).unwrap();
+    let moment = DateTime { micros: 1_500_000 };
+    let id = [7_u8; 16];
+    let query = "SELECT $1::date AS day, $2::timestamptz AS moment, $3::uuid AS id, 12.340 AS price, '{1,2}'::int[] AS list, \
+                 'infinity'::date AS never";
+    let answer = session.query(query, &[&day, &moment, &id]).unwrap();
+    let row = &answer.rows[0];
+    assert_eq!(row.get::<Date>("day").unwrap(), day);
+    assert_eq!(row.get::<DateTime>("moment").unwrap(), moment);
+    assert_eq!(row.get::<[u8; 16]>("id").unwrap(), id);
+    assert_eq!(row.get::<String>("id").unwrap(), "07070707-0707-0707-0707-070707070707");
+    assert_eq!(row.get::<String>("price").unwrap(), "12.340");
+    assert_eq!(row.get::<String>("day").unwrap(), "1996-07-04");
+    assert!(row.get::<Date>("never").is_err() && row.get::<String>("never").unwrap() == "infinity");
+    let error = row.get::<String>("list").unwrap_err();
+    assert!(error.to_string().contains("Row::text") && error.sqlstate() == "42804", "{error}");
+    assert_eq!(row.text(4).as_deref(), Some("{1,2}"));
+    let error = row.get::<String>("nosuch").unwrap_err();
+    assert!(error.to_string().contains("no column nosuch; it has day, moment, id"), "{error}");
+    assert_eq!(error.sqlstate(), "42703");
+}
+
+#[test]
 fn a_session_has_blocks_and_loses_them_when_it_is_dropped() {
     let db = Database::in_memory().unwrap();
     db.sql("CREATE TABLE t (a int)").unwrap();

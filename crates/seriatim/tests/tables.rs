@@ -383,6 +383,18 @@ fn tables_are_opened_only_as_what_they_are() -> Result<(), Error> {
     Ok(())
 }
 
+#[test]
+fn days_and_moments_are_made_of_their_parts() {
+    use seriatim::{Date, DateTime};
+    assert_eq!(Date::from_ymd(1970, 1, 1), Some(Date { days: 0 }));
+    assert_eq!(Date::from_ymd(2000, 2, 29).unwrap().to_string(), "2000-02-29");
+    assert!(Date::from_ymd(1999, 2, 29).is_none() && Date::from_ymd(1999, 13, 1).is_none());
+    assert_eq!(DateTime { micros: -1 }.date(), Date { days: -1 });
+    assert_eq!(DateTime { micros: 86_400_000_000 }.date(), Date { days: 1 });
+    let today = Date::today();
+    assert!(DateTime::now().date() >= today && today > Date::from_ymd(2020, 1, 1).unwrap());
+}
+
 /// A table of columns a, b and c, and what is said when it is opened by another schema.
 #[track_caller]
 fn is_told(ask: impl FnOnce(seriatim::SchemaBuilder) -> seriatim::SchemaBuilder, difference: &str) {

@@ -472,3 +472,56 @@ fn an_idle_database_gives_deleted_rows_back() -> Result<(), Error> {
     assert!(left < full / 2, "{left} of {full} bytes are left");
     Ok(())
 }
+
+#[test]
+fn a_transaction_inside_the_body_of_another_on_the_same_row_is_told_so() -> Result<(), Error> {
+    let (db, accounts) = accounts(2)?;
+    let inner = AtomicU32::new(0);
+    let deposit = |id: i64| {
+        db.run(|txn| accounts.update(txn, id, |account| account.balance += 1).map(drop))?;
+        inner.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    };
+    // The inner one overtakes the outer one, until that one takes hold of the row; or it does so at once.
+    for options in [TransactionOptions::new(), TransactionOptions::new().own_at_statement()] {
+        let outcome = db.run_with(&options, |txn| {
+            accounts.update(txn, 1, |account| account.balance += 10)?;
+            deposit(1)
+        });
+        let Err(error) = outcome else { panic!("they are in each other's way") };
+        assert!(matches!(error, Error::Nested(_)) && error.sqlstate() == "25001" && !error.is_retryable(), "{error}");
+        assert!(error.to_string().contains("inside the body of another one of the same thread"), "{error}");
+    }
+    let overtaken = i64::from(inner.load(Ordering::Relaxed));
+    // Other rows, and other databases, are in nobody's way.
+    let (other, others) = self::accounts(1)?;
+    db.run(|txn| {
+        accounts.update(txn, 1, |account| account.balance += 10)?;
+        other.run(|txn| others.update(txn, 1, |account| account.balance += 1).map(drop))?;
+        deposit(2)
+    })?;
+    let balances =
+        db.read(|at| accounts.iter(at).map(|account| Ok(account?.balance)).collect::<Result<Vec<_>, Error>>())?;
+    assert_eq!(balances, [110 + overtaken, 101], "inner ones that have committed stay");
+    Ok(())
+}
+
+#[test]
+fn reads_take_options_too() -> Result<(), Error> {
+    let (db, accounts) = accounts(3)?;
+    for options in [TransactionOptions::new(), TransactionOptions::new().settled()] {
+        assert_eq!(db.read_with(&options, |at| accounts.len(at))?, 3);
+        let snapshot = db.snapshot_with(&options)?;
+        assert!(snapshot.is_read_only());
+        assert_eq!(accounts.len(&snapshot)?, 3);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_rule_is_explained_in_the_documentation() {
+    let page = include_str!("../../../docs/conflicts.md");
+    for reason in mvto::Reason::ALL {
+        assert!(page.contains(&format!("\n| `{}` |", reason.rule())), "docs/conflicts.md lacks {}", reason.rule());
+    }
+}

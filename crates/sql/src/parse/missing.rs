@@ -177,7 +177,8 @@ impl Words {
         });
         let mut words: Vec<String> = words.collect();
         // What may stand between CREATE and what is created.
-        let modifies = |word: &String| ["OR", "REPLACE", "TRUSTED", "PROCEDURAL", "CONSTRAINT"].contains(&word.as_str());
+        let modifies =
+            |word: &String| ["OR", "REPLACE", "TRUSTED", "PROCEDURAL", "CONSTRAINT"].contains(&word.as_str());
         if words.first().is_some_and(|word| word == "CREATE") {
             let kept = words.iter().skip(1).position(|word| !modifies(word)).unwrap_or(0);
             words.drain(1..=kept);

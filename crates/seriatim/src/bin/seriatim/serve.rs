@@ -58,13 +58,13 @@ struct Limits {
     /// Length of one statement; a longer one fails with 54000.
     #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = bytes)]
     statement_size: usize,
-    /// How long a session may do nothing inside a transaction before it is ended with 25P03; 0: for ever.
+    /// How long a session may do nothing inside a transaction before it is ended with 25P03; 0 means no limit.
     #[arg(long, value_name = "TIME", default_value = "5min", value_parser = duration)]
     idle_in_transaction_timeout: Duration,
-    /// How long a client may read nothing of what it is sent before its connection is closed; 0: for ever.
+    /// How long a client may read nothing of what it is sent before its connection is closed; 0 means no limit.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
     send_timeout: Duration,
-    /// The age at which a transaction is aborted; 0: none.
+    /// The age at which a transaction is aborted; 0 means no limit.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
     max_transaction_age: Duration,
 }

@@ -12,7 +12,8 @@ mod status;
 use crate::failure::Outcome;
 use clap::{Args, Subcommand};
 
-/// Order requests on several machines, alike on all of them, as long as a majority runs; with a key-value example.
+/// Replicate an order of requests to several machines, as long as a majority runs; with a key-value example. (The database
+/// itself is not replicated.)
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order cluster 3 --data ./data/order\n  \

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(20);
     learner, which serves clients and has no vote. Of 2 f + 1 replicas f may stop. With fsync, all may at any time.\n\n\
     Exit codes: 0 stopped as asked; 2 it could not run, or had to stop.")]
 pub struct StartNode {
-    /// This replica's number: its place in --peers, from 0. Greater ones are learners, which have no vote (they need --listen).
+    /// This replica's number: its place in --peers, from 0. A greater number is a learner's, which has no vote (and needs --listen).
     #[arg(long, value_name = "N")]
     id: u64,
     /// Where the replicas that vote are reached, by each other and by clients.

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 use std::io::{Write, stdout};
 
-/// Say how replicas do: who leads, how far each is, what it has done.
+/// Show the replicas: which one leads, how far each has come, what it has done.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order status\n  \
