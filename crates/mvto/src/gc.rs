@@ -61,7 +61,7 @@ pub(crate) struct Bound {
     bound: AtomicU64,
     /// The bound, or the floor of the published horizon if that is higher. Only grows. Advice: which garbage to look at.
     floor: AtomicU64,
-    /// The number of the published horizon. Release after `horizon` was replaced; partner of `refresh_horizon`.
+    /// The number of the published horizon. Release after `horizon` was replaced; partner of `Bound::refresh`.
     published: AtomicU64,
     horizon: RwLock<Arc<Horizon>>,
     surveyor: Mutex<Surveyor>,

@@ -282,6 +282,41 @@ fn two_collectors_leave_no_dead_row_behind() {
     });
 }
 
+/// S4 and M5: versions are spliced out under the feet of readers that walk over them, and each reads its own.
+#[test]
+fn old_readers_walk_over_what_is_spliced_out() {
+    check(5, 1_000, || {
+        let engine = fresh_engine();
+        let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+        insert_committed(&engine, table);
+        let write = move |engine: &Engine, value| {
+            let mut transaction = begin(engine);
+            put(&mut transaction, table, 1, value).expect("buffered");
+            transaction.commit().expect("nobody is younger");
+        };
+        let mut oldest = begin_as(&engine, Mode::ReadOnly);
+        write(&engine, 11);
+        let mut younger = begin_as(&engine, Mode::ReadOnly);
+        let writer = thread::spawn({
+            let engine = engine.clone();
+            move || (12..20).for_each(|value| write(&engine, value))
+        });
+        let collector = thread::spawn({
+            let engine = engine.clone();
+            move || engine.collect()
+        });
+        for _ in 0..2 {
+            assert_eq!(get(&mut oldest, table, 1).expect("nobody in the way"), Some(10));
+            assert_eq!(get(&mut younger, table, 1).expect("nobody in the way"), Some(11));
+        }
+        writer.join().expect("no panic");
+        collector.join().expect("no panic");
+        engine.collect();
+        let stats = engine.stats();
+        assert_eq!(stats.replaced_versions - stats.collected_versions, 2, "one for each reader");
+    });
+}
+
 /// Transactions that own at the statement queue on hot rows in both orders, and none waits for ever.
 #[test]
 fn a_queue_on_hot_rows_moves_on() {

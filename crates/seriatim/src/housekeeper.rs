@@ -8,8 +8,8 @@ use model::Fault;
 use mvto::{Mvto, Pace};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How often the thread collects, and looks at the log. A second's worth of log beyond the threshold costs a start nothing that matters,
-/// and commits need not signal anybody.
+/// How often the thread collects, and looks at the log. A second's worth of log beyond the threshold costs a start nothing that
+/// matters, and commits need not signal anybody.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A thread that collects, and takes a checkpoint each time the log has grown by enough.
