@@ -184,11 +184,13 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
         let (stream, client) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tokio::time::sleep(trouble.meet(&error)).await;
+                let (news, pause) = trouble.meet(&error);
+                news.iter().for_each(|news| log(format_args!("{news}")));
+                tokio::time::sleep(pause).await;
                 continue;
             }
         };
-        trouble.pass();
+        trouble.pass().iter().for_each(|news| log(format_args!("{news}")));
         // Without them small answers are late, and clients whose machine has died stay for long: nothing else.
         let _ = stream.set_nodelay(true);
         let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
@@ -217,21 +219,19 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// Says what is wrong if it has not been said. How long to wait before the next attempt: longer and longer, to a second.
-    fn meet(&mut self, error: &io::Error) -> Duration {
-        if self.error.replace(error.raw_os_error()) != Some(error.raw_os_error()) {
-            log(format_args!("cannot accept connections: {error}; trying again until it passes"));
-        }
+    /// What there is to say, if it has not been said; and how long to wait before the next attempt: longer and longer, up to a
+    /// second.
+    fn meet(&mut self, error: &io::Error) -> (Option<String>, Duration) {
+        let is_news = self.error.replace(error.raw_os_error()) != Some(error.raw_os_error());
         self.times = self.times.saturating_add(1);
-        Duration::from_millis(10 << self.times.min(7)).min(Duration::from_secs(1))
+        let news = is_news.then(|| format!("cannot accept connections: {error}; trying again until it passes"));
+        (news, Duration::from_millis(10 << self.times.min(7)).min(Duration::from_secs(1)))
     }
 
-    /// A connection was accepted.
-    fn pass(&mut self) {
-        if self.error.take().is_some() {
-            log(format_args!("connections are accepted again, after {} attempts", self.times));
-            self.times = 0;
-        }
+    /// A connection was accepted: what there is to say of that.
+    fn pass(&mut self) -> Option<String> {
+        self.error.take()?;
+        Some(format!("connections are accepted again, after {} attempts", std::mem::take(&mut self.times)))
     }
 }
 
@@ -281,5 +281,32 @@ impl Shared {
 impl Drop for Running {
     fn drop(&mut self) {
         self.shared.running().remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One line when it begins, one for each other reason, one when it is over; and a second between attempts in the end.
+    #[test]
+    fn trouble_is_told_once() {
+        let mut trouble = Trouble::default();
+        assert_eq!(trouble.pass(), None);
+        let (out_of_files, out_of_memory) = (io::Error::from_raw_os_error(24), io::Error::from_raw_os_error(12));
+        let (news, first) = trouble.meet(&out_of_files);
+        assert!(news.expect("it is new").contains("cannot accept connections"));
+        let pauses: Vec<Duration> = (0..100)
+            .map(|_| trouble.meet(&out_of_files))
+            .map(|(news, pause)| {
+                assert_eq!(news, None);
+                pause
+            })
+            .collect();
+        assert!(first < pauses[0] && pauses.is_sorted() && pauses[99] == Duration::from_secs(1));
+        assert!(trouble.meet(&out_of_memory).0.is_some());
+        assert_eq!(trouble.pass().as_deref(), Some("connections are accepted again, after 102 attempts"));
+        assert_eq!(trouble.pass(), None);
+        assert!(trouble.meet(&out_of_files).0.is_some());
     }
 }

@@ -205,6 +205,17 @@ fn recursion_ends_when_nothing_new_comes_or_nobody_asks() {
 }
 
 #[test]
+fn a_sort_looks_whether_it_is_to_stop() {
+    let mut fixture = Fixture::new();
+    let many = sort(counting(20_000, false, Plan::CteScan { number: 1 }), vec![by(0)]);
+    assert!(fixture.show(&many).ends_with(" 19999 20000"), "more than what is sorted at once");
+    fixture.cancel();
+    // So few rows come without a look.
+    let few = sort(values(&[&[Some(2)], &[Some(1)]]), vec![by(0)]);
+    assert_eq!(fixture.try_rows(&few).expect_err("canceled").code(), state::QUERY_CANCELED);
+}
+
+#[test]
 fn what_a_statement_holds_is_limited() {
     let mut fixture = Fixture::new();
     for plan in [
