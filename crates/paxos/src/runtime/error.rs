@@ -112,7 +112,10 @@ impl fmt::Display for NodeError {
                 "replica {known_by} refuses this one: {refusal}, and what it has promised since is lost; \
                  start it as a learner, with a number from the number of voters on and an empty directory"
             ),
-            Self::SameNumber(id) => write!(f, "another replica claims number {id} too"),
+            Self::SameNumber(id) => write!(
+                f,
+                "another replica claims number {id} too: a second process runs, or this directory is an old copy"
+            ),
             Self::Panicked { thread, message } => write!(f, "thread {thread} has panicked (a bug): {message}"),
         }
     }
