@@ -62,6 +62,17 @@ impl<C: Clock> Mvto<C> {
         self.find_memory(core, id, key, row, needed)
     }
 
+    /// Makes room for entries of the write set, which are one piece.
+    ///
+    /// # Errors
+    /// [`LimitKind::Memory`]: the system has no such piece, whatever the limit.
+    pub(crate) fn reserve(&self, core: &mut Core, entries: usize) -> Result<()> {
+        core.work.writes.reserve(entries).map_err(|_| {
+            let used = self.memory.meter.used() as u64;
+            Limit { kind: LimitKind::Memory, limit: used, actual: used + core.work.writes.bytes as u64 }.into()
+        })
+    }
+
     /// Near the limit: collects, and then knows exactly.
     #[cold]
     fn find_memory(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>, needed: usize) -> Result<()> {

@@ -33,6 +33,7 @@ impl<C: Clock> Mvto<C> {
             self.check_write(core, id, key, Some(row), &[])?;
             table.schema.check_key(key)?;
             table.schema.check_row(key, row)?;
+            self.reserve(core, 1)?;
             return self.stage(core, id, 0, key, Some(row.bytes()));
         }
         let mut before = std::mem::take(&mut core.work.before);
@@ -114,6 +115,7 @@ impl<C: Clock> Mvto<C> {
         for change in &changes {
             self.check_entry(core, id, change, key)?;
         }
+        self.reserve(core, 1 + 2 * changes.len())?;
         self.own_changes(core, id, key, &changes)?;
         self.stage(core, id, 0, key, after.map(RowRef::bytes))?;
         for EntryChange { index, leaves, enters } in changes {

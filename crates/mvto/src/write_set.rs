@@ -9,7 +9,7 @@ use crate::horizon::Horizon;
 use crate::store::{Pinned, VersionPool, version_size};
 use model::{Key, RowBuf};
 use parts::memory::Meter;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, TryReserveError};
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
 
@@ -143,6 +143,14 @@ impl WriteSet {
         for (at, write) in self.entries.iter().enumerate().skip(first) {
             self.orders.entry(write.space).or_default().insert(&self.entries, at as u32);
         }
+    }
+
+    /// Makes room for entries, if the system has it.
+    ///
+    /// # Errors
+    /// It has not.
+    pub fn reserve(&mut self, entries: usize) -> Result<(), TryReserveError> {
+        self.entries.try_reserve(entries)
     }
 
     /// Buffers a value for an entry.

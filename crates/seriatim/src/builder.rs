@@ -133,6 +133,15 @@ impl Builder {
         self
     }
 
+    /// Bytes of memory that rows, old versions, indexes and open transactions may take; beyond it writes fail with
+    /// [`LimitKind::Memory`](crate::LimitKind::Memory) unless they make no row longer, and a database that needs more is not
+    /// opened ([`LimitKind::MemoryToOpen`](crate::LimitKind::MemoryToOpen)). Statements of SQL may hold a third of it besides.
+    /// Default: half of what the process may have. The allocator takes about a fifth more.
+    pub fn memory(mut self, bytes: usize) -> Builder {
+        self.settings.engine.memory_bytes = Some(bytes);
+        self
+    }
+
     /// Every other knob: of the engine, and of its log.
     ///
     /// ```

@@ -36,7 +36,7 @@ pub fn check_piece(bytes: usize) -> Result<()> {
     // What grows bit by bit doubles.
     let piece = bytes.checked_next_power_of_two().unwrap_or(bytes);
     TRIED.set(piece);
-    Vec::<u8>::new().try_reserve_exact(piece).map_err(|_| {
+    Vec::<u8>::new().try_reserve_exact(piece.saturating_add(MARGIN)).map_err(|_| {
         TRIED.set(0);
         let message = format!("out of memory: the system has no {piece} bytes left in one piece");
         SqlError::new(state::OUT_OF_MEMORY, message).hint(HINT)
@@ -45,6 +45,9 @@ pub fn check_piece(bytes: usize) -> Result<()> {
 
 /// Smaller pieces are not tried.
 const PIECE: usize = 1 << 20;
+/// What must be free beside a piece: for what is not tried, and for others who have tried and not yet allocated. Addresses
+/// that nobody touches cost nothing.
+const MARGIN: usize = 32 << 20;
 const HINT: &str = "Make it in smaller parts, or raise \"work_mem\", or give the server more by --memory.";
 
 /// What a statement may hold without asking the budget: most never ask.

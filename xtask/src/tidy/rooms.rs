@@ -20,6 +20,10 @@ pub const UNSAFE_ROOMS: &[Room] = &[
     Room { path: "crates/env/src/clock/tsc.rs", why: "the CPU's time stamp counter is read by an intrinsic" },
     Room { path: "crates/mvto/src/store*.rs", why: "versions are reached by pointer under an epoch guard" },
     Room { path: "crates/mvto/src/store/", why: "versions are reached by pointer under an epoch guard" },
+    Room {
+        path: "crates/seriatim/src/bin/seriatim/allocator.rs",
+        why: "an allocator's blocks are raw, and its trait is unsafe to implement",
+    },
     Room { path: "crates/mvto/src/gc.rs", why: "versions below the bound are taken out of their chain and recycled" },
 ];
 

@@ -63,13 +63,22 @@ impl Database {
         Ok(Session { session: database.connect(how)?, _database: self.clone() })
     }
 
+    /// Bytes that the statements of all sessions may hold together: a third of what rows may take.
+    pub fn statement_memory(&self) -> usize {
+        self.shared.engine.options().memory_limit() / 3
+    }
+
     /// The SQL database in this one. Made once: its caches and sequences are shared by all sessions.
     ///
     /// # Errors
     /// [`Error::Sql`] if the catalog cannot be read or made.
     pub fn sql_database(&self) -> Result<Arc<::sql::database::Database>> {
         self.shared.sql(|| {
-            let options = ::sql::database::Options { durability: self.shared.durability, ..Default::default() };
+            let options = ::sql::database::Options {
+                durability: self.shared.durability,
+                budget_bytes: self.statement_memory(),
+                ..Default::default()
+            };
             Ok(::sql::database::Database::open(self.store(), options)?)
         })
     }

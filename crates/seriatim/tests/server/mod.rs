@@ -83,6 +83,20 @@ impl Server {
         assert!(Command::new("kill").args([&format!("-{name}"), &process]).status().unwrap().success());
     }
 
+    /// Bytes of memory that it has in use, as the system counts.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+    }
+
+    /// Limits its addresses (`ulimit -v`) from now on.
+    pub fn limit_addresses(&self, bytes: u64) {
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &self.process.id().to_string(), &format!("--as={bytes}")]);
+        assert!(command.status().unwrap().success());
+    }
+
     /// Kills it without warning.
     pub fn kill(mut self) {
         self.process.kill().unwrap();

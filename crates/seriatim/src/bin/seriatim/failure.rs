@@ -1,5 +1,7 @@
 //! How a command ends otherwise than well.
 
+use crate::memory;
+use seriatim::{Error, LimitKind};
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -34,7 +36,11 @@ impl Failure {
 
     /// It could not open a database. Errors that name the directory need no other mention of it.
     pub fn of_database(path: &Path, error: &seriatim::Error) -> Failure {
-        let (path, error) = (path.display().to_string(), error.to_string());
+        let error = match error {
+            Error::Limit(limit) if limit.kind == LimitKind::MemoryToOpen => memory::too_small(limit),
+            error => error.to_string(),
+        };
+        let path = path.display().to_string();
         Failure::Trouble(if error.contains(&path) { error } else { format!("{path}: {error}") })
     }
 

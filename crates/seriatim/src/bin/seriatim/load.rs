@@ -3,6 +3,7 @@
 use crate::csv_table::{CsvTable, Dialect, Records};
 use crate::failure::{Failure, Outcome};
 use crate::look::{self, open_existing};
+use crate::memory::Memory;
 use crate::opening;
 use crate::output::counted;
 use crate::values::{self, Inference};
@@ -53,6 +54,8 @@ pub struct Load {
     /// What stands between fields: one ASCII character, or \t.
     #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
     delimiter: u8,
+    #[command(flatten)]
+    memory: Memory,
     /// Rows of one transaction.
     #[arg(long, value_name = "ROWS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     batch: u64,
@@ -84,7 +87,7 @@ impl Load {
                 let data = self.data.display();
                 return Err(Failure::Trouble(format!("there is no database in {data} yet; to create it, {SAY_KEY}")));
             }
-            let db = open_existing(&self.data, Database::builder())?;
+            let db = open_existing(&self.data, self.memory.limit(Database::builder()))?;
             let table = db
                 .open_table(&self.table)
                 .map_err(|error| Failure::Trouble(format!("{error}; to create it, {SAY_KEY}")))?;
@@ -92,7 +95,7 @@ impl Load {
         } else {
             // What is wrong with the file is found before a directory is created for it.
             let inferred = self.infer(&source, &dialect)?;
-            let db = look::open(Database::builder(), &self.data)?;
+            let db = look::open(self.memory.limit(Database::builder()), &self.data)?;
             opening::surprises(&db, &self.data).iter().for_each(|line| eprintln!("{line}"));
             match db.open_table(&self.table) {
                 Ok(table) => (db, table, false),

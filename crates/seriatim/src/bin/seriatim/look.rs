@@ -29,6 +29,11 @@ pub fn open_existing(path: &Path, builder: Builder) -> Outcome<Database> {
     open(builder, path)
 }
 
+/// Whoever looks at a database adds nothing to it, so it may take all the memory that there is.
+fn with_all_memory(builder: Builder) -> Builder {
+    builder.memory(usize::try_from(env::memory()).unwrap_or(usize::MAX))
+}
+
 fn check_existing(path: &Path) -> Outcome {
     match Database::exists(path)? {
         true => Ok(()),
@@ -38,7 +43,7 @@ fn check_existing(path: &Path) -> Outcome {
 
 /// Opens a database that is there to look at it: others may look at the same time, and the directory is left as it is.
 pub fn open_to_read(path: &Path) -> Outcome<Database> {
-    open_existing(path, Database::builder().read_only())
+    open_existing(path, with_all_memory(Database::builder().read_only()))
 }
 
 /// List the tables of `load` and of programs: columns, key, indexes and how many rows.
@@ -160,6 +165,7 @@ impl StatsOf {
         if let Some(log) = &engine.log {
             fields.extend([("log_segments", json!(log.segments))]);
         }
+        fields.push(("memory_bytes", json!(engine.memory_bytes)));
         fields.push(("recovery", json!(db.recovery().map(ToString::to_string))));
         output::record(self.format, fields)
     }
@@ -235,7 +241,7 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     pub fn run(&self) -> Outcome {
-        let db = open_existing(&self.data, Database::builder())?;
+        let db = open_existing(&self.data, with_all_memory(Database::builder()))?;
         let report = db.checkpoint()?;
         db.close()?;
         println!(

@@ -2,8 +2,10 @@
 //!
 //! Exit codes of every subcommand: 0 fine; 1 it ran and what it found is not fine; 2 it could not run (usage, bad input,
 //! the disk).
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+#[allow(unsafe_code)]
+mod allocator;
 mod csv_table;
 mod dump;
 mod failure;
@@ -12,6 +14,7 @@ mod history;
 mod judge;
 mod load;
 mod look;
+mod memory;
 mod opening;
 #[cfg(feature = "order")]
 mod order;
@@ -23,12 +26,14 @@ mod serve;
 mod shell;
 mod signals;
 #[cfg(feature = "server")]
-#[cfg(any(feature = "order", feature = "server"))]
 mod units;
 mod values;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: allocator::WithReserve = allocator::WithReserve::new();
 
 /// An embedded, durable, strictly serializable database.
 #[derive(Parser)]

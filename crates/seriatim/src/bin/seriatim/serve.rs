@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::history::recorded;
+use crate::memory::Memory;
 use crate::opening;
 use crate::units::{bytes, duration};
 use baselines::twopl::TwoPhaseLocking;
@@ -41,6 +42,8 @@ pub struct Serve {
     /// be written twice with the same values.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+    #[command(flatten)]
+    memory: Memory,
     #[command(flatten)]
     limits: Limits,
 }
@@ -95,7 +98,8 @@ impl Serve {
             Kind::Mvto => {
                 let begun = Instant::now();
                 let database = self.open()?;
-                self.serve(database.store(), &opening::lines(&database, &self.data, begun.elapsed()))?;
+                let opening = opening::lines(&database, &self.data, begun.elapsed());
+                self.serve(database.store(), Some(database.statement_memory()), &opening)?;
                 Ok(database.close()?)
             }
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
@@ -103,7 +107,7 @@ impl Serve {
             )),
             Kind::Twopl => {
                 let engine = TwoPhaseLocking::new(baselines::twopl::Options::default());
-                self.serve(Arc::new(Engine(Arc::new(engine))), &[])
+                self.serve(Arc::new(Engine(Arc::new(engine))), None, &[])
             }
         }
     }
@@ -112,20 +116,22 @@ impl Serve {
         let age = self.limits.max_transaction_age;
         let builder =
             Database::builder().durability(self.durability.into()).max_transaction_age((!age.is_zero()).then_some(age));
-        crate::look::open(builder, &self.data)
+        crate::look::open(self.memory.limit(builder), &self.data)
     }
 
-    fn serve(&self, mut store: Arc<dyn Store>, opening: &[String]) -> Outcome {
+    fn serve(&self, mut store: Arc<dyn Store>, statement_memory: Option<usize>, opening: &[String]) -> Outcome {
         if let Some(file) = &self.history {
             store = Arc::new(recorded(store, file).map_err(Failure::file(file))?);
         }
+        let defaults = sql::database::Options::default();
         let options = sql::database::Options {
+            budget_bytes: statement_memory.unwrap_or(defaults.budget_bytes),
             statement_bytes: self.limits.statement_size,
             work_bytes: self.limits.work_mem,
             connections: self.limits.max_connections,
             idle_in_transaction: self.limits.idle_in_transaction_timeout,
             durability: self.durability.into(),
-            ..Default::default()
+            ..defaults
         };
         let database = sql::database::Database::open(store, options).map_err(Failure::trouble)?;
         let send_timeout = self.limits.send_timeout;

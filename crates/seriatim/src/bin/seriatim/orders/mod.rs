@@ -14,6 +14,7 @@ mod progress;
 mod sample;
 
 use crate::failure::{Failure, Outcome};
+use crate::memory::Memory;
 use crate::opening;
 use crate::output::grouped;
 use crate::signals::stop_on_signals;
@@ -64,6 +65,8 @@ pub struct Orders {
     /// What an acknowledgement waits for.
     #[arg(long, value_enum, default_value_t = Promise::Fsync)]
     durability: Promise,
+    #[command(flatten)]
+    memory: Memory,
     /// Seconds between lines of progress where the output is no terminal.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     every: f64,
@@ -154,7 +157,7 @@ struct Shop {
 impl Shop {
     fn open(options: &Orders, stop: Arc<AtomicBool>) -> Outcome<Shop> {
         check_source(options.csv.as_deref())?;
-        let builder = Database::builder().durability(options.durability.durability());
+        let builder = options.memory.limit(Database::builder().durability(options.durability.durability()));
         let db = crate::look::open(builder, &options.data)?;
         opening::surprises(&db, &options.data).iter().for_each(|line| eprintln!("{line}"));
         let tables = Tables::open(&db)?;

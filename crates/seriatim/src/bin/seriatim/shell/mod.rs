@@ -6,6 +6,7 @@ mod prompt;
 mod splitter;
 
 use crate::failure::{Failure, Outcome};
+use crate::memory::Memory;
 use crate::opening;
 use clap::Args;
 use print::{Layout, Printer};
@@ -36,6 +37,8 @@ pub struct Sql {
     /// Run the statements of this file (`-`: standard input), then end. Can be given several times; runs after all -c.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    memory: Memory,
     /// Go on with the next statement after one that failed.
     #[arg(long)]
     keep_going: bool,
@@ -54,7 +57,7 @@ struct Shell {
 
 impl Sql {
     pub fn run(&self) -> Outcome {
-        let builder = seriatim::Database::builder().durability(Durability::Fsync);
+        let builder = self.memory.limit(seriatim::Database::builder().durability(Durability::Fsync));
         let database = match &self.data {
             Some(place) => {
                 let database = crate::look::open(builder, place)?;

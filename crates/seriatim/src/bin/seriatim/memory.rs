@@ -1,0 +1,36 @@
+//! `--memory`: what a database and its statements may take together.
+
+use crate::units::bytes;
+use clap::Args;
+use seriatim::{Builder, Limit};
+
+/// The limit on memory.
+#[derive(Args)]
+pub struct Memory {
+    /// Memory for rows, indexes and transactions (three quarters of it) and for statements (the rest): beyond it whatever needs
+    /// more fails with 53200, and deletes go on. Default: two thirds of what the process may have.
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory: Option<usize>,
+}
+
+impl Memory {
+    /// Sets the limit.
+    pub fn limit(&self, builder: Builder) -> Builder {
+        match self.memory {
+            Some(all) => builder.memory(all / 4 * 3),
+            None => builder,
+        }
+    }
+}
+
+/// Why a database that does not fit could not be opened, in terms of the option.
+pub fn too_small(limit: &Limit) -> String {
+    // A sixteenth more, so that there is room to work.
+    let needed = megabytes((limit.actual + limit.actual / 16) / 3 * 4);
+    let has = megabytes(limit.limit / 3 * 4);
+    format!("the database needs more memory than it may have, which is {has}MB: start with --memory {needed}MB")
+}
+
+fn megabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}

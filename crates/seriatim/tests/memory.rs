@@ -1,0 +1,118 @@
+//! The server's memory: what it refuses at its limits, that nothing of it ends the server, and that it gives back what it no
+//! longer needs.
+#![cfg(feature = "server")]
+
+mod server;
+
+use server::{Directory, Server, text};
+use std::process::Command;
+
+/// The words of a server that does not start.
+fn refused(directory: &Directory, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    command.args(["serve", "--pg", "127.0.0.1:0", "--data"]).arg(directory.path()).args(arguments);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    text(&output.stderr)
+}
+
+/// What psql says of a statement that must fail.
+#[track_caller]
+fn fails(server: &Server, sql: &str) -> String {
+    let output = server.psql(&["-v", "VERBOSITY=verbose", "-c", sql]);
+    assert!(!output.status.success(), "{sql}: {}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+/// Inserts rows of about two kilobytes from `first` on, a thousand at a time, until it is refused, or `batches` times.
+fn fill(server: &Server, first: u32, batches: u32) -> Option<String> {
+    (0..batches).find_map(|batch| {
+        let from = first + batch * 1000;
+        let insert =
+            format!("INSERT INTO t SELECT i, repeat('x', 2000) FROM generate_series({from}, {}) i", from + 999);
+        let output = server.psql(&["-v", "VERBOSITY=verbose", "-c", &insert]);
+        (!output.status.success()).then(|| text(&output.stderr))
+    })
+}
+
+#[test]
+fn a_full_server_refuses_rows_and_goes_on() {
+    if !server::has("psql", "a_full_server_refuses_rows_and_goes_on") {
+        return;
+    }
+    let directory = Directory::new("memory-full");
+    let server = Server::start(directory.path(), &["--memory", "64MB", "--durability", "async"]);
+    server.show("CREATE TABLE t (id int PRIMARY KEY, v text)");
+    let error = fill(&server, 0, 1000).expect("the limit is somewhere");
+    assert!(error.contains("53200") && error.contains("50331648"), "{error}");
+    server.show("DELETE FROM t WHERE id < 1000");
+    server.show("UPDATE t SET v = 'short' WHERE id BETWEEN 1000 AND 1999");
+    server.show("INSERT INTO t SELECT i, repeat('x', 2000) FROM generate_series(0, 499) i");
+    let rows: u32 = server.show("SELECT count(*) FROM t").parse().unwrap();
+    assert!(rows > 10_000, "{rows}");
+    for greedy in ["SELECT array_agg(i) FROM generate_series(1, 100000000) i", "SELECT repeat('x', 100000000)"] {
+        assert!(fails(&server, greedy).contains("53200"));
+    }
+    assert_eq!(server.stop(), Some(0));
+
+    let error = refused(&directory, &["--memory", "30MB"]);
+    let needed = error.rsplit("--memory ").next().unwrap().trim();
+    assert!(needed.ends_with("MB") && error.contains("may have"), "{error}");
+    let server = Server::start(directory.path(), &["--memory", needed]);
+    assert_eq!(server.show("SELECT count(*) FROM t"), rows.to_string());
+    server.show("TRUNCATE t");
+    assert_eq!(fill(&server, 0, 5), None);
+    assert_eq!(server.stop(), Some(0));
+}
+
+/// The system has less than the server was told (`ulimit -v`): what fails is a statement, never the server.
+#[test]
+fn a_system_without_memory_is_an_answer() {
+    if !server::has("psql", "a_system_without_memory_is_an_answer")
+        || !server::has("prlimit", "a_system_without_memory_is_an_answer")
+    {
+        return;
+    }
+    let directory = Directory::new("memory-address");
+    let server = Server::start(directory.path(), &["--memory", "8GB", "--durability", "async", "--work-mem", "1GB"]);
+    server.show("CREATE TABLE t (id int PRIMARY KEY, v text)");
+    server.show("INSERT INTO t SELECT i, repeat('x', 2000) FROM generate_series(-1000, -1) i");
+    server.limit_addresses(1400 << 20);
+    let sort = "SELECT count(*) FROM (SELECT i, repeat('y', 900) t FROM generate_series(1, 100000000) i ORDER BY t OFFSET 1) x";
+    let greedy =
+        [sort, "SELECT length(repeat('x', 900000000))", "SELECT array_agg(i) FROM generate_series(1, 100000000) i"];
+    for sql in greedy {
+        let error = fails(&server, sql);
+        assert!(error.contains("53200"), "{error}");
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(fails(&server, sort).contains("53200")));
+        }
+    });
+    server.show("DELETE FROM t WHERE id < -500");
+    assert_eq!(server.show("SELECT count(*) FROM t"), "500");
+    server.show("INSERT INTO t VALUES (1, 'again')");
+    assert_eq!(server.stop(), Some(0));
+}
+
+/// Large statements on many threads: what they used comes back, whichever thread used it.
+#[test]
+fn large_statements_leave_nothing_behind() {
+    if !server::has("psql", "large_statements_leave_nothing_behind") {
+        return;
+    }
+    let directory = Directory::new("memory-back");
+    let server = Server::start(directory.path(), &["--durability", "async"]);
+    let sort = "SELECT count(*) FROM (SELECT i, 'text ' || i t FROM generate_series(1, 20000) i ORDER BY t OFFSET 1) x";
+    server.show(sort);
+    let first = server.resident_bytes();
+    for _ in 0..12 {
+        std::thread::scope(|scope| {
+            (0..8).for_each(|_| drop(scope.spawn(|| server.show(sort))));
+        });
+    }
+    let after = server.resident_bytes();
+    assert!(after < 4 * first, "{first} bytes after the first statement, {after} after a hundred");
+    assert_eq!(server.stop(), Some(0));
+}
