@@ -24,8 +24,9 @@ pub enum Mode {
     /// Reads and writes; takes hold of what it writes at commit.
     #[default]
     ReadWrite,
-    /// Reads and writes; takes hold of a row at the statement that writes it, so that younger transactions queue on a
-    /// hot row instead of failing at commit.
+    /// Reads and writes; takes hold of a row at the statement that writes it, so that younger transactions of this mode queue on
+    /// a hot row instead of failing at commit. An engine may let others read beside it meanwhile, and fix its place in the
+    /// serial order when it commits.
     OwnAtStatement,
     /// Reads only; always commits.
     ReadOnly,
@@ -266,7 +267,8 @@ pub trait Savepoints {
     /// write.
     fn release(&mut self, savepoint: Self::Savepoint);
 
-    /// The transaction's place in the serial order, if the engine has fixed it already.
+    /// A number of its own, if the engine has given it one already: the timestamp that it began at. Its place in the serial order
+    /// is there or, where the engine moves transactions ([`Mode::OwnAtStatement`]), above it.
     fn timestamp(&self) -> Option<crate::Timestamp>;
 
     /// Sets what its acknowledgement waits for.
@@ -279,6 +281,11 @@ pub trait Savepoints {
     /// its statement ([`Error::Unavailable`]) and not the transaction, in engines that can undo a single statement. With a
     /// limit of zero on waiting, whatever another transaction holds is unavailable.
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>);
+
+    /// Sets whether its reads wait from now on for older transactions that own what they read and still execute. A statement
+    /// that goes on to write what it reads wants to: it would read an old version at once, only to fail when it writes. At first
+    /// they do in [`Mode::OwnAtStatement`] and in no other mode, where the engine has a choice.
+    fn set_reads_wait(&mut self, wait: bool);
 }
 
 /// An engine whose tables come and go while it runs.

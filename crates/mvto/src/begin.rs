@@ -2,11 +2,13 @@
 
 use crate::catalog::{Catalog, Table};
 use crate::commit::reason_of;
-use crate::engine::Mvto;
+use crate::engine::{Mvto, SiteExtra};
 use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
 use crate::horizon::Horizon;
+use crate::ownership::Owner;
+use crate::read_set::ReadSet;
 use crate::reason::Reason;
-use crate::sites::{ClockFault, Slot};
+use crate::sites::{ClockFault, SiteState, Slot};
 use crate::store::Remains;
 use crate::write_set::{Buffered, Lent, Workspace, Write};
 use env::Clock;
@@ -25,8 +27,10 @@ pub(crate) struct Core {
     pub view: View,
     pub mode: Mode,
     pub durability: Durability,
-    /// Where it is registered; `None` before its first statement and after its end.
-    slot: Option<Slot>,
+    /// Its first timestamp; zero before its first statement.
+    pub began: Timestamp,
+    /// Where it is registered at the timestamp that it reads at; `None` before its first statement and after its end.
+    pub slot: Option<Slot>,
     pub work: Lent,
     pub poison: Option<Error>,
     /// What its read views leave behind.
@@ -38,6 +42,8 @@ pub(crate) struct Core {
 pub(crate) struct SharedNotes {
     /// As [`View::rests_on`].
     pub rests_on: AtomicU64,
+    /// What they have read, if the transaction may move.
+    pub reads: Mutex<ReadSet>,
     /// The abort that one of them met.
     pub abort: Mutex<Option<Error>>,
 }
@@ -45,8 +51,15 @@ pub(crate) struct SharedNotes {
 /// What a read needs to know of its transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    /// The begin timestamp, zero before the first statement. It is the place in the serial order, and names the transaction.
+    /// The place in the serial order, zero before the first statement: the timestamp that it began at, or has moved to.
     pub at: Timestamp,
+    /// The timestamp by which owner words and aborts name it, and by which others wait for it: the first, or the one that it
+    /// moved to while it held nothing.
+    pub name: Timestamp,
+    /// Whether it may move: it owns at the statement, and later readers push it.
+    pub moves: bool,
+    /// Whether it reads nothing beside older transactions that execute, but waits for them: it is going to write.
+    pub waits: bool,
     /// Whether reads forbid older writes. Not needed where no older writer is left.
     pub stamps: bool,
     /// The end of the last redo record among those of the versions that were read.
@@ -55,6 +68,13 @@ pub(crate) struct View {
     pub wait_limit: Duration,
     /// Who sees its waits, and may end them.
     pub supervisor: Option<Arc<dyn Supervisor>>,
+}
+
+impl View {
+    /// As what it owns tuples at a statement, or at its commit if it does not move.
+    pub fn owner(&self) -> Owner {
+        Owner { at: self.name, executes: self.moves }
+    }
 }
 
 /// How a transaction ended, for the counters.
@@ -68,6 +88,9 @@ impl Core {
     pub fn new(how: Begin, durability: Durability, wait_limit: Duration) -> Core {
         let view = View {
             at: Timestamp::ZERO,
+            name: Timestamp::ZERO,
+            moves: how.mode == Mode::OwnAtStatement,
+            waits: how.mode == Mode::OwnAtStatement,
             stamps: how.mode != Mode::Snapshot,
             rests_on: LogPosition::ZERO,
             wait_limit: how.wait_limit.unwrap_or(wait_limit),
@@ -78,6 +101,7 @@ impl Core {
             view,
             mode: how.mode,
             durability,
+            began: Timestamp::ZERO,
             slot: None,
             work: Lent::default(),
             poison: None,
@@ -89,9 +113,13 @@ impl Core {
     ///
     /// # Errors
     /// The abort that one of them met.
-    pub fn take_notes(&mut self) -> Result<()> {
+    pub fn take_notes(&mut self, read_set: usize) -> Result<()> {
         let rests_on = LogPosition(std::mem::take(self.shared.rests_on.get_mut()));
         self.view.rests_on = self.view.rests_on.max(rests_on);
+        let reads = self.shared.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.slot.is_some() && self.view.moves {
+            self.work.reads.take_over(reads, read_set);
+        }
         let abort = self.shared.abort.get_mut().unwrap_or_else(PoisonError::into_inner);
         abort.take().map_or(Ok(()), Err)
     }
@@ -144,9 +172,6 @@ impl<C: Clock> Mvto<C> {
             state = self.sites.lock(site);
         }
         let (at, slot) = self.sites.begin(site, &self.time, writes, &mut state).map_err(clock_fault)?;
-        if core.mode == Mode::OwnAtStatement {
-            state.owns_at_statement(slot);
-        }
         if state.active_count() == self.fair_share + 1 {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
         }
@@ -154,8 +179,31 @@ impl<C: Clock> Mvto<C> {
         core.work = Lent::new(state.extra.spare.pop().unwrap_or_else(new));
         take_ready(&mut state, self.bound.reach(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
-        (core.view.at, core.slot) = (at, Some(slot));
+        (core.view.at, core.view.name, core.began, core.slot) = (at, at, at, Some(slot));
         Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE))
+    }
+
+    /// Registers a transaction at a later timestamp, too.
+    pub(crate) fn register_again(&self, core: &Core) -> Result<(Timestamp, Slot)> {
+        let site = core.slot.expect("it has begun").site;
+        let mut state = self.sites.lock(site);
+        let drawn = self.sites.begin(site, &self.time, true, &mut state).map_err(clock_fault)?;
+        if state.active_count() == self.fair_share + 1 {
+            self.crowded_sites.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(drawn)
+    }
+
+    /// Takes one of two registrations of a transaction back.
+    pub(crate) fn unregister(&self, slot: Slot) {
+        self.leave_site(slot, &mut self.sites.lock(slot.site));
+    }
+
+    fn leave_site(&self, slot: Slot, state: &mut SiteState<SiteExtra>) {
+        if state.active_count() == self.fair_share + 1 {
+            self.crowded_sites.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.sites.end(slot, state);
     }
 
     fn prepare(&self, core: &mut Core, floor: u64, advance: bool) -> Result<()> {
@@ -192,7 +240,7 @@ impl<C: Clock> Mvto<C> {
 
     /// Timestamps stay below a ceiling that is durable before any of them is used, so that a restart begins above all that
     /// were (DESIGN 8.1).
-    fn check_ceiling(&self, at: Timestamp) -> Result<()> {
+    pub(crate) fn check_ceiling(&self, at: Timestamp) -> Result<()> {
         // Acquire, partner of the Release below.
         if at.0 < self.renew_at.load(Ordering::Acquire) { Ok(()) } else { self.renew_ceiling(at) }
     }
@@ -243,7 +291,7 @@ impl<C: Clock> Mvto<C> {
         if core.view.at.0 >= oldest_allowed && self.sites.lock(slot.site).enter(slot) {
             return Ok(());
         }
-        Err(Reason::Age.abort(core.view.at, None, None).into())
+        Err(Reason::Age.abort(core.view.name, None, None).into())
     }
 
     /// Leaves a statement.
@@ -267,19 +315,17 @@ impl<C: Clock> Mvto<C> {
         let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
         self.release_writes(&mut work, core.view.at);
         self.reclaim(&mut work);
-        self.memory.meter.credit(work.writes.clear());
+        self.memory.meter.credit(work.writes.clear() + work.reads.clear());
         work.record.clear();
         self.refresh_catalog(&mut work);
         let mut state = self.sites.lock(slot.site);
         let counters = &mut state.extra.counters;
         counters.count(outcome);
+        counters.moved += u64::from(outcome == Outcome::Committed { wrote: true } && core.view.at != core.began);
         counters.replaced += std::mem::take(&mut work.replaced) as u64;
         counters.collected += std::mem::take(&mut work.collected) as u64;
         state.extra.queue(work.garbage.drain(..));
-        if state.active_count() == self.fair_share + 1 {
-            self.crowded_sites.fetch_sub(1, Ordering::Relaxed);
-        }
-        self.sites.end(slot, &mut state);
+        self.leave_site(slot, &mut state);
         // A workspace of an older catalog would keep dropped tables. `drop_table` takes away those that are here already.
         let is_current = work.catalog.version == self.catalog_version.load(Ordering::Acquire);
         if is_current && work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
@@ -320,7 +366,7 @@ pub(crate) fn table<'a, C>(engine: &Mvto<C>, view: &View, catalog: &'a Catalog, 
         return Ok(table);
     }
     match engine.catalog().get(id) {
-        Some(table) => Err(Reason::OlderThanSchema.abort_at_table(view.at, table.schema.clone()).into()),
+        Some(table) => Err(Reason::OlderThanSchema.abort_at_table(view.name, table.schema.clone()).into()),
         None => Err(Invalid::UnknownTable { table: format!("number {}", id.0) }.into()),
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! - **C1** every record behind the start is replayed (`recover.rs`), and its segment is there (`wal`, L8);
 //! - **C2** every record before the start is in the checkpoint: who has logged before it owned its tuples before it, so the
-//!   walk finds its version, or finds the tuple owned by who says that it commits, and comes back;
+//!   walk finds its version, or finds the tuple owned by who commits, and comes back (who executes still logs later);
 //! - **C3** the log is durable past every version that was found, deletions too, before the checkpoint counts: no half of a
 //!   transaction is in it without the record that has all of it.
 //!
@@ -191,10 +191,7 @@ impl<C: Clock> Writing<'_, C> {
     }
 
     fn is_committing(&self, tuple: &Tuple) -> bool {
-        match tuple.ownership.holder() {
-            Holder::Owner(owner) => owner < self.begun && self.engine.sites.commits(owner),
-            Holder::Free | Holder::Dead => false,
-        }
+        matches!(tuple.ownership.holder(), Holder::Committing(owner) if owner < self.begun)
     }
 
     /// Writes what was encoded. No guard is held.

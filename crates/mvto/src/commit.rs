@@ -1,23 +1,27 @@
-//! Committing, in named steps: own, log, install, release.
+//! Committing, in named steps: own, settle the place in the serial order, log, install, release.
 
 use crate::begin::{Core, Outcome, is_installed};
+use crate::catalog::{Catalog, Place};
 use crate::engine::{Mvto, log_fault};
 use crate::gc::Garbage;
+use crate::ownership::Holder;
 use crate::reason::Reason;
 use crate::recover::{encode_writes, encoded_size};
+use crate::write::{Claim, conflict};
 use crate::write_set::{Workspace, Write, WriteSet};
 use env::Clock;
-use model::{AbortClass, Committed, Durability, Error, Fault, LogPosition, Mode, Result, SerialPoint, Timestamp};
+use model::{AbortClass, Committed, Durability, Error, Fault, LogPosition, Result, SerialPoint, Timestamp};
 use wal::{Log, LogError};
 
 impl<C: Clock> Mvto<C> {
-    /// Commits: the transaction's place is its begin timestamp, drawn now if it has touched nothing.
+    /// Commits: the transaction's place is its begin timestamp, drawn now if it has touched nothing, or a later one where it
+    /// was pushed.
     pub(crate) fn commit(&self, core: &mut Core) -> Result<Committed> {
         self.start(core)?;
         if !core.work.writes.changes_anything() {
             return self.commit_read_only(core);
         }
-        let position = match self.own_all(core).and_then(|()| self.log(core)) {
+        let position = match self.own_all(core).and_then(|()| self.settle(core)).and_then(|()| self.log(core)) {
             Ok(position) => position,
             Err(error) => {
                 let error = error.into_abort();
@@ -48,13 +52,47 @@ impl<C: Clock> Mvto<C> {
 
     /// Owns every tuple that will change. Source: vMVCC, section 2 (`Commit` acquires the tuples).
     fn own_all(&self, core: &mut Core) -> Result<()> {
-        let Core { view, work, .. } = core;
-        let Workspace { catalog, writes, .. } = &mut **work;
-        for write in writes.entries.iter_mut().filter(|write| is_installed(write)) {
-            let place = catalog.place(write.space).expect("the write found its table in this catalog");
-            self.own(view, place, write)?;
+        while let Some(held) = self.own_all_or_nothing(core)? {
+            let Core { view, work, .. } = core;
+            let write = &work.writes.entries[held];
+            let (place, Some(tuple)) = (place_of(&work.catalog, write), &write.tuple) else { continue };
+            self.wait_while(
+                view,
+                place,
+                tuple,
+                |holder| matches!(holder, Holder::Executing(owner) if owner < view.at),
+            )?;
         }
         Ok(())
+    }
+
+    /// Owns every tuple that will change, or none of them if one is in the hands of an older transaction that executes still:
+    /// that one's place in the write set is returned. Whoever waits for a committing transaction would else wait for a client
+    /// who thinks (M7).
+    fn own_all_or_nothing(&self, core: &mut Core) -> Result<Option<usize>> {
+        let Core { view, work, .. } = core;
+        let Workspace { catalog, writes, .. } = &mut **work;
+        for (at, write) in writes.entries.iter_mut().enumerate().filter(|(_, write)| is_installed(write)) {
+            let place = place_of(catalog, write);
+            match self.own(view, place, write)? {
+                Claim::Owned => {}
+                Claim::Late(reason, other) => return Err(conflict(reason, view, place, &write.key, other)),
+                Claim::Held => {
+                    self.give_up(writes);
+                    return Ok(Some(at));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives up what is owned, which has no new versions yet.
+    fn give_up(&self, writes: &mut WriteSet) {
+        for write in &mut writes.entries {
+            if let (true, Some(tuple)) = (std::mem::take(&mut write.owned), &write.tuple) {
+                self.release(tuple);
+            }
+        }
     }
 
     /// Hands the redo record to the log while every changed tuple is owned, so that the order of the log is an order of the
@@ -62,9 +100,6 @@ impl<C: Clock> Mvto<C> {
     /// encoded part by part.
     fn log(&self, core: &mut Core) -> Result<LogPosition> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
-        if core.mode == Mode::OwnAtStatement {
-            self.sites.set_commits(core.view.at, true); // Before the first part is appended (C2).
-        }
         let Workspace { writes, record, .. } = &mut *core.work;
         let logged = match encode_writes(record, writes, 0, log.part_bytes()) {
             None => log.append(core.view.at.0, record, core.durability),
@@ -133,6 +168,11 @@ fn append_parts(
         next = encode_writes(record, writes, from, log.part_bytes());
     }
     large.finish(record, durability)
+}
+
+/// Where the tuple of a written key is.
+pub(crate) fn place_of<'a>(catalog: &'a Catalog, write: &Write) -> Place<'a> {
+    catalog.place(write.space).expect("the write found its table in this catalog")
 }
 
 fn committed(core: &Core, rests_on: LogPosition) -> Committed {

@@ -53,7 +53,7 @@ impl<H: Handle> Transaction<H> {
     /// Runs a statement. One that aborts the transaction poisons it, and gives up at once what it holds.
     pub(crate) fn statement<T>(&mut self, run: impl FnOnce(&Mvto<H::Clock>, &mut Core) -> Result<T>) -> Result<T> {
         let engine = self.engine.engine();
-        let entered = self.core.take_notes().and_then(|()| engine.enter(&self.core));
+        let entered = self.core.take_notes(engine.options().read_set).and_then(|()| engine.enter(&self.core));
         let result = entered.and_then(|()| run(engine, &mut self.core));
         engine.leave(&self.core);
         if let Err(error @ Error::Aborted(_)) = &result
@@ -76,10 +76,11 @@ impl<H: Handle> Transaction<H> {
         (self.engine.engine(), &self.core)
     }
 
-    /// The begin timestamp: the transaction's place in the serial order and its name in others' aborts. `None` before its
-    /// first statement.
+    /// The timestamp that it began at, which is its name in others' aborts; in [`Mode::OwnAtStatement`] it changes if the
+    /// transaction moves before it holds anything. Its place in the serial order is there, or above it if it moves until it
+    /// commits. `None` before its first statement.
     pub fn timestamp(&self) -> Option<Timestamp> {
-        Some(self.core.view.at).filter(|&at| at > Timestamp::ZERO)
+        Some(self.core.view.name).filter(|&at| at > Timestamp::ZERO)
     }
 
     /// Opens a savepoint.
@@ -89,7 +90,7 @@ impl<H: Handle> Transaction<H> {
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.statement(|engine, core| {
             engine.start(core)?;
-            Ok(core.work.writes.savepoint(core.view.at.0))
+            Ok(core.work.writes.savepoint(core.began.0))
         })
     }
 
@@ -100,7 +101,7 @@ impl<H: Handle> Transaction<H> {
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.statement(|engine, core| {
             engine.start(core)?;
-            let known = savepoint.transaction == core.view.at.0 && core.work.writes.rollback_to(savepoint);
+            let known = savepoint.transaction == core.began.0 && core.work.writes.rollback_to(savepoint);
             if known { Ok(()) } else { Err(Invalid::UnknownSavepoint.into()) }
         })
     }
@@ -175,13 +176,13 @@ impl<H: Handle> Savepoints for Transaction<H> {
     }
 
     fn release(&mut self, savepoint: Savepoint) {
-        if savepoint.transaction == self.core.view.at.0 {
+        if savepoint.transaction == self.core.began.0 {
             self.core.work.writes.release(&savepoint);
         }
     }
 
     fn timestamp(&self) -> Option<Timestamp> {
-        Transaction::timestamp(self)
+        Some(self.core.began).filter(|&began| began > Timestamp::ZERO)
     }
 
     fn set_durability(&mut self, durability: model::Durability) {
@@ -195,6 +196,10 @@ impl<H: Handle> Savepoints for Transaction<H> {
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
         self.timestamp().inspect(|&at| supervisor.begun(at));
         self.core.view.supervisor = Some(supervisor);
+    }
+
+    fn set_reads_wait(&mut self, wait: bool) {
+        self.core.view.waits = wait;
     }
 }
 

@@ -80,6 +80,8 @@ pub(crate) struct SiteExtra {
 pub(crate) struct Counters {
     pub commits: u64,
     pub read_only_commits: u64,
+    /// Commits above the timestamp that the transaction began at.
+    pub moved: u64,
     pub aborts: [u64; Reason::ALL.len()],
     pub other_aborts: u64,
     pub replaced: u64,
@@ -99,6 +101,7 @@ impl Counters {
     fn add(&mut self, other: &Counters) {
         self.commits += other.commits;
         self.read_only_commits += other.read_only_commits;
+        self.moved += other.moved;
         self.other_aborts += other.other_aborts;
         self.replaced += other.replaced;
         self.collected += other.collected;
@@ -114,6 +117,8 @@ pub struct Stats {
     pub commits: u64,
     /// Transactions that committed and wrote nothing.
     pub read_only_commits: u64,
+    /// Those among them that were pushed, or met a later writer, and committed later than they began.
+    pub moved: u64,
     /// Aborts by rule; rules that never struck are left out.
     pub aborts: Vec<(&'static str, u64)>,
     /// Transactions that ended on a fault or a limit.
@@ -296,6 +301,7 @@ impl<C: Clock> Mvto<C> {
         Stats {
             commits: sum.commits,
             read_only_commits: sum.read_only_commits,
+            moved: sum.moved,
             aborts: Reason::ALL.iter().zip(sum.aborts).filter(|(_, n)| *n > 0).map(|(r, n)| (r.rule(), n)).collect(),
             faults: sum.other_aborts,
             active,

@@ -9,6 +9,10 @@
 //! the middle of its commit waits for it, and never anybody for a younger one. So read-only transactions always commit, and
 //! long readers delay no writer.
 //!
+//! A transaction may also own a row from the statement on that writes it ([`model::Mode::OwnAtStatement`]). Then its place may
+//! still change: readers do not wait for it but *push* it, and at commit it moves above them, if what it has read is the same
+//! there (`advance.rs`, docs/decisions/0021).
+//!
 //! ```text
 //! time    ----------4-----------------10-----12------15-------->
 //! k       [ 2: u ]                                [ 15: v ]         T4 and T12 read u; T15 installs v over it
@@ -18,7 +22,7 @@
 //!
 //! # Where the serial order is chosen
 //! At begin (`sites.rs`): the timestamp lies strictly inside the call that drew it, so the order is that of real time too
-//! (strict serializability). Timestamps rise across restarts: a ceiling above all that are in use is durable beforehand.
+//! (strict serializability). One that is pushed draws again, inside the call that commits it. Timestamps rise across restarts: a ceiling above all that are in use is durable beforehand.
 //!
 //! # Invariants
 //! - **M1** A timestamp of site `s` is congruent to `s` modulo the number of sites, above the clock's reading at the call and
@@ -33,10 +37,14 @@
 //! - **M6** A gap has a stamp as a tuple has: whoever finds a key absent or scans over it raises the stamp of its index leaf and
 //!   then confirms; an insert is placed under the leaf's latch at or above the stamp, already owned; a split copies the stamp, a
 //!   merge takes the greater, a dead key folds its own in.
-//! - **M7** Waits go from younger to older transactions only: no deadlock. No latch is held while waiting.
+//! - **M7** No deadlock: one that commits waits only for smaller timestamps that commit, one that executes for older ones and
+//!   for those that commit; who owns at commit holds nothing while it waits for one that executes. No latch is held meanwhile.
 //! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
 //! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned; every answer, an error as well as a commit, waits
 //!   until the log is durable past every version that was read or written.
+//! - **M10** A transaction commits at its begin timestamp, or at one that it drew after its last word had turned to committing:
+//!   above everybody who has pushed it. What it has read is then the same as it was: stamped there, and the newest version not
+//!   younger than its reads.
 //! - **S1, S2, S4** (`store.rs`) what is pinned is not killed; what a registered transaction may return is not freed; what a
 //!   reader may stand on while it walks is freed through the epoch.
 //! - **S3** (`pins.rs`) a tuple is queued for collection once at most, and whoever leaves something in it leaves it queued.
@@ -44,7 +52,7 @@
 //!
 //! # What is deliberately absent
 //! A shared counter at begin or read; a lock table; deadlock detection; a collector thread and any walk over a table; fences
-//! beyond those of M3 and M6; validation at commit; `trace.rs` (it comes with the model it is checked against).
+//! beyond those of M3 and M6; validation at commit, but of those that are pushed; `trace.rs` (it comes with the model it is checked against).
 //!
 //! # From the paper to the code
 //! | vMVCC | here | test |
@@ -57,6 +65,7 @@
 //! | beyond: one version for each open snapshot | `horizon.rs`, `store.rs` `splice` | `tests/versions.rs` |
 //! | 2 `db.Run` | `doors.rs` `Mvto::run` | `sec_2_run_*` |
 //! | beyond: ranges, indexes | `read.rs` `scan`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/twin.rs` |
+//! | beyond: pushing | `ownership.rs`, `advance.rs`, `read_set.rs` | `tests/push.rs`, `tests/scripts/push_*`, `tests/loom_ownership.rs` |
 //! | beyond: durability | `recover.rs`, `checkpoint.rs` | `tests/recovery.rs` |
 //!
 //! Deviations: section 2's `t''` is taken for section 4.5's `t'` (`sites.rs`); tuples have an owner word instead of a mutex;
@@ -64,10 +73,12 @@
 //! (`gc.rs`).
 //!
 //! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
-//! transaction; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`; `memory.rs` the limit
+//! transaction; `advance.rs` and `read_set.rs` how it moves; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`; `memory.rs` the limit
 //! on it; `recover.rs` and `checkpoint.rs`;
 //! `wait.rs` sleeping, and how it ends; `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
 
+#[cfg(not(loom))]
+mod advance;
 #[cfg(not(loom))]
 mod begin;
 #[cfg(not(loom))]
@@ -94,6 +105,8 @@ pub mod ownership;
 pub mod pins;
 #[cfg(not(loom))]
 mod read;
+#[cfg(not(loom))]
+mod read_set;
 #[cfg(not(loom))]
 mod reason;
 #[cfg(not(loom))]

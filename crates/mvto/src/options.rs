@@ -23,6 +23,10 @@ pub struct Options {
     /// Bytes of keys and rows written by one transaction. Default: 1 TiB, so that memory and the log's disk, where they are reserved
     /// before anything is installed, are what ends them.
     pub write_set_bytes: usize,
+    /// Keys and ranges read, repetitions left out, by one transaction that owns at the statement, kept so that it can move to a
+    /// later timestamp when others have read what it writes. Default 1,000,000. One that has read more cannot move, and aborts
+    /// when it must.
+    pub read_set: usize,
     /// Versions of one row (and multiples of them) at which its writer surveys by itself which are still read, instead of
     /// going by what others have found out. Default 64, at least 2. Fewer: shorter chains of rows that are written without
     /// pause, more surveys. No limit: a row keeps a version for each snapshot that needs one.
@@ -61,6 +65,7 @@ impl Default for Options {
             row_bytes: ROW_BYTES_LIMIT,
             write_set_rows: u32::MAX as usize,
             write_set_bytes: 1 << 40,
+            read_set: 1_000_000,
             versions: 64,
             memory_bytes: None,
             transaction_age: None,

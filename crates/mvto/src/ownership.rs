@@ -1,18 +1,30 @@
 //! The kernel of a tuple: who owns it, and who has read it last. Checked by loom (`tests/loom_ownership.rs`).
 //!
-//! A reader at `T` must see every older write or forbid it. It *stamps first and looks second*; an owner *owns first
-//! and checks second*:
+//! A reader at `T` must see every older write or forbid it. It *stamps first and looks second*; a committing owner *takes
+//! hold first and checks second*:
 //!
 //! ```text
-//! reader at T    raise last_read to T     then   look at the owner, then at the newest version
-//! writer at W    own the word             then   look at last_read (abort if it is above W), install, release
+//! reader at T            raise last_read to T            then   look at the owner, then at the newest version
+//! writer at W            own the word, committing        then   look at last_read (abort if it is above W), install, release
+//! owner since a          own the word, executing
+//!   statement, from W    ... statements ...
+//!   on                   turn the word to committing     then   look at last_read (move if it is above W), install, release
 //! ```
 //!
 //! All four accesses are sequentially consistent, each thread's store before its load, so at least one of the two sees
-//! the other (invariant M3). A reader that sees an older owner waits for it; one that sees a younger owner, or none,
-//! reads versions that are final: nothing below `T` can be installed any more.
+//! the other (invariant M3). A reader that sees an older *committing* owner waits for it, which takes microseconds. One that
+//! sees a younger owner, or none, reads versions that are final: nothing below `T` can be installed any more.
 //!
-//! Source: vMVCC, section 2 (`tslast`, and the tuple's mutex, which this word replaces).
+//! An owner that still *executes* may do so for hours, and its place in the serial order is not settled: a reader above it
+//! reads the version before, without a wait, and its stamp *pushes* the owner. For either the owner finds the stamp once it has
+//! turned to committing, and commits above it (`advance.rs`); or the stamp came after that turn, and then the reader looks
+//! after it too, and waits. Hence M3 holds of executing owners as it does of others, and the timestamp that such an owner
+//! commits at is one that it draws after its last word has turned: it lies above every reader that has pushed it, since
+//! those had drawn theirs before (M10).
+//!
+//! Source: vMVCC, section 2 (`tslast`, and the tuple's mutex, which this word replaces). Deviation: pushing is this project's
+//! (in the manner of CockroachDB's pushed timestamps and read refreshes); the paper's transactions own at commit only, and so do
+//! ours in [`model::Mode::ReadWrite`].
 
 use model::Timestamp;
 use parts::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -22,13 +34,16 @@ use parts::sync::atomic::{AtomicU64, Ordering::SeqCst};
 const WAITERS: u64 = 1 << 63;
 /// The tuple has left its index: look the key up again.
 const DEAD: u64 = 1 << 62;
-/// Timestamps stay below: 2^62 ticks of a 5 GHz clock are 29 years of uptime across restarts.
-pub const TIMESTAMP_LIMIT: u64 = 1 << 62;
+/// The owner executes statements: readers push it.
+const EXECUTING: u64 = 1 << 61;
+/// Timestamps stay below: 2^61 ticks of a 5 GHz clock are 14 years of uptime across restarts.
+pub const TIMESTAMP_LIMIT: u64 = 1 << 61;
 
 /// The owner word and the last-read stamp.
 #[derive(Debug)]
 pub struct Ownership {
-    /// 0, or the owner's timestamp with perhaps [`WAITERS`], or [`DEAD`]. Release publishes the owner's new version.
+    /// 0, or the owner's timestamp with perhaps [`WAITERS`] and [`EXECUTING`], or [`DEAD`]. Release publishes the owner's new
+    /// version.
     word: AtomicU64,
     /// Highest timestamp of a transaction that has read the tuple, or created it. Partner of `word` (M3).
     last_read: AtomicU64,
@@ -39,26 +54,53 @@ pub struct Ownership {
 pub enum Holder {
     /// Nobody.
     Free,
-    /// This transaction is committing it (or owns it since a statement).
-    Owner(Timestamp),
+    /// This transaction owns it since a statement, and will commit at this timestamp or above it.
+    Executing(Timestamp),
+    /// This transaction is committing it, at this timestamp or, if it has yet to move, above it.
+    Committing(Timestamp),
     /// It has left its index.
     Dead,
 }
 
+impl Holder {
+    /// The transaction that owns it, if one does.
+    pub fn owner(self) -> Option<Timestamp> {
+        match self {
+            Holder::Executing(owner) | Holder::Committing(owner) => Some(owner),
+            Holder::Free | Holder::Dead => None,
+        }
+    }
+}
+
+/// How a transaction owns a tuple: under which timestamp, and in which of its phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Names the transaction. It commits here or above.
+    pub at: Timestamp,
+    /// Whether it may still be pushed.
+    pub executes: bool,
+}
+
+impl Owner {
+    fn word(self) -> u64 {
+        debug_assert!(self.at.0 > 0 && self.at.0 < TIMESTAMP_LIMIT, "M1: {:?} is no timestamp", self.at);
+        if self.executes { self.at.0 | EXECUTING } else { self.at.0 }
+    }
+}
+
 impl Ownership {
-    /// Owned from the start, as an inserted tuple is; counts as read at `owner`, so that it covers the gap it came from.
-    pub fn owned_by(owner: Timestamp) -> Ownership {
-        Ownership::new(owner.0)
+    /// Owned from the start, as an inserted tuple is. It counts as read at `last_read`, so that it covers the gap it came from.
+    pub fn owned_by(owner: Owner, last_read: Timestamp) -> Ownership {
+        Ownership::new(owner.word(), last_read.0)
     }
 
     /// Owned by nobody and read by nobody, as a recovered tuple is.
     pub fn free() -> Ownership {
-        Ownership::new(0)
+        Ownership::new(0, 0)
     }
 
-    fn new(owner: u64) -> Ownership {
-        let (word, last_read) = (AtomicU64::new(owner), AtomicU64::new(owner));
-        Ownership { word, last_read }
+    fn new(word: u64, last_read: u64) -> Ownership {
+        Ownership { word: AtomicU64::new(word), last_read: AtomicU64::new(last_read) }
     }
 
     /// Who holds it now.
@@ -73,7 +115,8 @@ impl Ownership {
         }
     }
 
-    /// The highest timestamp that has read it. A writer asks after it owns.
+    /// The highest timestamp that has read it. A writer asks after it owns, one that owns since a statement after
+    /// [`Ownership::start_commit`].
     pub fn last_read(&self) -> Timestamp {
         Timestamp(load_in_total_order(&self.last_read))
     }
@@ -82,23 +125,35 @@ impl Ownership {
     ///
     /// # Errors
     /// The holder that stands in the way.
-    pub fn try_own(&self, at: Timestamp) -> Result<(), Holder> {
-        debug_assert!(at.0 > 0 && at.0 < TIMESTAMP_LIMIT, "M1: {at:?} is no timestamp");
-        self.word.compare_exchange(0, at.0, SeqCst, SeqCst).map(|_| ()).map_err(holder)
+    pub fn try_own(&self, owner: Owner) -> Result<(), Holder> {
+        self.word.compare_exchange(0, owner.word(), SeqCst, SeqCst).map(|_| ()).map_err(holder)
     }
 
-    /// Announces that somebody is about to sleep until `owner` releases. `false` if it has released already.
-    pub fn announce_waiter(&self, owner: Timestamp) -> bool {
-        let waiting = owner.0 | WAITERS;
-        match self.word.compare_exchange(owner.0, waiting, SeqCst, SeqCst) {
+    /// Turns the word of an executing owner to committing: from here on readers above it wait instead of pushing it. Who sleeps
+    /// goes on sleeping. The caller is the owner.
+    pub fn start_commit(&self) {
+        self.word.fetch_and(!EXECUTING, SeqCst);
+    }
+
+    /// Moves the committing owner, who is the caller, to a later timestamp. Says whether somebody sleeps and must be woken, to
+    /// look again.
+    #[must_use = "sleepers must be woken"]
+    pub fn move_to(&self, at: Timestamp) -> bool {
+        self.word.swap(Owner { at, executes: false }.word(), SeqCst) & WAITERS != 0
+    }
+
+    /// Announces that somebody is about to sleep until `holder` releases or moves. `false` if it has, or is nobody.
+    pub fn announce_waiter(&self, holder: Holder) -> bool {
+        let Some(word) = word_of(holder) else { return false };
+        match self.word.compare_exchange(word, word | WAITERS, SeqCst, SeqCst) {
             Ok(_) => true,
-            Err(seen) => seen == waiting,
+            Err(seen) => seen == word | WAITERS,
         }
     }
 
-    /// Whether `owner` still holds it and knows of a sleeper.
-    pub fn is_awaited(&self, owner: Timestamp) -> bool {
-        self.word.load(SeqCst) == owner.0 | WAITERS
+    /// Whether `holder`, in whichever phase, still holds it and knows of a sleeper.
+    pub fn is_awaited(&self, holder: Holder) -> bool {
+        word_of(holder).is_some_and(|word| self.word.load(SeqCst) | EXECUTING == word | EXECUTING | WAITERS)
     }
 
     /// Gives it up. Says whether somebody sleeps and must be woken.
@@ -123,7 +178,17 @@ fn holder(word: u64) -> Holder {
     match word & !WAITERS {
         0 => Holder::Free,
         DEAD => Holder::Dead,
-        owner => Holder::Owner(Timestamp(owner)),
+        owner if owner & EXECUTING != 0 => Holder::Executing(Timestamp(owner & !EXECUTING)),
+        owner => Holder::Committing(Timestamp(owner)),
+    }
+}
+
+/// The word of an owner of whom nobody waits yet.
+fn word_of(holder: Holder) -> Option<u64> {
+    match holder {
+        Holder::Free | Holder::Dead => None,
+        Holder::Executing(at) => Some(Owner { at, executes: true }.word()),
+        Holder::Committing(at) => Some(Owner { at, executes: false }.word()),
     }
 }
 

@@ -6,14 +6,15 @@ use crate::begin::{Core, View, table};
 use crate::catalog::{Catalog, Place};
 use crate::engine::Mvto;
 use crate::ownership::Holder;
+use crate::read_set::{Range, ReadSet};
 use crate::store::{Tuple, VersionRef};
 use crate::write_set::{Workspace, WriteSet};
 use env::Clock;
 use env::time::{Duration, Instant};
 use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use parts::epoch::{self, Guard};
-use parts::index::Entry;
 use parts::index::ordered::Cursor;
+use parts::index::{Entry, Ordered};
 use parts::spin::Backoff;
 use parts::sync::spin_loop;
 use std::iter::Peekable;
@@ -26,14 +27,16 @@ const LOOKS_BEFORE_SLEEP: u32 = 200;
 const LOOKS_BEFORE_SLEEP: u32 = 2;
 
 /// What the reads of one transaction stand on: which tables there are, and what it has written itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Footing<'a> {
     pub catalog: &'a Catalog,
     pub writes: &'a WriteSet,
+    /// Where to note what is read, if the transaction may have to move.
+    pub reads: Option<&'a mut ReadSet>,
 }
 
 /// What a look at a tuple finds.
-enum Seen<'g> {
+pub(crate) enum Seen<'g> {
     /// The newest version below the reader, if any.
     Version(Option<VersionRef<'g>>),
     /// The tuple has left its index: look the key up again.
@@ -52,8 +55,32 @@ impl<C: Clock> Mvto<C> {
     ) -> Result<bool> {
         row.clear();
         self.start(core)?;
+        let Core { view, work, .. } = core;
+        let Workspace { catalog, writes, reads, .. } = &mut **work;
+        let reads = self.notes(view, reads);
+        self.read_at(view, Footing { catalog, writes, reads }, id, key, columns, row)
+    }
+
+    /// Where to note what is read, if the transaction may have to move.
+    fn notes<'a>(&self, view: &View, reads: &'a mut ReadSet) -> Option<&'a mut ReadSet> {
+        view.moves.then(|| {
+            reads.count(&self.memory.meter);
+            reads
+        })
+    }
+
+    /// Reads one row that [`Mvto::own_now`] has seen to. Where it is owned, nobody changes it, so nothing is noted.
+    pub(crate) fn read_owned(
+        &self,
+        core: &mut Core,
+        id: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool> {
+        row.clear();
         let Workspace { catalog, writes, .. } = &*core.work;
-        self.read_at(&mut core.view, Footing { catalog, writes }, id, key, columns, row)
+        self.read_at(&mut core.view, Footing { catalog, writes, reads: None }, id, key, columns, row)
     }
 
     /// Reads one row as of a view, into an empty buffer.
@@ -75,6 +102,7 @@ impl<C: Clock> Mvto<C> {
         }
         let guard = epoch::pin();
         let found = self.visible(view, place, key, &guard)?;
+        on.reads.into_iter().for_each(|reads| reads.note_key(place.id(), key, self.options.read_set));
         found.into_iter().for_each(|found| row.project(found, columns));
         Ok(found.is_some())
     }
@@ -102,44 +130,59 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Waits for an older owner, forbids older writes, and takes the newest version below the reader (M3).
-    fn look<'g>(&self, view: &View, place: Place<'_>, tuple: &'g Tuple, guard: &'g Guard) -> Result<Seen<'g>> {
+    /// Waits for an older transaction that commits, forbids older writes, and takes the newest version below the reader (M3).
+    pub(crate) fn look<'g>(
+        &self,
+        view: &View,
+        place: Place<'_>,
+        tuple: &'g Tuple,
+        guard: &'g Guard,
+    ) -> Result<Seen<'g>> {
         if !view.stamps {
             // No older transaction can write any more, so nothing below the reader changes, not even by a kill.
             return Ok(Seen::Version(tuple.version_below(view.at, guard)));
         }
         loop {
-            // Wait first: a stamp raised before the wait would abort the older writers that queue here.
-            self.wait_for_older(view, place, tuple)?;
+            // Wait first: a stamp raised before the wait would abort or push the older writers that queue here.
+            self.wait_while(view, place, tuple, |holder| keeps_from_reading(view, holder))?;
             tuple.ownership.raise_last_read(view.at);
             match tuple.ownership.holder() {
                 Holder::Dead => return Ok(Seen::Gone),
-                Holder::Owner(owner) if owner < view.at => {}
-                Holder::Free | Holder::Owner(_) => return Ok(Seen::Version(tuple.version_below(view.at, guard))),
+                holder if keeps_from_reading(view, holder) => {}
+                // One that executes is pushed, if it is older: it will commit above the stamp (M10).
+                Holder::Executing(_) | Holder::Committing(_) | Holder::Free => {
+                    return Ok(Seen::Version(tuple.version_below(view.at, guard)));
+                }
             }
         }
     }
 
-    /// Waits while an older transaction owns the tuple. Only ever younger for older, so nobody waits in a circle (M7).
-    pub(crate) fn wait_for_older(&self, view: &View, place: Place<'_>, tuple: &Tuple) -> Result<()> {
+    /// Waits while `blocks` says so of whoever holds the tuple. Who may wait for whom, M7 says.
+    pub(crate) fn wait_while(
+        &self,
+        view: &View,
+        place: Place<'_>,
+        tuple: &Tuple,
+        blocks: impl Fn(Holder) -> bool,
+    ) -> Result<()> {
         let mut looks = 0;
         let mut started: Option<Instant> = None;
-        while let Holder::Owner(owner) = tuple.ownership.holder() {
-            if owner >= view.at {
-                return Ok(()); // Younger, or the transaction itself, which owns at the statement.
+        loop {
+            let holder = tuple.ownership.holder();
+            if !blocks(holder) {
+                return Ok(());
             }
             looks += 1;
             if looks < LOOKS_BEFORE_SLEEP && view.wait_limit > Duration::ZERO {
                 spin_loop();
                 continue;
             }
-            if !tuple.ownership.announce_waiter(owner) {
+            if !tuple.ownership.announce_waiter(holder) {
                 continue;
             }
             let started = *started.get_or_insert_with(Instant::now);
-            self.sleep_behind(view, place, tuple, owner, started)?;
+            self.sleep_behind(view, place, tuple, holder, started)?;
         }
-        Ok(())
     }
 
     /// Visits a range in order, own writes merged in.
@@ -150,8 +193,10 @@ impl<C: Clock> Mvto<C> {
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<ScanEnd> {
         self.start(core)?;
-        let Workspace { catalog, writes, .. } = &*core.work;
-        self.scan_at(&mut core.view, Footing { catalog, writes }, scan, visit)
+        let Core { view, work, .. } = core;
+        let Workspace { catalog, writes, reads, .. } = &mut **work;
+        let reads = self.notes(view, reads);
+        self.scan_at(view, Footing { catalog, writes, reads }, scan, visit)
     }
 
     /// Visits a range as of a view.
@@ -162,20 +207,48 @@ impl<C: Clock> Mvto<C> {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<ScanEnd> {
-        let table = table(self, view, on.catalog, scan.table)?;
+        let Footing { catalog, writes, mut reads } = on;
+        let table = table(self, view, catalog, scan.table)?;
         table.schema.check_columns(scan.columns)?;
         scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         let place = match scan.index {
             None => table.rows(),
             Some(index) => table.entries(index)?,
         };
-        let own = own_in_range(on.writes, place, scan).peekable();
+        let index = place.ordered()?;
+        let own = own_in_range(writes, place, scan).peekable();
         let mut walk = Walk { engine: self, scan, place, own, last_own: None };
         let mut shown = RowBuf::new();
+        let limit = self.options.read_set;
         let mut show = |view: &mut View, position: &[u8], stored: RowRef<'_>, guard: &Guard| {
-            walk_item(self, view, on.writes, scan, place, position, stored, guard, &mut shown, visit)
+            if let (Some(_), Some(reads)) = (place.index(), &mut reads) {
+                reads.note_key(table.rows().id(), stored.bytes(), limit);
+            }
+            walk_item(self, view, writes, scan, place, position, stored, guard, &mut shown, visit)
         };
-        walk.run(view, on.writes, &mut show)
+        let end = walk.run(index, view, writes, &mut show);
+        reads.into_iter().for_each(|reads| reads.note_range(seen_range(scan, place, &end), limit));
+        end
+    }
+}
+
+/// What part of its range a scan has seen. All of it counts where it failed on the way.
+fn seen_range(scan: &Scan<'_>, place: Place<'_>, end: &Result<ScanEnd>) -> Range {
+    let (space, mut lower, mut upper) = (place.id(), scan.lower.clone(), scan.upper.clone());
+    match (end, scan.direction) {
+        (Ok(ScanEnd::Stopped(position)), Direction::Forward) => upper = Bound::Included(position.clone()),
+        (Ok(ScanEnd::Stopped(position)), Direction::Backward) => lower = Bound::Included(position.clone()),
+        (Ok(ScanEnd::Finished) | Err(_), _) => {}
+    }
+    Range { space, lower, upper }
+}
+
+/// Whether a reader waits for whoever holds the tuple (M3, M7).
+fn keeps_from_reading(view: &View, holder: Holder) -> bool {
+    match holder {
+        Holder::Committing(owner) => owner < view.at,
+        Holder::Executing(owner) => view.waits && owner < view.name,
+        Holder::Free | Holder::Dead => false,
     }
 }
 
@@ -212,8 +285,13 @@ struct Walk<'a, C, I: Iterator<Item = usize>> {
 type Show<'s> = dyn FnMut(&mut View, &[u8], RowRef<'_>, &Guard) -> Result<ControlFlow<()>> + 's;
 
 impl<C: Clock, I: Iterator<Item = usize>> Walk<'_, C, I> {
-    fn run(&mut self, view: &mut View, writes: &WriteSet, show: &mut Show<'_>) -> Result<ScanEnd> {
-        let index = self.place.ordered()?;
+    fn run(
+        &mut self,
+        index: &Ordered<Tuple>,
+        view: &mut View,
+        writes: &WriteSet,
+        show: &mut Show<'_>,
+    ) -> Result<ScanEnd> {
         let mut cursor = Cursor::new(bytes(&self.scan.lower), bytes(&self.scan.upper), self.scan.direction);
         let stamp = view.stamps.then_some(view.at.0);
         let (mut more, mut spare) = (true, Vec::new());
@@ -326,7 +404,7 @@ fn emptied<'next>(mut batch: Vec<&Tuple>) -> Vec<&'next Tuple> {
     batch.into_iter().map(|_| unreachable!("it is empty")).collect()
 }
 
-fn bytes(bound: &Bound<Key>) -> Bound<&[u8]> {
+pub(crate) fn bytes(bound: &Bound<Key>) -> Bound<&[u8]> {
     match bound {
         Bound::Unbounded => Bound::Unbounded,
         Bound::Included(key) => Bound::Included(key),

@@ -15,6 +15,11 @@ pub enum Reason {
     YoungerOwner,
     /// A transaction with a later timestamp has found the key absent, or scanned over its gap.
     LaterGapReader,
+    /// Others have read what this one writes, and what it has read itself has changed since: it can commit neither below nor
+    /// above them.
+    RefreshFailed,
+    /// The same, but it has read more than is kept to be looked at again.
+    TooManyReads,
     /// An older transaction held it for longer than the limit on waiting.
     WaitLimit,
     /// Its supervisor ended its wait.
@@ -29,11 +34,13 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, for counting.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 11] = [
         Reason::LaterReader,
         Reason::LaterWriter,
         Reason::YoungerOwner,
         Reason::LaterGapReader,
+        Reason::RefreshFailed,
+        Reason::TooManyReads,
         Reason::WaitLimit,
         Reason::Interrupted,
         Reason::Age,
@@ -48,6 +55,8 @@ impl Reason {
             Reason::LaterWriter => "later-writer",
             Reason::YoungerOwner => "younger-owner",
             Reason::LaterGapReader => "later-gap-reader",
+            Reason::RefreshFailed => "refresh-failed",
+            Reason::TooManyReads => "too-many-reads",
             Reason::WaitLimit => "wait-limit",
             Reason::Interrupted => "interrupted",
             Reason::Age => "age",
@@ -78,6 +87,12 @@ impl Reason {
             }
             Reason::LaterGapReader => {
                 "a transaction with a later timestamp has already found absent, or scanned over, the key that this one wants to insert"
+            }
+            Reason::RefreshFailed => {
+                "what this one has read has been changed since, and it must commit later than that because of what others have read or written"
+            }
+            Reason::TooManyReads => {
+                "it must commit later than it began because of what others have read or written, and has read more than is kept to be looked at again"
             }
             Reason::WaitLimit => "an older transaction held the row for longer than the limit on waiting",
             Reason::Interrupted => "its wait for an older transaction was ended from outside",

@@ -163,8 +163,6 @@ pub struct SiteState<X> {
 struct Active {
     at: u64,
     writes: bool,
-    /// It may be about to log what it has written: set before it does.
-    commits: bool,
     /// It may be looking at versions right now.
     in_statement: bool,
     /// It was too old between two statements: it keeps no versions any more, and may not enter another statement.
@@ -218,7 +216,7 @@ impl<X> Sites<X> {
         state: &mut SiteState<X>,
     ) -> Result<(Timestamp, Slot), ClockFault> {
         let at = time.draw(u64::from(site), &mut state.last)?;
-        let active = Active { at, writes, commits: writes, in_statement: true, doomed: false };
+        let active = Active { at, writes, in_statement: true, doomed: false };
         let place = match state.free.pop() {
             Some(place) => {
                 state.active[place as usize] = active;
@@ -230,6 +228,14 @@ impl<X> Sites<X> {
             }
         };
         Ok((Timestamp(at), Slot { site, place }))
+    }
+
+    /// Draws a later timestamp for a transaction that commits there and reads nothing more. It stays registered where it is.
+    ///
+    /// # Errors
+    /// The clock is broken.
+    pub fn draw_again<C: Clock>(&self, slot: Slot, time: &Time<C>) -> Result<Timestamp, ClockFault> {
+        time.draw(u64::from(slot.site), &mut self.lock(slot.site).last).map(Timestamp)
     }
 
     /// Takes a transaction out of the active set.
@@ -295,24 +301,6 @@ impl<X> Sites<X> {
         Ok(())
     }
 
-    /// Says whether an active transaction may be about to log what it has written. Returns what was said before.
-    pub fn set_commits(&self, at: Timestamp, commits: bool) -> bool {
-        let mut state = lock(self.site_of(at));
-        let active = state.active.iter_mut().find(|active| active.at == at.0).expect("it is registered");
-        std::mem::replace(&mut active.commits, commits)
-    }
-
-    /// Whether an active transaction may have logged something already. Whoever asks has read the log's end before: of whom it
-    /// is not so, logs behind it.
-    pub fn commits(&self, at: Timestamp) -> bool {
-        lock(self.site_of(at)).active.iter().any(|active| active.at == at.0 && active.commits)
-    }
-
-    /// Its timestamp's residue says where a transaction is registered (M1).
-    fn site_of(&self, at: Timestamp) -> &Site<X> {
-        &self.sites[at.0 as usize & (self.sites.len() - 1)]
-    }
-
     /// Wakes whoever waits at a site for transactions to end.
     pub fn waker(&self, site: u32) -> Waker
     where
@@ -364,11 +352,6 @@ impl<X> SiteState<X> {
         let active = &mut self.active[slot.place as usize];
         active.in_statement = !active.doomed;
         active.in_statement
-    }
-
-    /// The transaction owns tuples long before it commits, and will say when it does.
-    pub fn owns_at_statement(&mut self, slot: Slot) {
-        self.active[slot.place as usize].commits = false;
     }
 
     /// Leaves a statement.

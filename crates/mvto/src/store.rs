@@ -212,6 +212,13 @@ impl Tuple {
         NonNull::new(self.head.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
 
+    /// From when on the newest version is valid; zero without versions. For a registered transaction under a guard: the version
+    /// may be replaced meanwhile, and is not freed before the guard is gone, nor before the transaction has ended if it is
+    /// younger than that (S2).
+    pub fn newest_begin(&self) -> Timestamp {
+        self.newest().map_or(Timestamp::ZERO, VersionRef::begin)
+    }
+
     /// The newest version below `at`, tombstones included. The chain is newest first. Source: vMVCC, section 2.
     ///
     /// `at` belongs to the caller's registered transaction, which outlives the reference's use (S2); the guard lasts as long

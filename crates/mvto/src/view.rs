@@ -8,6 +8,8 @@ use crate::begin::{Core, SharedNotes, View};
 use crate::doors::{Handle, Transaction};
 use crate::engine::Mvto;
 use crate::read::Footing;
+use crate::read_set::ReadSet;
+use crate::write_set::Workspace;
 use model::{Columns, Error, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
 use parts::sync::atomic::Ordering;
 use std::ops::ControlFlow;
@@ -36,13 +38,19 @@ impl<H: Handle> SharedReads for Transaction<H> {
 
 impl<H: Handle> SharedView<'_, H> {
     fn reading<T>(&self, read: impl FnOnce(&mut View, Footing<'_>) -> Result<T>) -> Result<T> {
-        let SharedNotes { rests_on, abort } = &self.core.shared;
+        let SharedNotes { rests_on, abort, reads: shared } = &self.core.shared;
         let lock = || abort.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(aborted) = lock().clone() {
             return Err(aborted);
         }
-        let mut view = self.core.view.clone();
-        let result = read(&mut view, Footing { catalog: &self.core.work.catalog, writes: &self.core.work.writes });
+        let (mut view, mut reads) = (self.core.view.clone(), ReadSet::default());
+        let Workspace { catalog, writes, .. } = &*self.core.work;
+        let on = Footing { catalog, writes, reads: view.moves.then_some(&mut reads) };
+        let result = read(&mut view, on);
+        if view.moves {
+            let limit = self.engine.options.read_set;
+            shared.lock().unwrap_or_else(PoisonError::into_inner).take_over(&mut reads, limit);
+        }
         rests_on.fetch_max(view.rests_on.0, Ordering::Relaxed); // Read again only after the borrow has ended.
         if let Err(error @ Error::Aborted(_)) = &result {
             lock().get_or_insert_with(|| error.clone()); // The first one stays.

@@ -8,6 +8,7 @@
 use crate::begin::View;
 use crate::catalog::Place;
 use crate::engine::Mvto;
+use crate::ownership::Holder;
 use crate::reason::Reason;
 use crate::store::Tuple;
 use env::Clock;
@@ -44,7 +45,7 @@ impl View {
         let patience = self.supervisor.as_ref().map(|supervisor| supervisor.patience());
         let is_interrupted = patience == Some(Some(Duration::ZERO));
         let reason = if is_interrupted { Reason::Interrupted } else { Reason::WaitLimit };
-        let abort = reason.abort(self.at, at, Some(owner));
+        let abort = reason.abort(self.name, at, Some(owner));
         if self.supervisor.is_some() { Error::Unavailable(Box::new(abort)) } else { abort.into() }
     }
 
@@ -52,14 +53,14 @@ impl View {
     fn attend(&self, at: Option<(&Place<'_>, &[u8])>, owner: Timestamp, waker: impl FnOnce() -> Waker) -> Attended<'_> {
         let supervisor = self.supervisor.as_deref();
         if let Some(supervisor) = supervisor {
-            supervisor.waits(&Reason::WaitLimit.abort(self.at, at, Some(owner)), waker());
+            supervisor.waits(&Reason::WaitLimit.abort(self.name, at, Some(owner)), waker());
         }
         Attended(supervisor)
     }
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Sleeps while `owner`, which knows of it, holds the tuple. The wait began at `started`.
+    /// Sleeps while `holder`, who knows of it, has the tuple. The wait began at `started`.
     ///
     /// # Errors
     /// The wait has ended before.
@@ -68,14 +69,15 @@ impl<C: Clock> Mvto<C> {
         view: &View,
         place: Place<'_>,
         tuple: &Tuple,
-        owner: Timestamp,
+        holder: Holder,
         started: Instant,
     ) -> Result<()> {
         let address = std::ptr::from_ref(tuple).addr();
         let at = Some((&place, tuple.key()));
+        let Some(owner) = holder.owner() else { return Ok(()) };
         let _attended = view.attend(at, owner, || self.waits.waker(address));
         let remaining = || Some(view.patience(started));
-        match self.waits.wait(address, remaining, || tuple.ownership.is_awaited(owner)) {
+        match self.waits.wait(address, remaining, || tuple.ownership.is_awaited(holder)) {
             Waited::Released => Ok(()),
             Waited::TimedOut => Err(view.unavailable(at, owner)),
         }

@@ -5,7 +5,7 @@ use crate::catalog::{Place, SpaceId, Table};
 use crate::engine::Mvto;
 use crate::ownership::{Holder, Ownership};
 use crate::reason::Reason;
-use crate::store::{Pinned, Tuple};
+use crate::store::Pinned;
 use crate::write_set::{Workspace, Write};
 use env::Clock;
 use model::{
@@ -13,8 +13,22 @@ use model::{
     Timestamp,
 };
 use parts::epoch;
-use parts::index::{Entry, Insert};
+use parts::index::Insert;
 use parts::spin::Backoff;
+
+/// How often a transaction moves for the sake of one tuple. It moves again only if others have come in between.
+const MOVES: usize = 100;
+
+/// What came of claiming a tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// It is owned.
+    Owned,
+    /// A later transaction came first. After [`Reason::LaterWriter`] and [`Reason::LaterReader`] it is owned all the same.
+    Late(Reason, Timestamp),
+    /// An older transaction owns it that executes still. Who commits holds nothing while it waits for such a one (M7).
+    Held,
+}
 
 /// What a write does to a secondary index: leaves an entry, enters another.
 struct EntryChange {
@@ -49,7 +63,7 @@ impl<C: Clock> Mvto<C> {
         self.check_writable(core)?;
         self.own_now(core, id, key)?;
         let mut before = std::mem::take(&mut core.work.before);
-        let taken = self.read(core, id, key, Columns::None, &mut before);
+        let taken = self.read_owned(core, id, key, Columns::None, &mut before);
         core.work.before = before;
         if taken? {
             let table = table(self, &core.view, &core.work.catalog, id)?.schema.clone();
@@ -73,7 +87,7 @@ impl<C: Clock> Mvto<C> {
     /// Reads a row, owning it first where the mode says so.
     pub(crate) fn read_for_update(&self, core: &mut Core, id: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         self.own_now(core, id, key)?;
-        self.read(core, id, key, Columns::All, row)
+        self.read_owned(core, id, key, Columns::All, row)
     }
 
     /// Replaces a row that is there by what `new` makes of it.
@@ -148,11 +162,14 @@ impl<C: Clock> Mvto<C> {
     fn check_entry(&self, core: &mut Core, id: TableId, change: &EntryChange, key: &[u8]) -> Result<()> {
         let Some(entry) = &change.enters else { return Ok(()) };
         self.check_key_length(entry)?;
-        let Core { view, work, .. } = core;
-        let table = table(self, view, &work.catalog, id)?;
-        if !table.schema.indexes()[usize::from(change.index.0)].unique {
+        if !table(self, &core.view, &core.work.catalog, id)?.schema.indexes()[usize::from(change.index.0)].unique {
             return Ok(());
         }
+        if core.mode == Mode::OwnAtStatement {
+            self.enter_key(core, id, change.index.0 + 1, entry)?; // Before it is read, as a row is.
+        }
+        let Core { view, work, .. } = core;
+        let table = table(self, view, &work.catalog, id)?;
         let place = table.entries(change.index)?;
         let guard = epoch::pin();
         let taken_by = match work.writes.own_value(place.id(), entry) {
@@ -178,14 +195,35 @@ impl<C: Clock> Mvto<C> {
 
     /// The write-set entry of a key. In [`Mode::OwnAtStatement`] its tuple is owned.
     fn enter_key(&self, core: &mut Core, id: TableId, space: u16, key: &[u8]) -> Result<usize> {
-        let Core { view, work, mode, .. } = core;
-        let Workspace { catalog, writes, .. } = &mut **work;
+        let Workspace { catalog, writes, .. } = &mut *core.work;
         let place = catalog.place(SpaceId { table: id, space }).expect("the statement has found its table");
         let at = writes.entry(place.id(), key, || find_pinned(place, key));
-        if *mode == Mode::OwnAtStatement {
-            self.own(view, place, &mut writes.entries[at])?;
+        if core.mode == Mode::OwnAtStatement {
+            self.own_entry(core, at)?;
         }
         Ok(at)
+    }
+
+    /// Owns the tuple of a write-set entry at the statement. Where a later transaction was there first, this one moves behind
+    /// it, if it can.
+    fn own_entry(&self, core: &mut Core, at: usize) -> Result<()> {
+        for _ in 0..MOVES {
+            let Core { view, work, .. } = core;
+            let Workspace { catalog, writes, .. } = &mut **work;
+            let write = &mut writes.entries[at];
+            let place = catalog.place(write.space).expect("the statement has found its table");
+            match self.own(view, place, write)? {
+                Claim::Owned => return Ok(()),
+                Claim::Late(Reason::YoungerOwner, owner) if writes.owns_anything() => {
+                    // Others may wait for what it owns; to wait for them in turn might be for ever (M7).
+                    return Err(conflict(Reason::YoungerOwner, view, place, &writes.entries[at].key, owner));
+                }
+                Claim::Late(..) | Claim::Held => self.advance(core)?,
+            }
+        }
+        let write = &core.work.writes.entries[at];
+        let place = core.work.catalog.place(write.space).expect("the statement has found its table");
+        Err(conflict(Reason::YoungerOwner, &core.view, place, &write.key, None))
     }
 
     /// Owns a row before it is read, so that what is read cannot become a reason to abort (DESIGN 8.6).
@@ -199,68 +237,77 @@ impl<C: Clock> Mvto<C> {
         Ok(())
     }
 
-    /// Becomes the owner of a written key's tuple, placing one under its leaf's latch where there is none, and checks that no
-    /// later transaction has come first. Waits for older owners only.
-    pub(crate) fn own(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<()> {
+    /// Becomes the owner of a written key's tuple, placing one under its leaf's latch where there is none, and looks whether a
+    /// later transaction has come first. Waits as M7 allows.
+    pub(crate) fn own(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<Claim> {
         let mut backoff = Backoff::new();
         while !write.owned {
             let Some(tuple) = &write.tuple else {
-                self.place_owned(view, place, write)?;
+                if let Some(stamp) = self.place_owned(view, place, write) {
+                    return Ok(Claim::Late(Reason::LaterGapReader, stamp));
+                }
                 continue;
             };
-            match tuple.ownership.try_own(view.at) {
-                Ok(()) => write.owned = true,
+            let holder = match tuple.ownership.try_own(view.owner()) {
+                Ok(()) => {
+                    write.owned = true;
+                    break;
+                }
+                Err(holder) => holder,
+            };
+            match (holder, view.moves) {
                 // A collector looks at it, sees the pin and lets go.
-                Err(Holder::Free | Holder::Dead) => backoff.pause(),
-                Err(Holder::Owner(owner)) if owner < view.at => self.wait_to_own(view, place, tuple)?,
-                Err(Holder::Owner(owner)) if view.never_waits() => {
+                (Holder::Free | Holder::Dead, _) => backoff.pause(),
+                (Holder::Executing(owner) | Holder::Committing(owner), _) if view.never_waits() => {
                     return Err(view.unavailable(Some((&place, &write.key)), owner));
                 }
-                Err(Holder::Owner(owner)) => {
-                    return Err(conflict(Reason::YoungerOwner, view, place, &write.key, owner));
+                (Holder::Executing(owner), true) if owner > view.name => {
+                    return Ok(Claim::Late(Reason::YoungerOwner, owner));
+                }
+                (Holder::Executing(owner) | Holder::Committing(owner), false) if owner > view.at => {
+                    return Ok(Claim::Late(Reason::YoungerOwner, owner));
+                }
+                (Holder::Executing(_), false) => return Ok(Claim::Held),
+                (Holder::Executing(_) | Holder::Committing(_), _) => {
+                    self.wait_while(view, place, tuple, |holder| must_wait(view, holder))?;
                 }
             }
-            if write.owned {
-                self.check_owned(view, place, write)?;
-            }
         }
-        Ok(())
+        Ok(self.check_owned(view, write))
     }
 
-    /// Waits for an older owner. Meanwhile nothing is logged, and no checkpoint waits for what is owned already (C2).
-    fn wait_to_own(&self, view: &View, place: Place<'_>, tuple: &Tuple) -> Result<()> {
-        let commits = self.log.is_some() && self.sites.set_commits(view.at, false);
-        let waited = self.wait_for_older(view, place, tuple);
-        if commits {
-            self.sites.set_commits(view.at, true);
-        }
-        waited
-    }
-
-    /// Inserts a tuple that is owned and has no version, unless a later transaction has seen the gap (M6).
-    fn place_owned(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<()> {
+    /// Inserts a tuple that is owned and has no version (M6). Where a later transaction has seen the gap, its stamp comes back,
+    /// or pushes the one that inserts if that may move.
+    fn place_owned(&self, view: &View, place: Place<'_>, write: &mut Write) -> Option<Timestamp> {
         let guard = epoch::pin();
-        match place.space().insert(&write.key, view.at.0, &guard, Ownership::owned_by(view.at)) {
-            Insert::Inserted(tuple) => (write.tuple, write.owned) = (Some(Pinned::adopt(tuple)), true),
-            Insert::Exists(tuple) => write.tuple = Pinned::new(tuple),
-            Insert::Stamped(other) => {
-                return Err(conflict(Reason::LaterGapReader, view, place, &write.key, Timestamp(other)));
+        let mut last_read = view.at;
+        loop {
+            let ownership = Ownership::owned_by(view.owner(), last_read);
+            match place.space().insert(&write.key, last_read.0, &guard, ownership) {
+                Insert::Inserted(tuple) => (write.tuple, write.owned) = (Some(Pinned::adopt(tuple)), true),
+                Insert::Exists(tuple) => write.tuple = Pinned::new(tuple),
+                Insert::Stamped(stamp) if view.moves => {
+                    last_read = Timestamp(stamp);
+                    continue;
+                }
+                Insert::Stamped(stamp) => return Some(Timestamp(stamp)),
             }
+            return None;
         }
-        Ok(())
     }
 
-    /// Owned: has a later transaction read or written it before (M3)? Source: vMVCC, section 2, figure 2(b).
-    fn check_owned(&self, view: &View, place: Place<'_>, write: &Write) -> Result<()> {
+    /// Owned: has a later transaction read or written it before (M3)? Source: vMVCC, section 2, figure 2(b). Who moves is
+    /// pushed by later readers, and asks for them when it commits.
+    fn check_owned(&self, view: &View, write: &Write) -> Claim {
         let tuple = write.tuple.as_ref().expect("owned");
         if let Some(newest) = tuple.newest().map(|version| version.begin()).filter(|&begin| begin > view.at) {
-            return Err(conflict(Reason::LaterWriter, view, place, tuple.key(), newest));
+            return Claim::Late(Reason::LaterWriter, newest);
         }
         let last_read = tuple.ownership.last_read();
-        if last_read > view.at {
-            return Err(conflict(Reason::LaterReader, view, place, tuple.key(), last_read));
+        if last_read > view.at && !view.moves {
+            return Claim::Late(Reason::LaterReader, last_read);
         }
-        Ok(())
+        Claim::Owned
     }
 
     fn check_writable(&self, core: &Core) -> Result<()> {
@@ -306,8 +353,23 @@ fn check_limit(kind: LimitKind, limit: usize, actual: usize) -> Result<()> {
     Err(Limit { kind, limit: limit as u64, actual: actual as u64 }.into())
 }
 
-fn conflict(reason: Reason, view: &View, place: Place<'_>, key: &[u8], other: Timestamp) -> model::Error {
-    reason.abort(view.at, Some((&place, key)), Some(other)).into()
+pub(crate) fn conflict(
+    reason: Reason,
+    view: &View,
+    place: Place<'_>,
+    key: &[u8],
+    other: impl Into<Option<Timestamp>>,
+) -> model::Error {
+    reason.abort(view.name, Some((&place, key)), other.into()).into()
+}
+
+/// Whether a writer waits for whoever holds a tuple (M7): for older transactions, and, if it executes, for all that commit.
+fn must_wait(view: &View, holder: Holder) -> bool {
+    match holder {
+        Holder::Executing(owner) => view.moves && owner < view.name,
+        Holder::Committing(owner) => view.moves || owner < view.at,
+        Holder::Free | Holder::Dead => false,
+    }
 }
 
 /// The tuple of a key, pinned, if the index has one. A collector that is about to kill it and sees our pin lets it live and

@@ -6,6 +6,7 @@ mod order;
 use crate::catalog::{Catalog, SpaceId};
 use crate::gc::Garbage;
 use crate::horizon::Horizon;
+use crate::read_set::ReadSet;
 use crate::store::{Pinned, VersionPool, version_size};
 use model::{Key, RowBuf};
 use parts::memory::Meter;
@@ -219,6 +220,11 @@ impl WriteSet {
         self.entries.iter().any(|write| write.buffered != Buffered::Unchanged)
     }
 
+    /// Whether any tuple is owned.
+    pub fn owns_anything(&self) -> bool {
+        self.entries.iter().any(|write| write.owned)
+    }
+
     /// About how much memory the writes take, and will take when they are installed.
     fn held_bytes(&self) -> usize {
         let installed = self.entries.len() * version_size(0);
@@ -253,6 +259,8 @@ impl WriteSet {
 pub(crate) struct Workspace {
     pub catalog: Arc<Catalog>,
     pub writes: WriteSet,
+    /// What it has read, if it owns at the statement.
+    pub reads: ReadSet,
     pub pool: VersionPool,
     /// What may still be read, as last looked up.
     pub horizon: Arc<Horizon>,
@@ -308,6 +316,7 @@ impl Workspace {
         Workspace {
             catalog: Arc::default(),
             writes: WriteSet::default(),
+            reads: ReadSet::default(),
             pool: VersionPool::new(meter.clone()),
             garbage: Vec::new(),
             ready: Vec::new(),
@@ -321,6 +330,7 @@ impl Workspace {
 
     /// Whether it is worth keeping for another transaction.
     pub fn is_modest(&self) -> bool {
-        self.writes.arena.capacity() + self.record.capacity() <= KEPT_BYTES && self.writes.entries.capacity() <= 4096
+        let entries = self.writes.entries.capacity().max(self.reads.capacity());
+        self.writes.arena.capacity() + self.record.capacity() <= KEPT_BYTES && entries <= 4096
     }
 }

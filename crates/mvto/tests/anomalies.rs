@@ -88,7 +88,12 @@ scripts! {
     fig_2b
     insert_below_a_scanned_gap
     insert_of_a_key_found_absent
-    reader_waits_for_older_owner
+    push_insert
+    push_lost_update
+    push_moves_in_mid_transaction
+    push_phantom
+    push_write_skew
+    reader_pushes_older_owner
     writer_meets_younger_owner
     own_at_statement
     savepoint_rollback

@@ -106,8 +106,10 @@ fn an_open_or_aborted_transaction_says_what_it_rests_on() {
     assert!(rests_on > LogPosition::ZERO, "its view has read a version that is not durable");
     let mut owner = db.begin(Begin { mode: Mode::OwnAtStatement, ..Begin::default() }).unwrap();
     assert!(read(&mut owner, table).unwrap());
-    // A younger one reads what it wants to write.
-    assert!(read(&mut db.begin(Begin { mode: Mode::ReadOnly, ..Begin::default() }).unwrap(), table).unwrap());
+    // A younger one writes what it has read and wants to write.
+    let mut younger = db.begin(Begin { durability: Some(Durability::None), ..Begin::default() }).unwrap();
+    younger.put(table, &Key::from_u64(1), RowBuf::from_bytes(b"early").row()).unwrap();
+    younger.commit().unwrap();
     let late = owner.put(table, &Key::from_u64(1), RowBuf::from_bytes(b"late").row()).unwrap_err();
     assert!(late.abort().is_some() && owner.poison().is_some(), "{late}");
     assert_eq!(owner.rests_on(), rests_on, "an abort takes back what was written, not what was read");

@@ -6,7 +6,9 @@ mod support;
 use check::{History, Model, Operation, Record, Scalar, Status};
 use env::{Clock, MonotonicClock, Randomness};
 use model::history::{self, Recorder};
-use model::{Access, Begin, Columns, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Scan, Storage, TableId};
+use model::{
+    Access, Begin, Columns, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Savepoints, Scan, Storage, TableId,
+};
 use seriatim_mvto::{Mvto, Options};
 use std::ops::{Bound, ControlFlow};
 use std::thread;
@@ -27,6 +29,8 @@ struct Setting {
     operations: u32,
     /// The longest scan, in rows.
     scan_rows: u64,
+    /// Whether clients pause between statements.
+    thinks: bool,
 }
 
 const MIXED: &[Mode] = &[Mode::ReadWrite, Mode::ReadWrite, Mode::OwnAtStatement, Mode::ReadOnly, Mode::Snapshot];
@@ -63,10 +67,15 @@ impl Client<'_> {
         let start_ns = self.clock.now();
         let mode = self.setting.modes[self.below(self.setting.modes.len() as u64) as usize];
         let begin = Begin { mode, ..Begin::default() };
-        let mut recorder = Recorder::new(self.engine.begin(begin).expect("begin only notes down"));
+        let mut transaction = self.engine.begin(begin).expect("begin only notes down");
+        transaction.set_reads_wait(self.below(2) == 0);
+        let mut recorder = Recorder::new(transaction);
         for _ in 0..1 + self.below(2 * STATEMENTS - 1) {
             // Mistakes and duplicates leave the transaction alive; after an abort everything fails alike.
             let _ = self.statement(&mut recorder);
+            if self.setting.thinks && self.below(8) == 0 {
+                thread::yield_now(); // Others go on beside what it owns.
+            }
         }
         let (transaction, operations) = recorder.into_parts();
         let reads_only = matches!(mode, Mode::ReadOnly | Mode::Snapshot);
@@ -199,6 +208,8 @@ fn run(setting: Setting) -> Vec<Record> {
     engine.collect();
     let stats = engine.stats();
     assert_eq!((stats.active, stats.waiting_versions), (0, 0), "nothing is left open or uncollected");
+    let may_move = setting.modes.contains(&Mode::OwnAtStatement);
+    assert!(stats.moved > 0 || !may_move || setting.operations < 10_000, "nobody was pushed");
     told(history, hash)
 }
 
@@ -219,44 +230,128 @@ fn assert_serial(setting: Setting) {
 
 #[test]
 fn two_threads_on_eight_keys() {
-    let setting =
-        Setting { threads: 2, sites: 2, keys: 8, versions: 100, modes: MIXED, operations: 100_000, scan_rows: 8 };
+    let setting = Setting {
+        threads: 2,
+        sites: 2,
+        keys: 8,
+        versions: 100,
+        modes: MIXED,
+        operations: 100_000,
+        scan_rows: 8,
+        thinks: false,
+    };
     assert_serial(setting);
 }
 
 #[test]
 fn four_threads_on_one_site_with_few_versions() {
-    let setting =
-        Setting { threads: 4, sites: 1, keys: 16, versions: 3, modes: MIXED, operations: 100_000, scan_rows: 16 };
+    let setting = Setting {
+        threads: 4,
+        sites: 1,
+        keys: 16,
+        versions: 3,
+        modes: MIXED,
+        operations: 100_000,
+        scan_rows: 16,
+        thinks: false,
+    };
     assert_serial(setting);
 }
 
 #[test]
 fn eight_threads_on_two_sites_over_several_leaves() {
-    let setting =
-        Setting { threads: 8, sites: 2, keys: 400, versions: 10, modes: MIXED, operations: 100_000, scan_rows: 100 };
+    let setting = Setting {
+        threads: 8,
+        sites: 2,
+        keys: 400,
+        versions: 10,
+        modes: MIXED,
+        operations: 100_000,
+        scan_rows: 100,
+        thinks: false,
+    };
     assert_serial(setting);
 }
 
 #[test]
 fn four_threads_that_only_own_at_commit() {
     let modes = &[Mode::ReadWrite];
-    let setting = Setting { threads: 4, sites: 4, keys: 64, versions: 100, modes, operations: 100_000, scan_rows: 8 };
+    let setting = Setting {
+        threads: 4,
+        sites: 4,
+        keys: 64,
+        versions: 100,
+        modes,
+        operations: 100_000,
+        scan_rows: 8,
+        thinks: false,
+    };
     assert_serial(setting);
 }
 
 #[test]
 fn four_threads_that_own_at_the_statement() {
     let modes = &[Mode::OwnAtStatement, Mode::OwnAtStatement, Mode::ReadOnly];
-    let setting = Setting { threads: 4, sites: 64, keys: 32, versions: 100, modes, operations: 100_000, scan_rows: 8 };
+    let setting = Setting {
+        threads: 4,
+        sites: 64,
+        keys: 32,
+        versions: 100,
+        modes,
+        operations: 100_000,
+        scan_rows: 8,
+        thinks: false,
+    };
+    assert_serial(setting);
+}
+
+/// Everybody owns and thinks, on few keys: most are pushed, and those that commit have moved rightly.
+#[test]
+fn four_threads_that_push_each_other() {
+    let modes = &[Mode::OwnAtStatement, Mode::OwnAtStatement, Mode::OwnAtStatement, Mode::ReadOnly];
+    let setting = Setting {
+        threads: 4,
+        sites: 64,
+        keys: 24,
+        versions: 100,
+        modes,
+        operations: 100_000,
+        scan_rows: 12,
+        thinks: true,
+    };
+    assert_serial(setting);
+}
+
+/// All modes at once, over leaves that split and merge, with long scans.
+#[test]
+fn eight_threads_that_push_each_other_beside_others() {
+    let modes = &[Mode::OwnAtStatement, Mode::OwnAtStatement, Mode::ReadWrite, Mode::ReadOnly, Mode::Snapshot];
+    let setting = Setting {
+        threads: 8,
+        sites: 4,
+        keys: 300,
+        versions: 100,
+        modes,
+        operations: 100_000,
+        scan_rows: 300,
+        thinks: true,
+    };
     assert_serial(setting);
 }
 
 /// The judges would notice: the same history with one read changed to what was never there.
 #[test]
 fn a_forged_read_is_refused() {
-    let setting =
-        Setting { threads: 2, sites: 2, keys: 8, versions: 100, modes: MIXED, operations: 2_000, scan_rows: 8 };
+    let setting = Setting {
+        threads: 2,
+        sites: 2,
+        keys: 8,
+        versions: 100,
+        modes: MIXED,
+        operations: 2_000,
+        scan_rows: 8,
+        thinks: false,
+    };
     let mut records = run(setting);
     let committed = records.iter_mut().filter(|record| record.status == Status::Committed);
     let forged = committed.flat_map(|record| &mut record.operations).find_map(|operation| match operation {
@@ -270,8 +365,16 @@ fn a_forged_read_is_refused() {
 /// The judges would notice: two transactions that exchange their places in the serial order.
 #[test]
 fn a_forged_serial_point_is_refused() {
-    let setting =
-        Setting { threads: 2, sites: 2, keys: 8, versions: 100, modes: MIXED, operations: 2_000, scan_rows: 8 };
+    let setting = Setting {
+        threads: 2,
+        sites: 2,
+        keys: 8,
+        versions: 100,
+        modes: MIXED,
+        operations: 2_000,
+        scan_rows: 8,
+        thinks: false,
+    };
     let mut records = run(setting);
     let writes = |record: &Record| record.operations.iter().any(|it| matches!(it, Operation::Write { .. }));
     let mut writers: Vec<&mut Record> =

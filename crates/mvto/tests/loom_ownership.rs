@@ -6,11 +6,13 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 use model::Timestamp;
 use parts::wait::WaitTable;
-use seriatim_mvto::ownership::{Holder, Ownership};
+use seriatim_mvto::ownership::{Holder, Owner, Ownership};
 
 const READER: Timestamp = Timestamp(20);
 const WRITER: Timestamp = Timestamp(10);
 const YOUNGER_WRITER: Timestamp = Timestamp(30);
+/// Where one that is pushed goes: it draws late.
+const MOVED: Timestamp = Timestamp(40);
 
 /// A tuple with one version at 1, as the protocol uses the kernel.
 struct Tuple {
@@ -28,7 +30,7 @@ impl Tuple {
     fn read(&self, at: Timestamp) -> Option<u64> {
         self.ownership.raise_last_read(at);
         match self.ownership.holder() {
-            Holder::Owner(owner) if owner < at => None,
+            Holder::Committing(owner) if owner < at => None,
             Holder::Dead => None,
             _ => Some(self.newest.load(Acquire)),
         }
@@ -36,7 +38,7 @@ impl Tuple {
 
     /// `write.rs` and `commit.rs`: own, check, install, release. Whether it committed.
     fn write(&self, at: Timestamp) -> bool {
-        if self.ownership.try_own(at).is_err() {
+        if self.ownership.try_own(committing(at)).is_err() {
             return false;
         }
         let commits = self.newest.load(Acquire) < at.0 && self.ownership.last_read() <= at;
@@ -46,6 +48,41 @@ impl Tuple {
         let _ = self.ownership.release();
         commits
     }
+
+    /// `advance.rs` and `commit.rs`, of one that owns since a statement: turn, check, move if pushed, install, release. Where it
+    /// committed.
+    fn commit(&self, at: Timestamp, draw: impl Fn() -> Timestamp) -> Timestamp {
+        self.commit_if(at, draw, |_| true).unwrap()
+    }
+
+    /// The same, if what it has read can be refreshed.
+    fn commit_if(
+        &self,
+        at: Timestamp,
+        draw: impl Fn() -> Timestamp,
+        refresh: impl Fn(Timestamp) -> bool,
+    ) -> Option<Timestamp> {
+        self.ownership.start_commit();
+        let mut point = at;
+        if self.ownership.last_read() > at {
+            point = draw();
+            let _ = self.ownership.move_to(point);
+        }
+        let commits = point == at || refresh(point);
+        if commits {
+            self.newest.store(point.0, Release);
+        }
+        let _ = self.ownership.release();
+        commits.then_some(point)
+    }
+}
+
+fn committing(at: Timestamp) -> Owner {
+    Owner { at, executes: false }
+}
+
+fn executing(at: Timestamp) -> Owner {
+    Owner { at, executes: true }
 }
 
 /// M3: an older write is either seen (read, or waited for) or forbidden.
@@ -133,7 +170,7 @@ fn nobody_sleeps_on_a_tuple_that_is_being_killed() {
                 }
             }
         });
-        assert!(!tuple.ownership.announce_waiter(WRITER), "there is no such owner");
+        assert!(!tuple.ownership.announce_waiter(Holder::Committing(WRITER)), "there is no such owner");
         collector.join().unwrap();
         assert_eq!(tuple.ownership.holder(), Holder::Free);
     });
@@ -145,7 +182,7 @@ fn a_waiter_for_an_owner_is_woken() {
     loom::model(|| {
         let tuple = Arc::new(Tuple::new());
         let waits = Arc::new(WaitTable::new(1));
-        tuple.ownership.try_own(WRITER).unwrap();
+        tuple.ownership.try_own(committing(WRITER)).unwrap();
         let owner = thread::spawn({
             let (tuple, waits) = (tuple.clone(), waits.clone());
             move || {
@@ -154,12 +191,116 @@ fn a_waiter_for_an_owner_is_woken() {
                 }
             }
         });
-        while let Holder::Owner(owner) = tuple.ownership.holder() {
-            if tuple.ownership.announce_waiter(owner) {
-                let _ = waits.wait(1, || None, || tuple.ownership.is_awaited(owner));
-            }
-        }
+        sleep_while(&tuple, &waits, |_| true);
         owner.join().unwrap();
+    });
+}
+
+/// Sleeps while somebody holds the tuple of whom `blocks` says yes.
+fn sleep_while(tuple: &Tuple, waits: &WaitTable, blocks: impl Fn(Holder) -> bool) {
+    loop {
+        let holder = tuple.ownership.holder();
+        if holder.owner().is_none() || !blocks(holder) {
+            return;
+        }
+        if tuple.ownership.announce_waiter(holder) {
+            let _ = waits.wait(1, || None, || tuple.ownership.is_awaited(holder));
+        }
+    }
+}
+
+/// A writer that queues behind an executing owner sleeps on through its commit; a reader that waits for the commit is woken when
+/// the owner moves above it.
+#[test]
+fn a_waiter_for_an_owner_that_moves_is_woken() {
+    loom::model(|| {
+        let tuple = Arc::new(Tuple::new());
+        let waits = Arc::new(WaitTable::new(1));
+        tuple.ownership.try_own(executing(WRITER)).unwrap();
+        let owner = thread::spawn({
+            let (tuple, waits) = (tuple.clone(), waits.clone());
+            move || {
+                tuple.ownership.start_commit();
+                for last in [false, true] {
+                    let awaited = if last { tuple.ownership.release() } else { tuple.ownership.move_to(MOVED) };
+                    if awaited {
+                        waits.wake(1);
+                    }
+                }
+            }
+        });
+        sleep_while(&tuple, &waits, |holder| matches!(holder, Holder::Committing(at) if at < READER));
+        sleep_while(&tuple, &waits, |_| true);
+        owner.join().unwrap();
+    });
+}
+
+/// M3 and M10 of an owner that executes: a reader above it pushes it, or waits for it.
+#[test]
+fn a_reader_pushes_an_executing_owner_or_sees_its_write() {
+    loom::model(|| {
+        let tuple = Arc::new(Tuple::new());
+        tuple.ownership.try_own(executing(WRITER)).unwrap();
+        let owner = thread::spawn({
+            let tuple = tuple.clone();
+            move || tuple.commit(WRITER, || MOVED)
+        });
+        let read = tuple.read(READER);
+        let point = owner.join().unwrap();
+        assert!(!(point < READER && read == Some(1)), "the reader missed an older write that committed");
+        assert!(read != Some(MOVED.0), "the reader saw a younger write");
+    });
+}
+
+/// The order that the kernel must not have: who asks for stamps before it turns its word can miss one.
+#[test]
+#[should_panic(expected = "the reader missed an older write")]
+fn an_owner_that_checks_before_it_turns_misses_a_push() {
+    loom::model(|| {
+        let tuple = Arc::new(Tuple::new());
+        tuple.ownership.try_own(executing(WRITER)).unwrap();
+        let owner = thread::spawn({
+            let tuple = tuple.clone();
+            move || {
+                let pushed = tuple.ownership.last_read() > WRITER;
+                tuple.ownership.start_commit();
+                let point = if pushed { MOVED } else { WRITER };
+                tuple.newest.store(point.0, Release);
+                let _ = tuple.ownership.release();
+                point
+            }
+        });
+        let read = tuple.read(READER);
+        let point = owner.join().unwrap();
+        assert!(!(point < READER && read == Some(1)), "the reader missed an older write that committed");
+    });
+}
+
+/// Two that execute, each owning what the other has read: both are pushed, and at most one commits.
+#[test]
+fn of_two_that_read_what_the_other_owns_one_commits() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let tuples = Arc::new([Tuple::new(), Tuple::new()]);
+        let clock = Arc::new(AtomicU64::new(MOVED.0));
+        tuples[0].ownership.try_own(executing(WRITER)).unwrap();
+        tuples[1].ownership.try_own(executing(YOUNGER_WRITER)).unwrap();
+        let run = |own: usize, at: Timestamp| {
+            let (tuples, clock) = (tuples.clone(), clock.clone());
+            move || {
+                let other = &tuples[1 - own];
+                if other.read(at) != Some(1) {
+                    return false;
+                }
+                let draw = || Timestamp(clock.fetch_add(1, SeqCst));
+                tuples[own].commit_if(at, draw, |to| other.read(to).is_some_and(|newest| newest <= at.0)).is_some()
+            }
+        };
+        let older = thread::spawn(run(0, WRITER));
+        let younger = run(1, YOUNGER_WRITER)();
+        let older = older.join().unwrap();
+        assert!(!(older && younger), "each must come before the other");
     });
 }
 

@@ -4,11 +4,11 @@
 
 mod support;
 
-use model::{Finish, Mode, Storage};
-use seriatim_mvto::Options;
+use model::{Begin, Finish, Interactive, Mode, Storage};
+use seriatim_mvto::{Options, RetryPolicy};
 use support::{
-    all, at, begin, begin_as, delete, engine_and_clock, get, impatient, insert, now, put, reading, registers, rule,
-    set, with_registers,
+    all, at, begin, begin_as, delete, engine_and_clock, get, impatient, insert, now, put, read_during_a_commit,
+    reading, registers, rule, set, with_hooked_clock, with_registers,
 };
 
 /// M1: above the clock's reading at the call, below its reading at the return.
@@ -27,12 +27,57 @@ fn timestamps_lie_inside_their_call() {
 /// M3: a reader does not pass over an older transaction that is about to write.
 #[test]
 fn a_reader_waits_for_an_older_owner() {
+    let read = read_during_a_commit(impatient(), |engine, table| {
+        get(&mut engine.begin(Begin::default()).expect("it only notes down"), table, 1)
+    });
+    assert_eq!(rule(read), "wait-limit", "it may not read past the owner");
+}
+
+/// M10: who is pushed looks again at what it has read, and finds that it has changed.
+#[test]
+fn a_pushed_transaction_refreshes_what_it_has_read() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1), (2, 1)]);
+    let (mut one, mut two) = (begin_as(&engine, Mode::OwnAtStatement), begin_as(&engine, Mode::OwnAtStatement));
+    assert_eq!(get(&mut one, table, 1).expect("nobody in the way"), Some(1));
+    assert_eq!(get(&mut two, table, 2).expect("nobody in the way"), Some(1));
+    put(&mut one, table, 2, 0).expect("nobody in the way");
+    put(&mut two, table, 1, 0).expect("nobody in the way");
+    two.commit().expect("nobody later has read what it writes");
+    assert_eq!(rule(one.commit()), "refresh-failed", "each must come before the other");
+    assert_eq!(now(&engine, table, 2), Some(1));
+}
+
+/// M10: between its draw and its look others may write what it has read, above its place; what lies below counts all the same.
+#[test]
+fn a_refresh_wants_the_newest_version_to_be_the_one_that_was_read() {
+    let (engine, clock, table) = with_hooked_clock(impatient(), &[(1, 1), (2, 1)]);
+    let begin = |mode| engine.begin_owned(Begin { mode, ..Begin::default() }).expect("it only notes down");
+    let mut owner = begin(Mode::OwnAtStatement);
+    assert_eq!(get(&mut owner, table, 2).expect("nobody in the way"), Some(1));
+    put(&mut owner, table, 1, 2).expect("nobody in the way");
+    assert_eq!(get(&mut begin(Mode::ReadOnly), table, 1).expect("no wait"), Some(1));
+    let writer = {
+        let engine = engine.clone();
+        move || {
+            let written = engine.run(Begin::default(), RetryPolicy::default(), |open| put(open, table, 2, 2));
+            written.map_err(|error: model::Error| error.to_string()).expect("nobody in the way");
+        }
+    };
+    clock.in_the_next_draw(move || std::thread::spawn(writer).join().expect("no panic"));
+    assert_eq!(rule(owner.commit()), "refresh-failed");
+}
+
+/// M10: a word turns before its stamp is looked at: a reader that comes in between waits.
+#[test]
+fn who_owns_and_executes_is_pushed_and_commits_above() {
     let (engine, _, table) = with_registers(impatient(), &[(1, 10)]);
-    let mut writer = begin_as(&engine, Mode::OwnAtStatement);
-    put(&mut writer, table, 1, 11).expect("nobody in the way");
+    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut owner, table, 1, 11).expect("nobody in the way");
     let mut reader = begin_as(&engine, Mode::ReadOnly);
-    assert_eq!(rule(get(&mut reader, table, 1)), "wait-limit", "it may not read past the owner");
-    writer.commit().expect("nobody has read it");
+    assert_eq!(get(&mut reader, table, 1).expect("no wait"), Some(10));
+    let point = owner.commit().expect("it moves").serial_point.0;
+    assert!(point > at(&reader), "it commits at {point}, below its reader");
+    assert_eq!(get(&mut reader, table, 1).expect("no wait"), Some(10));
     assert_eq!(now(&engine, table, 1), Some(11));
 }
 

@@ -9,13 +9,13 @@ use env::{Clock, Randomness};
 use model::{Begin, Error, Finish, Interactive, Mode, Storage, TableId};
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use support::{
-    Engine, all, at, begin, begin_as, delete, engine_and_clock, get, impatient, insert, now, put, reading, registers,
-    rule, set, with_registers,
+    Engine, all, at, begin, begin_as, delete, engine_and_clock, get, impatient, insert, now, put, read_during_a_commit,
+    reading, registers, rule, set, with_registers,
 };
 
 /// An engine on the machine's own clock, with a table of registers.
@@ -252,26 +252,18 @@ fn transfer(engine: &Mvto, table: TableId, seed: u64, rounds: u64, keys: u64) {
     }
 }
 
-/// A reader that meets an older transaction in its commit waits for it; here the owner holds its row since the statement,
-/// and the reader that waits sees what it commits.
+/// A reader that meets an older transaction in its commit waits for it, and sees what it commits.
 #[test]
 fn sec_2_read_waits_for_an_older_owner() {
     let options = Options { wait_limit: Duration::from_secs(60), ..Options::default() };
-    let (engine, _, table) = with_registers(options, &[(1, 1)]);
-    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
-    put(&mut owner, table, 1, 2).expect("nobody in the way");
-    let (send, receive) = mpsc::channel();
-    let reader = {
-        let engine = engine.clone();
-        thread::spawn(move || {
-            let mut reader = begin_as(&engine, Mode::ReadOnly);
-            send.send(()).expect("somebody listens");
-            get(&mut reader, table, 1).expect("it waits long enough")
-        })
-    };
-    receive.recv().expect("the reader has begun, and is younger");
-    owner.commit().expect("a waiting reader has left no stamp");
-    assert_eq!(reader.join().expect("no panic"), Some(2));
+    let read = read_during_a_commit(options, |engine, table| {
+        get(&mut engine.begin(Begin::default()).expect("begin only notes down"), table, 1)
+    });
+    assert_eq!(read.expect("it waits long enough"), Some(2));
+    let read = read_during_a_commit(impatient(), |engine, table| {
+        get(&mut engine.begin(Begin::default()).expect("begin only notes down"), table, 1)
+    });
+    assert_eq!(rule(read), "wait-limit");
 }
 
 /// Readers never wait for a younger owner.

@@ -11,7 +11,7 @@ mod support;
 
 use env::{Randomness, SimClock};
 use model::twin::Twin;
-use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, SerialPoint, Storage, TableId};
+use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, Savepoints, SerialPoint, Storage, TableId};
 use parts::epoch;
 use seriatim_mvto::{Mvto, Options};
 use shuttle::thread;
@@ -108,7 +108,7 @@ fn plan(random: &mut Randomness) -> Plan {
     let statements: Vec<_> = (0..length).map(|_| statement(random)).collect();
     let modes = match statements.iter().all(Statement::only_reads) {
         true => [Mode::ReadOnly, Mode::Snapshot, Mode::ReadWrite],
-        false => [Mode::ReadWrite, Mode::ReadWrite, Mode::OwnAtStatement],
+        false => [Mode::ReadWrite, Mode::OwnAtStatement, Mode::OwnAtStatement],
     };
     Plan { mode: modes[random.in_range(0..3) as usize], statements }
 }
@@ -126,6 +126,7 @@ fn live(engine: &Engine, table: TableId, shape: Shape, plans: &[Plan]) -> Vec<St
     let mut stories = Vec::new();
     for plan in plans {
         let mut transaction = engine.begin(Begin { mode: plan.mode, ..Begin::default() }).expect("it only notes down");
+        transaction.set_reads_wait(plan.statements.len() % 2 == 0);
         let tell = |it: &Statement| (it.clone(), answer(&mut transaction, table, shape, it));
         let told = plan.statements.iter().map(tell).collect();
         match transaction.commit() {
@@ -230,6 +231,24 @@ fn a_reader_sees_an_older_write_or_forbids_it() {
         let read = get(&mut reader, table, 1).expect("nobody gives up waiting");
         let written = writer.join().expect("no panic");
         assert_eq!(read, Some(if written { 20 } else { 10 }));
+    });
+}
+
+/// M3 and M10, on the engine: a reader above an owner that executes pushes it above itself, or sees what it has written.
+#[test]
+fn a_reader_pushes_an_executing_owner_or_sees_its_write() {
+    check(5, 1_000, || {
+        let engine = fresh_engine();
+        let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+        insert_committed(&engine, table);
+        let mut writer = begin_as(&engine, Mode::OwnAtStatement);
+        put(&mut writer, table, 1, 20).expect("nobody in the way");
+        let mut reader = begin(&engine);
+        let at = support::at(&reader);
+        let writer = thread::spawn(move || writer.commit().expect("it has read nothing").serial_point.0);
+        let read = get(&mut reader, table, 1).expect("nobody gives up waiting");
+        let written = writer.join().expect("no panic");
+        assert_eq!(read, Some(if written < at { 20 } else { 10 }), "at {at}, written at {written}");
     });
 }
 

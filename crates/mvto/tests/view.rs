@@ -10,7 +10,9 @@ use seriatim_mvto::{Mvto, Options};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
-use support::{all, begin, begin_as, impatient, integer, put, registers, rule, set, with_registers};
+use support::{
+    all, begin, begin_as, impatient, integer, now, put, read_during_a_commit, registers, rule, set, with_registers,
+};
 
 fn look(view: &impl ReadView, table: model::TableId, key: u64) -> model::Result<Option<u64>> {
     let mut row = RowBuf::new();
@@ -69,17 +71,39 @@ fn what_a_view_reads_is_protected() {
 /// An abort that a view meets is its transaction's.
 #[test]
 fn an_abort_in_a_view_poisons_the_transaction() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
-    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
-    put(&mut owner, table, 1, 2).expect("nobody in the way");
-    let mut reader = begin(&engine);
-    let view = reader.read_view().expect("open");
-    assert_eq!(rule(look(&view, table, 1)), "wait-limit");
-    assert_eq!(rule(look(&view, table, 2)), "wait-limit", "an aborted transaction answers only that");
-    drop(view);
-    assert_eq!(rule(all(&mut reader, table)), "wait-limit");
-    assert_eq!(rule(reader.commit()), "wait-limit");
+    let engine = read_during_a_commit(impatient(), |engine, table| {
+        let mut reader = engine.begin(Begin::default()).expect("begin only notes down");
+        let view = reader.read_view().expect("open");
+        assert_eq!(rule(look(&view, table, 1)), "wait-limit");
+        assert_eq!(rule(look(&view, table, 2)), "wait-limit", "an aborted transaction answers only that");
+        drop(view);
+        assert_eq!(rule(all(&mut reader, table)), "wait-limit");
+        assert_eq!(rule(reader.commit()), "wait-limit");
+        engine.clone()
+    });
     assert_eq!(engine.stats().aborts, [("wait-limit", 1)]);
+}
+
+/// What only a view has read is refreshed, too, when its transaction is pushed (M10).
+#[test]
+fn what_a_view_reads_must_not_have_changed_where_its_transaction_moves() {
+    for changed in [None, Some(1), Some(2), Some(9)] {
+        let (engine, _, table) = with_registers(impatient(), &[(1, 1), (2, 2), (3, 3)]);
+        let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+        let view = owner.read_view().expect("open");
+        assert_eq!(look(&view, table, 9).expect("nobody in the way"), None);
+        assert_eq!(sum(&view, table), 6);
+        drop(view);
+        put(&mut owner, table, 3, 4).expect("nobody in the way");
+        if let Some(key) = changed {
+            set(&engine, table, key, 5);
+        }
+        assert_eq!(now(&engine, table, 3), Some(3));
+        match changed {
+            None => drop(owner.commit().expect("it moves")),
+            Some(_) => assert_eq!(rule(owner.commit()), "refresh-failed"),
+        }
+    }
 }
 
 /// The acknowledgement waits for what only a view has read (M9).

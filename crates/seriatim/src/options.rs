@@ -43,8 +43,9 @@ impl TransactionOptions {
         self
     }
 
-    /// Takes hold of a row at the statement that writes it, so that on hot rows younger transactions queue instead of
-    /// failing at commit. [`Database::run`](crate::Database::run) turns to it by itself after some conflicts
+    /// Takes hold of a row at the statement that writes it, so that on hot rows younger transactions of this kind queue instead of
+    /// failing at commit. Transactions of other kinds read beside it; it then takes a later place in the order, if what it has
+    /// read is the same there. [`Database::run`](crate::Database::run) turns to it by itself after some conflicts
     /// ([`RetryPolicy::own_after_attempts`]).
     pub fn own_at_statement(mut self) -> TransactionOptions {
         self.mode = Mode::OwnAtStatement;

@@ -71,8 +71,8 @@ pub trait Transaction: Access + Send {
     /// What an answer that tells what it has read so far must wait for, as [`model::Finish::rests_on`].
     fn rests_on(&self) -> LogPosition;
 
-    /// Its place in the serial order, once the engine has fixed it.
-    fn serial_point(&self) -> Option<model::Timestamp>;
+    /// A number of its own, once the engine has given it one.
+    fn timestamp(&self) -> Option<model::Timestamp>;
 
     /// Sets what its acknowledgement waits for.
     fn set_durability(&mut self, durability: model::Durability);
@@ -82,6 +82,9 @@ pub trait Transaction: Access + Send {
 
     /// Sets who sees its waits and may end them.
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>);
+
+    /// As [`Savepoints::set_reads_wait`].
+    fn set_reads_wait(&mut self, wait: bool);
 
     /// Commits.
     ///
@@ -194,7 +197,7 @@ impl<T: Savepoints + Access + model::Finish + Send + 'static> Transaction for Op
         self.0.rests_on()
     }
 
-    fn serial_point(&self) -> Option<model::Timestamp> {
+    fn timestamp(&self) -> Option<model::Timestamp> {
         self.0.timestamp()
     }
 
@@ -208,6 +211,10 @@ impl<T: Savepoints + Access + model::Finish + Send + 'static> Transaction for Op
 
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
         self.0.set_supervisor(supervisor);
+    }
+
+    fn set_reads_wait(&mut self, wait: bool) {
+        self.0.set_reads_wait(wait);
     }
 
     fn commit(self: Box<Self>) -> Result<Committed> {

@@ -270,15 +270,15 @@ fn a_definition_and_a_writer_have_a_serial_order() {
     // The writer began first, so it comes before the definition and cannot write behind its back.
     writer.run("begin; select count(*) from t");
     definer.run("alter table t add check (a > 0)");
-    let error = writer.fails("insert into t values (-1)");
+    writer.run("insert into t values (-1)");
+    let error = writer.fails("commit");
     assert_eq!(error.code(), "40001", "{error}");
     assert!(error.is_retryable());
-    writer.run("rollback");
     assert_eq!(writer.fails("insert into t values (-1)").code(), "23514");
     // The definition began first, but somebody after it has used the table.
     definer.run("begin; select 1 from t");
     writer.run("insert into t values (2)");
-    let error = definer.fails("alter table t add unique (a)");
+    let error = definer.fails("alter table t add unique (a); commit");
     assert_eq!(error.code(), "40001", "{error}");
     definer.run("rollback; alter table t add unique (a)");
 }

@@ -438,8 +438,8 @@ impl Transaction for FaultyTransaction {
         self.inner.rests_on()
     }
 
-    fn serial_point(&self) -> Option<model::Timestamp> {
-        self.inner.serial_point()
+    fn timestamp(&self) -> Option<model::Timestamp> {
+        self.inner.timestamp()
     }
 
     fn set_durability(&mut self, durability: Durability) {
@@ -452,6 +452,10 @@ impl Transaction for FaultyTransaction {
 
     fn set_supervisor(&mut self, supervisor: Arc<dyn model::Supervisor>) {
         self.inner.set_supervisor(supervisor);
+    }
+
+    fn set_reads_wait(&mut self, wait: bool) {
+        self.inner.set_reads_wait(wait);
     }
 
     fn commit(self: Box<Self>) -> EngineResult<Committed> {

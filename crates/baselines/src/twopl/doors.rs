@@ -118,6 +118,9 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
         supervisor.begun(self.owner.timestamp);
         self.supervisor = Some(supervisor);
     }
+
+    /// Nothing to choose: readers wait for whoever has the lock.
+    fn set_reads_wait(&mut self, _: bool) {}
 }
 
 impl Tables for TwoPhaseLocking {

@@ -8,9 +8,10 @@ use env::{Clock, SimClock};
 use model::{
     Access, Begin, Columns, Error, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Scan, Schema, Storage, TableId,
 };
-use seriatim_mvto::{Mvto, Options, Transaction};
+use seriatim_mvto::{Mvto, Options, RetryPolicy, Transaction};
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 /// An engine in memory, on a clock that advances by one tick with each reading.
@@ -27,6 +28,106 @@ pub fn impatient() -> Options {
 pub fn engine_and_clock(options: Options) -> (Engine, SimClock) {
     let clock = SimClock::new(0, 1);
     (Arc::new(Mvto::in_memory_with(options, clock.clone()).expect("nothing can fail in memory")), clock)
+}
+
+/// A clock that runs something in the middle of a draw: after the reading that the timestamp follows from, and before the
+/// timestamp is returned.
+#[derive(Clone)]
+pub struct HookedClock {
+    clock: SimClock,
+    hook: Arc<Mutex<Option<(u32, Hook)>>>,
+}
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+impl HookedClock {
+    pub fn new() -> HookedClock {
+        HookedClock { clock: SimClock::new(0, 1), hook: Arc::default() }
+    }
+
+    /// Runs `hook` in the middle of the next draw, long before whatever is drawn in it.
+    pub fn in_the_next_draw(&self, hook: impl FnOnce() + Send + 'static) {
+        let clock = self.clock.clone();
+        let hook = move || {
+            clock.advance(1_000_000);
+            hook();
+        };
+        *self.hook.lock().expect("no panic") = Some((1, Box::new(hook)));
+    }
+}
+
+impl Clock for HookedClock {
+    fn now(&self) -> u64 {
+        let due = {
+            let mut hook = self.hook.lock().expect("no panic");
+            match hook.take() {
+                Some((0, due)) => Some(due),
+                other => {
+                    *hook = other.map(|(readings, due)| (readings - 1, due));
+                    None
+                }
+            }
+        };
+        if let Some(due) = due {
+            due();
+        }
+        self.clock.now()
+    }
+
+    fn ticks_per_second(&self) -> u64 {
+        self.clock.ticks_per_second()
+    }
+}
+
+/// Rows of eight-byte keys on a clock with a hook. So many sites that no two threads of the process share one.
+pub fn with_hooked_clock(options: Options, rows: &[(u64, u64)]) -> (Arc<Mvto<HookedClock>>, HookedClock, TableId) {
+    let clock = HookedClock::new();
+    let options = Options { sites: 1024, ..options };
+    let engine = Arc::new(Mvto::in_memory_with(options, clock.clone()).expect("nothing can fail in memory"));
+    let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+    let load = engine.run(Begin::default(), RetryPolicy::default(), |open| {
+        rows.iter().try_for_each(|&(key, value)| put(open, table, key, value))
+    });
+    load.map_err(|error: Error| error.to_string()).expect("alone");
+    (engine, clock, table)
+}
+
+/// What `read` finds in another thread while an older transaction is in the middle of a commit that changes register 1 from
+/// 1 to 2: it has drawn its place, and the reader begins above that.
+pub fn read_during_a_commit<T: Send + 'static>(
+    options: Options,
+    read: impl FnOnce(&Arc<Mvto<HookedClock>>, TableId) -> T + Send + 'static,
+) -> T {
+    let (engine, clock, table) = with_hooked_clock(options, &[(1, 1)]);
+    let mut owner = engine.begin(Begin { mode: Mode::OwnAtStatement, ..Begin::default() }).expect("it only notes down");
+    put(&mut owner, table, 1, 2).expect("nobody in the way");
+    // Pushed, so that it draws when it commits.
+    let mut reader = engine.begin(Begin::default()).expect("it only notes down");
+    assert_eq!(get(&mut reader, table, 1).expect("an owner that executes is no obstacle"), Some(1));
+    reader.commit().expect("nobody in the way");
+    let (send, receive) = mpsc::channel();
+    let reader = {
+        let engine = engine.clone();
+        move || send.send(read(&engine, table)).expect("somebody listens")
+    };
+    let (began, has_begun) = mpsc::channel();
+    let impatient = options_are_impatient(&engine);
+    clock.in_the_next_draw(move || {
+        let reader = thread::spawn(move || {
+            began.send(()).expect("somebody listens");
+            reader();
+        });
+        has_begun.recv().expect("it has begun");
+        if impatient {
+            reader.join().expect("no panic"); // It waits for nobody, so it is done before the commit is.
+        }
+    });
+    owner.commit().expect("nothing that it has read has changed");
+    receive.recv().expect("the reader is done")
+}
+
+fn options_are_impatient<C: Clock>(engine: &Mvto<C>) -> bool {
+    engine.options().wait_limit == Duration::ZERO
 }
 
 /// Eight-byte keys, byte rows.

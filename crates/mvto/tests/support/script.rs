@@ -13,7 +13,7 @@
 //! | command | meaning |
 //! | --- | --- |
 //! | `setup x=1 people/1=ann,30` | puts rows in a transaction of its own |
-//! | `t1 begin [own, read-only, snapshot]` | begins, and draws the timestamp; `begin lazily` does not draw |
+//! | `t1 begin [own, read-only, snapshot]` | begins, and draws the timestamp; `begin lazily` does not draw, and with `own beside` reads do not wait |
 //! | `t1 read x`, `read-for-update x` | a row of `rows` (byte strings), `hashed` (`hashed/x`) or `people` (`people/1`) |
 //! | `t1 put x 5`, `insert x 5`, `delete x` | writes one |
 //! | `t1 add people/1 5` | adds to the age |
@@ -28,7 +28,8 @@
 use super::{Engine, Open, engine_and_clock, impatient};
 use model::{
     Abort, Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive, Item, Key,
-    KeyReader, Mode, Predicate, RowBuf, RowRef, Scan, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
+    KeyReader, Mode, Predicate, RowBuf, RowRef, Savepoints, Scan, Schema, Storage, TableId, Target, Timestamp, Value,
+    ValueRef,
 };
 use seriatim_mvto::Savepoint;
 use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ impl Stage {
             ["collect"] => Ok(format!("collected {}", self.engine.collect())),
             ["state"] => self.state(),
             [who, "begin", how @ ..] => self.begin(who, how),
-            [who, "commit"] => self.take(who).commit().map(|_| "committed".into()),
+            [who, "commit"] => self.commit(who),
             [who, "abort"] => {
                 self.take(who).abort();
                 Ok("aborted".into())
@@ -126,17 +127,27 @@ impl Stage {
     fn begin(&mut self, who: &str, how: &[&str]) -> Told {
         let mode = match how {
             [] | ["lazily"] => Mode::ReadWrite,
-            ["own"] => Mode::OwnAtStatement,
+            ["own"] | ["own", "beside"] => Mode::OwnAtStatement,
             ["read-only"] => Mode::ReadOnly,
             ["snapshot"] => Mode::Snapshot,
             other => panic!("no mode is called {other:?}"),
         };
         let mut transaction = self.engine.begin_owned(Begin { mode, ..Begin::default() })?;
+        transaction.set_reads_wait(how == ["own"]);
         if how != ["lazily"] {
             transaction.savepoint()?;
         }
         self.keep(who, transaction);
         Ok("ok".into())
+    }
+
+    /// Says so where the transaction has not committed at the timestamp that it was named by.
+    fn commit(&mut self, who: &str) -> Told {
+        let transaction = self.take(who);
+        let name = transaction.timestamp();
+        let point = Timestamp(transaction.commit()?.serial_point.0);
+        self.names.insert(point, who.to_owned());
+        Ok(if name.is_none_or(|name| name == point) { "committed" } else { "committed later" }.into())
     }
 
     fn keep(&mut self, who: &str, transaction: Open) {

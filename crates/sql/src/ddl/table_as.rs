@@ -91,6 +91,7 @@ fn fill(context: &mut Context<'_>, schema: String, name: String, names: &[String
     table.columns = columns_of(query, names)?;
     make_storage(context, &mut table)?;
     let plan = improve(Arc::unwrap_or_clone(query.plan.clone()));
+    context.transaction.set_reads_wait(false);
     let mut cursor = Cursor::new(Arc::new(plan));
     let mut rows = 0_u64;
     while let Some(row) = cursor.next(context)? {

@@ -25,6 +25,7 @@ pub(super) fn prepare<'s>(
 ) -> Result<Intent<'s>> {
     let table = &statement.table;
     let width = table.columns.len();
+    context.transaction.set_reads_wait(true);
     let (mut writes, mut returned) = (vec![], vec![]);
     for (key, mut row) in source::targets(context, table, &statement.source)? {
         if !preparation.claim(context, table, &key)? {

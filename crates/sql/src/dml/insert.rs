@@ -24,7 +24,10 @@ pub(super) fn prepare<'s>(
     statement: &'s Insert,
     preparation: &mut Preparation,
 ) -> Result<Intent<'s>> {
+    // Its source it only reads; what it meets in its own table it waits for.
+    context.transaction.set_reads_wait(false);
     let mut new = source::rows(context, &statement.source)?;
+    context.transaction.set_reads_wait(true);
     for row in &mut new {
         rules::generate(context, &statement.generated, row)?;
     }

@@ -26,6 +26,7 @@ pub(super) fn prepare<'s>(
     preparation: &mut Preparation,
 ) -> Result<Intent<'s>> {
     let table = &statement.table;
+    context.transaction.set_reads_wait(true);
     let (mut writes, mut returned) = (vec![], vec![]);
     for (key, row) in source::targets(context, table, &statement.source)? {
         if preparation.claim(context, table, &key)? {

@@ -54,7 +54,10 @@ fn prepare<'s>(
     preparation: &mut Preparation,
 ) -> Result<(Vec<Row>, Option<Intent<'s>>)> {
     let mut intent = match part {
-        Statement::Query(query) => return Ok((source::rows(context, &query.plan)?, None)),
+        Statement::Query(query) => {
+            context.transaction.set_reads_wait(query.locks);
+            return Ok((source::rows(context, &query.plan)?, None));
+        }
         Statement::Insert(part) => insert::prepare(context, part, preparation)?,
         Statement::Update(part) => update::prepare(context, part, preparation)?,
         Statement::Delete(part) => delete::prepare(context, part, preparation)?,

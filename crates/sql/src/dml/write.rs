@@ -82,6 +82,7 @@ impl Intent<'_> {
     /// # Errors
     /// 23502, 23505, 23514, those of expressions, the engine's.
     pub fn apply(self, context: &mut Context<'_>, foreign_keys: &mut ForeignKeys) -> Result<Changed> {
+        context.transaction.set_reads_wait(true);
         let mut changed = Changed { rows: 0, returned: self.returned };
         for write in self.writes {
             changed.count(write.apply(context, self.table, self.checks, foreign_keys)?, context)?;

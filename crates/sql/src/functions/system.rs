@@ -166,7 +166,7 @@ fn current_setting(context: &Context<'_>, name: &str, missing_ok: bool) -> Resul
 
 /// The transaction's serial point; where the engine has not chosen one yet, the time at which it began.
 fn transaction_number(context: &Context<'_>) -> i64 {
-    let point = context.transaction.serial_point().and_then(|point| i64::try_from(point.0).ok());
+    let point = context.transaction.timestamp().and_then(|point| i64::try_from(point.0).ok());
     point.unwrap_or(context.session.transaction_time)
 }
 

@@ -159,6 +159,7 @@ impl Session {
             }
             none => none.insert(begin(&*database.store, how, open.explicit, entry.cancel.clone())?),
         };
+        transaction.set_reads_wait(false); // Until a statement that writes says otherwise.
         let limit = state.follows.work_bytes.unwrap_or(database.options.work_bytes);
         let memory = database.memory(limit);
         memory.begin();

@@ -162,6 +162,7 @@ impl Session {
         self.freeze_cursors()?;
         let mut notices = Vec::new();
         let mut context = self.context(&[])?;
+        context.transaction.set_reads_wait(writes.is_some());
         let done = run(&mut context, &mut notices);
         self.state.notices.extend(notices);
         done

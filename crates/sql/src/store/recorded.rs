@@ -128,8 +128,8 @@ impl Transaction for Observed {
         self.recorder.as_ref().map_or(LogPosition::ZERO, |recorder| recorder.get().rests_on())
     }
 
-    fn serial_point(&self) -> Option<Timestamp> {
-        self.recorder.as_ref()?.get().serial_point()
+    fn timestamp(&self) -> Option<Timestamp> {
+        self.recorder.as_ref()?.get().timestamp()
     }
 
     fn set_durability(&mut self, durability: Durability) {
@@ -142,6 +142,10 @@ impl Transaction for Observed {
 
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
         self.recorder().inner().set_supervisor(supervisor);
+    }
+
+    fn set_reads_wait(&mut self, wait: bool) {
+        self.recorder().inner().set_reads_wait(wait);
     }
 
     fn commit(mut self: Box<Self>) -> Result<Committed> {

@@ -66,6 +66,7 @@ pub(super) fn keep(context: &mut Context<'_>, constraint: &Constraint, values: R
 /// 23503.
 pub fn check_deferred(context: &mut Context<'_>) -> Result<()> {
     let deferred = std::mem::take(&mut context.session.deferred);
+    context.transaction.set_reads_wait(true);
     run(context, deferred.checks)
 }
 

@@ -107,6 +107,7 @@ pub fn next_passing(node: &mut Node, input: &Plan, condition: &Expr, run: &mut R
 
 /// Owns the rows whose keys stand in these columns, before they are passed on. Outer joins leave keys NULL.
 pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+    run.context.transaction.set_reads_wait(true);
     let hasty = tables.iter().find(|lock| lock.nowait);
     let next = match hasty {
         Some(lock) => run.context.waiting_at_most(

@@ -1,0 +1,177 @@
+//! Moving forward: a transaction that owns at the statement and finds that others have read what it writes commits later than
+//! it began, if everything that it has read is still the same there.
+//!
+//! ```text
+//! time    ----10------------14------------20-------22---------->
+//! x       [ 2: u ]                                 [ 22: v ]       T10 writes v to x at a statement, and owns x
+//! y       [ 5: w ]                                                 T10 reads w
+//! T14                       read x = u, without a wait: last-read of x is 14
+//! T10     begin ........... x, y ......... commit: x is committing; 10 < 14: draw 22, refresh y at 22, install at 22
+//! ```
+//!
+//! To *refresh* a read is to do it again at the later timestamp `c`, stamp first and look second as every read (M3), and to
+//! find the same: the newest version of the key begins below the old timestamp `o`. Then nobody has changed it between the
+//! two and nobody will, since the stamp forbids it; so the transaction, whose reads at `o` are its reads at `c`, may take its
+//! place at `c` (M10). It is not enough that the newest version *below `c`* begins below `o`: versions that no registered
+//! transaction can read may have been taken out from between newer and older ones.
+//!
+//! A row that the transaction owns can be changed by nobody, so what it reads of it then is not noted. While it refreshes it
+//! stays registered where its reads are: a row that it has read cannot vanish with all its versions (M5).
+//!
+//! Waits: a committing transaction turns all its words and draws before it waits for anybody, and waits only for transactions
+//! that commit below its own timestamp, which its words then show. So of two that wait for each other's words, one would be
+//! below itself (M7).
+
+use crate::begin::{Core, View, clock_fault, is_installed};
+use crate::catalog::Place;
+use crate::commit::place_of;
+use crate::engine::Mvto;
+use crate::read::{Seen, bytes};
+use crate::read_set::Range;
+use crate::reason::Reason;
+use crate::store::Tuple;
+use crate::write::conflict;
+use crate::write_set::Workspace;
+use env::Clock;
+use model::{Direction, Result, Timestamp};
+use parts::epoch;
+use parts::index::Entry;
+use parts::index::ordered::Cursor;
+use parts::spin::Backoff;
+
+/// How often a committing transaction draws. The first draw lies above all stamps, unless clocks of different cores disagree.
+const DRAWS: usize = 4;
+
+/// What a refresh compares: everything must be as it was at `from`, seen by `view`, which is the transaction's at the later
+/// timestamp.
+struct Refresh {
+    from: Timestamp,
+    view: View,
+}
+
+impl<C: Clock> Mvto<C> {
+    /// Moves a transaction between two steps of a statement: what it reads from now on, it reads at a timestamp drawn now, and
+    /// what it has read is the same there.
+    ///
+    /// It is registered at both timestamps until that is certain: what it has read, and what it will read, must not be collected
+    /// (M5). While it owns nothing nobody waits for it, so its name may change too: then it queues behind those that were younger.
+    ///
+    /// # Errors
+    /// What it has read has changed, or it has read too much.
+    pub(crate) fn advance(&self, core: &mut Core) -> Result<()> {
+        let (to, slot) = self.register_again(core)?;
+        let refreshed = self.check_ceiling(to).and_then(|()| self.refresh(core, to));
+        let left = if refreshed.is_ok() { core.slot.replace(slot) } else { Some(slot) };
+        left.into_iter().for_each(|left| self.unregister(left));
+        refreshed?;
+        core.view.at = to;
+        if !core.work.writes.owns_anything() {
+            core.view.name = to;
+            core.view.supervisor.as_ref().inspect(|supervisor| supervisor.begun(to));
+        }
+        Ok(())
+    }
+
+    /// Settles the place of a transaction that owns at the statement: where it is, or above whoever has pushed it. Afterwards
+    /// nobody can push it any more, and no stamp on what it writes is above it.
+    pub(crate) fn settle(&self, core: &mut Core) -> Result<()> {
+        if !core.view.moves {
+            return Ok(());
+        }
+        for write in core.work.writes.entries.iter().filter(|write| is_installed(write)) {
+            write.tuple.as_ref().expect("owned").ownership.start_commit();
+        }
+        for _ in 0..DRAWS {
+            if self.stamp_above(core).is_none() {
+                return Ok(());
+            }
+            let to = self.draw_later(core)?;
+            self.move_words(core, to);
+            self.refresh(core, to)?;
+            core.view.at = to;
+        }
+        self.stamp_above(core).map_or(Ok(()), Err)
+    }
+
+    /// The conflict with somebody who has read what the transaction is about to write, and has a later timestamp.
+    fn stamp_above(&self, core: &Core) -> Option<model::Error> {
+        let Core { view, work, .. } = core;
+        work.writes.entries.iter().filter(|write| is_installed(write)).find_map(|write| {
+            let last_read = write.tuple.as_ref().expect("owned").ownership.last_read();
+            let place = place_of(&work.catalog, write);
+            (last_read > view.at).then(|| conflict(Reason::LaterReader, view, place, &write.key, last_read))
+        })
+    }
+
+    fn draw_later(&self, core: &Core) -> Result<Timestamp> {
+        let slot = core.slot.expect("it has begun");
+        let at = self.sites.draw_again(slot, &self.time).map_err(clock_fault)?;
+        self.check_ceiling(at)?;
+        Ok(at)
+    }
+
+    /// Shows everybody where the committing transaction goes. Who sleeps behind it looks again: it may be older now.
+    fn move_words(&self, core: &Core, to: Timestamp) {
+        for write in core.work.writes.entries.iter().filter(|write| is_installed(write)) {
+            let tuple = write.tuple.as_ref().expect("owned");
+            if tuple.ownership.move_to(to) {
+                self.waits.wake(tuple.address().as_ptr().addr());
+            }
+        }
+    }
+
+    /// Reads everything again at `to` that the transaction has read, and forbids others to change it below (M10).
+    fn refresh(&self, core: &Core, to: Timestamp) -> Result<()> {
+        let Workspace { catalog, writes, reads, .. } = &*core.work;
+        if reads.has_overflowed() {
+            return Err(Reason::TooManyReads.abort(core.view.name, None, None).into());
+        }
+        let refresh = Refresh { from: core.view.at, view: View { at: to, waits: false, ..core.view.clone() } };
+        let place = |space| catalog.place(space).expect("the read found its table in this catalog");
+        reads.keys().iter().try_for_each(|(space, key)| self.refresh_key(&refresh, place(*space), key))?;
+        reads.ranges().iter().try_for_each(|range| self.refresh_range(&refresh, place(range.space), range))?;
+        // What is owned counts as read: it may be given up as it is.
+        let owned = writes.entries.iter().filter(|write| write.owned);
+        owned.filter_map(|write| write.tuple.as_ref()).for_each(|tuple| tuple.ownership.raise_last_read(to));
+        Ok(())
+    }
+
+    fn refresh_key(&self, refresh: &Refresh, place: Place<'_>, key: &[u8]) -> Result<()> {
+        let mut backoff = Backoff::new();
+        loop {
+            let guard = epoch::pin();
+            let Some(tuple) = place.space().get_or_stamp(key, refresh.view.at.0, &guard) else { return Ok(()) };
+            match self.look(&refresh.view, place, tuple, &guard)? {
+                Seen::Version(_) => return self.compare(refresh, place, tuple),
+                Seen::Gone => backoff.pause(),
+            }
+        }
+    }
+
+    fn refresh_range(&self, refresh: &Refresh, place: Place<'_>, range: &Range) -> Result<()> {
+        let index = place.ordered()?;
+        let mut cursor = Cursor::new(bytes(&range.lower), bytes(&range.upper), Direction::Forward);
+        let (mut more, stamp) = (true, Some(refresh.view.at.0));
+        while more {
+            let guard = epoch::pin();
+            let mut batch = Vec::new();
+            more = index.scan_leaf(&mut cursor, stamp, &guard, &mut batch);
+            for tuple in batch {
+                match self.look(&refresh.view, place, tuple, &guard)? {
+                    Seen::Version(_) => self.compare(refresh, place, tuple)?,
+                    Seen::Gone => self.refresh_key(refresh, place, tuple.key())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a key is as it was. Looked at already: nothing below the later timestamp can come any more.
+    fn compare(&self, refresh: &Refresh, place: Place<'_>, tuple: &Tuple) -> Result<()> {
+        let newest = tuple.newest_begin();
+        if newest > refresh.from {
+            return Err(conflict(Reason::RefreshFailed, &refresh.view, place, tuple.key(), newest));
+        }
+        Ok(())
+    }
+}
