@@ -85,7 +85,7 @@ fn returning_reads(returning: Option<&Returning>, table: Oid) -> bool {
 /// Inserts the source's rows.
 pub(super) fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Changed> {
     let Insert { table, generated, checks, returning, .. } = statement;
-    each(context, table, &statement.source, Some(checks), |context, mut row, preparation, returned| {
+    each(context, table, (&statement.source, false), Some(checks), |context, mut row, preparation, returned| {
         rules::generate(context, generated, &mut row)?;
         returned.extend(returning::row(context, preparation, returning.as_ref(), &row)?);
         Ok(Write::Insert(row))
@@ -97,7 +97,7 @@ pub(super) fn update(context: &mut Context<'_>, statement: &Update) -> Result<Ch
     each(
         context,
         &statement.table,
-        &statement.source,
+        (&statement.source, true),
         Some(&statement.checks),
         |context, row, preparation, returned| {
             let key = source::key_of(&statement.table, &row)?;
@@ -109,7 +109,7 @@ pub(super) fn update(context: &mut Context<'_>, statement: &Update) -> Result<Ch
 /// Deletes the source's rows.
 pub(super) fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> {
     let Delete { table, returning, .. } = statement;
-    each(context, table, &statement.source, None, |context, mut row, preparation, returned| {
+    each(context, table, (&statement.source, true), None, |context, mut row, preparation, returned| {
         let key = source::key_of(table, &row)?;
         returned.extend(returning::row(context, preparation, returning.as_ref(), &row)?);
         row.truncate(table.columns.len());
@@ -121,14 +121,19 @@ pub(super) fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Ch
 fn each(
     context: &mut Context<'_>,
     table: &Arc<Table>,
-    source: &Arc<Plan>,
+    (source, source_waits): (&Arc<Plan>, bool),
     checks: Option<&[Expr]>,
     mut make: impl FnMut(&mut Context<'_>, Row, &mut Preparation, &mut Vec<Row>) -> Result<Write>,
 ) -> Result<Changed> {
     let (mut changed, mut foreign_keys) = (Changed::default(), ForeignKeys::default());
     let mut preparation = Preparation::default();
     let mut cursor = Cursor::new(source.clone());
-    while let Some(row) = cursor.next(context)? {
+    loop {
+        // The source of an INSERT it only reads; what it is going to change, and what it meets when it writes, it waits for.
+        context.transaction.set_reads_wait(source_waits);
+        let next = cursor.next(context)?;
+        context.transaction.set_reads_wait(true);
+        let Some(row) = next else { break };
         let write = make(context, row, &mut preparation, &mut changed.returned)?;
         changed.count(write.apply(context, table, checks, &mut foreign_keys)?, context)?;
     }
