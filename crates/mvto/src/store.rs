@@ -174,12 +174,11 @@ impl Tuple {
     /// Nobody can reach the tuple any more.
     pub unsafe fn free(tuple: NonNull<Tuple>) {
         // SAFETY: the caller's promise: it is ours alone now.
-        let (key_length, mut version) =
-            unsafe { (tuple.as_ref().key_length, tuple.as_ref().head.load(Ordering::Acquire)) };
+        let (key_length, mut version) = unsafe { ((*tuple.as_ptr()).key_length, *(*tuple.as_ptr()).head.get_mut()) };
         while let Some(dead) = NonNull::new(version) {
             // SAFETY: the chain is ours alone now.
             unsafe {
-                version = dead.as_ref().older.load(Ordering::Acquire);
+                version = *(*dead.as_ptr()).older.get_mut();
                 free_version(dead);
             }
         }
@@ -372,7 +371,7 @@ unsafe fn retire_run(first: NonNull<Version>, count: u32, guard: &Guard) {
             for left in (0..count).rev() {
                 let version = next;
                 if left > 0 {
-                    next = NonNull::new_unchecked(version.as_ref().older.load(Ordering::Acquire));
+                    next = NonNull::new_unchecked(*(*version.as_ptr()).older.get_mut());
                 }
                 free_version(version);
             }
