@@ -247,7 +247,8 @@ impl Tuple {
 
     /// The right to trim, unless somebody else has it.
     pub fn try_trim(&self) -> Option<Trimming<'_>> {
-        (!self.trimming.swap(true, Ordering::Acquire)).then_some(Trimming(self))
+        // Made only by whoever has the right: dropping it gives the right up.
+        (!self.trimming.swap(true, Ordering::Acquire)).then(|| Trimming(self))
     }
 
     /// The right to trim, when nobody else has it: soon.
@@ -599,3 +600,22 @@ impl Deref for Pinned {
 struct TupleAddress(NonNull<Tuple>);
 // SAFETY: a tuple may be freed by any thread.
 unsafe impl Send for TupleAddress {}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_has_the_right_to_trim() {
+        let address = Tuple::allocate(b"key", Ownership::free(), 0);
+        // SAFETY: allocated just now, and freed below.
+        let tuple = unsafe { address.as_ref() };
+        let held = tuple.try_trim().expect("nobody has it");
+        assert!(tuple.try_trim().is_none());
+        assert!(tuple.try_trim().is_none(), "an attempt that fails takes the right from nobody");
+        drop(held);
+        assert!(tuple.try_trim().is_some());
+        // SAFETY: nobody else knows it.
+        unsafe { Tuple::free(address) };
+    }
+}
