@@ -140,7 +140,7 @@ fn without_patience_whatever_is_held_is_unavailable() {
     let mut older = begin_as(&engine, Mode::OwnAtStatement);
     put(&mut older, table, 1, 10).expect("nobody in the way");
     let (mut hasty, ..) = supervised(&engine, Mode::OwnAtStatement, None);
-    hasty.savepoint().expect("it begins");
+    put(&mut hasty, table, 3, 30).expect("nobody in the way");
     let mut younger = begin_as(&engine, Mode::OwnAtStatement);
     put(&mut younger, table, 2, 20).expect("nobody in the way");
     hasty.set_wait_limit(Some(Duration::ZERO));
@@ -150,5 +150,9 @@ fn without_patience_whatever_is_held_is_unavailable() {
     let met = unavailable(hasty.read_for_update(table, &Key::from_u64(2), &mut row));
     assert_eq!((met.rule, met.other), ("wait-limit", younger.timestamp()));
     hasty.set_wait_limit(None);
-    assert_eq!(rule(put(&mut hasty, table, 2, 21)), "younger-owner", "with patience it is a conflict");
+    assert_eq!(
+        rule(put(&mut hasty, table, 2, 21)),
+        "younger-owner",
+        "with patience it is a conflict: it owns something"
+    );
 }
