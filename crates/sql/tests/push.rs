@@ -134,7 +134,7 @@ fn loads_and_counts_that_never_stop_both_go_on() {
             let (mut last, mut counts) = (0, 0);
             while loading.load(Ordering::Relaxed) || counts < 10 {
                 let count: u64 = client.show("SELECT count(*) FROM accounts").parse().expect("a number");
-                assert!(count >= last && count % ROWS == 0, "{count} after {last}");
+                assert!(count >= last && count.is_multiple_of(ROWS), "{count} after {last}");
                 (last, counts) = (count, counts + 1);
             }
         }
