@@ -43,12 +43,12 @@ pub struct Index<R, K> {
 }
 
 impl<R: Record, K> Index<R, K> {
-    /// The index at this place of [`Schema::indexes`].
+    /// The index at this place of [`Schema::indexes`](model::Schema::indexes).
     pub const fn new(number: u16) -> Index<R, K> {
         Index { number, of: PhantomData }
     }
 
-    /// Its place in [`Schema::indexes`].
+    /// Its place in [`Schema::indexes`](model::Schema::indexes).
     pub const fn number(&self) -> u16 {
         self.number
     }
