@@ -79,7 +79,7 @@ fn promises_and_votes_outlive_crashes() {
 
 #[test]
 fn votes_wait_for_the_disk() {
-    clusters(&journalled(Weather::PowerFailures), 0..4);
+    clusters(&journalled(Weather::PowerFailures), 0..12);
 }
 
 #[test]
