@@ -77,12 +77,11 @@ sim-paxos: tools ## The simulation of whole clusters on many seeds; knobs: SEEDS
 	$(if $(SEED),SEED=$(SEED),SEEDS=$(SEEDS) FIRST=$(FIRST)) $(CARGO) test --release -p seriatim-paxos --features sim \
 		--test sim -- --nocapture $(if $(SEED),one_seed,many_seeds)
 
-# Nightly: make soak
 soak: tools ## Load, kill -9 and restart a server for MINUTES, and audit its books, memory and disk; knobs: MINUTES, KILL
 	$(CARGO) build --release -p seriatim -p seriatim-lab
 	target/release/lab soak --minutes $(MINUTES) --kill-every $(KILL)
 
-# What runs every night, beside what every change runs: about two hours.
+# What runs every night, beside what every change runs.
 nightly: tools ## The long runs: simulations on many seeds, every mutant, the soak
 	$(MAKE) sim SEEDS=20000
 	$(MAKE) sim-paxos SEEDS=100000
