@@ -25,7 +25,7 @@ ORDERS = $(SERIATIM) orders --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
 LAB = $(CARGO) run --release -p seriatim-lab --bin lab --
 
 # Crates with models of their concurrency: loom tries all interleavings of two or three threads, shuttle random ones of many.
-crates_with = $(sort $(foreach test,$(wildcard crates/*/tests/$(1)_*.rs),$(word 2,$(subst /, ,$(test)))))
+crates_with = $(sort $(foreach test,$(wildcard crates/*/*/tests/$(1)_*.rs),$(patsubst %/tests/,%,$(dir $(test)))))
 LOOM_CRATES := $(call crates_with,loom)
 SHUTTLE_CRATES := $(call crates_with,shuttle)
 
@@ -50,10 +50,10 @@ orders: tools ## The embedded main job; knobs: DATA, CSV, THREADS, SECONDS
 clients: target/clients/bin/python ## Python clients for the tests of the server
 
 # A virtual environment of its own, so that nothing of the machine's Python changes.
-target/clients/bin/python: crates/seriatim/tests/clients/requirements.txt
+target/clients/bin/python: crates/product/seriatim/tests/clients/requirements.txt
 	@command -v python3 >/dev/null || { echo "python3 is missing. On Debian or Ubuntu: apt-get install python3 python3-venv" >&2; exit 1; }
 	python3 -m venv target/clients
-	target/clients/bin/pip install --quiet --disable-pip-version-check -r crates/seriatim/tests/clients/requirements.txt
+	target/clients/bin/pip install --quiet --disable-pip-version-check -r crates/product/seriatim/tests/clients/requirements.txt
 	@touch target/clients/bin/python
 
 test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
@@ -63,11 +63,11 @@ unit: tools ## The tests of the crates, a minute of simulated clusters among the
 
 loom: tools ## Every interleaving of the kernels that have a model
 	$(foreach crate,$(LOOM_CRATES),RUSTFLAGS="--cfg loom" $(CARGO) test $(LOCKED) --profile models \
-		--manifest-path crates/$(crate)/Cargo.toml --test 'loom_*'$(newline)	)
+		--manifest-path $(crate)/Cargo.toml --test 'loom_*'$(newline)	)
 
 shuttle: tools ## Random schedules of whole engines
 	$(foreach crate,$(SHUTTLE_CRATES),$(CARGO) test $(LOCKED) --profile models --features shuttle \
-		--manifest-path crates/$(crate)/Cargo.toml --test 'shuttle_*'$(newline)	)
+		--manifest-path $(crate)/Cargo.toml --test 'shuttle_*'$(newline)	)
 
 sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
 	SEEDS=$(SEEDS) $(CARGO) test --release -p seriatim-mvto --test sim -- --nocapture many_seeds

@@ -1,6 +1,6 @@
 (* Multi-Paxos as one pure function per replica: step config self event state = (state', outputs).
 
-   This is the code that runs: it is printed as Rust (crates/paxos/src/core/generated.rs) and the theorems of Statements.v
+   This is the code that runs: it is printed as Rust (crates/order/paxos/src/core/generated.rs) and the theorems of Statements.v
    speak of it. Everything that needs a clock, a disk, a socket or a guess (failure detector, batching, retransmission,
    whom to ask for what was missed, when to take a snapshot) is outside and can only hand in events; no event that it hands
    in, at any time and in any order, can break agreement.

@@ -8,7 +8,7 @@
 //! Invariant: I1 (timestamps increase strictly)
 //! Kill: cargo test -p seriatim-mvto --test mutants_kill timestamps_increase
 //! CI: yes
-//! diff --git a/crates/mvto/src/begin.rs b/crates/mvto/src/begin.rs
+//! diff --git a/crates/engines/mvto/src/begin.rs b/crates/engines/mvto/src/begin.rs
 //! ```
 //!
 //! `Kill` is a shell command that runs in the root of a copy of the repository; it may set variables first

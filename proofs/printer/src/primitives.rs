@@ -1,4 +1,4 @@
-//! What is trusted, not printed: the types and functions of `crates/paxos/src/core/prim.rs`.
+//! What is trusted, not printed: the types and functions of `crates/order/paxos/src/core/prim.rs`.
 //!
 //! The names are those that `proofs/extract/Extract.v` gives to the constants of `proofs/paxos/Prim.v` and of Coq's library.
 

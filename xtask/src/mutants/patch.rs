@@ -19,30 +19,34 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Every `crates/*/mutants/*.patch` below `root`, in order of name.
+    /// Every `crates/*/*/mutants/*.patch` below `root`, in order of name.
     ///
     /// # Errors
     /// A patch whose header lacks a field, or that reaches outside its crate.
     pub fn read_all(root: &Path) -> Result<Vec<Patch>, String> {
         let mut patches = Vec::new();
-        for folder in entries(&root.join("crates"))? {
-            let mutants = folder.join("mutants");
-            if !mutants.is_dir() {
-                continue;
-            }
-            for path in entries(&mutants)? {
-                if path.extension().is_some_and(|extension| extension == "patch") {
-                    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-                    patches.push(Patch::parse(&name_of(&folder), &path, &text)?);
+        for floor in entries(&root.join("crates"))? {
+            for folder in entries(&floor)? {
+                let mutants = folder.join("mutants");
+                if !mutants.is_dir() {
+                    continue;
+                }
+                let below = format!("crates/{}/{}", name_of(&floor), name_of(&folder));
+                for path in entries(&mutants)? {
+                    if path.extension().is_some_and(|extension| extension == "patch") {
+                        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+                        patches.push(Patch::parse(&below, &path, &text)?);
+                    }
                 }
             }
         }
         Ok(patches)
     }
 
-    fn parse(crate_folder: &str, path: &Path, text: &str) -> Result<Patch, String> {
+    /// Reads the patch of the crate at `folder`, from the root.
+    fn parse(folder: &str, path: &Path, text: &str) -> Result<Patch, String> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let name = format!("{crate_folder}/{stem}");
+        let name = format!("{}/{stem}", name_of(Path::new(folder)));
         let field = |key: &str| header_field(text, key).ok_or_else(|| format!("{name}: its header lacks `{key}:`"));
         field("Invariant")?;
         let (breaks, kill) = (field("Breaks")?, field("Kill")?);
@@ -51,7 +55,7 @@ impl Patch {
             Some("yes") => true,
             Some(other) => return Err(format!("{name}: `CI: {other}` is neither yes nor no")),
         };
-        let allowed = format!("crates/{crate_folder}/");
+        let allowed = format!("{folder}/");
         let changed = changed_files(text);
         if changed.is_empty() {
             return Err(format!("{name}: it changes no file"));
@@ -119,7 +123,7 @@ mod tests {
         --- a/crates/x/src/read.rs\n+++ b/crates/x/src/read.rs\n@@ -1 +1 @@\n-a\n+CI: no\n";
 
     fn parse(text: &str) -> Result<Patch, String> {
-        Patch::parse("x", Path::new("/r/crates/x/mutants/skip_wait.patch"), text)
+        Patch::parse("crates/x", Path::new("/r/crates/x/mutants/skip_wait.patch"), text)
     }
 
     #[test]

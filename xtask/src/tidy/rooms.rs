@@ -10,21 +10,30 @@ pub struct Room {
 
 /// The only places in which the word `unsafe` may stand.
 pub const UNSAFE_ROOMS: &[Room] = &[
-    Room { path: "crates/parts/src/index.rs", why: "entries are shared by address between leaves and readers" },
-    Room { path: "crates/parts/src/index/", why: "optimistic readers look at nodes that a writer may be changing" },
-    Room { path: "crates/parts/tests/", why: "entries of the index's tests make the promises of its unsafe trait" },
+    Room { path: "crates/base/parts/src/index.rs", why: "entries are shared by address between leaves and readers" },
     Room {
-        path: "crates/parts/examples/",
+        path: "crates/base/parts/src/index/",
+        why: "optimistic readers look at nodes that a writer may be changing",
+    },
+    Room {
+        path: "crates/base/parts/tests/",
+        why: "entries of the index's tests make the promises of its unsafe trait",
+    },
+    Room {
+        path: "crates/base/parts/examples/",
         why: "entries of the index's benchmarks make the promises of its unsafe trait",
     },
-    Room { path: "crates/env/src/clock/tsc.rs", why: "the CPU's time stamp counter is read by an intrinsic" },
-    Room { path: "crates/mvto/src/store*.rs", why: "versions are reached by pointer under an epoch guard" },
-    Room { path: "crates/mvto/src/store/", why: "versions are reached by pointer under an epoch guard" },
+    Room { path: "crates/base/env/src/clock/tsc.rs", why: "the CPU's time stamp counter is read by an intrinsic" },
+    Room { path: "crates/engines/mvto/src/store*.rs", why: "versions are reached by pointer under an epoch guard" },
+    Room { path: "crates/engines/mvto/src/store/", why: "versions are reached by pointer under an epoch guard" },
     Room {
-        path: "crates/seriatim/src/bin/seriatim/allocator.rs",
+        path: "crates/product/seriatim/src/bin/seriatim/allocator.rs",
         why: "an allocator's blocks are raw, and its trait is unsafe to implement",
     },
-    Room { path: "crates/mvto/src/gc.rs", why: "versions below the bound are taken out of their chain and recycled" },
+    Room {
+        path: "crates/engines/mvto/src/gc.rs",
+        why: "versions below the bound are taken out of their chain and recycled",
+    },
 ];
 
 /// A path of the standard library that some crates may not name outside their tests.

@@ -1,0 +1,126 @@
+//! Seriatim: an embedded, durable, strictly serializable database.
+//!
+//! *Seriatim*: one after another. However many transactions run at once, they behave as if they had run one after
+//! another, in an order that agrees with real time; read-only transactions meet no conflict; and what was acknowledged
+//! survives a crash.
+//!
+//! ```
+//! use seriatim::{record, Database, Error};
+//!
+//! record! {
+//!     #[derive(Clone, Debug)]
+//!     pub struct Account {
+//!         pub id: i64,
+//!         pub owner: String,
+//!         pub balance: i64,
+//!     }
+//!     table "accounts";
+//!     key (id);
+//!     index by_owner (owner);
+//! }
+//!
+//! # fn main() -> Result<(), Error> {
+//! let db = Database::in_memory()?; // or Database::open("./data")
+//! let accounts = db.table::<Account>()?;
+//! db.run(|txn| {
+//!     accounts.insert(txn, &Account { id: 1, owner: "Alice".into(), balance: 100 })?;
+//!     accounts.insert(txn, &Account { id: 2, owner: "Bob".into(), balance: 0 })
+//! })?;
+//!
+//! // Runs again by itself when another transaction was in the way; returns when it is durable.
+//! db.run(|txn| {
+//!     let from = accounts.update(txn, 1, |account| account.balance -= 30)?.unwrap();
+//!     accounts.update(txn, 2, |account| account.balance += 30)?;
+//!     if from.balance < 0 { Err(Error::body("not enough money")) } else { Ok(()) }
+//! })?;
+//!
+//! // One unchanging view; it meets no conflict.
+//! let total: i64 = db.read(|snapshot| {
+//!     accounts.iter(snapshot).map(|account| Ok(account?.balance)).sum()
+//! })?;
+//! assert_eq!(total, 100);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to look
+//! - a database: [`Database`], its knobs in [`Builder`];
+//! - tables: of Rust structs ([`record!`], [`Table`]), of bytes ([`BytesTable`]), of a shape known at run time
+//!   ([`Schema`], [`RowTable`]);
+//! - transactions: [`Database::run`] and [`Database::read`] for closures, [`Database::begin`] and [`Database::snapshot`]
+//!   to hold one open ([`Transaction`], [`Snapshot`]), [`TransactionOptions`] and [`RetryPolicy`];
+//! - what can go wrong: [`Error`], and the [`Conflict`] that names rule, table, key and the other transaction;
+//! - SQL, behind the feature `sql`: `Database::sql`, and the module `sql`;
+//! - looking after it: [`Database::checkpoint`], [`Database::backup_to`], [`Database::verify`], [`Database::stats`].
+//!
+//! # What is promised
+//! Strict serializability, always: weaker levels are not offered. What an acknowledgement says about the disk is a choice,
+//! per database and per transaction ([`Durability`]):
+//!
+//! | durability | acknowledged when | a crash loses |
+//! | --- | --- | --- |
+//! | [`Fsync`](Durability::Fsync), the default | it, and everything it read, is on disk | nothing that was acknowledged |
+//! | [`Async`](Durability::Async) | it is visible | at most the window between two syncs of the log |
+//! | [`None`](Durability::None) | it is visible | whatever has not reached the disk by then |
+//!
+//! At each level what is found after a crash is a prefix of the history: never half a transaction, and never one without
+//! what it had read.
+//!
+//! At `Fsync` the end of a transaction waits however it ends: a body's own error, a [`Transaction::rollback`] and a
+//! [`Snapshot`] that is dropped tell of what was read no less than a commit does. What an open transaction shows is
+//! provisional until then; one that a [`Conflict`] has ended counts for nothing, what it read included.
+//!
+//! # What is deliberately absent
+//! Several processes that write to one directory (the second is refused; the server, `seriatim serve`, is the way to share
+//! one), replicas, changes of a table's columns, `async` functions (waiting for the disk is a step of its own,
+//! [`Transaction::commit_unsynced`]).
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod backup;
+mod builder;
+mod bytes;
+mod database;
+mod directory;
+mod error;
+mod field;
+mod housekeeper;
+mod options;
+mod range;
+mod record;
+mod rows;
+mod run;
+mod shape;
+mod snapshot;
+#[cfg(feature = "sql")]
+pub mod sql;
+mod table;
+mod transaction;
+
+pub use backup::{BackupReport, VerifyReport};
+pub use builder::Builder;
+pub use bytes::{BytesKey, BytesTable, Entries};
+pub use database::{Database, IntoSchema, Stats};
+pub use error::{Conflict, Duplicate, Error, GaveUp, Receipt, Result};
+pub use field::{AsKey, AsPrefix, Date, DateTime, Field};
+pub use options::{RetryPolicy, TransactionOptions};
+pub use range::KeyRange;
+#[doc(hidden)]
+pub use record::__index_number;
+pub use record::{Index, Record};
+pub use rows::{IntoValues, Row, RowTable, Rows};
+pub use snapshot::Snapshot;
+pub use table::{Records, Table, TableBy};
+pub use transaction::{PendingCommit, Savepoint, Transaction};
+
+pub use model::{
+    AbortClass, Change, Column, ColumnType, Durability, Fault, IndexSchema, Invalid, Key, KeyKind, Limit, LimitKind,
+    RowBuf, RowKind, RowRef, Schema, SchemaBuilder, SerialPoint, Storage, Timestamp as TransactionId, Value, ValueRef,
+};
+pub use mvto::{CheckpointReport, Options as EngineOptions, RecoveryReport, Stats as EngineStats};
+pub use wal::{LogOptions, LogStats};
+
+/// The tour in the README is a test of its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../README.md")]
+struct Readme;

@@ -1,0 +1,199 @@
+//! A server of this build, and the clients that speak to it: psql and Python's psycopg.
+#![allow(dead_code)]
+
+#[path = "../common/mod.rs"]
+mod common;
+pub mod reference;
+
+pub use common::Directory;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// A server that accepts connections.
+pub struct Server {
+    process: Child,
+    /// Where it listens.
+    pub port: u16,
+    /// What it has said on standard error behind its first line, so far.
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Starts a server with these options besides the port, and waits until it is ready.
+    pub fn start(data: &Path, options: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+        command.args(["serve", "--pg", "127.0.0.1:0", "--data"]).arg(data).args(options);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut errors = BufReader::new(process.stderr.take().unwrap());
+        let mut banner = String::new();
+        // It may say first what it waits for.
+        while errors.read_line(&mut banner).unwrap() > 0 && !banner.contains(" serves ") {}
+        let mut ready = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        if ready != "ready\n" {
+            std::io::Read::read_to_string(&mut errors, &mut banner).unwrap();
+            panic!("the server did not start: {banner}");
+        }
+        let banner = banner.lines().last().unwrap_or_default();
+        let port = banner.rsplit(':').next().and_then(|port| port.parse().ok());
+        let port = port.unwrap_or_else(|| panic!("no port in: {banner}"));
+        // Whoever writes to standard error must have a reader; the test's own shows it when a test fails.
+        let said = Arc::<Mutex<Vec<String>>>::default();
+        let hears = said.clone();
+        std::thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                eprintln!("server: {line}");
+                hears.lock().unwrap().push(line);
+            }
+        });
+        Server { process, port, said }
+    }
+
+    /// Waits for a line on standard error with this in it, which it has written or will write.
+    pub fn says(&self, what: &str) -> String {
+        loop {
+            if let Some(line) = self.said.lock().unwrap().iter().find(|line| line.contains(what)) {
+                return line.clone();
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// psql with a statement or options, its output without decoration.
+    pub fn psql(&self, arguments: &[&str]) -> Output {
+        let mut command = psql(self.port);
+        command.args(arguments).output().unwrap()
+    }
+
+    /// What psql prints for a statement that must succeed.
+    #[track_caller]
+    pub fn show(&self, sql: &str) -> String {
+        let output = self.psql(&["-c", sql]);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{sql}\n{out}\n{err}");
+        out.trim_end().to_owned()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let process = self.process.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &process]).status().unwrap().success());
+    }
+
+    /// Bytes of memory that it has in use, as the system counts.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+    }
+
+    /// Limits its addresses (`ulimit -v`) from now on.
+    pub fn limit_addresses(&self, bytes: u64) {
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &self.process.id().to_string(), &format!("--as={bytes}")]);
+        assert!(command.status().unwrap().success());
+    }
+
+    /// Kills it without warning.
+    pub fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Kills it by the number of its process, from any thread.
+    pub fn killer(&self) -> impl FnOnce() + Send + use<> {
+        let process = self.process.id().to_string();
+        move || assert!(Command::new("kill").args(["-KILL", &process]).status().unwrap().success())
+    }
+
+    /// Waits for the end of a server that was killed.
+    pub fn wait(mut self) {
+        self.process.wait().unwrap();
+    }
+
+    /// Asks it to stop; its exit code.
+    pub fn stop(mut self) -> Option<i32> {
+        let process = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
+        self.process.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended, unless the test has failed.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// psql that connects to a port, without decoration and start-up file.
+pub fn psql(port: u16) -> Command {
+    let mut command = Command::new("psql");
+    command.args([
+        "-X",
+        "-A",
+        "-t",
+        "-q",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-h",
+        "127.0.0.1",
+        "-U",
+        "postgres",
+        "-d",
+        "postgres",
+    ]);
+    command.args(["-p", &port.to_string()]);
+    command
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether a program is there. Without it the test says what it skips; continuous integration must have it.
+pub fn has(program: &str, what: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = found.is_ok_and(|status| status.success());
+    if !found {
+        skip(&format!("{program} is missing"), what);
+    }
+    found
+}
+
+/// Says what is skipped and why; in continuous integration that is a failure.
+pub fn skip(why: &str, what: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{why}, and {what} must not be skipped in continuous integration");
+    say(&format!("skipped: {what}, since {why}"));
+}
+
+/// A line on standard error that is shown for tests that pass, too: `eprintln!` would be captured.
+pub fn say(line: &str) {
+    // Whoever reads the output may be gone.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The version of a program, as it says; empty where it is missing.
+pub fn version(program: impl AsRef<std::ffi::OsStr>) -> String {
+    let output = Command::new(program).arg("--version").output();
+    output.map_or_else(|_| String::new(), |output| text(&output.stdout).trim_end().to_owned())
+}
+
+/// The Python with psycopg 3 that `make clients` sets up.
+pub fn python(what: &str) -> Option<PathBuf> {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/clients/bin/python");
+    if python.exists() {
+        return Some(python);
+    }
+    skip("there is no Python with psycopg (`make clients` sets it up)", what);
+    None
+}
+
+/// The directory of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
