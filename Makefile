@@ -19,7 +19,7 @@ SIMULATED = --features seriatim-paxos/sim
 
 # Northwind's tables, if somebody has put them beside the repository; else the program makes a sample of their shape.
 CSV ?= $(wildcard ../shared/data/northwind/csv)
-SERIATIM = $(CARGO) run --release -p seriatim --bin seriatim --
+SERIATIM = $(CARGO) run --release -p seriatim-cli --
 ORDERS = $(SERIATIM) orders --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
 	--threads $(THREADS) --seconds $(SECONDS)
 LAB = $(CARGO) run --release -p seriatim-lab --bin lab --
@@ -50,10 +50,10 @@ orders: tools ## The embedded main job; knobs: DATA, CSV, THREADS, SECONDS
 clients: target/clients/bin/python ## Python clients for the tests of the server
 
 # A virtual environment of its own, so that nothing of the machine's Python changes.
-target/clients/bin/python: crates/product/seriatim/tests/clients/requirements.txt
+target/clients/bin/python: crates/product/cli/tests/clients/requirements.txt
 	@command -v python3 >/dev/null || { echo "python3 is missing. On Debian or Ubuntu: apt-get install python3 python3-venv" >&2; exit 1; }
 	python3 -m venv target/clients
-	target/clients/bin/pip install --quiet --disable-pip-version-check -r crates/product/seriatim/tests/clients/requirements.txt
+	target/clients/bin/pip install --quiet --disable-pip-version-check -r crates/product/cli/tests/clients/requirements.txt
 	@touch target/clients/bin/python
 
 test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
@@ -78,7 +78,7 @@ sim-paxos: tools ## The simulation of whole clusters on many seeds; knobs: SEEDS
 		--test sim -- --nocapture $(if $(SEED),one_seed,many_seeds)
 
 soak: tools ## Load, kill -9 and restart a server for MINUTES, and audit its books, memory and disk; knobs: MINUTES, KILL
-	$(CARGO) build --release -p seriatim -p seriatim-lab
+	$(CARGO) build --release -p seriatim-cli -p seriatim-lab
 	target/release/lab soak --minutes $(MINUTES) --kill-every $(KILL)
 
 # What runs every night, beside what every change runs.

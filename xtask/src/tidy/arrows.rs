@@ -49,19 +49,24 @@ pub const ARROWS: &[Arrow] = &[
     Arrow { from: "seriatim-paxos", code: &["seriatim-env", "seriatim-wal", "seriatim-check"], tests: &[] },
     // Reads what Coq extracts and writes Rust.
     Arrow { from: "seriatim-printer", code: &[], tests: &[] },
-    // The log is named by `seriatim verify`, the judges by `seriatim check`.
     Arrow {
         from: "seriatim",
+        code: &["seriatim-model", "seriatim-env", "seriatim-wal", "seriatim-mvto", "seriatim-sql"],
+        tests: &["seriatim"],
+    },
+    // The log is named by `seriatim verify`, the judges by `seriatim check`.
+    Arrow {
+        from: "seriatim-cli",
         code: &[
             "seriatim-model",
             "seriatim-env",
             "seriatim-wal",
             "seriatim-check",
-            "seriatim-mvto",
             "seriatim-baselines",
             "seriatim-paxos",
             "seriatim-sql",
             "seriatim-wire",
+            "seriatim",
         ],
         tests: &[],
     },

@@ -27,7 +27,7 @@ pub const UNSAFE_ROOMS: &[Room] = &[
     Room { path: "crates/engines/mvto/src/store*.rs", why: "versions are reached by pointer under an epoch guard" },
     Room { path: "crates/engines/mvto/src/store/", why: "versions are reached by pointer under an epoch guard" },
     Room {
-        path: "crates/product/seriatim/src/bin/seriatim/allocator.rs",
+        path: "crates/product/cli/src/allocator.rs",
         why: "an allocator's blocks are raw, and its trait is unsafe to implement",
     },
     Room {

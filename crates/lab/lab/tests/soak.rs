@@ -14,7 +14,7 @@ fn skip(why: &str) {
 fn the_books_of_a_killed_server_balance() {
     let lab = Path::new(env!("CARGO_BIN_EXE_lab"));
     if !lab.with_file_name("seriatim").exists() {
-        return skip("the program `seriatim` is not built (cargo build -p seriatim)");
+        return skip("the program `seriatim` is not built (cargo build -p seriatim-cli)");
     }
     let pgbench = Command::new("pgbench").arg("--version").stdout(Stdio::null()).status();
     if !pgbench.is_ok_and(|status| status.success()) {

@@ -90,7 +90,6 @@ fn a_transaction_that_asked_not_to_wait() -> Result<()> {
     Ok(())
 }
 
-#[cfg(feature = "sql")]
 #[test]
 fn errors_of_sql() -> Result<()> {
     let directory = Directory::new("answers-sql");

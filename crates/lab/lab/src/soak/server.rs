@@ -39,7 +39,7 @@ impl Server {
         if !program.exists() {
             let program = program.display();
             return Err(format!(
-                "there is no {program}: build it (cargo build --release -p seriatim), or say --server"
+                "there is no {program}: build it (cargo build --release -p seriatim-cli), or say --server"
             ));
         }
         let temporary = || std::env::temp_dir().join(format!("seriatim-soak-{}", std::process::id()));

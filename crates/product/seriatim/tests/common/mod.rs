@@ -2,8 +2,6 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::{Path, PathBuf};
-#[cfg(feature = "cli")]
-use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory of one test's own, removed when dropped.
@@ -57,47 +55,5 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// What the command did.
-#[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
-}
-
-impl Ran {
-    /// Fails the test unless it went well.
-    #[track_caller]
-    pub fn ok(self) -> String {
-        assert_eq!(self.code, 0, "{self:?}");
-        self.out
-    }
-
-    /// Fails the test unless it ended so, and complained of this.
-    #[track_caller]
-    pub fn refused(self, code: i32, complaint: &str) {
-        assert_eq!(self.code, code, "{self:?}");
-        assert!(self.err.contains(complaint) || self.out.contains(complaint), "{complaint:?} is not in {self:?}");
-        assert!(!self.err.contains("panicked"), "{self:?}");
-    }
-}
-
-/// The `seriatim` command.
-#[cfg(feature = "cli")]
-pub fn seriatim() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_seriatim"))
-}
-
-/// Runs the `seriatim` command.
-#[cfg(feature = "cli")]
-pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
-    let Output { status, stdout, stderr } = seriatim().args(arguments).output().unwrap();
-    Ran {
-        code: status.code().unwrap_or(-1),
-        out: String::from_utf8(stdout).unwrap(),
-        err: String::from_utf8(stderr).unwrap(),
     }
 }

@@ -1,6 +1,5 @@
 //! Clients in Python place orders while an auditor looks on: sums are exact, the history is strictly serializable, and no kill
 //! takes an acknowledged order away.
-#![cfg(feature = "server")]
 
 mod server;
 

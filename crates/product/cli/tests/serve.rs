@@ -1,5 +1,4 @@
 //! `seriatim serve`, from the outside.
-#![cfg(feature = "server")]
 
 mod server;
 

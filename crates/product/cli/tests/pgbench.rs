@@ -1,5 +1,4 @@
 //! PostgreSQL's own benchmark runs unmodified, and its books balance. (Figures are taken elsewhere, from an optimized build.)
-#![cfg(feature = "server")]
 
 mod server;
 

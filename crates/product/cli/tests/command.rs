@@ -1,5 +1,4 @@
 //! The `seriatim` command as its users meet it: the real binary, its output and its exit codes.
-#![cfg(feature = "cli")]
 
 mod common;
 
@@ -294,7 +293,6 @@ fn rows_come_from_standard_input_and_replace_others() {
     assert_eq!(json.lines().next(), Some(r#"{"id":1,"zebra":"e","ant":"f"}"#));
 }
 
-#[cfg(feature = "server")]
 #[test]
 fn tables_of_sql_are_told_from_others() {
     let directory = Directory::new("two-kinds");

@@ -4,7 +4,6 @@
 //! Where PostgreSQL 15 is installed, one is started and asked, so that its minor version and psql's do not matter. Elsewhere the
 //! recorded output has to do: `RECORD=1 cargo test --test postgresql` writes it down anew. Scripts keep away from what differs
 //! between minor versions, or the record would hold for one of them only.
-#![cfg(feature = "server")]
 
 mod server;
 

@@ -1,5 +1,4 @@
 //! Clients that misbehave, come in crowds or die: everybody else is served, and nothing is lost.
-#![cfg(feature = "server")]
 
 mod server;
 

@@ -1,5 +1,4 @@
 //! The example job: it adds up, it stops when asked, and no kill takes an acknowledged order away.
-#![cfg(feature = "cli")]
 
 mod common;
 

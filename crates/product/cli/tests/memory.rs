@@ -1,6 +1,5 @@
 //! The server's memory: what it refuses at its limits, that nothing of it ends the server, and that it gives back what it no
 //! longer needs.
-#![cfg(feature = "server")]
 
 mod server;
 

@@ -1,5 +1,4 @@
 //! `seriatim order`, from the outside: clusters of processes, which are killed.
-#![cfg(feature = "order")]
 
 mod common;
 

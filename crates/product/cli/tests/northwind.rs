@@ -1,5 +1,4 @@
 //! A real database's dump loads unchanged, and the queries that it is taught with answer exactly as PostgreSQL 15 does.
-#![cfg(feature = "server")]
 
 mod server;
 

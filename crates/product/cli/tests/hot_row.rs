@@ -1,6 +1,5 @@
 //! One row updated without pause beside everything that keeps old versions elsewhere: an idle transaction, checkpoints one after
 //! the other, dumps.
-#![cfg(feature = "server")]
 
 mod server;
 

@@ -9,23 +9,18 @@ mod allocator;
 mod csv_table;
 mod dump;
 mod failure;
-#[cfg(feature = "server")]
 mod history;
 mod judge;
 mod load;
 mod look;
 mod memory;
 mod opening;
-#[cfg(feature = "order")]
 mod order;
 mod orders;
 mod output;
-#[cfg(feature = "server")]
 mod serve;
-#[cfg(feature = "server")]
 mod shell;
 mod signals;
-#[cfg(feature = "server")]
 mod units;
 mod values;
 
@@ -57,11 +52,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    #[cfg(feature = "server")]
     Serve(serve::Serve),
-    #[cfg(feature = "server")]
     Sql(shell::Sql),
-    #[cfg(feature = "order")]
     Order(order::Order),
     Orders(orders::Orders),
     Load(load::Load),
@@ -76,11 +68,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
-        #[cfg(feature = "server")]
         Command::Serve(serve) => serve.run(),
-        #[cfg(feature = "server")]
         Command::Sql(sql) => sql.run(),
-        #[cfg(feature = "order")]
         Command::Order(order) => order.run(),
         Command::Orders(orders) => orders.run(),
         Command::Load(load) => load.run(),
