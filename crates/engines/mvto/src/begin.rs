@@ -141,7 +141,7 @@ impl Core {
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Draws the timestamp at the first statement that touches data, not before: drivers send BEGIN early (DESIGN 8.1).
+    /// Draws the timestamp at the first statement that touches data, not before: drivers send BEGIN early (design, rule 1).
     pub(crate) fn start(&self, core: &mut Core) -> Result<()> {
         if let Some(poison) = &core.poison {
             return Err(poison.clone());
@@ -239,7 +239,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Timestamps stay below a ceiling that is durable before any of them is used, so that a restart begins above all that
-    /// were (DESIGN 8.1).
+    /// were (design, rule 1).
     pub(crate) fn check_ceiling(&self, at: Timestamp) -> Result<()> {
         // Acquire, partner of the Release below.
         if at.0 < self.renew_at.load(Ordering::Acquire) { Ok(()) } else { self.renew_ceiling(at) }

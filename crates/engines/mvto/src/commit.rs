@@ -31,12 +31,12 @@ impl<C: Clock> Mvto<C> {
         };
         self.install(&mut core.work, core.view.at, position);
         self.end(core, Outcome::Committed { wrote: true });
-        // Whoever reads a version is logged after it (DESIGN 8.3), so the own record covers what was read.
+        // Whoever reads a version is logged after it (design, rule 3), so the own record covers what was read.
         Ok(committed(core, position))
     }
 
     /// Read-only transactions always commit. Source: vMVCC, section 2. On a failed log, what was read may never become
-    /// durable, and must not be acknowledged (DESIGN 8.4).
+    /// durable, and must not be acknowledged (design, rule 4).
     fn commit_read_only(&self, core: &mut Core) -> Result<Committed> {
         let rests_on = core.view.rests_on;
         if rests_on > self.durable()
@@ -96,7 +96,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Hands the redo record to the log while every changed tuple is owned, so that the order of the log is an order of the
-    /// versions (DESIGN 8.3). Its space on disk is reserved when this returns: a full disk is a clean abort (8.4). A large record is
+    /// versions (design, rule 3). Its space on disk is reserved when this returns: a full disk is a clean abort (rule 4). A large record is
     /// encoded part by part.
     fn log(&self, core: &mut Core) -> Result<LogPosition> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };

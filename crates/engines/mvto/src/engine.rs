@@ -332,7 +332,7 @@ impl<C> Mvto<C> {
         self.log.as_ref().map_or(LogPosition(u64::MAX), Log::durable)
     }
 
-    /// Refuses work on a failed log (DESIGN 8.4).
+    /// Refuses work on a failed log (design, rule 4).
     pub(crate) fn check_log(&self) -> Result<()> {
         match self.log.as_ref().and_then(Log::failed) {
             None => Ok(()),

@@ -252,7 +252,7 @@ fn keeps_from_reading(view: &View, holder: Holder) -> bool {
     }
 }
 
-/// Remembers what the acknowledgement must wait for, and unwraps the row (DESIGN 8.3).
+/// Remembers what the acknowledgement must wait for, and unwraps the row (design, rule 3).
 fn note<'g>(view: &mut View, version: Option<VersionRef<'g>>) -> Option<RowRef<'g>> {
     let version = version?;
     assert!(version.begin() < view.at, "M4: a reader sees only older versions");

@@ -226,7 +226,7 @@ impl<C: Clock> Mvto<C> {
         Err(conflict(Reason::YoungerOwner, &core.view, place, &write.key, None))
     }
 
-    /// Owns a row before it is read, so that what is read cannot become a reason to abort (DESIGN 8.6).
+    /// Owns a row before it is read, so that what is read cannot become a reason to abort (design, rule 6).
     fn own_now(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<()> {
         self.start(core)?;
         if core.mode == Mode::OwnAtStatement {

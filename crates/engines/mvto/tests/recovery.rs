@@ -176,7 +176,7 @@ fn every_acknowledged_transaction_survives_a_power_cut_at_every_change() {
     }
 }
 
-/// Serial points increase across restarts, whatever the clock shows after one (DESIGN 8.1).
+/// Serial points increase across restarts, whatever the clock shows after one (design, rule 1).
 #[test]
 fn serial_points_increase_across_restarts() {
     let disk = SimDisk::new(3, SimDiskOptions::default());
@@ -221,7 +221,7 @@ fn an_acknowledgement_waits_for_every_version_that_was_read() {
     assert_eq!(contents(&found, table).len(), 1, "what was read and acknowledged is durable");
 }
 
-/// A full disk is a clean abort: nothing changed, and once there is space the same transaction commits (DESIGN 8.4).
+/// A full disk is a clean abort: nothing changed, and once there is space the same transaction commits (design, rule 4).
 #[test]
 fn a_full_disk_aborts_cleanly_and_lets_go_on() {
     let disk = SimDisk::new(5, SimDiskOptions::default());
@@ -250,7 +250,7 @@ fn a_full_disk_aborts_cleanly_and_lets_go_on() {
     assert_eq!(contents(&found, table).len() as i64, acknowledged + 1);
 }
 
-/// After a failing sync nobody knows what is durable: everything stops, no outcome is claimed, a restart finds out (8.4).
+/// After a failing sync nobody knows what is durable: everything stops, no outcome is claimed, a restart finds out (rule 4).
 #[test]
 fn a_failing_sync_stops_everything_and_claims_nothing() {
     let disk = SimDisk::new(6, SimDiskOptions::default());
