@@ -1,6 +1,6 @@
 //! Keys: byte strings whose order is the order of the values that they encode.
 
-use crate::codec::Malformed;
+use crate::Malformed;
 use crate::{ColumnType, Value, ValueRef};
 use smallvec::SmallVec;
 use std::borrow::Borrow;

@@ -16,11 +16,11 @@
 #![forbid(unsafe_code)]
 
 mod access;
-mod codec;
 mod doors;
 mod error;
 pub mod history;
 mod key;
+mod malformed;
 mod predicate;
 mod row;
 mod scan;
@@ -31,13 +31,15 @@ pub mod twin;
 mod value;
 
 pub use access::{Access, Program, ReadView, SharedReads};
-pub use codec::{Decoder, Malformed};
+/// Reads the arguments of procedures and the fields of log records.
+pub use codec::Reader as Decoder;
 pub use doors::{
     AsDeclared, AsReexecutable, Begin, Committed, Declared, Finish, Footprint, FootprintEntry, Interactive, Mode,
     Procedure, Reexecutable, Retry, Savepoints, Tables,
 };
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader};
+pub use malformed::Malformed;
 pub use predicate::{Comparison, Predicate};
 pub use row::{Change, Columns, Delta, RowBuf, RowRef};
 pub use scan::{Direction, Item, Scan, ScanEnd};

@@ -1,7 +1,7 @@
 //! Schemas: what a table's keys and rows look like, and which indexes it keeps.
 
-use crate::codec::{Decoder, Malformed, put_bytes};
-use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Predicate, RowRef, ValueRef};
+use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Malformed, Predicate, RowRef, ValueRef};
+use codec::{Reader, put_bytes32, put_u16};
 use std::fmt;
 
 /// Names a table inside one database, for ever: a dropped table's number is not given again.
@@ -289,7 +289,7 @@ impl Schema {
 
     /// Appends the schema to a log record.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        put_bytes(out, self.name.as_bytes());
+        put_bytes32(out, self.name.as_bytes());
         out.push(match self.rows {
             RowKind::Bytes => 0,
             RowKind::Typed => 1,
@@ -299,7 +299,7 @@ impl Schema {
             Storage::Hash => 1,
         });
         put_list(out, &self.columns, |out, column| {
-            put_bytes(out, column.name.as_bytes());
+            put_bytes32(out, column.name.as_bytes());
             out.extend_from_slice(&[column.kind as u8, u8::from(column.nullable)]);
         });
         match &self.key {
@@ -311,7 +311,7 @@ impl Schema {
             }
         }
         put_list(out, &self.indexes, |out, index| {
-            put_bytes(out, index.name.as_bytes());
+            put_bytes32(out, index.name.as_bytes());
             out.push(u8::from(index.unique));
             put_columns(out, &index.columns);
         });
@@ -321,14 +321,14 @@ impl Schema {
     ///
     /// # Errors
     /// [`Malformed`] if it did not, or what it says makes no schema.
-    pub fn decode(from: &mut Decoder<'_>) -> Result<Schema, Malformed> {
-        let name = from.text()?.to_owned();
+    pub fn decode(from: &mut Reader<'_>) -> Result<Schema, Malformed> {
+        let name = from.text32()?.to_owned();
         let rows = [RowKind::Bytes, RowKind::Typed].get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
         let storage = [Storage::Ordered, Storage::Hash].get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
         let mut builder = SchemaBuilder::new(name, rows).storage(storage);
         for _ in 0..from.u16()? {
             builder.schema.columns.push(Column {
-                name: from.text()?.to_owned(),
+                name: from.text32()?.to_owned(),
                 kind: ColumnType::from_tag(from.u8()?).ok_or(Malformed)?,
                 nullable: from.u8()? != 0,
             });
@@ -340,7 +340,7 @@ impl Schema {
             _ => return Err(Malformed),
         };
         for _ in 0..from.u16()? {
-            let (name, unique) = (from.text()?.to_owned(), from.u8()? != 0);
+            let (name, unique) = (from.text32()?.to_owned(), from.u8()? != 0);
             builder.schema.indexes.push(IndexSchema { name, unique, columns: get_columns(from)? });
         }
         builder.build().map_err(|_| Malformed)
@@ -348,16 +348,16 @@ impl Schema {
 }
 
 fn put_list<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
-    out.extend_from_slice(&(items.len() as u16).to_le_bytes());
+    put_u16(out, items.len() as u16);
     items.iter().for_each(|item| put(out, item));
 }
 
 fn put_columns(out: &mut Vec<u8>, columns: &[u16]) {
-    put_list(out, columns, |out, column| out.extend_from_slice(&column.to_le_bytes()));
+    put_list(out, columns, |out, column| put_u16(out, *column));
 }
 
-fn get_columns(from: &mut Decoder<'_>) -> Result<Vec<u16>, Malformed> {
-    (0..from.u16()?).map(|_| from.u16()).collect()
+fn get_columns(from: &mut Reader<'_>) -> Result<Vec<u16>, Malformed> {
+    (0..from.u16()?).map(|_| Ok(from.u16()?)).collect()
 }
 
 /// Builds a [`Schema`]. Mistakes are reported by [`SchemaBuilder::build`].

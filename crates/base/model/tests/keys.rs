@@ -131,7 +131,7 @@ proptest! {
             }
         }
         let mut decoder = Decoder::new(&bytes);
-        while decoder.text().is_ok() {}
+        while decoder.text32().is_ok() {}
     }
 
     #[test]

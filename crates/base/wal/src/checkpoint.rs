@@ -8,11 +8,12 @@
 
 use crate::control::newer;
 use crate::error::{Damage, DamageKind, LogError};
-use crate::format::{BLOCK, Block, BlockError, BlockKind, u32_at};
+use crate::format::{BLOCK, Block, BlockError, BlockKind};
 use crate::segment::{Segment, create_unfinished, discard, remove_if_there};
 use crate::shared::Shared;
 use crate::sync::{Arc, Ordering, lock};
 use crate::window::Window;
+use codec::u32_at;
 use env::{Disk, DiskError, DiskFile, DiskLock};
 use model::LogPosition;
 

@@ -4,9 +4,10 @@
 //! torn write leaves the other, and a slot that decays later does not bring an old ceiling back.
 
 use crate::error::{Damage, DamageKind, LogError};
-use crate::format::{BLOCK, Block, BlockError, BlockKind, FORMAT_VERSION, u32_at};
+use crate::format::{BLOCK, Block, BlockError, BlockKind, FORMAT_VERSION};
 use crate::segment::create_finished;
 use crate::sync::Arc;
+use codec::u32_at;
 use env::{Disk, DiskError, DiskFile};
 
 /// The file's name.

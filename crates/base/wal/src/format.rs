@@ -21,6 +21,8 @@
 //!
 //! Version 2 has added large records to version 1.
 
+use codec::{put_u32, put_u64, u32_at, u64_at};
+
 /// The newest format that this software reads, and the one that it writes.
 pub const FORMAT_VERSION: u32 = 2;
 
@@ -271,22 +273,12 @@ pub fn push_record(
 ) {
     let length = u32::try_from(payload.length()).expect("payloads are bounded by a segment, and so by 1 GiB");
     let checksum = checksum(payload.checksum, length, kind, stamp, position, identity);
-    target.extend_from_slice(&checksum.to_le_bytes());
-    target.extend_from_slice(&length.to_le_bytes());
+    put_u32(target, checksum);
+    put_u32(target, length);
     target.push(kind as u8);
-    target.extend_from_slice(&stamp.to_le_bytes());
+    put_u64(target, stamp);
     target.extend(payload.origin.iter().flat_map(|origin| origin.to_le_bytes()));
     target.extend_from_slice(payload.bytes);
-}
-
-/// The little-endian number at `offset`.
-pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|index| bytes[offset + index]))
-}
-
-/// The little-endian number at `offset`.
-pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|index| bytes[offset + index]))
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use crate::control::newer;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::format::{
-    Block, BlockError, BlockKind, RecordHeader, RecordKind, SEGMENT_HEADER, SEGMENT_RESERVE, Slot, overhead, u64_at,
+    Block, BlockError, BlockKind, RecordHeader, RecordKind, SEGMENT_HEADER, SEGMENT_RESERVE, Slot, overhead,
 };
 use crate::segment::{Place, Segment};
 use crate::sync::Arc;
 use crate::window::Window;
+use codec::u64_at;
 use env::{Disk, DiskError};
 
 /// An intact record.

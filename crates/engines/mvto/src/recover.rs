@@ -14,6 +14,7 @@ use crate::options::Options;
 use crate::ownership::Ownership;
 use crate::store::{Pinned, Tuple, VersionPool, version_size};
 use crate::write_set::{Write, WriteSet};
+use codec::{put_bytes32, put_u32, put_u64};
 use env::{Clock, Disk, SystemClock};
 use model::{
     Decoder, Fault, IndexId, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId,
@@ -83,13 +84,13 @@ pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet, from: usize
         if record.len() > 1 && record.len() + encoded_bytes(&write.key, row) > limit {
             return Some(at);
         }
-        record.extend_from_slice(&write.space.table.0.to_le_bytes());
-        put_bytes(record, &write.key);
+        put_u32(record, write.space.table.0);
+        put_bytes32(record, &write.key);
         match row {
             None => record.push(DELETE),
             Some(row) => {
                 record.push(ROW);
-                put_bytes(record, row);
+                put_bytes32(record, row);
             }
         }
     }
@@ -114,34 +115,29 @@ fn encoded_bytes(key: &[u8], row: Option<&[u8]>) -> usize {
 /// A created table.
 pub(crate) fn encode_create(record: &mut Vec<u8>, id: TableId, schema: &Schema) {
     record.push(CREATE);
-    record.extend_from_slice(&id.0.to_le_bytes());
+    put_u32(record, id.0);
     schema.encode(record);
 }
 
 /// A dropped table.
 pub(crate) fn encode_drop(record: &mut Vec<u8>, id: TableId) {
     record.push(DROP);
-    record.extend_from_slice(&id.0.to_le_bytes());
+    put_u32(record, id.0);
 }
 
 /// The start of a checkpoint: table numbers below `next` have been given.
 pub(crate) fn encode_checkpoint_start(record: &mut Vec<u8>, next: TableId) {
     record.push(CHECKPOINT_START);
-    record.extend_from_slice(&next.0.to_le_bytes());
+    put_u32(record, next.0);
 }
 
 /// A row of a checkpoint.
 pub(crate) fn encode_checkpoint_row(record: &mut Vec<u8>, id: TableId, begin: Timestamp, key: &[u8], row: RowRef<'_>) {
     record.push(CHECKPOINT_ROW);
-    record.extend_from_slice(&id.0.to_le_bytes());
-    record.extend_from_slice(&begin.0.to_le_bytes());
-    put_bytes(record, key);
-    put_bytes(record, row.bytes());
-}
-
-fn put_bytes(record: &mut Vec<u8>, bytes: &[u8]) {
-    record.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    record.extend_from_slice(bytes);
+    put_u32(record, id.0);
+    put_u64(record, begin.0);
+    put_bytes32(record, key);
+    put_bytes32(record, row.bytes());
 }
 
 impl Mvto<SystemClock> {
@@ -280,9 +276,9 @@ impl Rebuild {
         match from.u8()? {
             WRITES => {
                 while !from.is_empty() {
-                    let (table, key) = (TableId(from.u32()?), from.bytes()?);
+                    let (table, key) = (TableId(from.u32()?), from.bytes32()?);
                     let row = match from.u8()? {
-                        ROW => Some(from.bytes()?),
+                        ROW => Some(from.bytes32()?),
                         DELETE => None,
                         _ => return Err(Malformed),
                     };
@@ -301,7 +297,7 @@ impl Rebuild {
             CHECKPOINT_START => self.catalog.reserve(TableId(from.u32()?)),
             CHECKPOINT_ROW => {
                 let (table, begin) = (TableId(from.u32()?), Timestamp(from.u64()?));
-                let (key, row) = (from.bytes()?, from.bytes()?);
+                let (key, row) = (from.bytes32()?, from.bytes32()?);
                 self.checkpoint_rows += 1;
                 self.apply_row(table, begin, key, Some(row))?;
             }

@@ -37,7 +37,6 @@ mod reader;
 mod replica;
 #[cfg(test)]
 mod tests;
-pub(crate) mod writer;
 
 pub use reader::Reader;
 

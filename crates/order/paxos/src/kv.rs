@@ -10,8 +10,8 @@ mod command;
 mod tests;
 
 use crate::core::Instance;
-use crate::encoding::{Malformed, Reader, put_bytes, put_number};
 use crate::service::{BadSnapshot, Service};
+use codec::{Malformed, Reader, put_bytes, put_number};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -155,14 +155,14 @@ impl KeyValue {
 
     fn decode(&self, snapshot: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(snapshot);
-        if reader.byte()? != VERSION {
-            return Err(Malformed { offset: 0 });
+        if reader.u8()? != VERSION {
+            return Err(Malformed::value_at(0));
         }
         let mut decoded = Self::with_limit(self.limit);
         let count = reader.number()?;
         let mut before: Option<&[u8]> = None;
         for _ in 0..count {
-            let wrong = Malformed { offset: reader.offset() };
+            let wrong = Malformed::value_at(reader.offset());
             let (key, value) = (reader.bytes()?, reader.bytes()?);
             if before.replace(key).is_some_and(|before| before >= key) {
                 return Err(wrong);

@@ -65,7 +65,6 @@ pub mod auth;
 pub mod client;
 pub mod config;
 pub mod core;
-mod encoding;
 pub mod executor;
 pub mod frame;
 pub mod journal;

@@ -20,6 +20,7 @@
 
 use crate::core::{ReplicaId, Sequence, Session, Value};
 use bytes::Bytes;
+use codec::{Reader, put_number};
 use std::fmt;
 
 /// The longest body of one request, in bytes.
@@ -135,10 +136,10 @@ impl Chunk {
         let origin = u8::try_from(request.origin).ok().filter(|origin| *origin <= MAX_ORIGIN);
         let flag = if request.nonce.is_some() { WITH_NONCE } else { 0 };
         self.bytes.push(origin.ok_or(BadRequest::Origin(request.origin))? | flag);
-        write_number(request.session, &mut self.bytes);
-        write_number(request.sequence, &mut self.bytes);
+        put_number(&mut self.bytes, request.session);
+        put_number(&mut self.bytes, request.sequence);
         self.bytes.extend(request.nonce.into_iter().flat_map(u64::to_le_bytes));
-        write_number(request.body.len() as u64, &mut self.bytes);
+        put_number(&mut self.bytes, request.body.len() as u64);
         self.bytes.extend_from_slice(request.body);
         self.requests += 1;
         self.body_bytes += request.body.len();
@@ -239,53 +240,20 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
+/// `None`: the bytes are no entry.
 fn read_entry(rest: &[u8]) -> Option<Entry<'_>> {
-    let (first, mut tail) = rest.split_first()?;
+    let mut reader = Reader::new(rest);
+    let first = reader.u8().ok()?;
     let origin = first & !WITH_NONCE;
-    let session = read_number(&mut tail)?;
-    let sequence = read_number(&mut tail)?;
-    let nonce = if *first == origin { None } else { Some(read_word(&mut tail)?) };
-    let length = usize::try_from(read_number(&mut tail)?).ok()?;
+    let (session, sequence) = (reader.number().ok()?, reader.number().ok()?);
+    let nonce = if first == origin { None } else { Some(reader.u64().ok()?) };
+    let length = usize::try_from(reader.number().ok()?).ok()?;
     if origin > MAX_ORIGIN || length > MAX_BODY_BYTES {
         return None;
     }
-    let (body, tail) = tail.split_at_checked(length)?;
-    let bytes = &rest[..rest.len() - tail.len()];
-    Some(Entry { request: Request { origin: ReplicaId::from(origin), session, sequence, nonce, body }, bytes })
-}
-
-fn read_word(bytes: &mut &[u8]) -> Option<u64> {
-    let (word, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u64::from_le_bytes(*word))
-}
-
-/// LEB128: seven bits a byte, the lowest first; the high bit says that another byte follows.
-fn write_number(mut number: u64, bytes: &mut Vec<u8>) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-/// `None`: the bytes end too soon, or the number has more than 64 bits, or fewer bytes would have done.
-fn read_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let bits = u64::from(byte & 0x7f);
-        if bits << shift >> shift != bits {
-            return None;
-        }
-        number |= bits << shift;
-        if *byte < 0x80 {
-            let shortest = *byte != 0 || shift == 0;
-            return shortest.then_some(number);
-        }
-    }
-    None
+    let body = reader.take(length).ok()?;
+    let request = Request { origin: ReplicaId::from(origin), session, sequence, nonce, body };
+    Some(Entry { request, bytes: &rest[..reader.offset()] })
 }
 
 #[cfg(test)]

@@ -19,8 +19,9 @@ use std::time::Duration;
 use super::Proof;
 use crate::config::Options;
 use crate::core::ReplicaId;
-use crate::frame::{BadFrame, Kind, Reader, Wire, writer};
+use crate::frame::{BadFrame, Kind, Reader, Wire};
 use crate::journal::Resident;
+use codec::{put_number, put_u64};
 
 /// What all voting replicas of a cluster must have in common, lest they come to different states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,14 +274,14 @@ fn write_identity(identity: &Identity, out: &mut Vec<u8>) {
     let Identity::Replica(membership) = identity else { return out.push(CLIENT) };
     let Agreement { replicas, span, batch_bytes, sessions, suspicion } = membership.agreement;
     out.push(REPLICA);
-    writer::word(membership.birth, out);
-    writer::number(membership.life, out);
-    writer::word(membership.incarnation, out);
+    put_u64(out, membership.birth);
+    put_number(out, membership.life);
+    put_u64(out, membership.incarnation);
     out.push(u8::from(membership.admitted));
-    writer::number(membership.records, out);
+    put_number(out, membership.records);
     let suspicion = u64::try_from(suspicion.as_nanos()).unwrap_or(u64::MAX);
     for number in [membership.id, replicas, span, batch_bytes, sessions, suspicion] {
-        writer::number(number, out);
+        put_number(out, number);
     }
 }
 

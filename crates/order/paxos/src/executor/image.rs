@@ -14,9 +14,9 @@
 use super::replies::{Answer, Remembered, Replies};
 use crate::core::generated::{self, Sessions};
 use crate::core::{Image, Instance, Session, prim};
-use crate::encoding::{Malformed, Reader, put_number};
 use crate::message::SESSION_WINDOW;
 use crate::service::BadSnapshot;
+use codec::{Malformed, Reader, put_number};
 use std::collections::VecDeque;
 
 const MAGIC: [u8; 4] = *b"SPXI";
@@ -78,7 +78,7 @@ fn put_remembered(out: &mut Vec<u8>, remembered: &Remembered) {
 pub(super) fn decode(image: &[u8]) -> Result<Decoded<'_>, BadSnapshot> {
     let (version, body) = checked(image)?;
     decode_body(version, &mut Reader::new(body))
-        .map_err(|Malformed { offset }| BadSnapshot(format!("the field at byte {offset} is impossible")))
+        .map_err(|Malformed { offset, .. }| BadSnapshot(format!("the field at byte {offset} is impossible")))
 }
 
 /// The version, and the bytes between it and the checksum, if both are right.
@@ -105,7 +105,7 @@ fn decode_body<'a>(version: u8, reader: &mut Reader<'a>) -> Result<Decoded<'a>, 
     let mut replies = Replies::default();
     let mut session: Session = 0;
     for _ in 0..count {
-        let wrong = Malformed { offset: reader.offset() };
+        let wrong = Malformed::value_at(reader.offset());
         let distance = reader.number()?;
         session = session.checked_add(distance).filter(|next| distance > 0 && *next <= sessions.opened).ok_or(wrong)?;
         let last = limited(reader)?;
@@ -116,7 +116,7 @@ fn decode_body<'a>(version: u8, reader: &mut Reader<'a>) -> Result<Decoded<'a>, 
 }
 
 fn decode_remembered(version: u8, reader: &mut Reader<'_>, last: u64, next: Instance) -> Result<Remembered, Malformed> {
-    let wrong = Malformed { offset: reader.offset() };
+    let wrong = Malformed::value_at(reader.offset());
     let active = reader.number()?;
     let nonce = if version == WITHOUT_NONCES { None } else { decode_nonce(reader)? };
     let count = reader.number()?;
@@ -125,7 +125,7 @@ fn decode_remembered(version: u8, reader: &mut Reader<'_>, last: u64, next: Inst
     }
     let mut answers = VecDeque::with_capacity(count as usize);
     for _ in 0..count {
-        let wrong = Malformed { offset: reader.offset() };
+        let wrong = Malformed::value_at(reader.offset());
         let at = active.checked_sub(reader.number()?).ok_or(wrong)?;
         let answer = match reader.number()?.checked_sub(1) {
             Some(length) => Answer::Bytes(reader.take(usize::try_from(length).map_err(|_| wrong)?)?.into()),
@@ -137,15 +137,15 @@ fn decode_remembered(version: u8, reader: &mut Reader<'_>, last: u64, next: Inst
 }
 
 fn decode_nonce(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
-    let wrong = Malformed { offset: reader.offset() };
+    let wrong = Malformed::value_at(reader.offset());
     match reader.number()? {
         0 => Ok(None),
-        1 => Ok(Some(u64::from_le_bytes(reader.array()?))),
+        1 => Ok(Some(reader.u64()?)),
         _ => Err(wrong),
     }
 }
 
 fn limited(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
-    let wrong = Malformed { offset: reader.offset() };
+    let wrong = Malformed::value_at(reader.offset());
     Some(reader.number()?).filter(|number| *number < LIMIT).ok_or(wrong)
 }

@@ -1,8 +1,8 @@
 //! What clients say, as bytes.
 
-use super::writer::{bytes, number, word};
 use super::{BadFrame, Kind, Reader, Wire};
 use crate::message::ClientMessage;
+use codec::{put_bytes, put_number, put_u64};
 
 const OPEN: u8 = 1;
 const REQUEST: u8 = 2;
@@ -15,14 +15,14 @@ impl Wire for ClientMessage {
         match self {
             Self::Open(nonce) => {
                 out.push(OPEN);
-                word(*nonce, out);
+                put_u64(out, *nonce);
             }
             Self::Request { session, sequence, nonce, body } => {
                 out.push(REQUEST);
-                number(*session, out);
-                number(*sequence, out);
-                word(*nonce, out);
-                bytes(body, out);
+                put_number(out, *session);
+                put_number(out, *sequence);
+                put_u64(out, *nonce);
+                put_bytes(out, body);
             }
             Self::Status => out.push(STATUS),
         }

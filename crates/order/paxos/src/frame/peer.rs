@@ -1,9 +1,9 @@
 //! What replicas say to each other, as bytes.
 
-use super::writer::{bytes, number};
 use super::{BadFrame, Kind, Reader, Wire};
 use crate::core::generated::{Decision, Message, Vote};
 use crate::message::PeerMessage;
+use codec::{put_bytes, put_number};
 
 const PREPARE: u8 = 1;
 const PROMISE: u8 = 2;
@@ -36,7 +36,7 @@ impl Wire for PeerMessage {
             Self::Records(count) => write_numbers(RECORDS, &[*count], out),
             Self::Piece { at, offset, total, bytes: part } => {
                 write_numbers(PIECE, &[*at, *offset, *total], out);
-                bytes(part, out);
+                put_bytes(out, part);
             }
         }
     }
@@ -54,7 +54,7 @@ impl Wire for PeerMessage {
 fn write_numbers(tag: u8, numbers: &[u64], out: &mut Vec<u8>) {
     out.push(tag);
     for n in numbers {
-        number(*n, out);
+        put_number(out, *n);
     }
 }
 
@@ -64,14 +64,14 @@ fn write_core(message: &Message, out: &mut Vec<u8>) {
         Message::Promise(b, k, votes) => {
             write_numbers(PROMISE, &[*b, *k, votes.len() as u64], out);
             for vote in votes {
-                number(vote.instance, out);
-                number(vote.ballot, out);
-                bytes(&vote.value, out);
+                put_number(out, vote.instance);
+                put_number(out, vote.ballot);
+                put_bytes(out, &vote.value);
             }
         }
         Message::Propose(b, i, v) => {
             write_numbers(PROPOSE, &[*b, *i], out);
-            bytes(v, out);
+            put_bytes(out, v);
         }
         Message::Accept(b, i) => write_numbers(ACCEPT, &[*b, *i], out),
         Message::Commit(b, i) => write_numbers(COMMIT, &[*b, *i], out),
@@ -81,19 +81,19 @@ fn write_core(message: &Message, out: &mut Vec<u8>) {
         Message::Learned(decisions) => {
             write_numbers(LEARNED, &[decisions.len() as u64], out);
             for decision in decisions {
-                number(decision.instance, out);
-                bytes(&decision.value, out);
+                put_number(out, decision.instance);
+                put_bytes(out, &decision.value);
             }
         }
         // A snapshot travels in pieces; whole, it is one piece.
         Message::Snapshot(k, image) => {
             write_numbers(PIECE, &[*k, 0, image.0.len() as u64], out);
-            bytes(&image.0, out);
+            put_bytes(out, &image.0);
         }
         Message::Truncated(k) => write_numbers(TRUNCATED, &[*k], out),
         Message::Forward(v) => {
             out.push(FORWARD);
-            bytes(v, out);
+            put_bytes(out, v);
         }
     }
 }

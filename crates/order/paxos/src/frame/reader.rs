@@ -1,6 +1,7 @@
 //! Fields of a message, read from a frame's body.
 
 use bytes::Bytes;
+use codec::{Malformed, Reason};
 
 use super::{BadFrame, NUMBER_LIMIT};
 
@@ -12,73 +13,60 @@ const COPY_BELOW: usize = 4 << 10;
 #[derive(Debug)]
 pub struct Reader<'a> {
     body: &'a Bytes,
-    at: usize,
+    fields: codec::Reader<'a>,
+}
+
+impl From<Malformed> for BadFrame {
+    fn from(malformed: Malformed) -> Self {
+        match malformed.reason {
+            Reason::CutOff => Self::CutOff,
+            Reason::Number | Reason::Value => Self::BadNumber,
+            Reason::Text => Self::BadText,
+        }
+    }
 }
 
 impl<'a> Reader<'a> {
     /// At the body's begin.
     pub(super) fn new(body: &'a Bytes) -> Self {
-        Self { body, at: 0 }
+        Self { body, fields: codec::Reader::new(body) }
     }
 
     /// Is nothing left?
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        self.at == self.body.len()
+        self.fields.is_empty()
     }
 
     /// Bytes that are left.
     #[must_use]
     pub fn left(&self) -> usize {
-        self.body.len() - self.at
+        self.fields.left()
     }
 
     pub(super) fn skip_all(&mut self) {
-        self.at = self.body.len();
+        self.fields.rest();
     }
 
     /// One byte.
     pub(crate) fn byte(&mut self) -> Result<u8, BadFrame> {
-        let byte = *self.body.get(self.at).ok_or(BadFrame::CutOff)?;
-        self.at += 1;
-        Ok(byte)
+        Ok(self.fields.u8()?)
     }
 
     /// `N` bytes.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], BadFrame> {
-        let bytes = self.body[self.at..].first_chunk::<N>().ok_or(BadFrame::CutOff)?;
-        self.at += N;
-        Ok(*bytes)
+        Ok(self.fields.array()?)
     }
 
     /// Any 64 bits: eight bytes, little-endian.
     pub(crate) fn word(&mut self) -> Result<u64, BadFrame> {
-        Ok(u64::from_le_bytes(self.array()?))
+        Ok(self.fields.u64()?)
     }
 
-    /// A number that counts on: LEB128, below 2^62.
+    /// A number that counts on, below 2^62.
     pub(crate) fn number(&mut self) -> Result<u64, BadFrame> {
-        let first = self.byte()?;
-        if first < 0x80 {
-            return Ok(u64::from(first));
-        }
-        let number = self.rest_of_number(first)?;
+        let number = self.fields.number()?;
         if number < NUMBER_LIMIT { Ok(number) } else { Err(BadFrame::NumberTooLarge(number)) }
-    }
-
-    fn rest_of_number(&mut self, first: u8) -> Result<u64, BadFrame> {
-        let mut number = u64::from(first & 0x7f);
-        for shift in (7..64).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                return Err(BadFrame::BadNumber);
-            }
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return if byte == 0 { Err(BadFrame::BadNumber) } else { Ok(number) };
-            }
-        }
-        Err(BadFrame::BadNumber)
     }
 
     /// A number that is at most `limit`.
@@ -99,9 +87,7 @@ impl<'a> Reader<'a> {
     /// A byte string, as a slice of the buffer that was read: for what is used up at once.
     pub(crate) fn slice(&mut self) -> Result<Bytes, BadFrame> {
         let length = self.count(1)?;
-        let bytes = self.body.slice(self.at..self.at + length);
-        self.at += length;
-        Ok(bytes)
+        Ok(self.body.slice_ref(self.fields.take(length)?))
     }
 
     /// A byte string that may be kept for long.

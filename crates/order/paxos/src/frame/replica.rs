@@ -1,8 +1,8 @@
 //! What replicas say to clients, as bytes.
 
-use super::writer::{bytes, number, word};
 use super::{BadFrame, Kind, Reader, Wire};
 use crate::message::{Outcome, ReplicaMessage};
+use codec::{put_bytes, put_number, put_u64};
 
 const LEADER: u8 = 1;
 const OPENED: u8 = 2;
@@ -33,28 +33,28 @@ impl Wire for ReplicaMessage {
             Self::Leader { leader, address } => {
                 out.push(LEADER);
                 // One more than the replica's number, 0 for none; an address is never empty.
-                number(leader.map_or(0, |id| id + 1), out);
-                bytes(address.as_deref().unwrap_or("").as_bytes(), out);
+                put_number(out, leader.map_or(0, |id| id + 1));
+                put_bytes(out, address.as_deref().unwrap_or("").as_bytes());
             }
             Self::Opened { nonce, session } => {
                 out.push(OPENED);
-                word(*nonce, out);
-                number(*session, out);
+                put_u64(out, *nonce);
+                put_number(out, *session);
             }
             Self::Reply { session, sequence, outcome } => {
                 out.push(tag_of(outcome));
-                number(*session, out);
-                number(*sequence, out);
+                put_number(out, *session);
+                put_number(out, *sequence);
                 write_outcome(outcome, out);
             }
             Self::TooManySessions { nonce, limit } => {
                 out.push(TOO_MANY_SESSIONS);
-                word(*nonce, out);
-                number(*limit, out);
+                put_u64(out, *nonce);
+                put_number(out, *limit);
             }
             Self::Status(json) => {
                 out.push(STATUS);
-                bytes(json.as_bytes(), out);
+                put_bytes(out, json.as_bytes());
             }
         }
     }
@@ -93,10 +93,10 @@ fn tag_of(outcome: &Outcome) -> u8 {
 fn write_outcome(outcome: &Outcome, out: &mut Vec<u8>) {
     match outcome {
         Outcome::Executed(at, answer) => {
-            number(*at, out);
-            bytes(answer, out);
+            put_number(out, *at);
+            put_bytes(out, answer);
         }
-        Outcome::TooLarge(length) | Outcome::ReplyTooLarge(length) => number(*length, out),
+        Outcome::TooLarge(length) | Outcome::ReplyTooLarge(length) => put_number(out, *length),
         Outcome::Forgotten | Outcome::Early | Outcome::UnknownSession | Outcome::ForeignSession => {}
     }
 }

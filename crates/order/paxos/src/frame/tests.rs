@@ -8,6 +8,7 @@ use crate::auth::SharedKey;
 use crate::core::generated::{Decision, Message, Vote};
 use crate::core::prim::Image;
 use crate::message::{ClientMessage, Outcome, PeerMessage, ReplicaMessage};
+use codec::put_number;
 
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![0..300_u64, 0..NUMBER_LIMIT, Just(NUMBER_LIMIT - 1)]
@@ -263,13 +264,13 @@ fn announced_lengths_are_compared_with_what_is_there() {
     let mut promise = Vec::new();
     PeerMessage::Core(Message::Promise(1, 1, Vec::new())).write(&mut promise);
     promise.pop();
-    writer::number(NUMBER_LIMIT - 1, &mut promise);
+    put_number(&mut promise, NUMBER_LIMIT - 1);
     assert_eq!(frame_of(Kind::Peer, &promise).message::<PeerMessage>(), Err(BadFrame::CutOff));
 
     let mut request = Vec::new();
     ClientMessage::Request { session: 1, sequence: 1, nonce: 3, body: Bytes::new() }.write(&mut request);
     request.pop();
-    writer::number(1 << 40, &mut request);
+    put_number(&mut request, 1 << 40);
     assert_eq!(frame_of(Kind::Client, &request).message::<ClientMessage>(), Err(BadFrame::CutOff));
 }
 

@@ -3,7 +3,7 @@
 use super::error::JournalError;
 use super::record;
 use crate::core::Record;
-use crate::encoding::Malformed;
+use codec::Malformed;
 
 /// The first byte of a piece.
 const WHOLE: u8 = 0;
@@ -73,7 +73,7 @@ impl Assembly {
     /// Adds a piece; gives the record that it completes. A record that was begun and is followed by another was cut off by a crash
     /// before it was durable, and is dropped.
     pub(super) fn add(&mut self, piece: &[u8]) -> Result<Option<Record>, Malformed> {
-        let wrong = Malformed { offset: 0 };
+        let wrong = Malformed::value_at(0);
         let (kind, part) = piece.split_first().ok_or(wrong)?;
         match *kind {
             WHOLE => {

@@ -2,7 +2,7 @@
 
 use crate::core::generated::Decision;
 use crate::core::{Image, Record, Value};
-use crate::encoding::{Malformed, Reader, put_bytes, put_number};
+use codec::{Malformed, Reader, put_bytes, put_number};
 
 const BALLOT: u8 = 1;
 const VOTE: u8 = 2;
@@ -38,7 +38,7 @@ fn put(out: &mut Vec<u8>, tag: u8, numbers: &[u64], rest: &[u8]) {
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
     let mut reader = Reader::new(bytes);
-    let record = match reader.byte()? {
+    let record = match reader.u8()? {
         BALLOT => Record::Ballot(reader.number()?),
         VOTE => Record::Vote(reader.number()?, reader.number()?, Value::copy_from_slice(reader.rest())),
         DECIDED => Record::Decided(reader.number()?, reader.number()?),
@@ -46,7 +46,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
         SNAPSHOT => Record::Snapshot(reader.number()?, Image(reader.rest().into())),
         INSTALL => Record::Install(reader.number()?, Image(reader.rest().into())),
         TRUNCATE => Record::Truncate(reader.number()?),
-        _ => return Err(Malformed { offset: 0 }),
+        _ => return Err(Malformed::value_at(0)),
     };
     reader.end()?;
     Ok(record)

@@ -21,7 +21,7 @@ use super::error::JournalError;
 use crate::auth::acquaintances::{Note, Notes};
 use crate::config::{Durability, Options};
 use crate::core::ReplicaId;
-use crate::encoding::{Malformed, Reader, put_number};
+use codec::{Malformed, Reader, put_number};
 use env::{Disk, DiskError, DiskFile, DiskLock};
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -190,7 +190,7 @@ fn durability(flags: u8) -> Durability {
 
 fn decode_fields(fields: &[u8]) -> Result<Resident, Malformed> {
     let mut reader = Reader::new(fields);
-    let flags = reader.byte()?;
+    let flags = reader.u8()?;
     let mut resident = Resident {
         durability: durability(flags),
         id: reader.number()?,
@@ -198,13 +198,13 @@ fn decode_fields(fields: &[u8]) -> Result<Resident, Malformed> {
         span: reader.number()?,
         sessions: reader.number()?,
         life: reader.number()?,
-        birth: u64::from_le_bytes(reader.array()?),
+        birth: reader.u64()?,
         admitted: flags & ADMITTED != 0,
         met: Notes::default(),
     };
     for _ in 0..reader.number()? {
         let (id, life, records) = (reader.number()?, reader.number()?, reader.number()?);
-        let (birth, incarnation) = (u64::from_le_bytes(reader.array()?), u64::from_le_bytes(reader.array()?));
+        let (birth, incarnation) = (reader.u64()?, reader.u64()?);
         resident.met.insert(id, Note { birth, life, incarnation, records });
     }
     reader.end()?;
@@ -215,7 +215,7 @@ fn decode_fields(fields: &[u8]) -> Result<Resident, Malformed> {
 /// filled in.
 fn decode_uncounted(fields: &[u8]) -> Result<Resident, Malformed> {
     let mut reader = Reader::new(fields);
-    let (flags, id, replicas, span) = (reader.byte()?, reader.number()?, reader.number()?, reader.number()?);
+    let (flags, id, replicas, span) = (reader.u8()?, reader.number()?, reader.number()?, reader.number()?);
     reader.end()?;
     let others = (0..replicas.min(64)).filter(|other| *other != id);
     let met = others.map(|other| (other, Note::UNCOUNTED)).collect();

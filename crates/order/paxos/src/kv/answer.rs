@@ -1,7 +1,7 @@
 //! What the key-value service answers, as bytes.
 
 use super::command::{optional, put_optional};
-use crate::encoding::{Malformed, Reader, put_bytes, put_number};
+use codec::{Malformed, Reader, put_bytes, put_number};
 use std::fmt;
 
 const VALUE: u8 = 1;
@@ -129,11 +129,11 @@ impl<'a> Answer<'a> {
         let mut reader = Reader::new(bytes);
         Self::read(&mut reader)
             .and_then(|answer| reader.end().map(|()| answer))
-            .map_err(|Malformed { offset }| BadAnswer { offset })
+            .map_err(|Malformed { offset, .. }| BadAnswer { offset })
     }
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Ok(match reader.byte()? {
+        Ok(match reader.u8()? {
             VALUE => Self::Value(optional(reader)?),
             DONE => Self::Done { existed: flag(reader)? },
             SWAPPED => Self::Swapped,
@@ -147,19 +147,19 @@ impl<'a> Answer<'a> {
             }
             REFUSED => {
                 let offset = reader.offset();
-                let refusal = Refusal::ALL.get(usize::from(reader.byte()?));
-                Self::Refused(*refusal.ok_or(Malformed { offset })?)
+                let refusal = Refusal::ALL.get(usize::from(reader.u8()?));
+                Self::Refused(*refusal.ok_or(Malformed::value_at(offset))?)
             }
-            _ => return Err(Malformed { offset: 0 }),
+            _ => return Err(Malformed::value_at(0)),
         })
     }
 }
 
 fn flag(reader: &mut Reader<'_>) -> Result<bool, Malformed> {
     let offset = reader.offset();
-    match reader.byte()? {
+    match reader.u8()? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(Malformed { offset }),
+        _ => Err(Malformed::value_at(offset)),
     }
 }

@@ -1,6 +1,6 @@
 //! What clients ask of the key-value service, as bytes: a tag, then keys and values with their lengths.
 
-use crate::encoding::{Malformed, Reader, put_bytes, put_number};
+use codec::{Malformed, Reader, put_bytes, put_number};
 use std::fmt;
 
 const GET: u8 = 1;
@@ -113,11 +113,11 @@ impl<'a> Command<'a> {
         let mut reader = Reader::new(bytes);
         Self::read(&mut reader)
             .and_then(|command| reader.end().map(|()| command))
-            .map_err(|Malformed { offset }| BadCommand { offset })
+            .map_err(|Malformed { offset, .. }| BadCommand { offset })
     }
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
-        Ok(match reader.byte()? {
+        Ok(match reader.u8()? {
             GET => Self::Get { key: reader.bytes()? },
             PUT => Self::Put { key: reader.bytes()?, value: reader.bytes()? },
             DELETE => Self::Delete { key: reader.bytes()? },
@@ -126,7 +126,7 @@ impl<'a> Command<'a> {
             }
             ADD => Self::Add { key: reader.bytes()?, delta: i64::from_le_bytes(reader.array()?) },
             LIST => Self::List { prefix: reader.bytes()?, after: optional(reader)?, limit: reader.number()? },
-            _ => return Err(Malformed { offset: 0 }),
+            _ => return Err(Malformed::value_at(0)),
         })
     }
 }
@@ -144,9 +144,9 @@ pub(super) fn put_optional(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
 
 pub(super) fn optional<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Malformed> {
     let offset = reader.offset();
-    match reader.byte()? {
+    match reader.u8()? {
         0 => Ok(None),
         1 => reader.bytes().map(Some),
-        _ => Err(Malformed { offset }),
+        _ => Err(Malformed::value_at(offset)),
     }
 }

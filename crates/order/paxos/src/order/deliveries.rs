@@ -3,9 +3,9 @@
 use super::proposal::Proposal;
 use super::{Delivered, OrderError, OrderPosition};
 use crate::core::Instance;
-use crate::encoding::{Malformed, Reader, put_number};
 use crate::service::{BadSnapshot, Service};
 use bytes::Bytes;
+use codec::{Malformed, Reader, put_number};
 use env::time::{Duration, Instant};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -172,11 +172,11 @@ impl Service for DeliveryService {
 
 fn decode(snapshot: &[u8]) -> Result<Option<OrderPosition>, Malformed> {
     let mut reader = Reader::new(snapshot);
-    let wrong = Malformed { offset: 0 };
-    if reader.byte()? != VERSION {
+    let wrong = Malformed::value_at(0);
+    if reader.u8()? != VERSION {
         return Err(wrong);
     }
-    let last = match reader.byte()? {
+    let last = match reader.u8()? {
         0 => None,
         _ => {
             let (instance, index) = (reader.number()?, reader.number()?);

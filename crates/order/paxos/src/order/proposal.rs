@@ -2,8 +2,8 @@
 
 use super::OrderError;
 use crate::core::ReplicaId;
-use crate::encoding::{Malformed, Reader, put_number};
 use crate::request::MAX_BODY_BYTES;
+use codec::{Malformed, Reader, put_number};
 
 /// Bytes that may come before the payload.
 const MAX_HEADER_BYTES: usize = 1 + 10 + 8 + 10;
@@ -42,11 +42,11 @@ impl<'a> Proposal<'a> {
 
     pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
-        if reader.byte()? != VERSION {
-            return Err(Malformed { offset: 0 });
+        if reader.u8()? != VERSION {
+            return Err(Malformed::value_at(0));
         }
         let origin = reader.number()?;
-        let life = u64::from_le_bytes(reader.array()?);
+        let life = reader.u64()?;
         Ok(Self { origin, life, submission: reader.number()?, payload: reader.rest() })
     }
 }

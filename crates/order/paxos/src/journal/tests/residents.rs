@@ -59,7 +59,7 @@ fn yesterdays_directory_opens_and_its_replicas_have_voted() {
     open_as(&disk, &options()).unwrap();
     // Number 1 of 3 with a journal.
     let mut yesterday = b"SPXR\x01\x01\x01\x03".to_vec();
-    crate::encoding::put_number(&mut yesterday, options().core().span);
+    codec::put_number(&mut yesterday, options().core().span);
     yesterday.extend(crc32c::crc32c(&yesterday).to_le_bytes());
     disk.edit("REPLICA", |bytes| bytes.clone_from(&yesterday));
     let resident = Resident::read(&disk).unwrap().unwrap();
