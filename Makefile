@@ -17,10 +17,10 @@ LOCKED = $(if $(CI),--locked)
 # The simulated cluster is compiled for tests only.
 SIMULATED = --features seriatim-paxos/sim
 
-# Northwind's tables, if somebody has put them beside the repository; else the program makes a sample of their shape.
+# Northwind's tables, if they are beside the repository; else the example makes a sample of their shape.
 CSV ?= $(wildcard ../shared/data/northwind/csv)
 SERIATIM = $(CARGO) run --release -p seriatim-cli --
-ORDERS = $(SERIATIM) orders --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
+ORDERS = $(CARGO) run --release -p seriatim-northwind -- --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
 	--threads $(THREADS) --seconds $(SECONDS)
 LAB = $(CARGO) run --release -p seriatim-lab --bin lab --
 
@@ -44,7 +44,7 @@ help: ## List these targets
 run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA, PG
 	$(SERIATIM) serve --data $(DATA)/server --pg $(PG)
 
-orders: tools ## The embedded main job; knobs: DATA, CSV, THREADS, SECONDS
+orders: tools ## The embedded example (examples/northwind); knobs: DATA, CSV, THREADS, SECONDS
 	$(ORDERS)
 
 clients: target/clients/bin/python ## Python clients for the tests of the server

@@ -14,12 +14,13 @@ pub struct Arrow {
 }
 
 /// What the tests of every crate may name: the vocabulary, the simulator and the judges.
-pub const ANY_TESTS: &[&str] = &["seriatim-model", "seriatim-env", "seriatim-check"];
+pub const ANY_TESTS: &[&str] = &["seriatim-model", "seriatim-env", "seriatim-check", "seriatim-testing"];
 
 /// The table. Arrows point down only, and no engine knows another.
 pub const ARROWS: &[Arrow] = &[
     Arrow { from: "seriatim-codec", code: &[], tests: &[] },
     Arrow { from: "seriatim-model", code: &["seriatim-codec"], tests: &[] },
+    Arrow { from: "seriatim-testing", code: &[], tests: &[] },
     Arrow { from: "seriatim-env", code: &["seriatim-model"], tests: &[] },
     Arrow { from: "seriatim-parts", code: &["seriatim-model", "seriatim-env"], tests: &[] },
     Arrow {
@@ -79,6 +80,7 @@ pub const ARROWS: &[Arrow] = &[
         ],
         tests: &[],
     },
+    Arrow { from: "seriatim-northwind", code: &["seriatim-env", "seriatim"], tests: &[] },
     Arrow {
         from: "seriatim-lab",
         code: &[

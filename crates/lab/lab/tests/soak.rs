@@ -2,23 +2,17 @@
 
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-/// Says what is skipped and why; in continuous integration that is a failure.
-fn skip(why: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{why}, and the soak must not be skipped in continuous integration");
-    eprintln!("skipped: the soak, since {why}");
-}
+use std::process::Command;
+use testing::{has, skip};
 
 #[test]
 fn the_books_of_a_killed_server_balance() {
     let lab = Path::new(env!("CARGO_BIN_EXE_lab"));
     if !lab.with_file_name("seriatim").exists() {
-        return skip("the program `seriatim` is not built (cargo build -p seriatim-cli)");
+        return skip("the program `seriatim` is not built (cargo build -p seriatim-cli)", "the soak");
     }
-    let pgbench = Command::new("pgbench").arg("--version").stdout(Stdio::null()).status();
-    if !pgbench.is_ok_and(|status| status.success()) {
-        return skip("pgbench is missing");
+    if !has("pgbench", "the soak") {
+        return;
     }
     let arguments = "soak --minutes 0.05 --kill-every 3 --clients 2 --copy-rows 2000 --format json";
     let output = Command::new(lab).args(arguments.split(' ')).output().unwrap();

@@ -1,4 +1,4 @@
-//! The `seriatim` command: load, look at, check and look after a database, and the embedded example job.
+//! The `seriatim` command: serve, load, look at, check and look after a database.
 //!
 //! Exit codes of every subcommand: 0 fine; 1 it ran and what it found is not fine; 2 it could not run (usage, bad input,
 //! the disk).
@@ -16,7 +16,6 @@ mod look;
 mod memory;
 mod opening;
 mod order;
-mod orders;
 mod output;
 mod serve;
 mod shell;
@@ -41,7 +40,6 @@ static ALLOCATOR: allocator::WithReserve = allocator::WithReserve::new();
         seriatim dump --data ./data cities --format json\n  \
         seriatim serve --data ./data --pg 127.0.0.1:5432\n  \
         seriatim sql --data ./data -c \"SELECT 1\"\n  \
-        seriatim orders --data ./data/orders --threads 4 --seconds 10\n  \
         seriatim order cluster 3\n\n\
         Exit codes: 0 fine; 1 it ran and what it found is not fine; 2 it could not run."
 )]
@@ -55,7 +53,6 @@ enum Command {
     Serve(serve::Serve),
     Sql(shell::Sql),
     Order(order::Order),
-    Orders(orders::Orders),
     Load(load::Load),
     Dump(dump::Dump),
     Tables(look::Tables),
@@ -71,7 +68,6 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Sql(sql) => sql.run(),
         Command::Order(order) => order.run(),
-        Command::Orders(orders) => orders.run(),
         Command::Load(load) => load.run(),
         Command::Dump(dump) => dump.run(),
         Command::Tables(tables) => tables.run(),

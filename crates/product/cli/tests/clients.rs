@@ -3,9 +3,10 @@
 
 mod server;
 
-use server::{Directory, Server, python, text};
+use server::{Server, python};
 use std::path::Path;
 use std::process::Command;
+use testing::{Directory, text};
 
 struct Clients {
     python: std::path::PathBuf,

@@ -145,7 +145,6 @@ fn what_is_not_there_is_said_to_be_not_there() {
         run([command, "--data", &data]).refused(2, &format!("there is no database in {data}"));
     }
     run(["verify", &data]).refused(2, &format!("there is no database in {data}"));
-    run(["orders", "--data", &data, "--csv", "/nosuch"]).refused(2, "--csv /nosuch: there is no such directory");
     assert!(!directory.path().join("data").exists(), "looking creates nothing");
     std::fs::create_dir_all(&data).unwrap();
     run(["tables", "--data", &data]).refused(2, "there is no database");
@@ -168,7 +167,6 @@ fn a_database_in_use_is_left_alone() {
     for command in ["tables", "stats", "checkpoint"] {
         run([command, "--data", &data]).refused(2, &holder);
     }
-    run(["orders", "--data", &data]).refused(2, &holder);
     run(["verify", &data]).refused(2, "");
     drop(db);
     run(["verify", &data]).ok();
@@ -231,7 +229,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in ["orders", "load", "dump", "tables", "stats", "verify", "check", "checkpoint", "backup"] {
+    for command in ["load", "dump", "tables", "stats", "verify", "check", "checkpoint", "backup"] {
         let out = run([command, "--help"]).ok();
         assert!(out.contains("Examples:\n  seriatim "), "{command}: {out}");
     }

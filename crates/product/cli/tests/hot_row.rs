@@ -3,12 +3,13 @@
 
 mod server;
 
-use server::{Directory, Server};
+use server::Server;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use testing::Directory;
 
 const UPDATES: u64 = 30_000;
 

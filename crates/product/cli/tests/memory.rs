@@ -3,8 +3,9 @@
 
 mod server;
 
-use server::{Directory, Server, text};
+use server::Server;
 use std::process::Command;
+use testing::{Directory, has, text};
 
 /// The words of a server that does not start.
 fn refused(directory: &Directory, arguments: &[&str]) -> String {
@@ -36,7 +37,7 @@ fn fill(server: &Server, first: u32, batches: u32) -> Option<String> {
 
 #[test]
 fn a_full_server_refuses_rows_and_goes_on() {
-    if !server::has("psql", "a_full_server_refuses_rows_and_goes_on") {
+    if !has("psql", "a_full_server_refuses_rows_and_goes_on") {
         return;
     }
     let directory = Directory::new("memory-full");
@@ -67,8 +68,8 @@ fn a_full_server_refuses_rows_and_goes_on() {
 /// The system has less than the server was told (`ulimit -v`): what fails is a statement, never the server.
 #[test]
 fn a_system_without_memory_is_an_answer() {
-    if !server::has("psql", "a_system_without_memory_is_an_answer")
-        || !server::has("prlimit", "a_system_without_memory_is_an_answer")
+    if !has("psql", "a_system_without_memory_is_an_answer")
+        || !has("prlimit", "a_system_without_memory_is_an_answer")
     {
         return;
     }
@@ -98,7 +99,7 @@ fn a_system_without_memory_is_an_answer() {
 /// Large statements on many threads: what they used comes back, whichever thread used it.
 #[test]
 fn large_statements_leave_nothing_behind() {
-    if !server::has("psql", "large_statements_leave_nothing_behind") {
+    if !has("psql", "large_statements_leave_nothing_behind") {
         return;
     }
     let directory = Directory::new("memory-back");

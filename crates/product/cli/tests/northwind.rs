@@ -3,8 +3,9 @@
 mod server;
 
 use server::reference::Reference;
-use server::{Directory, Server, has, psql, repository, text};
+use server::{Server, psql, repository};
 use std::path::{Path, PathBuf};
+use testing::{Directory, has, text};
 
 /// The dump, which is not part of the repository.
 fn dump(what: &str) -> Option<PathBuf> {

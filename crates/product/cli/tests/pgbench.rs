@@ -2,8 +2,9 @@
 
 mod server;
 
-use server::{Directory, Server, has, text};
+use server::Server;
 use std::process::Command;
+use testing::{Directory, has, text};
 
 /// pgbench against a server; what it prints.
 #[track_caller]

@@ -7,11 +7,12 @@
 
 mod server;
 
+use server::Server;
 use server::reference::Reference;
-use server::{Directory, Server, say, skip, version};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use testing::{Directory, say, skip, version};
 
 #[test]
 fn scripts_print_what_postgresql_prints() {

@@ -2,10 +2,11 @@
 
 mod server;
 
-use server::{Directory, Server, psql, text};
+use server::{Server, psql};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
+use testing::{Directory, text};
 
 /// No answer takes that long: a test that waits for one that never comes ends here.
 const PATIENCE: Duration = Duration::from_secs(60);

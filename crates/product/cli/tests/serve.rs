@@ -2,10 +2,11 @@
 
 mod server;
 
-use server::{Directory, Server};
+use server::Server;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
+use testing::Directory;
 
 /// What a query is answered with, until the server is ready for the next: without psql, which may be missing.
 fn query(server: &Server, sql: &str) -> String {

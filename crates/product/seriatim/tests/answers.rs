@@ -1,9 +1,7 @@
 //! What a transaction has read is durable when it has ended, however it ended.
 
-mod common;
-
-use common::Directory;
 use seriatim::{BytesTable, Database, Durability, Error, Result, TransactionOptions};
+use testing::Directory;
 
 /// A database in which row 1 is visible and not durable.
 fn with_undurable_row(name: &str) -> Result<(Directory, Database, BytesTable<u64>)> {

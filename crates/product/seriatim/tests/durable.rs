@@ -1,10 +1,8 @@
 //! What is there after a close, a copy, a checkpoint or damage.
 
-mod common;
-
-use common::Directory;
 use seriatim::{BytesTable, Database, Durability, Error, Fault, Invalid, record};
 use std::sync::atomic::{AtomicBool, Ordering};
+use testing::Directory;
 
 record! {
     #[derive(Clone, Debug, PartialEq)]

@@ -1,16 +1,13 @@
 //! A server of this build, and the clients that speak to it: psql and Python's psycopg.
 #![allow(dead_code)]
 
-#[path = "../common/mod.rs"]
-mod common;
 pub mod reference;
 
-pub use common::Directory;
-
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use testing::{skip, text};
 
 /// A server that accepts connections.
 pub struct Server {
@@ -149,38 +146,6 @@ pub fn psql(port: u16) -> Command {
     ]);
     command.args(["-p", &port.to_string()]);
     command
-}
-
-pub fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Whether a program is there. Without it the test says what it skips; continuous integration must have it.
-pub fn has(program: &str, what: &str) -> bool {
-    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let found = found.is_ok_and(|status| status.success());
-    if !found {
-        skip(&format!("{program} is missing"), what);
-    }
-    found
-}
-
-/// Says what is skipped and why; in continuous integration that is a failure.
-pub fn skip(why: &str, what: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{why}, and {what} must not be skipped in continuous integration");
-    say(&format!("skipped: {what}, since {why}"));
-}
-
-/// A line on standard error that is shown for tests that pass, too: `eprintln!` would be captured.
-pub fn say(line: &str) {
-    // Whoever reads the output may be gone.
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
-/// The version of a program, as it says; empty where it is missing.
-pub fn version(program: impl AsRef<std::ffi::OsStr>) -> String {
-    let output = Command::new(program).arg("--version").output();
-    output.map_or_else(|_| String::new(), |output| text(&output.stdout).trim_end().to_owned())
 }
 
 /// The Python with psycopg 3 that `make clients` sets up.

@@ -1,8 +1,8 @@
 //! A PostgreSQL 15 beside the server, to compare with.
 
-use super::{Directory, say, skip, version};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use testing::{Directory, say, skip, version};
 
 /// A PostgreSQL on a port of its own, in a directory that goes with it.
 pub struct Reference {

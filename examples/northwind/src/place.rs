@@ -1,6 +1,6 @@
 //! Placing an order, and restocking.
 
-use crate::orders::northwind::{Order, OrderDetail, PlacedOrder, Restock, Tables};
+use crate::tables::{Order, OrderDetail, PlacedOrder, Restock, Tables};
 use env::Randomness;
 use seriatim::{Database, Date, Error, Result, Transaction};
 
@@ -17,7 +17,7 @@ impl Catalogue {
     /// Reads it.
     pub fn read(db: &Database, tables: &Tables, today: Date) -> Result<Catalogue> {
         db.read(|at| {
-            let on_sale = |product: &crate::orders::northwind::Product| !product.discontinued;
+            let on_sale = |product: &crate::tables::Product| !product.discontinued;
             Ok(Catalogue {
                 customers: tables.customers.iter(at).map(|row| Ok(row?.customer_id)).collect::<Result<_>>()?,
                 employees: tables.employees.iter(at).map(|row| Ok(row?.employee_id)).collect::<Result<_>>()?,

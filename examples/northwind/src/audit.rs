@@ -6,8 +6,8 @@
 //! 4. No detail is without its order, and no header either.
 //! 5. What an order names (customer, employee, products) is there.
 
-use crate::orders::ids;
-use crate::orders::northwind::{OrderDetail, PlacedOrder, Tables};
+use crate::ids;
+use crate::tables::{OrderDetail, PlacedOrder, Tables};
 use seriatim::{Result, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;

@@ -1,26 +1,18 @@
 //! The example job: it adds up, it stops when asked, and no kill takes an acknowledged order away.
 
-mod common;
-
-use common::{Directory, run, seriatim};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use testing::{Directory, Ran};
 
 fn orders(data: &Path, options: &[&str]) -> Command {
-    let mut command = seriatim();
-    // Nobody's Northwind: the sample, wherever the test runs.
-    command.current_dir(std::env::temp_dir()).args(["orders", "--data"]).arg(data).args(options);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_northwind"));
+    command.arg("--data").arg(data).args(options);
     command
 }
 
-fn finished(data: &Path, options: &[&str]) -> common::Ran {
-    let output = orders(data, options).output().unwrap();
-    common::Ran {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+fn finished(data: &Path, options: &[&str]) -> Ran {
+    Ran::of(&mut orders(data, options))
 }
 
 #[test]
@@ -46,12 +38,9 @@ fn orders_add_up_from_run_to_run() {
 fn the_sample_has_northwinds_shape() {
     let directory = Directory::new("sample");
     finished(directory.path(), &["--orders", "0"]).ok();
-    let tables = run(["tables", "--data", directory.path().to_str().unwrap(), "--format", "json"]).ok();
-    let tables: serde_json::Value = serde_json::from_str(&tables).unwrap();
-    let rows = |name: &str| {
-        let table = tables.as_array().unwrap().iter().find(|table| table["table"] == name);
-        table.unwrap_or_else(|| panic!("no table {name}"))["rows"].as_u64().unwrap()
-    };
+    let db = seriatim::Database::builder().read_only().open(directory.path()).unwrap();
+    let snapshot = db.snapshot().unwrap();
+    let rows = |name: &str| db.open_table(name).unwrap().len(&snapshot).unwrap();
     assert_eq!(
         ["categories", "customers", "employees", "orders", "products", "shippers", "suppliers"].map(rows),
         [8, 91, 9, 830, 77, 6, 29]
@@ -69,6 +58,27 @@ fn csv_files_are_checked_before_anything_is_loaded() {
     finished(directory.path(), &options).refused(2, "categories.csv:1: column description is missing");
     // What failed left nothing behind that would be in the way.
     finished(directory.path(), &["--orders", "1"]).ok();
+}
+
+#[test]
+fn a_mistyped_path_creates_nothing() {
+    let directory = Directory::new("mistyped");
+    let complaint = "--csv /nosuch: there is no such directory";
+    finished(directory.path(), &["--csv", "/nosuch"]).refused(2, complaint);
+    assert!(!directory.path().exists());
+}
+
+#[test]
+fn a_database_in_use_is_left_alone() {
+    let directory = Directory::new("in-use");
+    let _db = seriatim::Database::open(directory.path()).unwrap();
+    let holder = format!("process {} has this database open", std::process::id());
+    finished(directory.path(), &[]).refused(2, &holder);
+}
+
+#[test]
+fn help_has_examples() {
+    assert!(finished(Path::new("."), &["--help"]).ok().contains("Examples:\n  northwind "));
 }
 
 /// Waits until the running program says that it has placed so many orders, and returns how many it said.

@@ -1,6 +1,6 @@
 //! What is going on, for whoever watches.
 
-use crate::output::grouped;
+use crate::grouped;
 use indicatif::{ProgressBar, ProgressStyle};
 use seriatim::Database;
 use std::io::{IsTerminal, Write, stderr, stdout};

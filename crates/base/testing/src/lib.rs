@@ -1,0 +1,12 @@
+//! What the tests of several crates share: temporary directories, commands that ran, and programs that may be missing.
+//!
+//! For `[dev-dependencies]` only. It knows nothing of the product.
+#![forbid(unsafe_code)]
+
+mod directory;
+mod programs;
+mod ran;
+
+pub use directory::Directory;
+pub use programs::{has, say, skip, text, version};
+pub use ran::Ran;
