@@ -40,9 +40,10 @@ pub const ARROWS: &[Arrow] = &[
         tests: &[],
     },
     // Over door 1: no engine, except in its tests, which also set the knobs of the log under it.
+    Arrow { from: "seriatim-pgtypes", code: &[], tests: &[] },
     Arrow {
         from: "seriatim-sql",
-        code: &["seriatim-model"],
+        code: &["seriatim-model", "seriatim-pgtypes"],
         tests: &["seriatim-mvto", "seriatim-baselines", "seriatim-wal"],
     },
     Arrow {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::memory::Memory;
+pub use pgtypes::{row_bytes, value_bytes};
 
 /// What a running statement has at hand. Lives for one call into a statement; portals keep their own state between calls.
 pub struct Context<'s> {
@@ -50,22 +51,5 @@ impl Context<'_> {
         let done = work(self);
         self.transaction.set_wait_limit(self.session.lock_timeout());
         done.map_err(|error| if error.code() == state::LOCK_NOT_AVAILABLE { unavailable() } else { error })
-    }
-}
-
-/// The bytes that a row holds, about.
-pub fn row_bytes(row: &[Datum]) -> usize {
-    24 + row.iter().map(|datum| size_of::<Datum>() + value_bytes(datum)).sum::<usize>()
-}
-
-/// The bytes that a value holds beside itself, about.
-pub fn value_bytes(datum: &Datum) -> usize {
-    match datum {
-        Datum::Text(text) if text.is_heap_allocated() => text.len() + 16,
-        Datum::Bytea(bytes) => bytes.len() + 16,
-        Datum::Numeric(_) => 64,
-        Datum::Array(array) => 64 + array.elements.len() * size_of::<Datum>(),
-        Datum::Record(fields) => 32 + fields.len() * size_of::<Datum>(),
-        _ => 0,
     }
 }

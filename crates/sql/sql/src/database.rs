@@ -2,7 +2,9 @@
 
 use crate::catalog::Cache;
 use crate::error::Result;
+use crate::functions;
 use crate::memory::{Budget, Memory};
+use crate::pg_catalog;
 use crate::sequence::Sequences;
 use crate::session::{Connect, Session};
 use crate::store::Store;
@@ -68,6 +70,7 @@ impl Database {
     /// # Errors
     /// The engine's.
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Arc<Database>> {
+        functions::register(pg_catalog::FUNCTIONS, pg_catalog::FUNCTION_COLUMNS);
         let cache = Cache::open(&store)?;
         let sequences = Sequences::open(&store)?;
         let budget = Budget::new(options.budget_bytes);

@@ -24,8 +24,10 @@ pub mod pg_catalog;
 pub mod plan;
 pub mod sequence;
 pub mod session;
-pub mod stack;
+pub(crate) mod storage;
 pub mod store;
-pub mod types;
 
 pub use error::{Result, SqlError};
+pub use pgtypes as types;
+
+use pgtypes::stack;

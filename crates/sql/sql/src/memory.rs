@@ -1,7 +1,7 @@
 //! What statements hold for sorting, hashing and results: each against its own limit, and all together against one sum.
 
 use crate::error::{Result, SqlError, state};
-use std::cell::Cell;
+use pgtypes::memory::{PIECE, begin_statement, check_piece};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,43 +12,6 @@ pub struct Budget {
     /// Relaxed: a count, which publishes nothing.
     used: AtomicUsize,
 }
-
-thread_local! {
-    /// How long one value may be that the statement on this thread makes. Functions have no other way to the statement.
-    static LONGEST: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// The largest piece that has been tried for the statement.
-    static TRIED: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Whether one value, or any other single piece of memory, may have so many bytes. Large ones are tried, since a failed
-/// allocation would end the process: what is free for one piece now is still there a moment later, or was not much.
-///
-/// # Errors
-/// 53200.
-pub fn check_piece(bytes: usize) -> Result<()> {
-    if bytes < PIECE || bytes <= TRIED.get() {
-        return Ok(());
-    }
-    if bytes > LONGEST.get() {
-        let message = format!("out of memory: one value of {bytes} bytes is more than the statement may hold");
-        return Err(SqlError::new(state::OUT_OF_MEMORY, message).hint(HINT));
-    }
-    // What grows bit by bit doubles.
-    let piece = bytes.checked_next_power_of_two().unwrap_or(bytes);
-    TRIED.set(piece);
-    Vec::<u8>::new().try_reserve_exact(piece.saturating_add(MARGIN)).map_err(|_| {
-        TRIED.set(0);
-        let message = format!("out of memory: the system has no {piece} bytes left in one piece");
-        SqlError::new(state::OUT_OF_MEMORY, message).hint(HINT)
-    })
-}
-
-/// Smaller pieces are not tried.
-const PIECE: usize = 1 << 20;
-/// What must be free beside a piece: for what is not tried, and for others who have tried and not yet allocated. Addresses
-/// that nobody touches cost nothing.
-const MARGIN: usize = 32 << 20;
-const HINT: &str = "Make it in smaller parts, or raise \"work_mem\", or give the server more by --memory.";
 
 /// What a statement may hold without asking the budget: most never ask.
 const FREE: usize = 16 << 10;
@@ -162,8 +125,7 @@ impl Memory {
     /// Values of this thread may have what the statement may still take, from now on.
     pub fn begin(&self) {
         let left = self.budget.limit.saturating_sub(self.budget.used()) + self.reserved;
-        LONGEST.set(left.min(self.limit));
-        TRIED.set(0);
+        begin_statement(left.min(self.limit));
     }
 
     /// Counts a value that was made, if it is the longest: it will be copied, sent, or be a part of the next.

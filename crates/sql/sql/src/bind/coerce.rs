@@ -4,7 +4,7 @@ use super::Binder;
 use super::position::NOWHERE;
 use crate::catalog::Column;
 use crate::error::{Result, SqlError, state};
-use crate::functions::{Body, Resolved, Volatility, common_type, resolve_function};
+use crate::functions::{Resolved, Volatility, common_type, resolve_function};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{self, CastContext, Datum, Modifier, Scalar, Styles, Type, cast, text};
 use sqlparser::tokenizer::Location;
@@ -221,7 +221,6 @@ impl Binder<'_, '_> {
 
     /// The value of an immutable function of constants.
     fn fold(&mut self, function: &Resolved, arguments: &[Expr]) -> Option<Datum> {
-        let Body::Pure(body) = function.function.body else { return None };
         if function.function.volatility != Volatility::Immutable || !self.folds {
             return None;
         }
@@ -233,7 +232,7 @@ impl Binder<'_, '_> {
         if function.function.strict && values.iter().any(|value| matches!(value, Datum::Null)) {
             return Some(Datum::Null);
         }
-        body(&values).ok()
+        function.function.body.call_pure(&values)?.ok()
     }
 }
 

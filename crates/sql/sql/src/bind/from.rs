@@ -462,7 +462,7 @@ fn function_columns(
         .collect();
     let mut columns = vec![];
     for (function, _) in calls {
-        let is_set = function.function.returns_set();
+        let is_set = function.function.returns_set;
         match &function.columns {
             Some(declared) if is_set || function.result == Type::RECORD => {
                 columns.extend(declared.iter().map(|(name, data_type)| ((*name).to_owned(), *data_type)));
@@ -470,7 +470,7 @@ fn function_columns(
             _ if function.result == Type::RECORD && !defined.is_empty() => {
                 for column in alias.iter().flat_map(|alias| &alias.columns) {
                     if let Some(data_type) = &column.data_type {
-                        columns.push((fold(&column.name), Type::from_ast(data_type)?.0));
+                        columns.push((fold(&column.name), crate::parse::data_type(data_type)?.0));
                     }
                 }
             }

@@ -77,7 +77,7 @@ impl Binder<'_, '_> {
                 };
             }
         };
-        if function.function.returns_set() {
+        if function.function.returns_set {
             return self.set_call(function, arguments, at);
         }
         self.call(function, arguments)

@@ -19,7 +19,8 @@ pub(super) fn start(expression: &Expr) -> Location {
 
 impl Binder<'_, '_> {
     /// Tells an error where it happened, unless it knows, or the text is not known (a view's definition, say).
-    pub(super) fn error_at(&self, error: SqlError, location: Location) -> SqlError {
+    pub(super) fn error_at(&self, error: impl Into<SqlError>, location: Location) -> SqlError {
+        let error = error.into();
         match self.text {
             Some(text) if location != NOWHERE => error.at(position_of(text, location)),
             _ => error,

@@ -219,7 +219,7 @@ fn figure_cast(
     {
         return Some(found);
     }
-    let (found, _) = Type::from_ast(data_type).ok()?;
+    let (found, _) = crate::parse::data_type(data_type).ok()?;
     let element = if found.is_array { Type::of(found.scalar) } else { found };
     Some((element.internal_name().to_owned(), Strength::Weak))
 }

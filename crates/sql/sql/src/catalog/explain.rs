@@ -5,7 +5,7 @@ use super::{Cache, Index, KeyForm, Relation, Table};
 use crate::context::Context;
 use crate::database::Database;
 use crate::error::{SqlError, state};
-use crate::types::storage::{read_eight_byte_key, read_key};
+use crate::storage::{read_eight_byte_key, read_key};
 use crate::types::{Datum, Styles, Type, text};
 use model::{Abort, AbortClass, Duplicate, Error, Invalid, Target};
 use std::ops::Bound;

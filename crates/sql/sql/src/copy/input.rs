@@ -268,9 +268,10 @@ impl Target {
         error.context(format!("COPY {}, line {number}: \"{}\"", self.table.name, shorten(&line)))
     }
 
-    fn in_column(&self, error: SqlError, number: u64, column: usize, value: Option<&str>) -> SqlError {
+    fn in_column(&self, error: impl Into<SqlError>, number: u64, column: usize, value: Option<&str>) -> SqlError {
         let name = &self.table.columns[column].name;
         let shown = value.map(|value| format!(": \"{}\"", shorten(value))).unwrap_or_default();
+        let error: SqlError = error.into();
         error.context(format!("COPY {}, line {number}, column {name}{shown}", self.table.name))
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn define<'s>(context: &mut Context<'_>, table: &Table, written: &'s 
     let serial = serial_type(&written.data_type);
     let (data_type, modifier) = match serial {
         Some(data_type) => (data_type, Modifier::NONE),
-        None => Type::from_ast(&written.data_type)?,
+        None => crate::parse::data_type(&written.data_type)?,
     };
     check_type(&name, data_type)?;
     let mut options = Options::default();

@@ -78,7 +78,9 @@ pub(super) fn with_sequences(context: &mut Context<'_>, expression: &Expr) -> Re
     let mut expression = expression.clone();
     let visited = visit_expressions_mut(&mut expression, |expression| {
         let is_text = |argument: &Expr| match argument {
-            Expr::Cast { data_type, .. } => Type::from_ast(data_type).is_ok_and(|(cast, _)| cast == Type::TEXT),
+            Expr::Cast { data_type, .. } => {
+                crate::parse::data_type(data_type).is_ok_and(|(cast, _)| cast == Type::TEXT)
+            }
             _ => false,
         };
         let argument = next_value_argument(expression).filter(|argument| !is_text(argument));

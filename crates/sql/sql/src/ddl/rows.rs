@@ -4,8 +4,8 @@ use crate::catalog::{Index, Table, leave_storage};
 use crate::context::Context;
 use crate::dml::rows::{add_entry, write_new};
 use crate::error::{Result, SqlError, state};
+use crate::storage::decode_row;
 use crate::types::Row;
-use crate::types::storage::decode_row;
 use model::{Key, Scan, ScanEnd};
 use std::ops::ControlFlow;
 

@@ -8,7 +8,8 @@ use crate::catalog::{Index, KeyForm, Storage, Table, explain};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::sequence;
-use crate::types::{Datum, Row, equal_typed, storage};
+use crate::storage;
+use crate::types::{Datum, Row, equal_typed};
 use model::{Columns, Key, RowBuf, RowRef, TableId};
 
 /// The key for a new row: its primary key encoded, or a number never given before.

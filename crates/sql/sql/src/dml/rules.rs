@@ -130,7 +130,7 @@ impl Default {
             Default::Expression(expression) => evaluate(context, expression, &[]),
             Default::Identity(sequence, data_type) => {
                 let next = Datum::Int8(sequence::next_value(context, *sequence)?);
-                cast::cast(&next, Type::INT8, *data_type, Modifier::NONE, false, &context.session.styles())
+                Ok(cast::cast(&next, Type::INT8, *data_type, Modifier::NONE, false, &context.session.styles())?)
             }
         }
     }

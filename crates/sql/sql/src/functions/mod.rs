@@ -1,61 +1,137 @@
-//! Functions, operators and aggregates: which there are, and what they do.
-//!
-//! `signature.rs` says what a function is; `resolve.rs` finds the one that a call means, by PostgreSQL's rules (chapter
-//! "Type Conversion" of its manual), with `candidate.rs` (the choice among those of a name), `polymorphic.rs` and
-//! `index.rs`; the other files hold the functions by subject, as tables of which `table.rs` is the vocabulary.
+//! Functions of the session: PostgreSQL's own ([`crate::types::functions`]), and those that look at the session, the catalog
+//! or the sequences (`system.rs`). Further tables are registered before the first statement ([`register`]).
 
-mod aggregate;
-mod arguments;
-mod array;
-mod candidate;
-mod compare;
-mod datetime;
-mod index;
-mod json;
-mod math;
-mod named;
-mod polymorphic;
-mod resolve;
-mod series;
-mod signature;
 mod system;
 mod table;
-mod template;
-mod text;
 
-pub use named::parameters;
-pub use polymorphic::common_type;
-pub use resolve::*;
-pub use signature::*;
-pub use text::quote::{quote_identifier, quote_literal};
+pub use crate::types::functions::{
+    Accumulator, Parameters, ResolvedAggregate, RowColumns, Series, Volatility, WindowFunction, common_type,
+    is_aggregate, is_ordered_set, json_agg_of_rows, parameters, quote_identifier, quote_literal,
+};
+pub use system::sequence_state;
+pub(crate) use table::{pure, session, set};
 
-use crate::types::Type;
+use crate::context::Context;
+use crate::error::{Result, SqlError};
+use crate::types::functions::{self as values, Registry};
+use crate::types::{Datum, Type};
+use model::Comparison;
+use std::sync::OnceLock;
 
-/// The tables of functions and operators.
-fn tables() -> Vec<&'static [Function]> {
-    let mut tables = vec![crate::pg_catalog::FUNCTIONS];
-    tables.extend(math::tables());
-    tables.extend(text::tables());
-    tables.push(array::FUNCTIONS);
-    tables.extend(json::tables());
-    tables.extend([datetime::OPERATORS, datetime::FUNCTIONS, datetime::CLOCKS, series::FUNCTIONS]);
-    tables.extend(template::tables());
-    tables.extend([system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES, system::CASTS]);
-    tables
+/// A scalar or set-returning function, or an operator.
+pub type Function = values::Function<Body>;
+
+/// A function that a call means.
+pub type Resolved = values::Resolved<Body>;
+
+/// What a function does.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// A function of values, with the session's styles and clock.
+    Values(values::Body),
+    /// One value of its arguments alone.
+    Pure(fn(&[Datum]) -> Result<Datum>),
+    /// One value, with a look at the session, the catalog or the sequences.
+    Session(fn(&mut Context<'_>, &[Datum]) -> Result<Datum>),
+    /// A set of values; of several columns if they are [`Datum::Record`]s.
+    Set(fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>),
 }
 
-/// The columns of the functions that return rows, by name.
-const ROW_COLUMNS: &[(&str, &[(&str, Type)])] = &[
-    ("_pg_expandarray", &[("x", Type::INT2), ("n", Type::INT4)]),
-    ("json_array_elements", &[("value", Type::JSON)]),
-    ("json_array_elements_text", &[("value", Type::TEXT)]),
-    ("json_each", &[("key", Type::TEXT), ("value", Type::JSON)]),
-    ("json_each_text", &[("key", Type::TEXT), ("value", Type::TEXT)]),
-    ("jsonb_array_elements", &[("value", Type::JSONB)]),
-    ("jsonb_array_elements_text", &[("value", Type::TEXT)]),
-    ("jsonb_each", &[("key", Type::TEXT), ("value", Type::JSONB)]),
-    ("jsonb_each_text", &[("key", Type::TEXT), ("value", Type::TEXT)]),
-];
+impl Body {
+    /// Calls a function of its arguments alone; `None` for another.
+    pub fn call_pure(self, arguments: &[Datum]) -> Option<Result<Datum>> {
+        match self {
+            Body::Values(values::Body::Pure(body)) => Some(body(arguments).map_err(SqlError::from)),
+            Body::Pure(body) => Some(body(arguments)),
+            _ => None,
+        }
+    }
+}
 
-#[cfg(test)]
-mod tests;
+/// Functions of this module alone, until more are registered.
+static OWN: OnceLock<Registry<Body>> = OnceLock::new();
+/// With those that were registered.
+static ALL: OnceLock<Registry<Body>> = OnceLock::new();
+
+/// Adds a table of functions to those of this module, with the columns of those that return rows. To be called before the
+/// first statement is bound; counts once in the life of a process.
+pub(crate) fn register(functions: &'static [Function], columns: &'static RowColumns) {
+    ALL.get_or_init(|| with(&[functions], &[columns]));
+}
+
+fn registry() -> &'static Registry<Body> {
+    ALL.get().unwrap_or_else(|| OWN.get_or_init(|| with(&[], &[])))
+}
+
+fn with(tables: &[&'static [Function]], columns: &[&'static RowColumns]) -> Registry<Body> {
+    let own = [system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES];
+    Registry::new(Body::Values, &[tables, &own].concat(), columns)
+}
+
+/// The function that a call of this name with arguments of these types means.
+///
+/// # Errors
+/// 42883 if there is none, 42725 if several fit equally well.
+pub fn resolve_function(name: &str, arguments: &[Type]) -> Result<Resolved> {
+    Ok(registry().function(name, arguments)?)
+}
+
+/// The operator that a symbol between (or, without `left`, before) operands of these types means.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_operator(symbol: &str, left: Option<Type>, right: Type) -> Result<Resolved> {
+    Ok(registry().operator(symbol, left, right)?)
+}
+
+/// The aggregate that a call of this name means; `None` if no aggregate has the name. `count(*)` has no arguments.
+///
+/// # Errors
+/// As [`resolve_function`].
+pub fn resolve_aggregate(name: &str, arguments: &[Type]) -> Result<Option<ResolvedAggregate>> {
+    Ok(values::resolve_aggregate(name, arguments)?)
+}
+
+/// The function over windows that a call means, the types to which its arguments are cast, and its result's type; `None`
+/// if the name is not one of theirs.
+///
+/// # Errors
+/// 42883 if it does not take these arguments.
+pub fn window_function(name: &str, arguments: &[Type]) -> Result<Option<(WindowFunction, Vec<Type>, Type)>> {
+    Ok(values::window_function(name, arguments)?)
+}
+
+/// The type on which two types compare.
+///
+/// # Errors
+/// 42883 `operator does not exist: integer = text`.
+pub fn comparison_type(left: Type, right: Type) -> Result<Type> {
+    Ok(values::comparison_type(left, right)?)
+}
+
+/// The type on which two types compare by the operator of this symbol; the symbol is for the error.
+///
+/// # Errors
+/// As [`comparison_type`].
+pub fn comparison_type_by(symbol: &str, left: Type, right: Type) -> Result<Type> {
+    Ok(values::comparison_type_by(symbol, left, right)?)
+}
+
+/// The boolean function that compares two values of a type.
+pub fn comparison_function(comparison: Comparison, data_type: Type) -> Resolved {
+    use values::Comparison::*;
+    let comparison = match comparison {
+        Comparison::Equal => Equal,
+        Comparison::NotEqual => NotEqual,
+        Comparison::Less => Less,
+        Comparison::LessOrEqual => LessOrEqual,
+        Comparison::Greater => Greater,
+        Comparison::GreaterOrEqual => GreaterOrEqual,
+    };
+    registry().comparison(comparison, data_type)
+}
+
+/// The function that makes a JSON object of a row: of the names and the values, with these types, in turn.
+pub fn json_of_row(arguments: Vec<Type>) -> Resolved {
+    registry().json_of_row(arguments)
+}

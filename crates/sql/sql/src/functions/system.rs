@@ -1,10 +1,8 @@
 //! The session, the server, privileges, sequences.
 
-use super::arguments::Arguments;
 use super::table::*;
 use crate::catalog::Relation;
 use crate::sequence;
-use crate::types::{Modifier, cast};
 use std::time::Duration;
 
 /// What there is to know about the session and the server.
@@ -55,17 +53,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
         sleep(context, days * 86_400.0 + interval.micros as f64 / 1e6)
     })
     .volatile(),
-    session("pg_cancel_backend", &[INT4], BOOL, |context, a| {
-        Ok(context.database.sessions.cancel_backend(a.int4(0)?).into())
-    })
-    .volatile(),
-    typed("pg_typeof", &[ANY], REGTYPE, |_, types, _| Ok(Datum::Oid(types[0].oid()))).called_on_null(),
-    pure("num_nulls", &[], INT4, |a| super::arguments::count(a.iter().filter(|value| value.is_null()).count()))
-        .variadic(ANY)
-        .called_on_null(),
-    pure("num_nonnulls", &[], INT4, |a| super::arguments::count(a.iter().filter(|value| !value.is_null()).count()))
-        .variadic(ANY)
-        .called_on_null(),
 ];
 
 /// The sequences' functions.
@@ -121,22 +108,6 @@ privileges! {
     "pg_has_role": &[ANY, TEXT], &[ANY, ANY, TEXT];
 }
 
-macro_rules! cast_functions {
-    ($($name:literal => $target:expr),* $(,)?) => {
-        /// Types written as functions: `date(now())`.
-        pub(super) static CASTS: &[Function] = &[
-            $(typed($name, &[ANY], $target, |context, types, a| {
-                cast::cast(&a[0], types[0], $target, Modifier::NONE, true, &context.session.styles())
-            }),)*
-        ];
-    };
-}
-cast_functions!(
-    "bool" => BOOL, "int2" => INT2, "int4" => INT4, "int8" => INT8, "float4" => FLOAT4, "float8" => FLOAT8,
-    "numeric" => NUMERIC, "text" => TEXT, "varchar" => VARCHAR, "bpchar" => BPCHAR, "name" => NAME, "date" => DATE,
-    "time" => TIME, "timestamp" => TIMESTAMP, "timestamptz" => TIMESTAMPTZ, "interval" => INTERVAL, "oid" => OID,
-);
-
 fn not_prerequisite(message: String) -> SqlError {
     SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
 }
@@ -178,8 +149,19 @@ fn sleep(context: &Context<'_>, seconds: f64) -> Result<Datum> {
 }
 
 /// The row of a sequence, as a query of it gives.
-pub(super) static SEQUENCE_STATE: Function = set("sequence_state", &[REGCLASS], RECORD, |context, a| {
+static SEQUENCE_STATE: Function = set("sequence_state", &[REGCLASS], RECORD, |context, a| {
     let (last_value, is_called) = sequence::state(context, a.oid(0)?)?;
     Ok(vec![Datum::Record([Datum::Int8(last_value), Datum::Int8(0), Datum::Bool(is_called)].into())])
 })
 .volatile();
+
+/// The function that gives a sequence's row.
+pub fn sequence_state() -> Resolved {
+    let columns = vec![("last_value", Type::INT8), ("log_cnt", Type::INT8), ("is_called", Type::BOOL)];
+    Resolved {
+        function: &SEQUENCE_STATE,
+        arguments: vec![Type::REGCLASS],
+        result: Type::RECORD,
+        columns: Some(columns),
+    }
+}

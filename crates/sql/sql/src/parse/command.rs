@@ -463,7 +463,7 @@ fn parameter_types(text: &str, tokens: &[TokenWithSpan]) -> Result<Vec<Option<Ty
         .iter()
         .map(|data_type| match data_type {
             ast::DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("unknown") => Ok(None),
-            _ => Type::from_ast(data_type).map(|(data_type, _)| Some(data_type)),
+            _ => crate::parse::data_type(data_type).map(|(data_type, _)| Some(data_type)),
         })
         .collect()
 }

@@ -8,11 +8,13 @@ mod dialect;
 pub(crate) mod missing;
 pub(crate) mod rewrite;
 mod translate;
+mod types;
 mod words;
 
 pub use alteration::{Action, Alteration, Kind, SequenceWords};
 pub use command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
 pub use translate::{Overriding, overriding};
+pub use types::data_type;
 
 use crate::error::{Result, SqlError, state};
 use sqlparser::ast;

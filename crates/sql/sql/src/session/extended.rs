@@ -66,10 +66,11 @@ impl Session {
         let styles = self.state.styles();
         let read = |(&(format, value), &data_type): (&(Format, Option<&[u8]>), &Type)| {
             let Some(value) = value else { return Ok(Datum::Null) };
-            match format {
+            let read = match format {
                 Format::Binary => binary::receive(value, data_type),
                 Format::Text => text::parse(utf8(value)?, data_type, Modifier::NONE, &styles),
-            }
+            };
+            read.map_err(SqlError::from)
         };
         let values = parameters.iter().zip(&prepared.parameters).map(read).collect::<Result<_>>()?;
         let mut bound = Portal::new(prepared, values, false);

@@ -2,7 +2,7 @@
 
 use super::settings::{self, Settings};
 use crate::error::Result;
-use crate::types::{IntervalStyle, Styles};
+use crate::types::{Env, IntervalStyle, Styles};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -177,6 +177,25 @@ fn split_path(path: &str) -> Vec<String> {
         })
         .filter(|name| !name.is_empty() && name != "$user")
         .collect()
+}
+
+/// What functions see of the session.
+impl Env for State {
+    fn styles(&self) -> Styles {
+        State::styles(self)
+    }
+
+    fn transaction_time(&self) -> i64 {
+        self.transaction_time
+    }
+
+    fn statement_time(&self) -> i64 {
+        self.statement_time
+    }
+
+    fn clock_time(&self) -> i64 {
+        now()
+    }
 }
 
 /// Microseconds since 1970 by the computer's clock.

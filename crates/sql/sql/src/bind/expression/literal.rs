@@ -39,7 +39,7 @@ impl Binder<'_, '_> {
 
     /// `date '2020-02-02'`
     pub(super) fn typed_literal(&mut self, typed: &ast::TypedString) -> Result<Expr> {
-        let (data_type, modifier) = Type::from_ast(&typed.data_type)?;
+        let (data_type, modifier) = crate::parse::data_type(&typed.data_type)?;
         let at = typed.value.span.start;
         let Some(text) = string(&typed.value.value) else {
             let message = format!("syntax error at or near \"{}\"", typed.value.value);

@@ -108,7 +108,7 @@ impl Binder<'_, '_> {
     }
 
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
-        let (wanted, modifier) = Type::from_ast(data_type).map_err(|error| match data_type {
+        let (wanted, modifier) = crate::parse::data_type(data_type).map_err(|error| match data_type {
             ast::DataType::Custom(name, _) => self.error_at(error, super::name::location(name)),
             _ => error,
         })?;

@@ -265,7 +265,7 @@ fn set_type(
         let message = format!("type \"{}\" does not exist", data_type.to_string().to_lowercase());
         return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
     }
-    let (to, modifier) = Type::from_ast(data_type)?;
+    let (to, modifier) = crate::parse::data_type(data_type)?;
     check_type(&column.name, to)?;
     check_users_of_type(context, &old, at)?;
     let text = match using {

@@ -76,7 +76,7 @@ fn assign(context: &Context<'_>, constraint: &Constraint, parent: &Table, new: &
     pairs
         .map(|((&to, &from), value)| {
             let (from, to) = (parent.columns[from].data_type, &constraint.child.columns[to]);
-            cast::cast(value, from, to.data_type, to.modifier, false, &styles)
+            Ok(cast::cast(value, from, to.data_type, to.modifier, false, &styles)?)
         })
         .collect()
 }

@@ -5,7 +5,8 @@ use crate::cancel::Cancel;
 use crate::catalog::{ForeignKey, Index, KeyForm, Table, explain};
 use crate::context::Context;
 use crate::error::{Result, SqlError};
-use crate::types::{Datum, Modifier, Row, Type, cast, equal_typed, storage};
+use crate::storage;
+use crate::types::{Datum, Modifier, Row, Type, cast, equal_typed};
 use model::{Columns, Key, RowBuf, Scan, TableId};
 use std::ops::ControlFlow;
 

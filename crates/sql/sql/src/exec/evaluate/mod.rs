@@ -15,6 +15,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{Body, Resolved, Series};
 use crate::plan::{Expr, ExprKind};
 use crate::types::cast::cast;
+use crate::types::functions as values;
 use crate::types::{Datum, equal_typed};
 use std::borrow::Cow;
 
@@ -31,7 +32,7 @@ impl Values {
     pub fn next(&mut self) -> Result<Option<Datum>> {
         match self {
             Values::Made(values) => Ok(values.next()),
-            Values::Series(next) => next(),
+            Values::Series(next) => Ok(next()?),
         }
     }
 
@@ -168,10 +169,14 @@ impl<'s> Run<'_, 's> {
             return Ok(Datum::Null);
         }
         let value = match resolved.function.body {
+            Body::Values(values::Body::Pure(function)) => function(arguments)?,
+            Body::Values(values::Body::Session(function)) => function(self.context.session, arguments)?,
+            Body::Values(values::Body::Typed(function)) => {
+                function(self.context.session, &resolved.arguments, arguments)?
+            }
             Body::Pure(function) => function(arguments)?,
             Body::Session(function) => function(self.context, arguments)?,
-            Body::Typed(function) => function(self.context, &resolved.arguments, arguments)?,
-            Body::Set(_) | Body::Series(_) => {
+            Body::Set(_) | Body::Values(values::Body::Set(_) | values::Body::Series(_)) => {
                 let message = "set-valued function called in context that cannot accept a set";
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
             }
@@ -184,9 +189,12 @@ impl<'s> Run<'_, 's> {
     pub fn call_set(&mut self, resolved: &Resolved, arguments: &[Datum]) -> Result<Values> {
         let returns_nothing = resolved.function.strict && arguments.iter().any(is_null);
         let made = match resolved.function.body {
-            Body::Set(_) | Body::Series(_) if returns_nothing => Vec::new(),
+            _ if returns_nothing && resolved.function.returns_set => Vec::new(),
             Body::Set(function) => function(self.context, arguments)?,
-            Body::Series(function) => return Ok(Values::Series(function(self.context, arguments)?)),
+            Body::Values(values::Body::Set(function)) => function(self.context.session, arguments)?,
+            Body::Values(values::Body::Series(function)) => {
+                return Ok(Values::Series(function(self.context.session, arguments)?));
+            }
             _ => vec![self.call(resolved, arguments)?],
         };
         Ok(Values::Made(made.into_iter()))
@@ -198,7 +206,7 @@ impl<'s> Run<'_, 's> {
             return Ok(Datum::Null);
         }
         let styles = self.context.session.styles();
-        cast(&value, input.data_type, expression.data_type, expression.modifier, explicit, &styles)
+        Ok(cast(&value, input.data_type, expression.data_type, expression.modifier, explicit, &styles)?)
     }
 
     fn is_null(&mut self, input: &Expr, row: &[Datum]) -> Result<Datum> {

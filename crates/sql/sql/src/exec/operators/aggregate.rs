@@ -174,14 +174,14 @@ impl CallState {
 
     fn finish(self, call: &AggregateCall) -> Result<Datum> {
         match self {
-            CallState::Running(accumulator, _) => accumulator.value(),
+            CallState::Running(accumulator, _) => Ok(accumulator.value()?),
             CallState::Grouping(bits) => Ok(Datum::Int4(bits)),
             CallState::Distinct(seen) => {
                 let mut rows: Vec<Row> = seen.into_keys().collect();
                 rows.sort_by(|left, right| compare_arguments(call, left, right));
                 let mut accumulator = (call.aggregate.aggregate.start)();
                 rows.iter().try_for_each(|arguments| accumulator.add(arguments))?;
-                accumulator.value()
+                Ok(accumulator.value()?)
             }
             CallState::Kept(mut kept) => {
                 kept.sort_by(|left, right| compare_kept(call, left, right));
@@ -193,7 +193,7 @@ impl CallState {
                 for row in &kept {
                     accumulator.add(&row.arguments)?;
                 }
-                accumulator.value()
+                Ok(accumulator.value()?)
             }
         }
     }
@@ -225,15 +225,20 @@ impl Run<'_, '_> {
     fn accumulate(&mut self, accumulator: &mut dyn Accumulator, call: &AggregateCall, row: &[Datum]) -> Result<()> {
         let strict = call.aggregate.aggregate.strict;
         match &call.arguments[..] {
-            [] => accumulator.add(&[]),
+            [] => accumulator.add(&[])?,
             [argument] => {
                 let value = self.operand(argument, row)?;
-                if strict && is_null(&value) { Ok(()) } else { accumulator.add(std::slice::from_ref(&*value)) }
+                if !(strict && is_null(&value)) {
+                    accumulator.add(std::slice::from_ref(&*value))?;
+                }
             }
             arguments => {
                 let values = self.evaluate_all(arguments, row)?;
-                if strict && values.iter().any(is_null) { Ok(()) } else { accumulator.add(&values) }
+                if !(strict && values.iter().any(is_null)) {
+                    accumulator.add(&values)?;
+                }
             }
         }
+        Ok(())
     }
 }

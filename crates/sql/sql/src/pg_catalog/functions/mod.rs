@@ -14,7 +14,7 @@ use super::seed;
 use crate::catalog::Oid;
 use crate::context::Context;
 use crate::error::Result;
-use crate::functions::{Body, Function, Volatility};
+use crate::functions::{Function, RowColumns, pure, session as stable, set};
 use crate::types::{Datum, Scalar, Type};
 
 const REGPROC: Type = Type::of(Scalar::Regproc);
@@ -38,45 +38,17 @@ const REGTYPE: Type = Type::REGTYPE;
 const TEXT: Type = Type::TEXT;
 const TIMESTAMPTZ: Type = Type::TIMESTAMPTZ;
 
-type SessionBody = fn(&mut Context<'_>, &[Datum]) -> Result<Datum>;
-
-/// A strict, stable function that looks at the catalog.
-const fn stable(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
-    let volatility = Volatility::Stable;
-    Function { name, arguments, variadic: None, result, strict: true, volatility, body: Body::Session(body) }
-}
-
 /// As [`stable`], and called with NULL arguments too.
 const fn lenient(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
-    Function { strict: false, ..stable(name, arguments, result, body) }
+    stable(name, arguments, result, body).called_on_null()
 }
 
 /// As [`stable`], and each call may give something else.
 const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
-    Function { volatility: Volatility::Volatile, ..stable(name, arguments, result, body) }
+    stable(name, arguments, result, body).volatile()
 }
 
-/// A strict function of its arguments alone.
-const fn pure(
-    name: &'static str,
-    arguments: &'static [Type],
-    result: Type,
-    body: fn(&[Datum]) -> Result<Datum>,
-) -> Function {
-    let volatility = Volatility::Immutable;
-    Function { name, arguments, variadic: None, result, strict: true, volatility, body: Body::Pure(body) }
-}
-
-/// A strict, stable function that returns rows.
-const fn set(
-    name: &'static str,
-    arguments: &'static [Type],
-    result: Type,
-    body: fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>,
-) -> Function {
-    let volatility = Volatility::Stable;
-    Function { name, arguments, variadic: None, result, strict: true, volatility, body: Body::Set(body) }
-}
+type SessionBody = fn(&mut Context<'_>, &[Datum]) -> Result<Datum>;
 
 /// The functions of the catalog.
 pub const FUNCTIONS: &[Function] = &[
@@ -191,7 +163,8 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// The columns of those that return rows, by name.
-pub const FUNCTION_COLUMNS: &[(&str, &[(&str, Type)])] = &[
+pub const FUNCTION_COLUMNS: &RowColumns = &[
+    ("_pg_expandarray", &[("x", INT2), ("n", INT4)]),
     ("aclexplode", &[("grantor", OID), ("grantee", OID), ("privilege_type", TEXT), ("is_grantable", BOOL)]),
     (
         "pg_sequence_parameters",

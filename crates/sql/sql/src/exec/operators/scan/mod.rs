@@ -10,7 +10,7 @@ use super::super::evaluate::is_null;
 use super::super::scope::{Run, out_of_step};
 use crate::error::Result;
 use crate::plan::{Expr, ExprKind, Scan};
-use crate::types::storage::decode_row;
+use crate::storage::decode_row;
 use crate::types::{Datum, Row};
 use model::{Columns, Direction, Key, RowBuf, RowRef, ScanEnd};
 use range::{Entries, Range};

@@ -5,7 +5,7 @@ use super::{is_null, out_of_step};
 use crate::catalog::{Index, KeyForm, Table};
 use crate::error::Result;
 use crate::plan::{Expr, Path, Scan};
-use crate::types::storage::{eight_byte_key, push_key};
+use crate::storage::{eight_byte_key, push_key};
 use crate::types::{Datum, Row, Type};
 use model::{Key, TableId};
 use std::collections::VecDeque;

@@ -149,7 +149,9 @@ impl Values {
         let (minus, plus) = operators(column, offset_type)?;
         let (operand, size) = (argument(&plus, 0)?, argument(&plus, 1)?);
         let styles = run.context.session.styles();
-        let convert = |value: &Datum, from: Type, to: Type| cast(value, from, to, Modifier::NONE, false, &styles);
+        let convert = |value: &Datum, from: Type, to: Type| -> Result<Datum> {
+            Ok(cast(value, from, to, Modifier::NONE, false, &styles)?)
+        };
         let column_as = |to: Type| -> Result<Vec<Datum>> {
             partition.rows.iter().map(|row| convert(row.order.first().unwrap_or(&Datum::Null), column, to)).collect()
         };

@@ -1,0 +1,64 @@
+//! Functions, operators and aggregates: which there are, and what they do.
+//!
+//! `signature.rs` says what a function is; `registry.rs` holds them by name, with those of a host; `resolve.rs` finds the one
+//! that a call means, by PostgreSQL's rules (chapter "Type Conversion" of its manual), with `candidate.rs` (the choice among
+//! those of a name) and `polymorphic.rs`; the other files hold the functions by subject, as tables of which `table.rs` is the
+//! vocabulary.
+
+mod aggregate;
+mod arguments;
+mod array;
+mod candidate;
+mod compare;
+mod conversion;
+mod datetime;
+mod json;
+mod math;
+mod named;
+mod polymorphic;
+mod registry;
+mod resolve;
+mod series;
+mod signature;
+mod table;
+mod template;
+mod text;
+
+pub use arguments::Arguments;
+pub use compare::Comparison;
+pub use named::{Parameters, parameters};
+pub use polymorphic::common_type;
+pub use registry::{Registry, RowColumns};
+pub use resolve::*;
+pub use signature::*;
+pub use text::quote::{quote_identifier, quote_literal};
+
+use crate::Type;
+
+/// Tables of functions and operators.
+fn tables() -> Vec<&'static [Function]> {
+    let mut tables = Vec::new();
+    tables.extend(math::tables());
+    tables.extend(text::tables());
+    tables.push(array::FUNCTIONS);
+    tables.extend(json::tables());
+    tables.extend([datetime::OPERATORS, datetime::FUNCTIONS, datetime::CLOCKS, series::FUNCTIONS]);
+    tables.extend(template::tables());
+    tables.extend([conversion::CASTS, conversion::TYPES]);
+    tables
+}
+
+/// Columns of the functions that return rows, by name.
+const ROW_COLUMNS: &RowColumns = &[
+    ("json_array_elements", &[("value", Type::JSON)]),
+    ("json_array_elements_text", &[("value", Type::TEXT)]),
+    ("json_each", &[("key", Type::TEXT), ("value", Type::JSON)]),
+    ("json_each_text", &[("key", Type::TEXT), ("value", Type::TEXT)]),
+    ("jsonb_array_elements", &[("value", Type::JSONB)]),
+    ("jsonb_array_elements_text", &[("value", Type::TEXT)]),
+    ("jsonb_each", &[("key", Type::TEXT), ("value", Type::JSONB)]),
+    ("jsonb_each_text", &[("key", Type::TEXT), ("value", Type::TEXT)]),
+];
+
+#[cfg(test)]
+mod tests;

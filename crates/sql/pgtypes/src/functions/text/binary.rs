@@ -1,0 +1,188 @@
+//! Bytes: lengths, encodings, digests.
+
+use super::super::arguments::{Arguments, check_length, count, invalid};
+use super::super::table::*;
+use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use md5::{Digest, Md5};
+use sha2::{Sha224, Sha256, Sha384, Sha512};
+
+/// The functions and operators.
+pub(super) static FUNCTIONS: &[Function] = &[
+    pure("length", &[BYTEA], INT4, |a| count(a.bytes(0)?.len())),
+    pure("octet_length", &[BYTEA], INT4, |a| count(a.bytes(0)?.len())),
+    pure("bit_length", &[BYTEA], INT4, |a| count(a.bytes(0)?.len().saturating_mul(8))),
+    pure("||", &[BYTEA, BYTEA], BYTEA, |a| {
+        check_length(a.bytes(0)?.len().saturating_add(a.bytes(1)?.len()))?;
+        Ok([a.bytes(0)?, a.bytes(1)?].concat().into())
+    }),
+    pure("md5", &[TEXT], TEXT, |a| Ok(hex(&Md5::digest(a.text(0)?)).into())),
+    pure("md5", &[BYTEA], TEXT, |a| Ok(hex(&Md5::digest(a.bytes(0)?)).into())),
+    pure("sha224", &[BYTEA], BYTEA, |a| Ok(Sha224::digest(a.bytes(0)?).to_vec().into())),
+    pure("sha256", &[BYTEA], BYTEA, |a| Ok(Sha256::digest(a.bytes(0)?).to_vec().into())),
+    pure("sha384", &[BYTEA], BYTEA, |a| Ok(Sha384::digest(a.bytes(0)?).to_vec().into())),
+    pure("sha512", &[BYTEA], BYTEA, |a| Ok(Sha512::digest(a.bytes(0)?).to_vec().into())),
+    pure("encode", &[BYTEA, TEXT], TEXT, |a| encode(a.bytes(0)?, a.text(1)?)),
+    pure("decode", &[TEXT, TEXT], BYTEA, |a| decode(a.text(0)?, a.text(1)?)),
+    pure("convert_from", &[BYTEA, NAME], TEXT, |a| convert_from(a.bytes(0)?, a.text(1)?)),
+    pure("convert_to", &[TEXT, NAME], BYTEA, |a| convert_to(a.text(0)?, a.text(1)?)),
+    pure("get_byte", &[BYTEA, INT4], INT4, |a| {
+        let bytes = a.bytes(0)?;
+        Ok(Datum::Int4(i32::from(bytes[byte_at(bytes, a.int4(1)?)?])))
+    }),
+    pure("set_byte", &[BYTEA, INT4, INT4], BYTEA, |a| {
+        let mut bytes = a.bytes(0)?.to_vec();
+        let at = byte_at(&bytes, a.int4(1)?)?;
+        bytes[at] = a.int4(2)? as u8;
+        Ok(bytes.into())
+    }),
+    pure("btrim", &[BYTEA, BYTEA], BYTEA, |a| trim(a, true, true)),
+    pure("ltrim", &[BYTEA, BYTEA], BYTEA, |a| trim(a, true, false)),
+    pure("rtrim", &[BYTEA, BYTEA], BYTEA, |a| trim(a, false, true)),
+];
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]).collect()
+}
+
+fn byte_at(bytes: &[u8], at: i32) -> Result<usize> {
+    usize::try_from(at).ok().filter(|at| *at < bytes.len()).ok_or_else(|| {
+        let last = bytes.len() as i64 - 1;
+        Error::new(state::ARRAY_SUBSCRIPT_ERROR, format!("index {at} out of valid range, 0..{last}"))
+    })
+}
+
+fn trim(a: &[Datum], start: bool, end: bool) -> Result<Datum> {
+    let (mut bytes, wanted) = (a.bytes(0)?, a.bytes(1)?);
+    while let [first, rest @ ..] = bytes
+        && start
+        && wanted.contains(first)
+    {
+        bytes = rest;
+    }
+    while let [rest @ .., last] = bytes
+        && end
+        && wanted.contains(last)
+    {
+        bytes = rest;
+    }
+    Ok(bytes.into())
+}
+
+/// Padding is read where it is, and missed nowhere: PostgreSQL checks the length.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
+);
+
+fn unrecognized(encoding: &str) -> Error {
+    invalid(format!("unrecognized encoding: \"{encoding}\""))
+}
+
+fn encode(bytes: &[u8], encoding: &str) -> Result<Datum> {
+    check_length(bytes.len().saturating_mul(4))?;
+    Ok(match encoding.to_ascii_lowercase().as_str() {
+        "hex" => hex(bytes).into(),
+        "base64" => {
+            let text = BASE64.encode(bytes);
+            // Lines of 76 characters, as MIME has them. The text is ASCII.
+            let lines: Vec<&str> = (0..text.len()).step_by(76).map(|at| &text[at..text.len().min(at + 76)]).collect();
+            lines.join("\n").into()
+        }
+        "escape" => {
+            let escape = |byte: &u8| match byte {
+                b'\\' => "\\\\".to_owned(),
+                0 | 0x80.. => format!("\\{byte:03o}"),
+                _ => char::from(*byte).to_string(),
+            };
+            bytes.iter().map(escape).collect::<String>().into()
+        }
+        _ => return Err(unrecognized(encoding)),
+    })
+}
+
+fn decode(text: &str, encoding: &str) -> Result<Datum> {
+    match encoding.to_ascii_lowercase().as_str() {
+        "hex" => decode_hex(text),
+        "base64" => {
+            let digits: String = text.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')).collect();
+            let bytes = BASE64.decode(&digits).map_err(|error| match error {
+                base64::DecodeError::InvalidByte(_, byte) if byte != b'=' => {
+                    let symbol = digits.chars().find(|c| !c.is_ascii_alphanumeric() && !"+/=".contains(*c));
+                    let symbol = symbol.unwrap_or(char::from(byte));
+                    invalid(format!("invalid symbol \"{symbol}\" found while decoding base64 sequence"))
+                }
+                _ => invalid("invalid base64 end sequence")
+                    .hint("Input data is missing padding, is truncated, or is otherwise corrupted."),
+            })?;
+            Ok(bytes.into())
+        }
+        "escape" => crate::text::parse(text, BYTEA, crate::Modifier::NONE, &Default::default()),
+        _ => Err(unrecognized(encoding)),
+    }
+}
+
+fn decode_hex(text: &str) -> Result<Datum> {
+    let mut digits = text.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r'));
+    let mut bytes = Vec::with_capacity(text.len() / 2);
+    let value = |c: char| c.to_digit(16).ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")));
+    while let Some(high) = digits.next() {
+        let high = value(high)?;
+        let low = digits.next().ok_or_else(|| invalid("invalid hexadecimal data: odd number of digits"))?;
+        bytes.push((high * 16 + value(low)?) as u8);
+    }
+    Ok(bytes.into())
+}
+
+/// The encodings that are known, by their names without punctuation.
+fn encoding_named(name: &str) -> Option<&'static str> {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    match plain.to_ascii_lowercase().as_str() {
+        "utf8" | "unicode" => Some("UTF8"),
+        "latin1" | "iso88591" => Some("LATIN1"),
+        "sqlascii" => Some("SQL_ASCII"),
+        _ => None,
+    }
+}
+
+fn convert_from(bytes: &[u8], encoding: &str) -> Result<Datum> {
+    match encoding_named(encoding) {
+        Some("LATIN1") => Ok(bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into()),
+        Some(_) => match std::str::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Ok(text.into()),
+            Ok(_) => Err(invalid_bytes(&[0])),
+            Err(error) => {
+                let rest = &bytes[error.valid_up_to()..];
+                Err(invalid_bytes(&rest[..error.error_len().unwrap_or(rest.len()).max(1).min(rest.len())]))
+            }
+        },
+        None => Err(invalid(format!("invalid source encoding name \"{encoding}\""))),
+    }
+}
+
+fn invalid_bytes(bytes: &[u8]) -> Error {
+    let listed: Vec<String> = bytes.iter().map(|byte| format!("0x{byte:02x}")).collect();
+    let message = format!("invalid byte sequence for encoding \"UTF8\": {}", listed.join(" "));
+    Error::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
+}
+
+fn convert_to(text: &str, encoding: &str) -> Result<Datum> {
+    match encoding_named(encoding) {
+        Some("LATIN1") => {
+            let byte = |c: char| {
+                u8::try_from(c).map_err(|_| {
+                    let bytes: Vec<String> = c.to_string().bytes().map(|byte| format!("0x{byte:02x}")).collect();
+                    let message = format!(
+                        "character with byte sequence {} in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"",
+                        bytes.join(" ")
+                    );
+                    Error::new("22P05", message)
+                })
+            };
+            Ok(text.chars().map(byte).collect::<Result<Vec<u8>>>()?.into())
+        }
+        Some(_) => Ok(text.as_bytes().into()),
+        None => Err(invalid(format!("invalid destination encoding name \"{encoding}\""))),
+    }
+}

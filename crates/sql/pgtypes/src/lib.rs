@@ -1,0 +1,39 @@
+//! PostgreSQL's values: what its types mean in text, in binary and in memory, their casts, and the functions and operators
+//! that need nothing but their arguments, the session's styles and its clock.
+//!
+//! - Types: `name.rs` (names and object identifiers), `facts.rs` (`pg_type`), `written.rs` (as SQL writes them).
+//! - Values: `datum.rs`, their order in `compare.rs`, their outer forms in `text` and `binary`, `cast` between types,
+//!   arithmetic in `numeric` and `datetime`.
+//! - [`functions`]: scalar functions, operators, aggregates, and the choice among them. A host adds functions of its own
+//!   ([`functions::Registry`]).
+//!
+//! Names no transaction, catalog or session: settings and clock come through [`Env`], limits on memory through [`memory`].
+
+#![forbid(unsafe_code)]
+
+pub mod binary;
+pub mod cast;
+mod compare;
+pub mod datetime;
+mod datum;
+mod env;
+pub mod error;
+mod facts;
+pub mod functions;
+mod jsonb;
+pub mod memory;
+mod name;
+pub mod numeric;
+pub mod stack;
+pub mod text;
+mod written;
+
+pub use cast::CastContext;
+pub use compare::{compare_typed, equal_typed, hash_typed, without_blanks};
+pub use datum::{Array, Datum, Interval, Numeric, Row, row_bytes, value_bytes};
+pub use env::Env;
+pub use error::{Error, Result, state};
+pub use facts::IntervalRange;
+pub use name::{Modifier, Scalar, Type};
+pub use text::{IntervalStyle, Styles};
+pub use written::type_not_found;

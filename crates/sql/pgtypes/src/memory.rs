@@ -1,0 +1,48 @@
+//! Limit on a single value. A function makes a value in one piece, and a failed allocation would end the process, so large
+//! pieces are checked before they are made.
+
+use crate::error::{Error, Result, state};
+use std::cell::Cell;
+
+/// Smaller pieces are not checked.
+pub const PIECE: usize = 1 << 20;
+/// Must be free beside a piece: for allocations that are not checked, and for other threads that have checked and not yet
+/// allocated. Addresses that nobody touches cost nothing.
+const MARGIN: usize = 32 << 20;
+const HINT: &str = "Make it in smaller parts, or raise \"work_mem\", or give the server more by --memory.";
+
+thread_local! {
+    /// Length limit of one value, for the statement on this thread. A pure function has no other way to the statement.
+    static LONGEST: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Largest piece that has been checked for the statement.
+    static TRIED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Begins a statement on this thread, whose single values may have `longest` bytes.
+pub fn begin_statement(longest: usize) {
+    LONGEST.set(longest);
+    TRIED.set(0);
+}
+
+/// Checks that one value, or any other single piece of memory, may have so many bytes. Large ones are allocated once for
+/// trial: what is free for one piece now is still there a moment later, or was not much.
+///
+/// # Errors
+/// 53200.
+pub fn check_piece(bytes: usize) -> Result<()> {
+    if bytes < PIECE || bytes <= TRIED.get() {
+        return Ok(());
+    }
+    if bytes > LONGEST.get() {
+        let message = format!("out of memory: one value of {bytes} bytes is more than the statement may hold");
+        return Err(Error::new(state::OUT_OF_MEMORY, message).hint(HINT));
+    }
+    // What grows bit by bit doubles.
+    let piece = bytes.checked_next_power_of_two().unwrap_or(bytes);
+    TRIED.set(piece);
+    Vec::<u8>::new().try_reserve_exact(piece.saturating_add(MARGIN)).map_err(|_| {
+        TRIED.set(0);
+        let message = format!("out of memory: the system has no {piece} bytes left in one piece");
+        Error::new(state::OUT_OF_MEMORY, message).hint(HINT)
+    })
+}

@@ -1,0 +1,150 @@
+//! Values as text: PostgreSQL's input and output functions.
+//!
+//! `number.rs` integers and floats, `bytes.rs` bytea, uuid and the other plain ones, `array.rs` arrays and records,
+//! `json.rs` json, `modifier.rs` lengths and precisions; dates and times are in `datetime`, numeric is in `numeric`.
+
+mod array;
+mod bytes;
+mod json;
+mod modifier;
+mod number;
+#[cfg(test)]
+mod tests;
+
+pub(super) use bytes::char_byte;
+pub use modifier::apply_modifier;
+pub(super) use number::{parse_float4, parse_float8};
+
+use super::datetime::text as times;
+use super::{Datum, Modifier, Numeric, Scalar, Type};
+use crate::error::{Error, Result, state};
+use jiff::tz::TimeZone;
+use std::sync::Arc;
+
+/// What the text forms of values depend on. DateStyle is `ISO, MDY`, bytea_output `hex`.
+#[derive(Clone, Debug)]
+pub struct Styles {
+    /// The session's time zone.
+    pub zone: TimeZone,
+    /// The transaction's start in microseconds since 1970-01-01 UTC: 'now' and 'today'.
+    pub now_micros: i64,
+    /// How intervals are written.
+    pub intervals: IntervalStyle,
+}
+
+/// IntervalStyle, as far as there are styles here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IntervalStyle {
+    /// `1 year 2 mons -3 days +04:05:06`
+    #[default]
+    Postgres,
+    /// `P1Y2M-3DT4H5M6S`
+    Iso8601,
+}
+
+impl Default for Styles {
+    fn default() -> Styles {
+        Styles { zone: TimeZone::UTC, now_micros: 0, intervals: IntervalStyle::Postgres }
+    }
+}
+
+pub(super) fn invalid_syntax(data_type: &str, text: &str) -> Error {
+    Error::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {data_type}: \"{text}\""))
+}
+
+/// Reads a value from text and applies the modifier as an assignment does. The reg* types are read as numbers: their names
+/// are the catalog's business.
+///
+/// # Errors
+/// 22P02, 22003, 22007, 22008 as the type's input function raises them.
+pub fn parse(text: &str, data_type: Type, modifier: Modifier, styles: &Styles) -> Result<Datum> {
+    if let Some(element) = data_type.element() {
+        return if data_type.is_array {
+            array::parse_array(text, element, modifier, styles)
+        } else {
+            array::parse_vector(text, element, styles)
+        };
+    }
+    let value = match data_type.scalar {
+        Scalar::Bool => Datum::Bool(bytes::parse_bool(text)?),
+        Scalar::Int2 => Datum::Int2(number::parse_int(text, "smallint")?),
+        Scalar::Int4 => Datum::Int4(number::parse_int(text, "integer")?),
+        Scalar::Int8 => Datum::Int8(number::parse_int(text, "bigint")?),
+        Scalar::Float4 => Datum::Float4(parse_float4(text)?),
+        Scalar::Float8 => Datum::Float8(parse_float8(text)?),
+        Scalar::Numeric => Datum::Numeric(Numeric::parse(text)?),
+        Scalar::Text | Scalar::Varchar | Scalar::Bpchar | Scalar::Unknown | Scalar::PgNodeTree | Scalar::AclItem => {
+            Datum::Text(text.into())
+        }
+        Scalar::Name => Datum::Text(bytes::truncate_name(text).into()),
+        Scalar::Char => bytes::parse_char(text),
+        Scalar::Bytea => Datum::Bytea(bytes::parse_bytea(text)?.into()),
+        Scalar::Date => Datum::Date(times::parse_date(text, styles)?),
+        Scalar::Time => Datum::Time(times::parse_time(text, styles)?),
+        Scalar::Timestamp => Datum::Timestamp(times::parse_timestamp(text, styles)?),
+        Scalar::Timestamptz => Datum::Timestamptz(times::parse_timestamptz(text, styles)?),
+        Scalar::Interval => Datum::Interval(Arc::new(times::parse_interval(text, modifier)?)),
+        Scalar::Uuid => Datum::Uuid(Arc::new(bytes::parse_uuid(text)?)),
+        Scalar::Json => json::parse_json(text)?,
+        Scalar::Jsonb => json::parse_jsonb(text)?,
+        Scalar::Oid
+        | Scalar::Xid
+        | Scalar::Regclass
+        | Scalar::Regtype
+        | Scalar::Regproc
+        | Scalar::Regnamespace
+        | Scalar::Regrole => Datum::Oid(number::parse_oid(text, data_type)?),
+        Scalar::Void => Datum::Text("".into()),
+        Scalar::Record | Scalar::Int2Vector | Scalar::OidVector => {
+            return Err(Error::new(
+                state::FEATURE_NOT_SUPPORTED,
+                "input of anonymous composite types is not implemented",
+            ));
+        }
+    };
+    if modifier == Modifier::NONE { Ok(value) } else { apply_modifier(value, data_type, modifier, false) }
+}
+
+/// Appends a value's text; nothing for NULL. The reg* types are written as numbers.
+pub fn format(value: &Datum, data_type: Type, styles: &Styles, out: &mut String) {
+    match value {
+        Datum::Null => {}
+        Datum::Bool(value) => out.push(if *value { 't' } else { 'f' }),
+        Datum::Int2(value) => number::write_int(i64::from(*value), out),
+        Datum::Int4(value) => number::write_int(i64::from(*value), out),
+        Datum::Int8(value) => number::write_int(*value, out),
+        Datum::Oid(value) => number::write_int(i64::from(*value), out),
+        Datum::Float4(value) => number::write_float4(*value, out),
+        Datum::Float8(value) => number::write_float8(*value, out),
+        Datum::Numeric(value) => push_display(value, out),
+        Datum::Text(value) => out.push_str(value),
+        Datum::Bytea(value) => bytes::write_bytea(value, out),
+        Datum::Date(value) => times::write_date(*value, out),
+        Datum::Time(value) => times::write_time(*value, out),
+        Datum::Timestamp(value) => times::write_timestamp(*value, out),
+        Datum::Timestamptz(value) => times::write_timestamptz(*value, &styles.zone, out),
+        Datum::Interval(value) => match styles.intervals {
+            IntervalStyle::Postgres => times::write_interval(value, out),
+            IntervalStyle::Iso8601 => times::write_iso_interval(value, out),
+        },
+        Datum::Uuid(value) => bytes::write_uuid(value, out),
+        Datum::Array(value) if data_type.is_array || data_type.element().is_none() => {
+            array::write_array(value, styles, out);
+        }
+        Datum::Array(value) => array::write_vector(value, styles, out),
+        Datum::Record(fields) => array::write_record(fields, styles, out),
+    }
+}
+
+fn push_display(value: &impl std::fmt::Display, out: &mut String) {
+    use std::fmt::Write;
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{value}");
+}
+
+/// A value's text.
+pub fn to_string(value: &Datum, data_type: Type, styles: &Styles) -> String {
+    let mut out = String::new();
+    format(value, data_type, styles, &mut out);
+    out
+}

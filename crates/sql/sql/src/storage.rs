@@ -1,0 +1,20 @@
+//! Values in engine rows and engine keys.
+
+mod keys;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use keys::{eight_byte_key, push_key, read_eight_byte_key, read_key};
+pub use rows::{column_type, decode_row, encode_row};
+
+use crate::error::{SqlError, state};
+use crate::types::{Datum, Type};
+
+fn mismatch(value: &Datum, data_type: Type) -> SqlError {
+    SqlError::new(state::INTERNAL_ERROR, format!("a value of type {data_type} was expected, not {value:?}"))
+}
+
+fn corrupted(data_type: Type) -> SqlError {
+    SqlError::new(state::DATA_CORRUPTED, format!("a stored value is no {data_type}"))
+}
