@@ -8,15 +8,11 @@
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
 //! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
 
+pub mod epoch;
 pub mod index;
 pub mod memory;
 pub mod spin;
 pub mod sync;
 pub mod wait;
-
-/// Epoch-based reclamation: a guard keeps what was reachable when it was pinned from being freed.
-pub mod epoch {
-    pub use crossbeam_epoch::{Guard, is_pinned, pin, unprotected};
-}
 
 pub use crossbeam_utils::CachePadded;

@@ -26,10 +26,10 @@ use crate::begin::{Core, View, clock_fault, is_installed};
 use crate::catalog::Place;
 use crate::commit::place_of;
 use crate::engine::Mvto;
-use crate::read::{Seen, bytes};
 use crate::read_set::Range;
 use crate::reason::Reason;
-use crate::store::Tuple;
+use crate::scan::bytes;
+use crate::store::{Pinned, Tuple};
 use crate::write::conflict;
 use crate::write_set::Workspace;
 use env::Clock;
@@ -37,7 +37,7 @@ use model::{Direction, Result, Timestamp};
 use parts::epoch;
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
-use parts::spin::Backoff;
+use std::ops::Bound;
 
 /// How often a committing transaction draws. The first draw lies above all stamps, unless clocks of different cores disagree.
 const DRAWS: usize = 4;
@@ -137,33 +137,49 @@ impl<C: Clock> Mvto<C> {
     }
 
     fn refresh_key(&self, refresh: &Refresh, place: Place<'_>, key: &[u8]) -> Result<()> {
-        let mut backoff = Backoff::new();
         loop {
             let guard = epoch::pin();
-            let Some(tuple) = place.space().get_or_stamp(key, refresh.view.at.0, &guard) else { return Ok(()) };
-            match self.look(&refresh.view, place, tuple, &guard)? {
-                Seen::Version(_) => return self.compare(refresh, place, tuple),
-                Seen::Gone => backoff.pause(),
+            match self.seek(&refresh.view, place, key, &guard) {
+                Ok(sought) => return sought.map_or(Ok(()), |(tuple, _)| self.compare(refresh, place, tuple)),
+                Err(held) => {
+                    drop(guard);
+                    self.wait_to_read(&refresh.view, place, held)?;
+                }
             }
         }
     }
 
     fn refresh_range(&self, refresh: &Refresh, place: Place<'_>, range: &Range) -> Result<()> {
-        let index = place.ordered()?;
         let mut cursor = Cursor::new(bytes(&range.lower), bytes(&range.upper), Direction::Forward);
-        let (mut more, stamp) = (true, Some(refresh.view.at.0));
-        while more {
-            let guard = epoch::pin();
-            let mut batch = Vec::new();
-            more = index.scan_leaf(&mut cursor, stamp, &guard, &mut batch);
-            for tuple in batch {
-                match self.look(&refresh.view, place, tuple, &guard)? {
-                    Seen::Version(_) => self.compare(refresh, place, tuple)?,
-                    Seen::Gone => self.refresh_key(refresh, place, tuple.key())?,
-                }
+        while !cursor.is_finished() {
+            if let Some(held) = self.refresh_leaf(refresh, place, range, &mut cursor)? {
+                self.wait_to_read(&refresh.view, place, held)?;
             }
         }
         Ok(())
+    }
+
+    /// Refreshes what the next leaf has of a range. Where the reader must wait, the tuple is returned, and the cursor is back at
+    /// it.
+    fn refresh_leaf(
+        &self,
+        refresh: &Refresh,
+        place: Place<'_>,
+        range: &Range,
+        cursor: &mut Cursor,
+    ) -> Result<Option<Pinned>> {
+        let (guard, mut batch) = (epoch::pin(), Vec::new());
+        place.ordered()?.scan_leaf(cursor, Some(refresh.view.at.0), &guard, &mut batch);
+        for tuple in batch {
+            match self.look_or_seek(&refresh.view, place, tuple, &guard) {
+                Ok(sought) => sought.map_or(Ok(()), |(tuple, _)| self.compare(refresh, place, tuple))?,
+                Err(held) => {
+                    cursor.restart(Bound::Included(tuple.key()), bytes(&range.upper), Direction::Forward);
+                    return Ok(Some(held));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a key is as it was. Looked at already: nothing below the later timestamp can come any more.

@@ -3,13 +3,11 @@
 use crate::catalog::{Catalog, Table};
 use crate::commit::reason_of;
 use crate::engine::{Mvto, SiteExtra};
-use crate::gc::{BEGINS_PER_ADVANCE, Garbage, TAKEN_AT_BEGIN, take_ready};
-use crate::horizon::Horizon;
+use crate::gc::{BEGINS_PER_ADVANCE, TAKEN_AT_BEGIN, leftover, take_ready};
 use crate::ownership::Owner;
 use crate::read_set::ReadSet;
 use crate::reason::Reason;
 use crate::sites::{ClockFault, SiteState, Slot};
-use crate::store::Remains;
 use crate::write_set::{Buffered, Lent, Workspace, Write};
 use env::Clock;
 use env::time::Duration;
@@ -341,12 +339,7 @@ impl<C: Clock> Mvto<C> {
             if owned {
                 self.release(&tuple);
             }
-            match tuple.remains(Timestamp(u64::MAX), &Horizon::default()) {
-                Remains::Nothing { .. } => {
-                    work.garbage.extend(tuple.queued().map(|tuple| Garbage { space, tuple, at, held: false }));
-                }
-                Remains::Row | Remains::Until(_) => tuple.unpin(),
-            }
+            work.garbage.extend(leftover(space, tuple, at));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::begin::{Core, Outcome};
 use crate::engine::{Mvto, log_fault};
+use crate::read::Note;
 use crate::reason::Reason;
 use crate::write_set::Savepoint;
 use env::time::Duration;
@@ -114,7 +115,7 @@ impl<H: Handle> Transaction<H> {
 
 impl<H: Handle> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        self.on_table(table, |engine, core| engine.read(core, table, key, columns, row))
+        self.on_table(table, |engine, core| engine.read(core, table, key, columns, row, Note::Read))
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {

@@ -190,6 +190,12 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
+    /// Gives up the pin of a transaction at `at` that has only waited for the tuple's holder. A collector that met the pin has
+    /// left to it what it leaves (S3).
+    pub(crate) fn unpin(&self, space: SpaceId, tuple: Pinned, at: Timestamp) {
+        self.requeue(leftover(space, tuple, at).into_iter().collect());
+    }
+
     /// Takes out of an owned tuple the versions that nobody reads, before another one is installed; returns how many.
     /// What cannot succeed is not tried: as long as neither the bound nor the floor has passed the newest version, the chain is
     /// left alone, but for one attempt each time it has grown by many.
@@ -262,6 +268,17 @@ impl<C: Clock> Mvto<C> {
                 }
             };
             work.garbage.extend(tuple.queued().map(|tuple| Garbage { space, tuple, at, held }));
+        }
+    }
+}
+
+/// Gives up a pin. Where nothing is left in the tuple it becomes that of a queue entry, unless there is one (S3).
+pub(crate) fn leftover(space: SpaceId, tuple: Pinned, at: Timestamp) -> Option<Garbage> {
+    match tuple.remains(Timestamp(u64::MAX), &Horizon::default()) {
+        Remains::Nothing { .. } => tuple.queued().map(|tuple| Garbage { space, tuple, at, held: false }),
+        Remains::Row | Remains::Until(_) => {
+            tuple.unpin();
+            None
         }
     }
 }

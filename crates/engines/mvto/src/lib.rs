@@ -45,6 +45,8 @@
 //! - **M10** A transaction commits at its begin timestamp, or at one that it drew after its last word had turned to committing:
 //!   above everybody who has pushed it. What it has read is then the same as it was: stamped there, and the newest version not
 //!   younger than its reads.
+//! - **M11** No epoch guard is held while a transaction sleeps or a visitor's code runs: a guard holds back what all threads of
+//!   the process retire. A tuple that is waited for is pinned instead; what a visitor sees is kept by the registration (S2).
 //! - **S1, S2, S4** (`store.rs`) what is pinned is not killed; what a registered transaction may return is not freed; what a
 //!   reader may stand on while it walks is freed through the epoch.
 //! - **S3** (`pins.rs`) a tuple is queued for collection once at most, and whoever leaves something in it leaves it queued.
@@ -64,7 +66,7 @@
 //! | 2 garbage collection, 5.1 its bug | `gc.rs`, `sites.rs` `survey` | `sec_2_gc_*`, `sec_5_1_*` |
 //! | beyond: one version for each open snapshot | `horizon.rs`, `store.rs` `splice` | `tests/versions.rs` |
 //! | 2 `db.Run` | `doors.rs` `Mvto::run` | `sec_2_run_*` |
-//! | beyond: ranges, indexes | `read.rs` `scan`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/twin.rs` |
+//! | beyond: ranges, indexes | `scan.rs`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/twin.rs` |
 //! | beyond: pushing | `ownership.rs`, `advance.rs`, `read_set.rs` | `tests/push.rs`, `tests/scripts/push_*`, `tests/loom_ownership.rs` |
 //! | beyond: durability | `recover.rs`, `checkpoint.rs` | `tests/recovery.rs` |
 //!
@@ -72,8 +74,8 @@
 //! an absent key is stamped in its leaf and gets no tuple; collection is fed by writers, and takes out versions above the bound too
 //! (`gc.rs`).
 //!
-//! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels; `begin.rs`, `read.rs`, `write.rs`, `commit.rs` the path of a
-//! transaction; `advance.rs` and `read_set.rs` how it moves; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`; `memory.rs` the limit
+//! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels; `begin.rs`, `read.rs`, `scan.rs`, `write.rs`, `commit.rs` the path of
+//! a transaction; `advance.rs` and `read_set.rs` how it moves; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`; `memory.rs` the limit
 //! on it; `recover.rs` and `checkpoint.rs`;
 //! `wait.rs` sleeping, and how it ends; `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
 
@@ -111,6 +113,8 @@ mod read_set;
 mod reason;
 #[cfg(not(loom))]
 mod recover;
+#[cfg(not(loom))]
+mod scan;
 #[doc(hidden)]
 pub mod sites;
 #[cfg(not(loom))]

@@ -27,7 +27,7 @@ use crate::horizon::Horizon;
 use crate::ownership::Ownership;
 use crate::pins::Pins;
 use model::{LogPosition, RowRef, Timestamp};
-use parts::epoch::Guard;
+use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::memory::Meter;
 use parts::spin::Backoff;
@@ -192,15 +192,10 @@ impl Tuple {
     /// The tuple was killed (S1) and removed from its index by this caller, who never uses it again.
     pub unsafe fn retire(tuple: NonNull<Tuple>, space: &Space, guard: &Guard) {
         // SAFETY: freed no earlier than our guard allows; killed, so that its chain changes no more.
-        space.meter().credit(unsafe { tuple.as_ref() }.size_with_versions());
-        let tuple = TupleAddress(tuple);
+        let bytes = unsafe { tuple.as_ref() }.size_with_versions();
+        space.meter().credit(bytes);
         // SAFETY: whoever found the tuple in the index did so under a guard pinned before now; nobody else can (caller).
-        unsafe {
-            guard.defer_unchecked(move || {
-                let tuple = tuple;
-                Tuple::free(tuple.0);
-            });
-        }
+        unsafe { epoch::retire(guard, bytes, move || Tuple::free(tuple)) };
     }
 
     /// The newest version.
@@ -224,6 +219,19 @@ impl Tuple {
     /// as the walk (S4).
     pub fn version_below(&self, at: Timestamp, _guard: &Guard) -> Option<VersionRef<'_>> {
         self.newest()?.below(at)
+    }
+
+    /// The key and the row of a version of this tuple, without a guard; `None` for a tombstone.
+    ///
+    /// The version is what the caller's registered transaction has found below its timestamp ([`Tuple::version_below`]), and
+    /// `space` is borrowed from that transaction's catalog while it is in a statement, so the transaction stays registered for
+    /// `'a`. Until it ends the version stays linked (S2), and a tuple with a linked row is not removed: what is removed has
+    /// nothing, or a tombstone that is alone or below the bound, which this reader would have found in the row's place.
+    pub fn keep<'a>(&self, version: VersionRef<'_>, _space: &'a Space) -> Option<(&'a [u8], RowRef<'a>)> {
+        let row = VersionRef(version.0, PhantomData).row()?;
+        // SAFETY: as in `Entry::key`; the tuple lives for `'a`, as argued above.
+        let key = unsafe { std::slice::from_raw_parts(self.key.as_ptr(), usize::from(self.key_length)) };
+        Some((key, row))
     }
 
     /// Links a version as the newest. The caller owns the tuple.
@@ -314,7 +322,7 @@ impl Trimming<'_> {
                 // Release: whoever walks here finds the next version's bytes.
                 last.version().older.store(to, Ordering::Release);
                 // SAFETY: unlinked just now, by whoever has the right to.
-                unsafe { retire_run(first.0, run, guard) };
+                unsafe { retire_run(first.0, run, bytes, guard) };
                 meter.credit(bytes);
                 count += run;
             }
@@ -359,16 +367,17 @@ impl Drop for Trimming<'_> {
     }
 }
 
-/// Frees `count` versions from `first` on, which their own links still connect, once nobody can stand on them.
+/// Frees `count` versions of `bytes` bytes from `first` on, which their own links still connect, once nobody can stand on
+/// them.
 ///
 /// # Safety
 /// They have been unlinked by the caller.
-unsafe fn retire_run(first: NonNull<Version>, count: u32, guard: &Guard) {
+unsafe fn retire_run(first: NonNull<Version>, count: u32, bytes: usize, guard: &Guard) {
     let mut next = first;
     // SAFETY: who stands on one of them walks under a guard pinned before now (S4), and no registered reader returns it (S2).
     // Nobody changes the link of a version that is not linked.
     unsafe {
-        guard.defer_unchecked(move || {
+        epoch::retire(guard, bytes, move || {
             for left in (0..count).rev() {
                 let version = next;
                 if left > 0 {
@@ -595,11 +604,6 @@ impl Deref for Pinned {
         unsafe { self.0.as_ref() }
     }
 }
-
-/// A tuple's address on its way to the epoch's collector.
-struct TupleAddress(NonNull<Tuple>);
-// SAFETY: a tuple may be freed by any thread.
-unsafe impl Send for TupleAddress {}
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {

@@ -7,7 +7,7 @@
 use crate::begin::{Core, SharedNotes, View};
 use crate::doors::{Handle, Transaction};
 use crate::engine::Mvto;
-use crate::read::Footing;
+use crate::read::Scope;
 use crate::read_set::ReadSet;
 use crate::write_set::Workspace;
 use model::{Columns, Error, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
@@ -37,7 +37,7 @@ impl<H: Handle> SharedReads for Transaction<H> {
 }
 
 impl<H: Handle> SharedView<'_, H> {
-    fn reading<T>(&self, read: impl FnOnce(&mut View, Footing<'_>) -> Result<T>) -> Result<T> {
+    fn reading<T>(&self, read: impl FnOnce(&mut View, Scope<'_>) -> Result<T>) -> Result<T> {
         let SharedNotes { rests_on, abort, reads: shared } = &self.core.shared;
         let lock = || abort.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(aborted) = lock().clone() {
@@ -45,8 +45,8 @@ impl<H: Handle> SharedView<'_, H> {
         }
         let (mut view, mut reads) = (self.core.view.clone(), ReadSet::default());
         let Workspace { catalog, writes, .. } = &*self.core.work;
-        let on = Footing { catalog, writes, reads: view.moves.then_some(&mut reads) };
-        let result = read(&mut view, on);
+        let scope = Scope { catalog, writes, reads: view.moves.then_some(&mut reads) };
+        let result = read(&mut view, scope);
         if view.moves {
             let limit = self.engine.options.read_set;
             shared.lock().unwrap_or_else(PoisonError::into_inner).take_over(&mut reads, limit);
@@ -62,11 +62,11 @@ impl<H: Handle> SharedView<'_, H> {
 impl<H: Handle> ReadView for SharedView<'_, H> {
     fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         row.clear();
-        self.reading(|view, on| self.engine.read_at(view, on, table, key, columns, row))
+        self.reading(|view, scope| self.engine.read_at(view, scope, table, key, columns, row))
     }
 
     fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        self.reading(|view, on| self.engine.scan_at(view, on, scan, visit))
+        self.reading(|view, scope| self.engine.scan_at(view, scope, scan, visit))
     }
 }
 

@@ -10,13 +10,34 @@ use crate::catalog::Place;
 use crate::engine::Mvto;
 use crate::ownership::Holder;
 use crate::reason::Reason;
-use crate::store::Tuple;
+use crate::store::{Pinned, Tuple};
 use env::Clock;
 use env::time::{Duration, Instant};
 use model::{Error, Result, Supervisor, Timestamp};
+use parts::epoch;
 use parts::index::Entry;
+use parts::sync::spin_loop;
 use parts::wait::Waited;
 use std::task::Waker;
+
+/// How often a waiter looks at the owner before it sleeps: commits are short.
+#[cfg(not(feature = "shuttle"))]
+const LOOKS_BEFORE_SLEEP: u32 = 200;
+#[cfg(feature = "shuttle")]
+const LOOKS_BEFORE_SLEEP: u32 = 2;
+
+/// Whether `blocks` says so of whoever holds the tuple, for longer than a commit takes most often.
+pub(crate) fn is_held(view: &View, tuple: &Tuple, blocks: impl Fn(Holder) -> bool) -> bool {
+    let mut looks = 0;
+    while blocks(tuple.ownership.holder()) {
+        looks += 1;
+        if looks >= LOOKS_BEFORE_SLEEP || view.wait_limit.is_zero() {
+            return true;
+        }
+        spin_loop();
+    }
+    false
+}
 
 /// A wait that its transaction's supervisor knows of, until it is dropped.
 struct Attended<'view>(Option<&'view dyn Supervisor>);
@@ -60,19 +81,55 @@ impl View {
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Sleeps while `holder`, who knows of it, has the tuple. The wait began at `started`.
+    /// Waits while `blocks` says so of whoever holds the tuple. Who may wait for whom, M7 says.
     ///
     /// # Errors
     /// The wait has ended before.
-    pub(crate) fn sleep_behind(
+    pub(crate) fn wait_while(
         &self,
         view: &View,
         place: Place<'_>,
-        tuple: &Tuple,
+        tuple: &Pinned,
+        blocks: impl Fn(Holder) -> bool,
+    ) -> Result<()> {
+        if is_held(view, tuple, &blocks) { self.sleep_while(view, place, tuple, blocks) } else { Ok(()) }
+    }
+
+    /// [`Mvto::wait_while`], after it was looked at for long enough. The tuple is pinned, and no guard is held: a wait may last
+    /// for as long as a client thinks (M11).
+    ///
+    /// # Errors
+    /// As [`Mvto::wait_while`].
+    pub(crate) fn sleep_while(
+        &self,
+        view: &View,
+        place: Place<'_>,
+        tuple: &Pinned,
+        blocks: impl Fn(Holder) -> bool,
+    ) -> Result<()> {
+        debug_assert!(cfg!(feature = "shuttle") || !epoch::is_pinned(), "M11: no guard is held during a wait");
+        let started = Instant::now();
+        loop {
+            let holder = tuple.ownership.holder();
+            if !blocks(holder) {
+                return Ok(());
+            }
+            if tuple.ownership.announce_waiter(holder) {
+                self.sleep_behind(view, place, tuple, holder, started)?;
+            }
+        }
+    }
+
+    /// Sleeps while `holder`, who knows of it, has the tuple. The wait began at `started`.
+    fn sleep_behind(
+        &self,
+        view: &View,
+        place: Place<'_>,
+        tuple: &Pinned,
         holder: Holder,
         started: Instant,
     ) -> Result<()> {
-        let address = std::ptr::from_ref(tuple).addr();
+        let address = tuple.address().as_ptr().addr();
         let at = Some((&place, tuple.key()));
         let Some(owner) = holder.owner() else { return Ok(()) };
         let _attended = view.attend(at, owner, || self.waits.waker(address));

@@ -4,6 +4,7 @@ use crate::begin::{Core, View, table};
 use crate::catalog::{Place, SpaceId, Table};
 use crate::engine::Mvto;
 use crate::ownership::{Holder, Ownership};
+use crate::read::Note;
 use crate::reason::Reason;
 use crate::store::Pinned;
 use crate::write_set::{Workspace, Write};
@@ -63,7 +64,7 @@ impl<C: Clock> Mvto<C> {
         self.check_writable(core)?;
         self.own_now(core, id, key)?;
         let mut before = std::mem::take(&mut core.work.before);
-        let taken = self.read_owned(core, id, key, Columns::None, &mut before);
+        let taken = self.read(core, id, key, Columns::None, &mut before, Note::Owned);
         core.work.before = before;
         if taken? {
             let table = table(self, &core.view, &core.work.catalog, id)?.schema.clone();
@@ -87,7 +88,7 @@ impl<C: Clock> Mvto<C> {
     /// Reads a row, owning it first where the mode says so.
     pub(crate) fn read_for_update(&self, core: &mut Core, id: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         self.own_now(core, id, key)?;
-        self.read_owned(core, id, key, Columns::All, row)
+        self.read(core, id, key, Columns::All, row, Note::Owned)
     }
 
     /// Replaces a row that is there by what `new` makes of it.
@@ -171,18 +172,16 @@ impl<C: Clock> Mvto<C> {
         let Core { view, work, .. } = core;
         let table = table(self, view, &work.catalog, id)?;
         let place = table.entries(change.index)?;
-        let guard = epoch::pin();
-        let taken_by = match work.writes.own_value(place.id(), entry) {
-            Some(own) => own.map(RowRef::new),
-            None => self.visible(view, place, entry, &guard)?,
+        let is_another = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.bytes() != key);
+        let is_taken = match work.writes.own_value(place.id(), entry) {
+            Some(own) => is_another(own.map(RowRef::new)),
+            None => self.visible(view, place, entry, is_another)?,
         };
-        match taken_by {
-            Some(other) if other.bytes() != key => {
-                let (table, index) = (table.schema.clone(), Some(change.index.0));
-                Err(Duplicate { table, index, key: entry.clone() }.into())
-            }
-            _ => Ok(()),
+        if !is_taken {
+            return Ok(());
         }
+        let (table, index) = (table.schema.clone(), Some(change.index.0));
+        Err(Duplicate { table, index, key: entry.clone() }.into())
     }
 
     /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it now.

@@ -5,7 +5,7 @@ use super::{
     key::{Probe, TAG_BITS},
 };
 use crate::{
-    epoch::Guard,
+    epoch::{self, Guard},
     sync::atomic::{
         AtomicPtr,
         Ordering::{Acquire, Relaxed, Release},
@@ -194,7 +194,7 @@ impl<E: Entry> Bucket<E> {
             }
             let next = block.next.load(Relaxed);
             // SAFETY: allocated by `Overflow::with`; just unlinked, so only who is pinned now can still look at it.
-            unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old))) };
+            unsafe { epoch::retire(guard, size_of::<Overflow<E>>(), move || drop(Box::from_raw(old))) };
             old = next;
         }
     }

@@ -6,7 +6,7 @@ use super::{
     node::{Child, Inner, Leaf, Target},
 };
 use crate::{
-    epoch::Guard,
+    epoch::{self, Guard},
     index::{Entry, leaf::Version},
     spin::Backoff,
     sync::atomic::Ordering::Acquire,
@@ -159,10 +159,11 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// # Safety
     /// Neither is in any slot of a reachable node any more, and this is said of them once.
     unsafe fn free_leaf_later(&self, removed: Child, guard: &Guard) {
-        self.meter.credit(size_of::<Leaf<E, FANOUT>>() + removed.fence.size());
+        let bytes = size_of::<Leaf<E, FANOUT>>() + removed.fence.size();
+        self.meter.credit(bytes);
         // SAFETY: whoever still looks at them is pinned now (N1); nobody else frees them.
         unsafe {
-            guard.defer_unchecked(move || {
+            epoch::retire(guard, bytes, move || {
                 drop(Box::from_raw(removed.node.cast::<Leaf<E, FANOUT>>()));
                 if let Some(separator) = NonNull::new(removed.fence.separator) {
                     Separator::free(separator);
@@ -176,8 +177,9 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// # Safety
     /// As [`Self::free_leaf_later`].
     unsafe fn free_inner_later(&self, node: *mut Inner<FANOUT>, guard: &Guard) {
-        self.meter.credit(size_of::<Inner<FANOUT>>());
+        let bytes = size_of::<Inner<FANOUT>>();
+        self.meter.credit(bytes);
         // SAFETY: whoever still looks at it is pinned now (N1); nobody else frees it.
-        unsafe { guard.defer_unchecked(move || drop(Box::from_raw(node))) }
+        unsafe { epoch::retire(guard, bytes, move || drop(Box::from_raw(node))) }
     }
 }

@@ -1,0 +1,51 @@
+//! Epoch-based reclamation: a guard keeps what was reachable when it was pinned from being freed.
+//!
+//! A guard holds back everything that is retired in the whole process while it is pinned, so it is kept for the length of a
+//! look: never while its thread sleeps, and never while somebody else's code runs. [`waiting_bytes`] shows what guards hold back.
+
+use crate::memory::Meter;
+use std::sync::LazyLock;
+
+pub use crossbeam_epoch::{Guard, is_pinned, pin, unprotected};
+
+/// Bytes that have been retired and not been freed yet.
+static WAITING: LazyLock<Meter> = LazyLock::new(Meter::default);
+
+/// Bytes that were retired by [`retire`] and not freed yet. Exact while no thread retires or frees.
+pub fn waiting_bytes() -> usize {
+    WAITING.used()
+}
+
+/// Runs `free`, which gives `bytes` bytes back, once every guard that is pinned now is gone.
+///
+/// # Safety
+/// As [`Guard::defer_unchecked`]: `free` may run on any thread, and what it captures must be valid until then.
+pub unsafe fn retire(guard: &Guard, bytes: usize, free: impl FnOnce()) {
+    WAITING.charge(bytes);
+    let free = move || {
+        WAITING.credit(bytes);
+        free();
+    };
+    // SAFETY: the caller's promise.
+    unsafe { guard.defer_unchecked(free) };
+}
+
+#[cfg(all(test, not(any(loom, feature = "shuttle"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_retired_waits_for_the_guards_of_that_moment() {
+        let guard = pin();
+        let freed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let flag = freed.clone();
+        // SAFETY: the closure owns what it uses.
+        unsafe { retire(&guard, 1000, move || flag.store(true, std::sync::atomic::Ordering::SeqCst)) };
+        guard.flush();
+        assert!(waiting_bytes() >= 1000 && !freed.load(std::sync::atomic::Ordering::SeqCst));
+        drop(guard);
+        while !freed.load(std::sync::atomic::Ordering::SeqCst) {
+            pin().flush(); // Guards of other tests come and go.
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Scanning ranges: a look at the next rows under a guard, then the visitor's code without one.
+//!
+//! ```text
+//! guard    |--gather 1--|          |--gather 8--|                |--gather 64--|
+//! visitor                 visit                   visit (8 times)                visit ...
+//! ```
+//!
+//! A visitor may take as long as it likes (a client reads slowly), so no guard is held while it runs (M11): it would hold back
+//! all reclamation. The rows that were gathered need none: this transaction is registered, so their versions stay linked
+//! ([`Tuple::keep`]). What has not been looked at yet is looked up again. Few rows are gathered at first, because whatever is
+//! looked at is stamped, and a scan that stops early should not abort or push the writers of rows that it never shows.
+
+use crate::begin::{Core, View, table};
+use crate::catalog::Place;
+use crate::engine::Mvto;
+use crate::read::{Scope, Sought, rest_on};
+use crate::read_set::{Range, ReadSet};
+use crate::store::{Pinned, Tuple};
+use crate::write_set::{Workspace, WriteSet};
+use env::Clock;
+use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd};
+use parts::epoch::{self, Guard};
+use parts::index::ordered::Cursor;
+use parts::index::{Entry, Ordered};
+use std::iter::Peekable;
+use std::ops::{Bound, ControlFlow};
+
+/// Rows that are looked at before the first visit.
+const FIRST_LOOKS: usize = 1;
+/// How much more are looked at each time.
+const LOOKS_GROWTH: usize = 8;
+/// Rows that are looked at under one guard, at most: about a leaf of the index.
+const MOST_LOOKS: usize = 64;
+
+impl<C: Clock> Mvto<C> {
+    /// Visits a range in order, own writes merged in.
+    pub(crate) fn scan(
+        &self,
+        core: &mut Core,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ScanEnd> {
+        self.start(core)?;
+        let Core { view, work, .. } = core;
+        let Workspace { catalog, writes, reads, .. } = &mut **work;
+        let reads = self.notes(view, reads);
+        self.scan_at(view, Scope { catalog, writes, reads }, scan, visit)
+    }
+
+    /// Visits a range as of a view.
+    pub(crate) fn scan_at(
+        &self,
+        view: &mut View,
+        scope: Scope<'_>,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ScanEnd> {
+        let Scope { catalog, writes, reads } = scope;
+        let table = table(self, view, catalog, scan.table)?;
+        table.schema.check_columns(scan.columns)?;
+        scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
+        let place = match scan.index {
+            None => table.rows(),
+            Some(index) => table.entries(index)?,
+        };
+        let index = place.ordered()?;
+        let own = own_in_range(writes, place, scan).peekable();
+        let cursor = Cursor::new(bytes(&scan.lower), bytes(&scan.upper), scan.direction);
+        let (last_own, found, spare) = (None, Vec::new(), Vec::new());
+        let mut walk = Walk { engine: self, scan, place, index, writes, reads, own, last_own, cursor, found, spare };
+        let end = walk.run(view, visit);
+        let range = seen_range(scan, place, &end);
+        walk.reads.into_iter().for_each(|reads| reads.note_range(range.clone(), self.options.read_set));
+        end
+    }
+}
+
+/// What part of its range a scan has seen. All of it counts where it failed on the way.
+fn seen_range(scan: &Scan<'_>, place: Place<'_>, end: &Result<ScanEnd>) -> Range {
+    let (space, mut lower, mut upper) = (place.id(), scan.lower.clone(), scan.upper.clone());
+    match (end, scan.direction) {
+        (Ok(ScanEnd::Stopped(position)), Direction::Forward) => upper = Bound::Included(position.clone()),
+        (Ok(ScanEnd::Stopped(position)), Direction::Backward) => lower = Bound::Included(position.clone()),
+        (Ok(ScanEnd::Finished) | Err(_), _) => {}
+    }
+    Range { space, lower, upper }
+}
+
+/// The write-set entries inside the scanned range, in its direction.
+fn own_in_range<'a>(writes: &'a WriteSet, place: Place<'_>, scan: &Scan<'_>) -> impl Iterator<Item = usize> + use<'a> {
+    let mut own = writes.in_range(place.id(), scan.lower.as_ref(), scan.upper.as_ref());
+    let direction = scan.direction;
+    std::iter::from_fn(move || match direction {
+        Direction::Forward => own.next(),
+        Direction::Backward => own.next_back(),
+    })
+}
+
+/// A row that was found and has not been visited yet. `'a` is the statement's: the transaction is registered meanwhile.
+struct Found<'a> {
+    position: &'a [u8],
+    key: &'a [u8],
+    row: RowRef<'a>,
+}
+
+/// Why a gathering has ended.
+enum Pause<'a> {
+    /// There may be more.
+    More,
+    /// There is nothing more.
+    End,
+    /// The reader waits for whoever holds this tuple, and goes on from where it was found.
+    Held(Place<'a>, Pinned),
+}
+
+/// A scan under way: the index's entries and the transaction's own, merged.
+struct Walk<'a, C, I: Iterator<Item = usize>> {
+    engine: &'a Mvto<C>,
+    scan: &'a Scan<'a>,
+    place: Place<'a>,
+    index: &'a Ordered<Tuple>,
+    writes: &'a WriteSet,
+    /// Where to note rows that are read by way of an index.
+    reads: Option<&'a mut ReadSet>,
+    /// The own writes that have not been gathered.
+    own: Peekable<I>,
+    /// The own write that was gathered (or is a deletion) last.
+    last_own: Option<usize>,
+    /// What no leaf has been asked for yet.
+    cursor: Cursor,
+    found: Vec<Found<'a>>,
+    /// Memory for the entries of a leaf.
+    spare: Vec<&'a Tuple>,
+}
+
+impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
+    fn run(&mut self, view: &mut View, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        let (mut shown, mut looks) = (RowBuf::new(), FIRST_LOOKS);
+        loop {
+            let pause = match self.gather(view, looks) {
+                // Visited first; whoever holds the next row may be done by then.
+                Pause::Held(place, tuple) if !self.found.is_empty() => {
+                    self.engine.unpin(place.id(), tuple, view.at);
+                    Pause::More
+                }
+                pause => pause,
+            };
+            debug_assert!(cfg!(feature = "shuttle") || !epoch::is_pinned(), "M11: no guard while others' code runs");
+            for found in self.found.drain(..) {
+                if visit(item(self.scan.columns, &found, &mut shown)).is_break() {
+                    return Ok(ScanEnd::Stopped(found.position.into()));
+                }
+            }
+            match pause {
+                Pause::More => {}
+                Pause::End => return Ok(ScanEnd::Finished),
+                Pause::Held(place, tuple) => self.engine.wait_to_read(view, place, tuple)?,
+            }
+            looks = (looks * LOOKS_GROWTH).min(MOST_LOOKS);
+        }
+    }
+
+    /// Looks at the next rows, so many at most and of one leaf, and at the own writes among them.
+    fn gather(&mut self, view: &mut View, looks: usize) -> Pause<'a> {
+        let guard = epoch::pin();
+        let mut batch = emptied(std::mem::take(&mut self.spare));
+        let stamp = view.stamps.then_some(view.at.0);
+        let more = self.index.scan_leaf(&mut self.cursor, stamp, &guard, &mut batch);
+        let mut pause = self.gather_leaf(view, &batch, looks, &guard);
+        if matches!(pause, Pause::End) && more {
+            pause = Pause::More;
+        } else if matches!(pause, Pause::End) {
+            pause = self.gather_own(view, None, looks, &guard);
+        }
+        self.spare = emptied(batch);
+        pause
+    }
+
+    /// [`Walk::gather`] in one leaf; at its end, `Pause::End`.
+    fn gather_leaf(&mut self, view: &mut View, batch: &[&Tuple], looks: usize, guard: &Guard) -> Pause<'a> {
+        for (looked, tuple) in batch.iter().enumerate() {
+            let pause = if looked == looks { Pause::More } else { self.gather_tuple(view, tuple, looks, guard) };
+            if !matches!(pause, Pause::End) {
+                self.go_on_from(tuple.key());
+                return pause;
+            }
+        }
+        Pause::End
+    }
+
+    /// Gathers what a tuple shows, and the own writes before it.
+    fn gather_tuple(&mut self, view: &mut View, tuple: &Tuple, looks: usize, guard: &Guard) -> Pause<'a> {
+        match self.gather_own(view, Some(tuple.key()), looks, guard) {
+            Pause::End => {}
+            pause => return pause,
+        }
+        if self.last_own.is_some_and(|at| self.writes.entries[at].key[..] == *tuple.key()) {
+            return Pause::End; // Gathered, or deleted, by the transaction itself.
+        }
+        match self.engine.look_or_seek(view, self.place, tuple, guard) {
+            Ok(sought) => match keep(view, self.place, sought) {
+                Some((position, stored)) => self.gather_row(view, position, stored, guard),
+                None => Pause::End,
+            },
+            Err(held) => Pause::Held(self.place, held),
+        }
+    }
+
+    /// Gathers own writes up to a key. As many as looks, at most: they may be many.
+    fn gather_own(&mut self, view: &mut View, key: Option<&[u8]>, looks: usize, guard: &Guard) -> Pause<'a> {
+        while let Some(&at) = self.own.peek() {
+            let write = &self.writes.entries[at];
+            let is_due = key.is_none_or(|key| match self.scan.direction {
+                Direction::Forward => write.key[..] <= *key,
+                Direction::Backward => write.key[..] >= *key,
+            });
+            if !is_due {
+                break;
+            }
+            if self.found.len() >= looks {
+                return Pause::More;
+            }
+            if let Some(Some(row)) = self.writes.value(write.buffered) {
+                match self.gather_row(view, &write.key, RowRef::new(row), guard) {
+                    Pause::End => {}
+                    pause => return pause,
+                }
+            }
+            self.last_own = self.own.next();
+        }
+        Pause::End
+    }
+
+    /// Gathers the row of one position, if it passes the filter. In an index, `stored` is the primary key, and the row is read
+    /// too.
+    fn gather_row(&mut self, view: &mut View, position: &'a [u8], stored: RowRef<'a>, guard: &Guard) -> Pause<'a> {
+        let (key, row) = if self.place.index().is_none() {
+            (position, stored)
+        } else {
+            let (rows, key) = (self.place.table.rows(), stored.bytes());
+            let row = match self.writes.own_value(rows.id(), key) {
+                Some(own) => own.map(RowRef::new),
+                None => match self.engine.seek(view, rows, key, guard) {
+                    Ok(sought) => keep(view, rows, sought).map(|(_, row)| row),
+                    Err(held) => return Pause::Held(rows, held),
+                },
+            };
+            let limit = self.engine.options.read_set;
+            self.reads.iter_mut().for_each(|reads| reads.note_key(rows.id(), key, limit));
+            (key, row.expect("M8: an index entry is visible only together with its row"))
+        };
+        if self.scan.filter.is_none_or(|filter| filter.matches(row)) {
+            self.found.push(Found { position, key, row });
+        }
+        Pause::End
+    }
+
+    /// Lets the next gathering begin at a key.
+    fn go_on_from(&mut self, key: &[u8]) {
+        let (lower, upper) = match self.scan.direction {
+            Direction::Forward => (Bound::Included(key), bytes(&self.scan.upper)),
+            Direction::Backward => (bytes(&self.scan.lower), Bound::Included(key)),
+        };
+        self.cursor.restart(lower, upper, self.scan.direction);
+    }
+}
+
+/// The key and the row that were found, for as long as the transaction is registered.
+fn keep<'a>(view: &mut View, place: Place<'a>, sought: Sought<'_>) -> Option<(&'a [u8], RowRef<'a>)> {
+    let (tuple, version) = sought?;
+    let version = version?;
+    rest_on(view, version);
+    tuple.keep(version, place.space())
+}
+
+/// What a visitor sees of a row.
+fn item<'i>(columns: Columns<'_>, found: &Found<'i>, shown: &'i mut RowBuf) -> Item<'i> {
+    let row = match columns {
+        Columns::All => found.row,
+        columns => {
+            shown.project(found.row, columns);
+            shown.row()
+        }
+    };
+    Item { position: found.position, key: found.key, row }
+}
+
+/// The memory of a batch for the next one, whose references live as long as another guard.
+fn emptied<'next>(mut batch: Vec<&Tuple>) -> Vec<&'next Tuple> {
+    batch.clear();
+    batch.into_iter().map(|_| unreachable!("it is empty")).collect()
+}
+
+pub(crate) fn bytes(bound: &Bound<Key>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+    }
+}
