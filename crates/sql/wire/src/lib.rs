@@ -12,7 +12,7 @@
 //!   message is there, everything that has arrived is run in one go, on a thread that has left the reactor for as long as
 //!   it takes (`connection.rs`). So statements that wait for a lock, for the log or for their client hold a thread of
 //!   their own, and there are as many of those as there are connections: nobody who could end a wait stands behind it.
-//! - Answers are encoded into one buffer as the session gives them, and leave when the batch is done, or when the buffer
+//! - Answers are encoded into one buffer as the session gives them, and leave when the pipeline is done, or when the buffer
 //!   is full. A client that does not read stops its own thread and no other (`output.rs`).
 //! - Nothing leaves before what it acknowledges is durable.
 //! - Whatever bytes arrive, the worst that happens is that this one connection ends, with a word why. A message longer than
