@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// What kind of history to generate.
+/// Parameters of a generated history.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Determines everything.

@@ -108,7 +108,7 @@ impl Serialize for Scalar {
     }
 }
 
-/// What became of a transaction.
+/// Outcome of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It committed, and the client was told so.
@@ -151,7 +151,7 @@ pub enum Operation {
     Write {
         /// Which register.
         key: Scalar,
-        /// What was written; never written to this key by another operation.
+        /// Written value; no other operation writes it to this key.
         value: Scalar,
         /// The version's place among those of the key, when the engine tells; above 0.
         version: Option<u64>,
@@ -160,7 +160,7 @@ pub enum Operation {
     Read {
         /// Which register.
         key: Scalar,
-        /// What was read; `None` when absent.
+        /// Value read; `None` when absent.
         value: Option<Scalar>,
         /// The version that was read, when the engine tells; 0 is the initial absence.
         version: Option<u64>,
@@ -194,11 +194,11 @@ pub struct Record {
     pub start_ns: u64,
     /// When it ended, in nanoseconds of the same clock; without meaning when the outcome is unknown.
     pub end_ns: u64,
-    /// What became of it.
+    /// Outcome.
     pub status: Status,
     /// Its claimed place in the serial order.
     pub serial_point: Option<u64>,
-    /// What it did, in program order.
+    /// Operations in program order.
     pub operations: Vec<Operation>,
 }
 
@@ -264,7 +264,7 @@ pub struct Transaction {
     pub start_ns: u64,
     /// When it certainly had ended, in nanoseconds; `u64::MAX` when the outcome is unknown, since it may take effect at any later time.
     pub end_ns: u64,
-    /// What became of it.
+    /// Outcome.
     pub status: Status,
     /// Its claimed place in the serial order.
     pub serial_point: Option<u64>,
@@ -311,7 +311,7 @@ impl History {
         &self.transactions
     }
 
-    /// What a transaction did, in program order.
+    /// Operations of a transaction in program order.
     pub fn events(&self, transaction: &Transaction) -> &[Event] {
         &self.events[transaction.events.range()]
     }
@@ -352,11 +352,11 @@ impl History {
 pub struct HistoryError {
     /// From 1; for errors of the input as a whole, the last line read.
     pub line: u64,
-    /// What is wrong with it.
+    /// Kind of fault.
     pub kind: HistoryErrorKind,
 }
 
-/// What can be wrong with a history's text.
+/// Faults in the text of a history.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HistoryErrorKind {

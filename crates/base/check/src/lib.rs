@@ -28,7 +28,7 @@
 //!   out of it costs the shortest counter-example or its finest name, never the verdict.
 //! - I3. The two judges share no code beyond the history and the report.
 //!
-//! What is deliberately absent: weaker models (the anomalies' names tell which levels a history breaks), and a complete search where
+//! Deliberately absent: weaker models (the anomalies' names tell which levels a history breaks), and a complete search where
 //! versions are unknown: that is NP-hard, and replay decides it when the engine states its order.
 
 #![forbid(unsafe_code)]
@@ -52,7 +52,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Instant;
 
-/// What a history is held against.
+/// Consistency model that a history is checked against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Model {

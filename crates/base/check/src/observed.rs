@@ -1,4 +1,4 @@
-//! What an engine's transactions did ([`model::history`]) in the words of a history.
+//! Converts the events of an engine ([`model::history`]) into a history.
 //!
 //! Keys of a history are integers (one table of it may claim them) or texts, `table/key`, whose order is the order of the
 //! keys. A range that excludes a bound is shown by a text just beside it that no key has.
@@ -19,7 +19,7 @@ pub enum KeyForm {
 }
 
 impl Record {
-    /// What was observed of a transaction: `form` says how the keys of each table are shown, `value` how rows are, as in
+    /// Converts the events of one transaction: `form` says how the keys of each table are shown, `value` how rows are, as in
     /// [`KeyForm::translate`].
     pub fn observed(
         id: u64,

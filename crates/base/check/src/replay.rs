@@ -157,7 +157,7 @@ struct Replay<'a> {
     doubtful: Vec<usize>,
     /// Present registers: the value and who wrote it.
     registers: BTreeMap<KeyId, (ValueId, usize)>,
-    /// Who deleted a register last, while it is absent.
+    /// Transaction that deleted the register last, while the register is absent.
     deleted_by: HashMap<KeyId, usize>,
     lists: HashMap<KeyId, Vec<ValueId>>,
     /// Present registers that doubtful transactions may have deleted since they were written, and those transactions.

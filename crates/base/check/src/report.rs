@@ -1,4 +1,4 @@
-//! What the judges found, for people ([`std::fmt::Display`]) and for programs (JSON with stable field names).
+//! Findings of the judges, for people ([`std::fmt::Display`]) and for programs (JSON with stable field names).
 
 use crate::Model;
 use crate::history::{History, Scalar, Status};
@@ -39,7 +39,7 @@ impl Report {
         }
     }
 
-    /// What a disagreement of the judges means, in words; `None` when they agree.
+    /// Explains a disagreement of the judges; `None` when they agree.
     pub fn disagreement(&self) -> Option<&'static str> {
         match (self.judges_disagree, self.replay.verdict) {
             (false, _) => None,
@@ -60,11 +60,11 @@ impl Report {
 pub struct Counts {
     /// All transactions.
     pub transactions: usize,
-    /// Those that committed (`ok`).
+    /// Committed transactions (`ok`).
     pub committed: usize,
-    /// Those that aborted (`fail`).
+    /// Aborted transactions (`fail`).
     pub aborted: usize,
-    /// Those of unknown outcome (`info`).
+    /// Transactions of unknown outcome (`info`).
     pub unknown: usize,
     /// Operations of all transactions.
     pub operations: usize,
@@ -165,13 +165,13 @@ impl Findings {
 /// One violation, explained.
 #[derive(Debug, Serialize)]
 pub struct Finding {
-    /// What kind of violation.
+    /// Kind of violation.
     pub anomaly: Anomaly,
     /// The ids of the transactions that take part; of a cycle, in its order.
     pub transactions: Vec<u64>,
-    /// What happened, in one sentence.
+    /// The violation in one sentence.
     pub explanation: String,
-    /// Of a cycle: its edges, one after another, the last back to the first transaction.
+    /// For a cycle: its edges in order, the last one back to the first transaction.
     pub steps: Vec<Step>,
 }
 

@@ -8,7 +8,7 @@ use seriatim_check::generate::Random;
 use seriatim_check::{History, Model, Operation, Record, Scalar, Status, Verdict, judge};
 use std::collections::BTreeMap;
 
-/// What the twin's map holds: of a register the value, if present, and its version; of a list its elements.
+/// Entry of the twin's map: a register's value, if present, and its version; or a list's elements.
 #[derive(Clone, Default)]
 struct State {
     registers: BTreeMap<Scalar, (Option<Scalar>, Option<u64>)>,

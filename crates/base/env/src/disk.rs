@@ -1,6 +1,6 @@
 //! Disks: the few operations that a log and its checkpoints need, real and simulated.
 //!
-//! What makes something durable, on every disk:
+//! Rules of durability, on every disk:
 //! - bytes of a file: [`DiskFile::sync`], after the writes;
 //! - a name (of a file that was created or renamed, or its absence after a removal): [`Disk::sync_dir`] of its directory.
 //!
@@ -156,7 +156,7 @@ impl fmt::Debug for DiskLock {
     }
 }
 
-/// What was asked of a disk.
+/// Operation of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Operation {
@@ -227,7 +227,7 @@ impl DiskError {
         Self { operation, path: path.to_owned(), source: Arc::new(source) }
     }
 
-    /// What failed.
+    /// Operation that failed.
     #[must_use]
     pub fn operation(&self) -> Operation {
         self.operation
@@ -245,7 +245,7 @@ impl DiskError {
         self.source.kind()
     }
 
-    /// Who holds the lock that was not given.
+    /// Process that holds the lock.
     #[must_use]
     pub fn holder(&self) -> Option<Holder> {
         self.source.get_ref()?.downcast_ref().copied()

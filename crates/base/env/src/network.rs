@@ -14,17 +14,17 @@ pub use options::{Delay, NetworkOptions};
 /// A packet that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Who sent it.
+    /// Sender.
     pub from: usize,
-    /// Who receives it.
+    /// Receiver.
     pub to: usize,
     /// When it was sent, in nanoseconds.
     pub sent_at: u64,
-    /// What was sent.
+    /// Payload.
     pub bytes: Arc<[u8]>,
 }
 
-/// What has become of all packets so far.
+/// Counts of packets by fate, so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkCounts {
     /// Calls of [`SimNetwork::send`].
@@ -145,7 +145,7 @@ impl SimNetwork {
         self.options = options;
     }
 
-    /// What packets that are sent now meet.
+    /// Conditions for packets that are sent now.
     #[must_use]
     pub fn options(&self) -> &NetworkOptions {
         &self.options
@@ -208,7 +208,7 @@ impl SimNetwork {
         std::mem::take(&mut self.broken)
     }
 
-    /// What has become of all packets so far.
+    /// Counts of packets by fate, so far.
     #[must_use]
     pub fn counts(&self) -> NetworkCounts {
         self.counts

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Who holds a lock, as far as the lock's file tells.
+/// Process that holds a lock, as far as the lock's file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The process; `None` where the file does not say.

@@ -68,9 +68,7 @@ fn a_full_server_refuses_rows_and_goes_on() {
 /// The system has less than the server was told (`ulimit -v`): what fails is a statement, never the server.
 #[test]
 fn a_system_without_memory_is_an_answer() {
-    if !has("psql", "a_system_without_memory_is_an_answer")
-        || !has("prlimit", "a_system_without_memory_is_an_answer")
-    {
+    if !has("psql", "a_system_without_memory_is_an_answer") || !has("prlimit", "a_system_without_memory_is_an_answer") {
         return;
     }
     let directory = Directory::new("memory-address");

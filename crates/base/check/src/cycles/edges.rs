@@ -3,7 +3,7 @@
 use crate::history::KeyId;
 use std::ops::BitOr;
 
-/// What an edge means. A set, since an edge may hold only thanks to real time.
+/// Kinds of dependency that an edge stands for. A set, since an edge may hold only by real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind(u8);
 

@@ -120,7 +120,7 @@ fn seconds(nanoseconds: u64) -> String {
     format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
 }
 
-/// What a transaction left or found on a key.
+/// Describes what a transaction left or found on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     /// No register.
@@ -184,7 +184,7 @@ fn all_appended(history: &History, transaction: &Transaction, key: KeyId) -> Str
     values.collect::<Vec<_>>().join(", ")
 }
 
-/// What a transaction saw of a key, also as a past-tense clause.
+/// Describes what a transaction saw of a key, as a clause in the past tense.
 struct Sight {
     left: Left,
     clause: String,

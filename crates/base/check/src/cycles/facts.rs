@@ -1,4 +1,4 @@
-//! Who took effect, and what each transaction left behind.
+//! Transactions that took effect, and the versions that each of them left.
 
 use crate::history::{Event, History, KeyId, Status, Transaction, ValueId};
 
@@ -13,7 +13,7 @@ pub(super) struct Write {
     pub(super) version: Option<u64>,
 }
 
-/// What a transaction left behind on a key: one version of it. Of a list, its last append.
+/// Version of a key that a transaction left behind. For a list, its last append.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Install {
     pub(super) key: KeyId,
@@ -54,7 +54,7 @@ impl<T: Copy> ByKey<T> {
     }
 }
 
-/// What the history says about writes.
+/// Writes of the history.
 pub(super) struct Facts<'a> {
     pub(super) history: &'a History,
     /// By transaction: committed, or of unknown outcome but read by one that took effect.

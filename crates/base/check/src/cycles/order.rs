@@ -22,7 +22,7 @@ pub(super) enum Basis {
     Steps,
 }
 
-/// What the other rooms need to know of the keys' orders.
+/// Version orders of the keys, as the other modules use them.
 pub(super) struct Orders {
     /// By key: whom a transaction that found the key absent certainly precedes, whichever absence it found.
     pub(super) after_absence: Vec<Option<Node>>,

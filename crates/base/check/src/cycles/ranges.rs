@@ -135,7 +135,7 @@ fn add_gaps(facts: &Facts, scan: &Scan, written: &[KeyId], gaps: &mut Vec<Gap>) 
 /// that keys without overlap are passed over together.
 struct Lives {
     keys: Vec<KeyId>,
-    /// Of a binary tree over the keys: the earliest beginning and the latest end below each node; leaves in the upper half.
+    /// Binary tree over the keys: earliest beginning and latest end below each node; leaves in the upper half.
     spans: Vec<(u64, u64)>,
     leaves: usize,
 }

@@ -1,11 +1,11 @@
-//! What each transaction read from others; and whether it agrees with itself.
+//! Collects what each transaction read from others, and checks that its reads agree with each other.
 
 use super::facts::Facts;
 use crate::history::{Event, History, KeyId, Span, ValueId};
 use crate::report::{Anomaly, Finding, Findings};
 use std::collections::BTreeSet;
 
-/// What a read returned.
+/// Result of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     Absent,
@@ -63,19 +63,19 @@ pub(super) fn observe(facts: &Facts) -> Observed {
     walk.observed
 }
 
-/// What the current transaction knows of a key.
+/// State of a key within the current transaction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Local {
     /// The transaction, from 1, that the rest is about; of any other, nothing is known.
     owner: u32,
-    /// Of a register: what it read or wrote last.
+    /// Register: value read or written last.
     value: Option<ValueId>,
-    /// Of a register: the version of that, where stated.
+    /// Register: version of that value, where stated.
     version: Option<u64>,
     wrote: bool,
-    /// Of a list: what others had appended.
+    /// List: elements that others had appended.
     others: Option<Span>,
-    /// Of a list: one above the place in `appends` of its own last append.
+    /// List: one above the place in `appends` of its own last append.
     last_append: usize,
     append_count: u32,
 }

@@ -212,7 +212,7 @@ fn read_operation<'de, A: SeqAccess<'de>>(parts: &mut A) -> Result<Operation, A:
     })
 }
 
-/// What a read returned: a list's elements, or a register's value if any.
+/// Result of a read: a list's elements, or a register's value if any.
 enum Found {
     List(Vec<Scalar>),
     Register(Option<Scalar>),

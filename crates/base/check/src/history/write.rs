@@ -21,7 +21,7 @@ impl<W: Write> Writer<W> {
     /// Writes one line.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         self.line.clear();
         write_record(&mut self.line, record)?;
@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
     /// Passes on what the output has buffered.
     ///
     /// # Errors
-    /// Those of the output's flush.
+    /// Errors of the output's flush.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
@@ -40,7 +40,7 @@ impl<W: Write> Writer<W> {
     /// Flushes, and hands the output back.
     ///
     /// # Errors
-    /// Those of the output's flush.
+    /// Errors of the output's flush.
     pub fn finish(mut self) -> io::Result<W> {
         self.output.flush()?;
         Ok(self.output)

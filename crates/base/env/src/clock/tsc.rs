@@ -48,7 +48,7 @@ impl Clock for TscClock {
     }
 }
 
-/// What Linux keeps time by; `None` where there is no such file.
+/// Name of Linux's clock source; `None` where the file is missing.
 fn kernel_clock_source() -> Option<String> {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     std::fs::read_to_string(path).ok().map(|name| name.trim().to_owned())

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bytes that a disk writes as one: a torn write tears between sectors, or anywhere if the write is smaller.
 const SECTOR: usize = 512;
 
-/// What a power cut leaves of that which was not synced.
+/// How much of the unsynced data survives a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Survival {
     /// Each unsynced write and each unsynced name, by itself and by the seed: all of it, a part, or nothing.
@@ -26,7 +26,7 @@ pub enum Survival {
 pub struct SimDiskOptions {
     /// Bytes that all files together may hold; beyond, writes and reservations fail as on a full disk. Default: no limit.
     pub capacity: u64,
-    /// What [`SimDisk::power_cut`] keeps. Default: [`Survival::Random`].
+    /// Survival rule of [`SimDisk::power_cut`]. Default: [`Survival::Random`].
     pub survival: Survival,
     /// Whether reads return fewer bytes than asked for, by the seed. Default: no.
     pub short_reads: bool,
@@ -376,7 +376,7 @@ impl NameChange {
 }
 
 impl Inode {
-    /// What a power cut leaves.
+    /// Survival rule of a power cut.
     fn survivor(&self, survival: Survival, randomness: &mut Randomness) -> Self {
         let mut bytes = self.durable.clone();
         for change in &self.pending {

@@ -1,4 +1,4 @@
-//! What packets meet on their way.
+//! Conditions on the simulated links.
 
 use crate::random::Randomness;
 
@@ -29,7 +29,7 @@ impl Delay {
     }
 }
 
-/// What packets meet on their way. Chances are in parts per million.
+/// Conditions on the simulated links. Chances are in parts per million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkOptions {
     /// How long packets take, each by itself: packets overtake each other unless they keep their order.
@@ -41,7 +41,7 @@ pub struct NetworkOptions {
     pub loss_ppm: u32,
     /// The chance that a packet arrives twice.
     pub duplicate_ppm: u32,
-    /// What one link carries; without a rate, everything at once.
+    /// Rate of one link; `None`: everything at once.
     pub bytes_per_second: Option<u64>,
     /// A packet that would wait longer than this for a link's rate is lost.
     pub backlog_ns: u64,

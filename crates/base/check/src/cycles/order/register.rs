@@ -62,7 +62,7 @@ struct Absences {
     earliest_end: Vec<u64>,
     /// By place in the chain: the latest start of a writer up to there.
     latest_start: Vec<u64>,
-    /// Of all deletes: the start of its writer, and the latest end of a writer of it or one before; ordered.
+    /// Deletes in order: start of the writer, and the latest end of the writers up to this one.
     deletes: Vec<(u64, u64)>,
 }
 
