@@ -40,32 +40,6 @@ pub trait Access {
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
 }
 
-/// The reads of one transaction, from several threads at once: own writes are seen, nothing is written while it lives.
-///
-/// # Errors
-/// As [`Access`]. After an abort the transaction behind it is poisoned.
-pub trait ReadView: Sync {
-    /// As [`Access::read`].
-    fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool>;
-
-    /// As [`Access::scan`].
-    fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
-}
-
-/// A transaction that can share its reads. Engines that cannot do without it.
-pub trait SharedReads {
-    /// The view.
-    type View<'transaction>: ReadView
-    where
-        Self: 'transaction;
-
-    /// The transaction's reads, to be shared by reference. It begins the transaction if nothing has yet.
-    ///
-    /// # Errors
-    /// As a statement's.
-    fn read_view(&mut self) -> Result<Self::View<'_>>;
-}
-
 /// A transaction body: no effect but through `Access`, so that it may run more than once.
 pub trait Program {
     /// What it returns when it wants to commit.

@@ -48,11 +48,18 @@ pub struct Abort {
     pub other: Option<Timestamp>,
 }
 
-/// The classes that all protocols share.
+/// The classes that all protocols share: what a user can be told, and what to do next, without knowing the protocol's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AbortClass {
-    /// Another transaction stands in the way of a serial order.
-    Conflict,
+    /// A read of one transaction and a write of another cannot both stand in one serial order: another has read what this
+    /// one writes, or has changed what this one read.
+    ReadWrite,
+    /// Another transaction has written, or is about to write, what this one writes.
+    WriteWrite,
+    /// The definition of a table is not the one that the transaction began with.
+    Definition,
+    /// A declared footprint does not cover what the procedure touches now; the next attempt looks again.
+    Footprint,
     /// Another transaction would have had to be waited for, and that could deadlock.
     Priority,
     /// Another transaction held something for longer than the limit on waiting.
@@ -272,8 +279,7 @@ impl Error {
 
     /// Whether another transaction stood in the way.
     pub fn is_conflict(&self) -> bool {
-        let is_conflict = |class| matches!(class, AbortClass::Conflict | AbortClass::Priority | AbortClass::WaitLimit);
-        self.conflict().is_some_and(|abort| is_conflict(abort.class))
+        self.conflict().is_some_and(|abort| abort.class.is_conflict())
     }
 
     /// The abort inside, if it is one.
@@ -296,7 +302,11 @@ impl Error {
     pub fn sqlstate(&self) -> &'static str {
         match self {
             Error::Aborted(abort) | Error::Unavailable(abort) => match abort.class {
-                AbortClass::Conflict | AbortClass::Priority => "40001",
+                AbortClass::ReadWrite
+                | AbortClass::WriteWrite
+                | AbortClass::Definition
+                | AbortClass::Footprint
+                | AbortClass::Priority => "40001",
                 AbortClass::WaitLimit => "55P03",
                 AbortClass::Interrupted => "57014",
                 AbortClass::Age => "25P04",
@@ -339,7 +349,20 @@ impl Error {
 impl AbortClass {
     /// Whether running the same transaction again can succeed.
     pub fn is_retryable(self) -> bool {
-        !matches!(self, AbortClass::Requested | AbortClass::Age | AbortClass::Interrupted)
+        self.is_conflict()
+    }
+
+    /// Whether another transaction stood in the way.
+    pub fn is_conflict(self) -> bool {
+        match self {
+            AbortClass::ReadWrite
+            | AbortClass::WriteWrite
+            | AbortClass::Definition
+            | AbortClass::Footprint
+            | AbortClass::Priority
+            | AbortClass::WaitLimit => true,
+            AbortClass::Interrupted | AbortClass::Age | AbortClass::Requested => false,
+        }
     }
 }
 
@@ -446,7 +469,10 @@ fn write_bound(f: &mut fmt::Formatter<'_>, schema: &Schema, bound: &Bound<Key>) 
 impl fmt::Display for AbortClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            AbortClass::Conflict => "conflict",
+            AbortClass::ReadWrite => "read-write",
+            AbortClass::WriteWrite => "write-write",
+            AbortClass::Definition => "definition",
+            AbortClass::Footprint => "footprint",
             AbortClass::Priority => "priority",
             AbortClass::WaitLimit => "wait-limit",
             AbortClass::Interrupted => "interrupted",

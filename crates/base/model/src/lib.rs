@@ -4,10 +4,11 @@
 //! never the middle (`docs/vocabulary.md` has the words).
 //!
 //! - what is stored: [`Key`], [`Value`], [`RowBuf`], [`Schema`], [`Predicate`];
-//! - what a transaction body says: [`Access`], and a [`Program`] generic over it; what its threads may read in parallel:
-//!   [`ReadView`];
+//! - what a transaction body says: [`Access`], and a [`Program`] generic over it;
 //! - how it enters an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
-//!   [`AsReexecutable`] and [`AsDeclared`];
+//!   [`AsReexecutable`] and [`AsDeclared`]; door 1 as an object: [`Store`];
+//! - what an engine may offer beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, [`Tables`] and
+//!   [`Snapshots`] of an engine;
 //! - what comes back: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and
 //!   the other transaction;
 //! - who may end its waits from outside: a [`Supervisor`];
@@ -30,12 +31,13 @@ mod time;
 pub mod twin;
 mod value;
 
-pub use access::{Access, Program, ReadView, SharedReads};
+pub use access::{Access, Program};
 /// Reads the arguments of procedures and the fields of log records.
 pub use codec::Reader as Decoder;
 pub use doors::{
-    AsDeclared, AsReexecutable, Begin, Committed, Declared, Finish, Footprint, FootprintEntry, Interactive, Mode,
-    Procedure, Reexecutable, Retry, Savepoints, Tables,
+    AsDeclared, AsReexecutable, Begin, Committed, Declared, Engine, Finish, Footprint, FootprintEntry, Interactive,
+    Mode, Procedure, ReadView, Reexecutable, Retry, Savepoint, Savepoints, SharedReads, Snapshots, Store, Supervised,
+    Tables, Transaction,
 };
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader};

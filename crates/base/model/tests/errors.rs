@@ -45,7 +45,7 @@ fn aborts_name_rule_table_key_and_the_other() {
         (closed, ", range (order_id=1, product='a') to the end"),
     ] {
         assert_eq!(
-            abort(AbortClass::Conflict, target).to_string(),
+            abort(AbortClass::ReadWrite, target).to_string(),
             format!(
                 "transaction T7 aborted (later-reader): a younger transaction has read it; table order_details{text}; \
                  other transaction T9; the transaction might succeed if retried"
@@ -93,9 +93,13 @@ fn keys_print_as_their_tables_users_know_them() {
 fn classes_decide_on_a_retry() {
     use AbortClass::*;
     for (class, retryable, conflict, state) in [
-        (Conflict, true, true, "40001"),
+        (ReadWrite, true, true, "40001"),
+        (WriteWrite, true, true, "40001"),
+        (Definition, true, true, "40001"),
+        (Footprint, true, true, "40001"),
         (Priority, true, true, "40001"),
         (WaitLimit, true, true, "55P03"),
+        (Interrupted, false, false, "57014"),
         (Age, false, false, "25P04"),
         (Requested, false, false, "40000"),
     ] {

@@ -83,7 +83,6 @@ mod store;
 mod write;
 
 pub use begin::Transaction;
-pub use doors::Savepoint;
 
 use env::MonotonicClock;
 use model::{AbortClass, Invalid, Limit, LimitKind, Result, Schema, TableId};
@@ -172,7 +171,7 @@ impl Reason {
             Reason::Wounded => AbortClass::Priority,
             Reason::WaitLimit => AbortClass::WaitLimit,
             Reason::Interrupted => AbortClass::Interrupted,
-            Reason::FootprintMiss => AbortClass::Conflict,
+            Reason::FootprintMiss => AbortClass::Footprint,
             Reason::Requested => AbortClass::Requested,
         }
     }

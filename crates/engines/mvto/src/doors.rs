@@ -4,12 +4,12 @@ use crate::begin::{Core, Outcome};
 use crate::engine::{Mvto, log_fault};
 use crate::read::Note;
 use crate::reason::Reason;
-use crate::write_set::Savepoint;
 use env::time::Duration;
 use env::{Backoff, Clock, Randomness};
 use model::{
     Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, Limit, LimitKind, LogPosition,
-    Mode, Result, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, Supervisor, TableId, Tables, Timestamp,
+    Mode, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots, Supervised,
+    Supervisor, TableId, Tables, Timestamp,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -106,11 +106,6 @@ impl<H: Handle> Transaction<H> {
             if known { Ok(()) } else { Err(Invalid::UnknownSavepoint.into()) }
         })
     }
-
-    /// What the acknowledgement will wait for.
-    pub fn set_durability(&mut self, durability: model::Durability) {
-        self.core.durability = durability;
-    }
 }
 
 impl<H: Handle> Access for Transaction<H> {
@@ -152,6 +147,38 @@ impl<H: Handle> Finish for Transaction<H> {
         self.core.rests_on()
     }
 
+    fn timestamp(&self) -> Option<Timestamp> {
+        Some(self.core.began).filter(|&began| began > Timestamp::ZERO)
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.statement(|engine, core| engine.start(core))
+    }
+
+    fn set_durability(&mut self, durability: model::Durability) {
+        self.core.durability = durability;
+    }
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.core.view.wait_limit = limit.unwrap_or(self.engine.engine().options().wait_limit);
+    }
+
+    fn set_reads_wait(&mut self, wait: bool) {
+        self.core.view.waits = wait;
+    }
+
+    fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
+        Some(self)
+    }
+
+    fn supervised(&mut self) -> Option<&mut dyn Supervised> {
+        Some(self)
+    }
+
+    fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
+        Some(self)
+    }
+
     fn commit(mut self) -> Result<Committed> {
         self.statement(|engine, core| engine.commit(core))
     }
@@ -166,8 +193,6 @@ impl<H: Handle> Drop for Transaction<H> {
 }
 
 impl<H: Handle> Savepoints for Transaction<H> {
-    type Savepoint = Savepoint;
-
     fn savepoint(&mut self) -> Result<Savepoint> {
         Transaction::savepoint(self)
     }
@@ -181,26 +206,12 @@ impl<H: Handle> Savepoints for Transaction<H> {
             self.core.work.writes.release(&savepoint);
         }
     }
+}
 
-    fn timestamp(&self) -> Option<Timestamp> {
-        Some(self.core.began).filter(|&began| began > Timestamp::ZERO)
-    }
-
-    fn set_durability(&mut self, durability: model::Durability) {
-        Transaction::set_durability(self, durability);
-    }
-
-    fn set_wait_limit(&mut self, limit: Option<Duration>) {
-        self.core.view.wait_limit = limit.unwrap_or(self.engine.engine().options().wait_limit);
-    }
-
+impl<H: Handle> Supervised for Transaction<H> {
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
         self.timestamp().inspect(|&at| supervisor.begun(at));
         self.core.view.supervisor = Some(supervisor);
-    }
-
-    fn set_reads_wait(&mut self, wait: bool) {
-        self.core.view.waits = wait;
     }
 }
 
@@ -237,6 +248,20 @@ impl<C: Clock> Interactive for Mvto<C> {
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(()) };
         log.wait_durable(position).map_err(log_fault)
+    }
+
+    fn ddl(&self) -> Option<&dyn Tables> {
+        Some(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        Some(self)
+    }
+}
+
+impl<C: Clock> Snapshots for Mvto<C> {
+    fn settled(&self) -> Timestamp {
+        self.bound.get()
     }
 }
 

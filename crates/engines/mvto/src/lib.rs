@@ -129,6 +129,8 @@ mod write;
 mod write_set;
 
 #[cfg(not(loom))]
+pub use model::Savepoint;
+#[cfg(not(loom))]
 pub use {
     checkpoint::{CheckpointReport, Pace},
     doors::{Handle, RetryPolicy, Transaction},
@@ -136,6 +138,4 @@ pub use {
     options::Options,
     reason::Reason,
     recover::RecoveryReport,
-    view::SharedView,
-    write_set::Savepoint,
 };

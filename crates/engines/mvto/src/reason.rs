@@ -72,7 +72,11 @@ impl Reason {
             Reason::Interrupted => AbortClass::Interrupted,
             Reason::Age => AbortClass::Age,
             Reason::Requested => AbortClass::Requested,
-            _ => AbortClass::Conflict,
+            Reason::OlderThanSchema => AbortClass::Definition,
+            Reason::LaterWriter | Reason::YoungerOwner => AbortClass::WriteWrite,
+            Reason::LaterReader | Reason::LaterGapReader | Reason::RefreshFailed | Reason::TooManyReads => {
+                AbortClass::ReadWrite
+            }
         }
     }
 

@@ -17,22 +17,17 @@ use std::sync::PoisonError;
 
 /// The reads of one transaction, for any number of threads.
 #[derive(Debug)]
-pub struct SharedView<'transaction, H: Handle> {
+pub(crate) struct SharedView<'transaction, H: Handle> {
     engine: &'transaction Mvto<H::Clock>,
     core: &'transaction Core,
 }
 
 impl<H: Handle> SharedReads for Transaction<H> {
-    type View<'transaction>
-        = SharedView<'transaction, H>
-    where
-        Self: 'transaction;
-
-    fn read_view(&mut self) -> Result<SharedView<'_, H>> {
+    fn read_view(&mut self) -> Result<Box<dyn ReadView + '_>> {
         self.statement(|engine, core| engine.start(core))?;
         let (engine, core) = self.parts();
         engine.enter(core)?;
-        Ok(SharedView { engine, core })
+        Ok(Box::new(SharedView::<H> { engine, core }))
     }
 }
 

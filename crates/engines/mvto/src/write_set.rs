@@ -8,7 +8,7 @@ use crate::gc::Garbage;
 use crate::horizon::Horizon;
 use crate::read_set::ReadSet;
 use crate::store::{Pinned, VersionPool, version_size};
-use model::{Key, RowBuf};
+use model::{Key, RowBuf, Savepoint};
 use parts::memory::Meter;
 use std::collections::{BTreeMap, TryReserveError};
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
@@ -69,13 +69,6 @@ pub(crate) enum Buffered {
     Row(arena::Place),
     /// Absent.
     Absent,
-}
-
-/// A position in the write buffer to come back to.
-#[derive(Clone, Copy, Debug)]
-pub struct Savepoint {
-    number: u64,
-    pub(crate) transaction: u64,
 }
 
 impl WriteSet {

@@ -5,7 +5,7 @@ use env::disk::Fault as DiskFault;
 use env::{Operation, SimClock, SimDisk, SimDiskOptions, Survival};
 use model::{
     Access, AsReexecutable, Begin, Columns, Durability, Error, Fault, Finish, Interactive, Key, LogPosition, Mode,
-    Program, ReadView, Reexecutable, Result, RowBuf, Schema, SharedReads, TableId,
+    Program, Reexecutable, Result, RowBuf, Schema, SharedReads, TableId,
 };
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::sync::Arc;

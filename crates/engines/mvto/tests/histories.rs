@@ -6,9 +6,7 @@ mod support;
 use check::{History, Model, Operation, Record, Scalar, Status};
 use env::{Clock, MonotonicClock, Randomness};
 use model::history::{self, Recorder};
-use model::{
-    Access, Begin, Columns, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Savepoints, Scan, Storage, TableId,
-};
+use model::{Access, Begin, Columns, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Scan, Storage, TableId};
 use seriatim_mvto::{Mvto, Options};
 use std::ops::{Bound, ControlFlow};
 use std::thread;

@@ -3,7 +3,7 @@
 
 mod support;
 
-use model::{Access, Begin, Columns, Finish, Interactive, Key, Mode, RowBuf, Savepoints};
+use model::{Access, Begin, Columns, Finish, Interactive, Key, Mode, RowBuf};
 use seriatim_mvto::Options;
 use std::thread;
 use std::time::Duration;
@@ -151,13 +151,13 @@ fn a_bulk_load_and_counts_do_not_starve_each_other() {
 fn a_transaction_that_moves_keeps_its_number() {
     let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
     let mut early = begin_as(&engine, Mode::OwnAtStatement);
-    let number = Savepoints::timestamp(&early);
+    let number = Finish::timestamp(&early);
     support::set(&engine, table, 1, 5);
     let mut row = RowBuf::new();
     assert!(early.read_for_update(table, &Key::from_u64(1), &mut row).expect("it moves"));
     assert_eq!(support::integer(row.bytes()), 5);
     assert!(early.read(table, &Key::from_u64(1), Columns::All, &mut row).expect("it owns it"));
-    assert_eq!(Savepoints::timestamp(&early), number);
+    assert_eq!(Finish::timestamp(&early), number);
     early.abort();
     assert_eq!(engine.stats().moved, 0, "only commits count");
 }

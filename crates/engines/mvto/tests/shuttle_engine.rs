@@ -11,7 +11,7 @@ mod support;
 
 use env::{Randomness, SimClock};
 use model::twin::Twin;
-use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, Savepoints, SerialPoint, Storage, TableId};
+use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, SerialPoint, Storage, TableId};
 use parts::epoch;
 use seriatim_mvto::{Mvto, Options};
 use shuttle::thread;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use model::{Abort, Access, Begin, Error, Finish, Interactive, Key, Mode, Savepoints, Supervisor, Timestamp};
+use model::{Abort, Access, Begin, Error, Finish, Interactive, Key, Mode, Supervised, Supervisor, Timestamp};
 use seriatim_mvto::Options;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -116,7 +116,7 @@ mod tests {
     use model::{Abort, AbortClass, Limit, Target, Timestamp};
 
     fn abort(rule: &'static str) -> Error {
-        let (class, explanation) = (AbortClass::Conflict, "for the test");
+        let (class, explanation) = (AbortClass::ReadWrite, "for the test");
         let (table, target, transaction, other) = (None, Target::None, Timestamp(1), None);
         Abort { class, rule, explanation, table, target, transaction, other }.into()
     }

@@ -16,6 +16,7 @@ use seriatim_lab::workloads::ycsb::{self, Ycsb};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// What is wrong with the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,21 @@ impl Finish for Transaction<'_> {
     fn rests_on(&self) -> LogPosition {
         LogPosition::ZERO
     }
+    fn timestamp(&self) -> Option<Timestamp> {
+        None
+    }
+    fn start(&mut self) -> Result<()> {
+        self.inner().start()
+    }
+    fn set_durability(&mut self, durability: Durability) {
+        self.inner().set_durability(durability);
+    }
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.inner().set_wait_limit(limit);
+    }
+    fn set_reads_wait(&mut self, wait: bool) {
+        self.inner().set_reads_wait(wait);
+    }
     fn commit(mut self) -> Result<Committed> {
         let inner = self.inner.take().expect("there until it ends");
         if self.engine.strikes(Fault::AbortsEveryThird, 3) {
@@ -125,7 +141,7 @@ impl Finish for Transaction<'_> {
 }
 
 fn conflict() -> Error {
-    let (class, rule, explanation) = (AbortClass::Conflict, "every-third", "so that retries are seen");
+    let (class, rule, explanation) = (AbortClass::ReadWrite, "every-third", "so that retries are seen");
     let (table, target, transaction, other) = (None, Target::None, Timestamp(1), None);
     Abort { class, rule, explanation, table, target, transaction, other }.into()
 }

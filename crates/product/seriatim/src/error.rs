@@ -87,8 +87,7 @@ impl Error {
 
     /// Whether another transaction stood in the way.
     pub fn is_conflict(&self) -> bool {
-        let conflict = |class| matches!(class, AbortClass::Conflict | AbortClass::Priority | AbortClass::WaitLimit);
-        self.conflict().is_some_and(|with| conflict(with.class()))
+        self.conflict().is_some_and(|with| with.class().is_conflict())
     }
 
     /// What the abort was about, if it was one: the rule, the table, the key and the other transaction. After

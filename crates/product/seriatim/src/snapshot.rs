@@ -66,7 +66,7 @@ impl Snapshot {
 
     /// Fixes the view now, not at the first read.
     pub(crate) fn fix(self) -> Result<Snapshot> {
-        self.engine().savepoint()?;
+        self.engine().start()?;
         Ok(self)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::snapshot::{Pending, Snapshot};
 use crate::{Durability, Receipt, Result, SerialPoint};
+use model::Finish;
 use std::ops::Deref;
 
 /// A transaction: a [`Snapshot`] that can also write, and sees its own writes.

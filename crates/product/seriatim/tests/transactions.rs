@@ -106,7 +106,7 @@ fn a_conflict_names_rule_table_key_and_the_other() -> Result<(), Error> {
     assert_eq!(error.sqlstate(), "40001");
     let conflict = error.conflict().unwrap();
     assert_eq!(conflict.rule(), "later-reader");
-    assert_eq!(conflict.class(), AbortClass::Conflict);
+    assert_eq!(conflict.class(), AbortClass::ReadWrite);
     assert_eq!(conflict.table(), Some("accounts"));
     assert_eq!(conflict.key().as_deref(), Some("(id=1)"));
     assert!(conflict.key_bytes().is_some());

@@ -4,7 +4,10 @@
 mod common;
 
 use common::{Answer, Client, database, database_twopl, open, store};
-use model::{Access, Begin, Committed, Durability, Error, Fault, LogPosition, Result as EngineResult, Schema, TableId};
+use model::{
+    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Result as EngineResult, Schema, TableId,
+    Tables,
+};
 use seriatim_sql::database::Database;
 use seriatim_sql::session::{Outcome, Status};
 use seriatim_sql::store::{Store, Transaction};
@@ -355,7 +358,17 @@ impl Store for Faulty {
         self.engine.wait_durable(position)
     }
 
-    fn create_table(&self, schema: Schema) -> EngineResult<TableId> {
+    fn ddl(&self) -> Option<&dyn Tables> {
+        Some(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn model::Snapshots> {
+        self.engine.snapshots()
+    }
+}
+
+impl Tables for Faulty {
+    fn create_table_unlisted(&self, schema: Schema) -> EngineResult<TableId> {
         self.engine.create_table(schema)
     }
 
@@ -417,19 +430,7 @@ impl Access for FaultyTransaction {
     }
 }
 
-impl Transaction for FaultyTransaction {
-    fn savepoint(&mut self) -> EngineResult<Box<dyn std::any::Any + Send>> {
-        self.inner.savepoint()
-    }
-
-    fn rollback_to(&mut self, savepoint: &(dyn std::any::Any + Send)) -> EngineResult<()> {
-        self.inner.rollback_to(savepoint)
-    }
-
-    fn release(&mut self, savepoint: Box<dyn std::any::Any + Send>) {
-        self.inner.release(savepoint);
-    }
-
+impl Finish for FaultyTransaction {
     fn poison(&self) -> Option<&Error> {
         self.inner.poison()
     }
@@ -450,22 +451,30 @@ impl Transaction for FaultyTransaction {
         self.inner.set_wait_limit(limit);
     }
 
-    fn set_supervisor(&mut self, supervisor: Arc<dyn model::Supervisor>) {
-        self.inner.set_supervisor(supervisor);
+    fn start(&mut self) -> EngineResult<()> {
+        self.inner.start()
+    }
+
+    fn savepoints(&mut self) -> Option<&mut dyn model::Savepoints> {
+        self.inner.savepoints()
+    }
+
+    fn supervised(&mut self) -> Option<&mut dyn model::Supervised> {
+        self.inner.supervised()
     }
 
     fn set_reads_wait(&mut self, wait: bool) {
         self.inner.set_reads_wait(wait);
     }
 
-    fn commit(self: Box<Self>) -> EngineResult<Committed> {
+    fn commit(self) -> EngineResult<Committed> {
         let conflicts = &self.state.conflicts;
         let armed = self.state.armed.load(Ordering::SeqCst);
         let take = |left: u32| left.checked_sub(1);
         if (self.wrote || armed) && conflicts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
             self.inner.abort();
             return Err(model::Abort {
-                class: model::AbortClass::Conflict,
+                class: model::AbortClass::ReadWrite,
                 rule: "later-reader",
                 explanation: "a test wants it so",
                 table: self.state.table.get().cloned(),
@@ -480,7 +489,7 @@ impl Transaction for FaultyTransaction {
         Ok(Committed { log_position: LogPosition(1), ..committed })
     }
 
-    fn abort(self: Box<Self>) {
+    fn abort(self) {
         self.inner.abort();
     }
 }

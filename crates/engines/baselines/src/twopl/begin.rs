@@ -1,5 +1,6 @@
 //! An open transaction: who it is, what it holds, what it must undo.
 
+use super::doors::Mark;
 use super::locks::{Granted, Kind, LockMode, Owner, Patience, Refusal, wait_for_lock};
 use super::store::{Catalog, Keyspace, Record, State, Table};
 use super::{Reason, TwoPhaseLocking};
@@ -32,7 +33,9 @@ pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
     pub(super) undo: Vec<(Arc<Record>, Option<RowBuf>)>,
     pub(super) rows_written: u64,
     pub(super) bytes_written: u64,
-    pub(super) has_savepoints: bool,
+    /// Open savepoints, oldest first.
+    pub(super) savepoints: Vec<Mark>,
+    pub(super) next_savepoint: u64,
     pub(super) poison: Option<Error>,
     pub(super) ended: bool,
 }
@@ -68,7 +71,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             undo: Vec::new(),
             rows_written: 0,
             bytes_written: 0,
-            has_savepoints: false,
+            savepoints: Vec::new(),
+            next_savepoint: 0,
             poison: None,
             ended: false,
         })

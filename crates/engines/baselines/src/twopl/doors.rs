@@ -6,8 +6,8 @@ use super::begin::Transaction;
 use super::locks::{Kind, LockMode};
 use model::{
     Access, Begin, Columns, Committed, Declared, Delta, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode,
-    Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoints, Scan, ScanEnd, Schema, Supervisor,
-    TableId, Tables, Timestamp,
+    Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
+    Supervised, Supervisor, TableId, Tables, Timestamp,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -54,6 +54,33 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
         LogPosition::ZERO
     }
 
+    fn timestamp(&self) -> Option<Timestamp> {
+        Some(self.owner.timestamp)
+    }
+
+    /// Nothing to do: its age was drawn when it began, and there are no snapshots.
+    fn start(&mut self) -> Result<()> {
+        self.poison.clone().map_or(Ok(()), Err)
+    }
+
+    /// No effect: nothing is durable here.
+    fn set_durability(&mut self, _: model::Durability) {}
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.how.wait_limit = limit;
+    }
+
+    /// No effect: readers wait for whoever has the lock.
+    fn set_reads_wait(&mut self, _: bool) {}
+
+    fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
+        Some(self)
+    }
+
+    fn supervised(&mut self) -> Option<&mut dyn Supervised> {
+        Some(self)
+    }
+
     fn commit(self) -> Result<Committed> {
         self.finish()
     }
@@ -63,64 +90,55 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
     }
 }
 
-/// A place to go back to in an open transaction.
+/// What an open savepoint remembers.
 #[derive(Clone, Copy, Debug)]
-pub struct Savepoint {
-    transaction: Timestamp,
+pub(super) struct Mark {
+    number: u64,
     undo: usize,
     rows_written: u64,
     bytes_written: u64,
 }
 
 impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
-    type Savepoint = Savepoint;
-
     fn savepoint(&mut self) -> Result<Savepoint> {
-        if let Some(error) = &self.poison {
-            return Err(error.clone());
-        }
-        self.has_savepoints = true;
+        self.start()?;
+        let number = self.next_savepoint;
+        self.next_savepoint += 1;
         let Transaction { rows_written, bytes_written, .. } = *self;
-        Ok(Savepoint { transaction: self.owner.timestamp, undo: self.undo.len(), rows_written, bytes_written })
+        self.savepoints.push(Mark { number, undo: self.undo.len(), rows_written, bytes_written });
+        Ok(Savepoint { transaction: self.owner.timestamp.0, number })
     }
 
     /// The locks stay.
     fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
-        if let Some(error) = &self.poison {
-            return Err(error.clone());
-        }
-        if savepoint.transaction != self.owner.timestamp || savepoint.undo > self.undo.len() {
-            return Err(Invalid::UnknownSavepoint.into());
-        }
-        for (record, before) in self.undo.drain(savepoint.undo..).rev() {
+        self.start()?;
+        let is_own = savepoint.transaction == self.owner.timestamp.0;
+        let place = self.savepoints.iter().position(|mark| is_own && mark.number == savepoint.number);
+        let place = place.ok_or(Invalid::UnknownSavepoint)?;
+        let mark = self.savepoints[place];
+        self.savepoints.truncate(place + 1);
+        for (record, before) in self.undo.drain(mark.undo..).rev() {
             record.latch().row = before;
         }
-        (self.rows_written, self.bytes_written) = (savepoint.rows_written, savepoint.bytes_written);
+        (self.rows_written, self.bytes_written) = (mark.rows_written, mark.bytes_written);
         Ok(())
     }
 
-    /// Nothing to do: the undo log has what a rollback of the whole transaction needs, and more.
-    fn release(&mut self, _: Savepoint) {}
-
-    fn timestamp(&self) -> Option<Timestamp> {
-        Some(self.owner.timestamp)
+    /// The undo log keeps what a rollback of the whole transaction needs, and more.
+    fn release(&mut self, savepoint: Savepoint) {
+        let is_own = savepoint.transaction == self.owner.timestamp.0;
+        if let Some(place) = self.savepoints.iter().position(|mark| is_own && mark.number == savepoint.number) {
+            self.savepoints.truncate(place);
+        }
     }
+}
 
-    /// Nothing is durable here.
-    fn set_durability(&mut self, _: model::Durability) {}
-
-    fn set_wait_limit(&mut self, limit: Option<Duration>) {
-        self.how.wait_limit = limit;
-    }
-
+impl<H: Deref<Target = TwoPhaseLocking>> Supervised for Transaction<H> {
     /// A wait that ends without its lock aborts the transaction here: rows are changed in place.
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
         supervisor.begun(self.owner.timestamp);
         self.supervisor = Some(supervisor);
     }
-
-    /// Nothing to choose: readers wait for whoever has the lock.
-    fn set_reads_wait(&mut self, _: bool) {}
 }
 
 impl Tables for TwoPhaseLocking {
@@ -156,6 +174,10 @@ impl Interactive for TwoPhaseLocking {
     /// Returns at once: nothing here is durable.
     fn wait_durable(&self, _: LogPosition) -> Result<()> {
         Ok(())
+    }
+
+    fn ddl(&self) -> Option<&dyn Tables> {
+        Some(self)
     }
 }
 

@@ -124,7 +124,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         assert!(!state.lock.is_exclusive_to_another(&self.owner) && state.lock.is_held_by(&self.owner), "I1");
         let before = std::mem::replace(&mut state.row, after);
         let is_changed = std::mem::replace(&mut state.changed, true);
-        if !is_changed || self.has_savepoints {
+        if !is_changed || self.next_savepoint > 0 {
             self.undo.push((record.clone(), before));
         }
     }

@@ -28,8 +28,7 @@
 use super::{Engine, Open, engine_and_clock, impatient};
 use model::{
     Abort, Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive, Item, Key,
-    KeyReader, Mode, Predicate, RowBuf, RowRef, Savepoints, Scan, Schema, Storage, TableId, Target, Timestamp, Value,
-    ValueRef,
+    KeyReader, Mode, Predicate, RowBuf, RowRef, Scan, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
 };
 use seriatim_mvto::Savepoint;
 use std::collections::BTreeMap;

@@ -6,11 +6,12 @@
 
 use model::twin::Twin;
 use model::{
-    Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode, Result,
-    RowBuf, RowRef, Scan, ScanEnd, Schema, SerialPoint, TableId,
+    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode,
+    Result, RowBuf, RowRef, Scan, ScanEnd, Schema, SerialPoint, TableId, Timestamp,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// The engine. Waits for the map have no limit.
 #[derive(Debug)]
@@ -100,6 +101,24 @@ impl<H: Deref<Target = OneMutex>> Finish for Transaction<H> {
     fn rests_on(&self) -> LogPosition {
         LogPosition::ZERO
     }
+
+    fn timestamp(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.map();
+        Ok(())
+    }
+
+    /// No effect: nothing is durable here.
+    fn set_durability(&mut self, _: Durability) {}
+
+    /// No effect: waits for the map have no limit.
+    fn set_wait_limit(&mut self, _: Option<Duration>) {}
+
+    /// No effect: nobody reads beside the transaction that has the map.
+    fn set_reads_wait(&mut self, _: bool) {}
 
     fn commit(mut self) -> Result<Committed> {
         let map = self.map();

@@ -119,10 +119,10 @@ fn explain_duplicate(error: &mut SqlError, duplicate: &Duplicate, place: &Place)
 
 fn explain_abort(error: &mut SqlError, abort: &Abort, place: Option<&Place>) {
     let message = match abort.class {
-        AbortClass::Conflict if abort.rule.ends_with("reader") => {
-            "could not serialize access due to read/write dependencies among transactions"
+        AbortClass::ReadWrite => "could not serialize access due to read/write dependencies among transactions",
+        AbortClass::WriteWrite | AbortClass::Definition | AbortClass::Footprint | AbortClass::Priority => {
+            "could not serialize access due to concurrent update"
         }
-        AbortClass::Conflict | AbortClass::Priority => "could not serialize access due to concurrent update",
         AbortClass::WaitLimit => "canceling statement due to lock timeout",
         AbortClass::Interrupted => "canceling statement due to user request",
         AbortClass::Age => "terminating transaction due to its age",

@@ -10,7 +10,7 @@ use crate::error::{Result, state as sqlstate};
 use crate::session::State;
 use crate::storage::column_type;
 use crate::store::{Store, Transaction};
-use model::{Begin, Mode, Schema, SchemaBuilder};
+use model::{Begin, Finish, Mode, Schema, SchemaBuilder};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -7,8 +7,7 @@ use crate::parse::Modes;
 use crate::store::{Store, Transaction};
 use crate::types::Datum;
 use crate::{catalog, dml};
-use model::{AbortClass, Begin, Durability, LogPosition, Mode, Supervisor};
-use std::any::Any;
+use model::{AbortClass, Begin, Durability, Finish, LogPosition, Mode, Supervisor};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,22 +39,29 @@ fn begin(
     if is_block && how.mode == Mode::ReadOnly {
         let patient = Begin { mode: Mode::Snapshot, wait_limit: Some(PATIENCE), ..how };
         let mut transaction = store.begin(patient)?;
-        transaction.set_supervisor(supervisor.clone());
-        if transaction.savepoint().is_ok() {
+        supervise(&mut *transaction, supervisor.clone());
+        if transaction.start().is_ok() {
             transaction.set_wait_limit(how.wait_limit);
             return Ok(transaction);
         }
         transaction.abort();
     }
     let mut transaction = store.begin(how)?;
-    transaction.set_supervisor(supervisor);
+    supervise(&mut *transaction, supervisor);
     Ok(transaction)
+}
+
+/// Waits of an engine without supervision end by its own limits.
+fn supervise(transaction: &mut dyn Transaction, supervisor: Arc<dyn Supervisor>) {
+    if let Some(waits) = transaction.supervised() {
+        waits.set_supervisor(supervisor);
+    }
 }
 
 /// SAVEPOINT.
 struct Savepoint {
     name: String,
-    place: Box<dyn Any + Send>,
+    place: model::Savepoint,
     settings: usize,
     read_only: bool,
     /// The number of the last portal before it.
@@ -369,7 +375,7 @@ impl Session {
         let (Some(savepoint), Some(transaction)) = (open.savepoints.last(), &mut open.transaction) else {
             return Ok(());
         };
-        transaction.rollback_to(&*savepoint.place)?;
+        transaction.rollback_to(&savepoint.place)?;
         state.settings.back_to(savepoint.settings);
         state.deferred = savepoint.deferred.clone();
         state.follow_settings();

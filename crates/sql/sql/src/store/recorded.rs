@@ -3,10 +3,9 @@
 use super::{Store, Transaction};
 use model::history::{self, Outcome, Recorder};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Fault, Item, LogPosition, Result, RowBuf, RowRef,
-    Scan, ScanEnd, Schema, Supervisor, TableId, Timestamp,
+    Access, Begin, Columns, Committed, Delta, Durability, Error, Fault, Finish, Invalid, Item, LogPosition, Result,
+    RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Snapshots, Supervised, TableId, Tables, Timestamp,
 };
-use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,27 +33,19 @@ impl Store for Recorded {
     fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>> {
         let start_ns = self.observer.now();
         let recorder = Some(Recorder::new(self.inner.begin(how)?));
-        Ok(Box::new(Observed { recorder, observer: self.observer.clone(), start_ns }))
+        Ok(Box::new(Observed { recorder, observer: self.observer.clone(), start_ns, places: Vec::new() }))
     }
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         self.inner.wait_durable(position)
     }
 
-    fn create_table(&self, schema: Schema) -> Result<TableId> {
-        self.inner.create_table(schema)
+    fn ddl(&self) -> Option<&dyn Tables> {
+        self.inner.ddl()
     }
 
-    fn drop_table(&self, name: &str) -> Result<()> {
-        self.inner.drop_table(name)
-    }
-
-    fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
-        self.inner.tables()
-    }
-
-    fn checkpoint(&self) -> Result<()> {
-        self.inner.checkpoint()
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        self.inner.snapshots()
     }
 }
 
@@ -64,12 +55,8 @@ struct Observed {
     recorder: Option<Recorder<Box<dyn Transaction>>>,
     observer: Arc<Observer>,
     start_ns: u64,
-}
-
-/// A savepoint, and how much was noted before it.
-struct Place {
-    inner: Box<dyn Any + Send>,
-    recorded: usize,
+    /// Open savepoints, oldest first, and how much was noted before each.
+    places: Vec<(Savepoint, usize)>,
 }
 
 impl Observer {
@@ -96,30 +83,36 @@ impl Observed {
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        self.end(Transaction::abort, |()| Outcome::Aborted);
+        self.end(Finish::abort, |()| Outcome::Aborted);
     }
 }
 
-impl Transaction for Observed {
-    fn savepoint(&mut self) -> Result<Box<dyn Any + Send>> {
+impl Savepoints for Observed {
+    fn savepoint(&mut self) -> Result<Savepoint> {
         let recorded = self.recorder().recorded();
-        let inner = self.recorder().inner().savepoint()?;
-        Ok(Box::new(Place { inner, recorded }))
+        let savepoint = self.recorder().inner().savepoint()?;
+        self.places.push((savepoint, recorded));
+        Ok(savepoint)
     }
 
-    fn rollback_to(&mut self, savepoint: &(dyn Any + Send)) -> Result<()> {
-        let place: &Place = savepoint.downcast_ref().ok_or(model::Invalid::UnknownSavepoint)?;
-        self.recorder().inner().rollback_to(&*place.inner)?;
-        self.recorder().forget_after(place.recorded);
+    fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        let at = self.places.iter().position(|(place, _)| place == savepoint).ok_or(Invalid::UnknownSavepoint)?;
+        self.recorder().inner().rollback_to(savepoint)?;
+        self.places.truncate(at + 1);
+        let recorded = self.places[at].1;
+        self.recorder().forget_after(recorded);
         Ok(())
     }
 
-    fn release(&mut self, savepoint: Box<dyn Any + Send>) {
-        if let Ok(place) = savepoint.downcast::<Place>() {
-            self.recorder().inner().release(place.inner);
+    fn release(&mut self, savepoint: Savepoint) {
+        if let Some(at) = self.places.iter().position(|(place, _)| *place == savepoint) {
+            self.places.truncate(at);
+            self.recorder().inner().release(savepoint);
         }
     }
+}
 
+impl Finish for Observed {
     fn poison(&self) -> Option<&Error> {
         self.recorder.as_ref()?.get().poison()
     }
@@ -132,6 +125,10 @@ impl Transaction for Observed {
         self.recorder.as_ref()?.get().timestamp()
     }
 
+    fn start(&mut self) -> Result<()> {
+        self.recorder().inner().start()
+    }
+
     fn set_durability(&mut self, durability: Durability) {
         self.recorder().inner().set_durability(durability);
     }
@@ -140,16 +137,20 @@ impl Transaction for Observed {
         self.recorder().inner().set_wait_limit(limit);
     }
 
-    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
-        self.recorder().inner().set_supervisor(supervisor);
-    }
-
     fn set_reads_wait(&mut self, wait: bool) {
         self.recorder().inner().set_reads_wait(wait);
     }
 
-    fn commit(mut self: Box<Self>) -> Result<Committed> {
-        let committed = self.end(Transaction::commit, |ended| match ended {
+    fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
+        Some(self)
+    }
+
+    fn supervised(&mut self) -> Option<&mut dyn Supervised> {
+        self.recorder().inner().supervised()
+    }
+
+    fn commit(mut self) -> Result<Committed> {
+        let committed = self.end(Finish::commit, |ended| match ended {
             Ok(committed) => Outcome::Committed(committed.serial_point),
             Err(Error::Fault(Fault::OutcomeUnknown { .. })) => Outcome::Unknown,
             Err(_) => Outcome::Aborted,
@@ -157,7 +158,7 @@ impl Transaction for Observed {
         committed.expect("a transaction ends once")
     }
 
-    fn abort(self: Box<Self>) {}
+    fn abort(self) {}
 }
 
 impl Access for Observed {

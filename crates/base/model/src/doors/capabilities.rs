@@ -1,0 +1,108 @@
+//! What an engine or an open transaction may offer beyond the doors. Each is asked for as an `Option`: an engine that lacks
+//! one leaves the method that returns it alone, and the caller decides what to do without.
+
+use crate::{Columns, Item, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A place in an open transaction to go back to. Only the transaction that made it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Savepoint {
+    /// Which transaction: a number of the engine's choice, unique among those that are open.
+    pub transaction: u64,
+    /// Which savepoint of that transaction.
+    pub number: u64,
+}
+
+/// A transaction that can go back to where it was.
+pub trait Savepoints {
+    /// Notes what has been written so far.
+    ///
+    /// # Errors
+    /// The abort that poisoned the transaction.
+    fn savepoint(&mut self) -> Result<Savepoint>;
+
+    /// Drops what was written since the savepoint, which stays; later savepoints go. What was read stays read, and what is
+    /// owned may stay owned.
+    ///
+    /// # Errors
+    /// [`crate::Invalid::UnknownSavepoint`], or the abort that poisoned the transaction.
+    fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()>;
+
+    /// Forgets a savepoint and later ones; what was written stays written. Savepoints that are kept cost memory for every
+    /// write.
+    fn release(&mut self, savepoint: Savepoint);
+}
+
+/// A transaction whose waits can be watched and ended from outside.
+pub trait Supervised {
+    /// Sets the supervisor. From then on a wait that ends without what it was for fails its statement
+    /// ([`crate::Error::Unavailable`]) and not the transaction, in engines that can undo a single statement. With a limit of
+    /// zero on waiting, whatever another transaction holds is unavailable.
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>);
+}
+
+/// The reads of one transaction, from several threads at once: own writes are seen, nothing is written while it lives.
+///
+/// # Errors
+/// As [`crate::Access`]. After an abort the transaction behind it is poisoned.
+pub trait ReadView: Sync {
+    /// As [`crate::Access::read`].
+    fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool>;
+
+    /// As [`crate::Access::scan`].
+    fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
+}
+
+impl<V: ReadView + ?Sized> ReadView for Box<V> {
+    fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        (**self).read(table, key, columns, row)
+    }
+
+    fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        (**self).scan(scan, visit)
+    }
+}
+
+/// A transaction that can share its reads.
+pub trait SharedReads {
+    /// The transaction's reads, to be shared by reference. Begins the transaction if nothing has yet.
+    ///
+    /// # Errors
+    /// As a statement's.
+    fn read_view(&mut self) -> Result<Box<dyn ReadView + '_>>;
+}
+
+/// An engine whose tables come and go while it runs.
+pub trait Tables {
+    /// Creates a table that every transaction may use, those that began before it too: the caller decides who learns of it.
+    /// Durable when it returns, if the engine is.
+    ///
+    /// # Errors
+    /// The name is taken, the limit on tables is reached, the log could not take it.
+    fn create_table_unlisted(&self, schema: crate::Schema) -> Result<TableId>;
+
+    /// Drops a table and all its rows. Transactions that use it meanwhile abort or go on seeing it.
+    ///
+    /// # Errors
+    /// There is no such table, or the log could not take it.
+    fn drop_table(&self, name: &str) -> Result<()>;
+
+    /// All tables.
+    fn tables(&self) -> Vec<(TableId, Arc<crate::Schema>)>;
+
+    /// Makes the next start short: writes a checkpoint, after the one that is being written, if there is one. An engine that
+    /// keeps nothing on a disk has nothing to do.
+    ///
+    /// # Errors
+    /// The disk could not take it; the checkpoint before stays.
+    fn checkpoint(&self) -> Result<()>;
+}
+
+/// An engine with real snapshots: in [`crate::Mode::Snapshot`] a transaction reads as of one point, aborts nobody and is
+/// aborted by nobody.
+pub trait Snapshots {
+    /// Point below which every transaction has ended: a snapshot that begins now reads there, or later once older writers
+    /// have ended.
+    fn settled(&self) -> Timestamp;
+}

@@ -1,0 +1,53 @@
+//! Door 1: the caller holds the transaction open.
+
+use crate::{Access, Begin, Finish, LogPosition, Result, Snapshots, Tables};
+use std::sync::Arc;
+
+/// Door 1: the caller holds the transaction open. SQL needs it.
+pub trait Interactive: Send + Sync + 'static {
+    /// A transaction that borrows the engine.
+    type Transaction<'engine>: Access + Finish + Send
+    where
+        Self: 'engine;
+    /// The same, owning a handle of the engine: it outlives the call that began it and may move between threads.
+    type Owned: Access + Finish + Send + 'static;
+
+    /// Begins a transaction. Never waits, except in [`crate::Mode::Snapshot`].
+    ///
+    /// # Errors
+    /// [`crate::Error::Limit`] with too many open transactions, [`crate::Error::Fault`] if the clock or the log has failed.
+    fn begin(&self, how: Begin) -> Result<Self::Transaction<'_>>;
+
+    /// As [`Interactive::begin`], owned.
+    ///
+    /// # Errors
+    /// As [`Interactive::begin`].
+    fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Self::Owned>;
+
+    /// Blocks until the log is durable up to `position`; returns at once if it is.
+    ///
+    /// # Errors
+    /// [`crate::Error::Fault`] if the log failed first: the outcome is unknown.
+    fn wait_durable(&self, position: LogPosition) -> Result<()>;
+
+    /// Creation and removal of tables at run time, if the engine can. SQL needs it.
+    fn ddl(&self) -> Option<&dyn Tables> {
+        None
+    }
+
+    /// Real snapshots, if the engine has them; without, [`crate::Mode::Snapshot`] is [`crate::Mode::ReadOnly`].
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        None
+    }
+
+    /// Aborts a transaction, and then waits until everything that it has read is durable: for whoever is about to answer with
+    /// an error of its own, which tells of what was read no less than a result does.
+    ///
+    /// # Errors
+    /// As [`Interactive::wait_durable`]: the answer must not be given, since what it rests on may be gone after a restart.
+    fn abort_durably(&self, transaction: impl Finish) -> Result<()> {
+        let rests_on = transaction.rests_on();
+        transaction.abort();
+        self.wait_durable(rests_on)
+    }
+}

@@ -1,0 +1,231 @@
+//! Door 1 as objects, for callers that choose the engine at run time: SQL, and a library over any engine.
+//!
+//! Each call through an object costs a few nanoseconds. The objects are doors themselves: `dyn Store` is [`Interactive`], and a
+//! boxed transaction is [`Access`] and [`Finish`], so that whatever is generic over door 1 takes them too.
+
+use crate::{
+    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Invalid, Item, LogPosition,
+    Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots, Supervised, TableId,
+    Tables, Timestamp,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine with door 1, as an object.
+pub trait Store: Send + Sync + 'static {
+    /// Begins a transaction that lives as long as it likes and may move between threads.
+    ///
+    /// # Errors
+    /// As [`Interactive::begin`].
+    fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>>;
+
+    /// As [`Interactive::wait_durable`].
+    ///
+    /// # Errors
+    /// As [`Interactive::wait_durable`].
+    fn wait_durable(&self, position: LogPosition) -> Result<()>;
+
+    /// As [`Interactive::ddl`].
+    fn ddl(&self) -> Option<&dyn Tables>;
+
+    /// As [`Interactive::snapshots`].
+    fn snapshots(&self) -> Option<&dyn Snapshots>;
+}
+
+/// An open transaction, as an object.
+pub trait Transaction: Access + Finish + Send {
+    /// As [`Finish::commit`].
+    ///
+    /// # Errors
+    /// As [`Finish::commit`].
+    fn commit_boxed(self: Box<Self>) -> Result<Committed>;
+
+    /// As [`Finish::abort`].
+    fn abort_boxed(self: Box<Self>);
+}
+
+impl<T: Access + Finish + Send + 'static> Transaction for T {
+    fn commit_boxed(self: Box<Self>) -> Result<Committed> {
+        (*self).commit()
+    }
+
+    fn abort_boxed(self: Box<Self>) {
+        (*self).abort();
+    }
+}
+
+/// An engine behind [`Store`].
+pub struct Engine<E>(pub Arc<E>);
+
+impl<E: Interactive> Store for Engine<E> {
+    fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>> {
+        Ok(Box::new(self.0.begin_owned(how)?))
+    }
+
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        self.0.wait_durable(position)
+    }
+
+    fn ddl(&self) -> Option<&dyn Tables> {
+        self.0.ddl()
+    }
+
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        self.0.snapshots()
+    }
+}
+
+impl Interactive for dyn Store {
+    type Transaction<'engine> = Box<dyn Transaction>;
+    type Owned = Box<dyn Transaction>;
+
+    fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>> {
+        Store::begin(self, how)
+    }
+
+    fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Box<dyn Transaction>> {
+        Store::begin(&**self, how)
+    }
+
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        Store::wait_durable(self, position)
+    }
+
+    fn ddl(&self) -> Option<&dyn Tables> {
+        Store::ddl(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        Store::snapshots(self)
+    }
+}
+
+/// [`Tables`] of an engine that must have them.
+impl dyn Store + '_ {
+    fn required_ddl(&self) -> Result<&dyn Tables> {
+        Store::ddl(self).ok_or_else(|| Invalid::Unsupported { what: "tables that come and go" }.into())
+    }
+
+    /// As [`Tables::create_table_unlisted`].
+    ///
+    /// # Errors
+    /// As there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
+    pub fn create_table(&self, schema: Schema) -> Result<TableId> {
+        self.required_ddl()?.create_table_unlisted(schema)
+    }
+
+    /// As [`Tables::drop_table`].
+    ///
+    /// # Errors
+    /// As there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.required_ddl()?.drop_table(name)
+    }
+
+    /// As [`Tables::tables`]; none in an engine without [`Interactive::ddl`].
+    pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        Store::ddl(self).map(Tables::tables).unwrap_or_default()
+    }
+
+    /// As [`Tables::checkpoint`].
+    ///
+    /// # Errors
+    /// As there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
+    pub fn checkpoint(&self) -> Result<()> {
+        self.required_ddl()?.checkpoint()
+    }
+}
+
+/// [`Savepoints`] of a transaction that must have them.
+impl dyn Transaction + '_ {
+    fn required_savepoints(&mut self) -> Result<&mut dyn Savepoints> {
+        self.savepoints().ok_or_else(|| Invalid::Unsupported { what: "savepoints" }.into())
+    }
+
+    /// As [`Savepoints::savepoint`].
+    ///
+    /// # Errors
+    /// As there; [`Invalid::Unsupported`] in an engine without savepoints.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        self.required_savepoints()?.savepoint()
+    }
+
+    /// As [`Savepoints::rollback_to`].
+    ///
+    /// # Errors
+    /// As there; [`Invalid::Unsupported`] in an engine without savepoints.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        self.required_savepoints()?.rollback_to(savepoint)
+    }
+
+    /// As [`Savepoints::release`].
+    pub fn release(&mut self, savepoint: Savepoint) {
+        if let Some(savepoints) = self.savepoints() {
+            savepoints.release(savepoint);
+        }
+    }
+}
+
+impl Access for Box<dyn Transaction> {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        (**self).read(table, key, columns, row)
+    }
+    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        (**self).read_for_update(table, key, row)
+    }
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        (**self).put(table, key, row)
+    }
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        (**self).insert(table, key, row)
+    }
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        (**self).update(table, key, delta)
+    }
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        (**self).delete(table, key)
+    }
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        (**self).scan(scan, visit)
+    }
+}
+
+impl Finish for Box<dyn Transaction> {
+    fn poison(&self) -> Option<&Error> {
+        (**self).poison()
+    }
+    fn rests_on(&self) -> LogPosition {
+        (**self).rests_on()
+    }
+    fn timestamp(&self) -> Option<Timestamp> {
+        (**self).timestamp()
+    }
+    fn start(&mut self) -> Result<()> {
+        (**self).start()
+    }
+    fn set_durability(&mut self, durability: Durability) {
+        (**self).set_durability(durability);
+    }
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        (**self).set_wait_limit(limit);
+    }
+    fn set_reads_wait(&mut self, wait: bool) {
+        (**self).set_reads_wait(wait);
+    }
+    fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
+        (**self).savepoints()
+    }
+    fn supervised(&mut self) -> Option<&mut dyn Supervised> {
+        (**self).supervised()
+    }
+    fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
+        (**self).shared_reads()
+    }
+    fn commit(self) -> Result<Committed> {
+        Transaction::commit_boxed(self)
+    }
+    fn abort(self) {
+        Transaction::abort_boxed(self);
+    }
+}

@@ -1,0 +1,102 @@
+//! How a transaction begins, what it is promised while it is open, how it ends.
+
+use crate::{Durability, Error, LogPosition, Result, Savepoints, SerialPoint, SharedReads, Supervised, Timestamp};
+use std::time::Duration;
+
+/// How a transaction begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Begin {
+    /// What it may do.
+    pub mode: Mode,
+    /// What its acknowledgement waits for; `None`: the database's default.
+    pub durability: Option<Durability>,
+    /// The longest wait for one other transaction; `None`: the engine's default.
+    pub wait_limit: Option<Duration>,
+}
+
+/// What a transaction may do, and when it takes hold of what it writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Reads and writes; takes hold of what it writes at commit.
+    #[default]
+    ReadWrite,
+    /// Reads and writes; takes hold of a row at the statement that writes it, so that younger transactions of this mode queue on
+    /// a hot row instead of failing at commit. An engine may let others read beside it meanwhile, and fix its place in the
+    /// serial order when it commits.
+    OwnAtStatement,
+    /// Reads only; always commits.
+    ReadOnly,
+    /// Reads only, at a point before which every transaction has ended: it delays nobody and nobody delays it once
+    /// begun.
+    Snapshot,
+}
+
+/// A transaction that committed: it is visible. Whether it is durable yet is another question
+/// ([`crate::Interactive::wait_durable`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// Its place in the serial order.
+    pub serial_point: SerialPoint,
+    /// What its acknowledgement must wait for: its own record and every version that it read. Zero: nothing.
+    pub log_position: LogPosition,
+}
+
+/// An open transaction: what it stands on, its settings, its optional capabilities, its end. Dropping it aborts.
+pub trait Finish {
+    /// The abort that poisoned it, if one did.
+    fn poison(&self) -> Option<&Error>;
+
+    /// Greatest log position among the versions that it has read: an answer that reports what it read waits for this, also
+    /// after an abort. Zero: nothing to wait for, because all of it was durable or the transaction's durability asks for
+    /// nothing.
+    fn rests_on(&self) -> LogPosition;
+
+    /// Its number, once the engine has given it one: its begin timestamp where the engine has those. Its place in the serial
+    /// order is there or, where the engine moves transactions ([`Mode::OwnAtStatement`]), above it.
+    fn timestamp(&self) -> Option<Timestamp>;
+
+    /// Begins it now rather than at its first access: draws its timestamp, waits for its snapshot, as the engine has it.
+    ///
+    /// # Errors
+    /// As the first access.
+    fn start(&mut self) -> Result<()>;
+
+    /// Sets what its acknowledgement waits for. No effect in an engine without a log.
+    fn set_durability(&mut self, durability: Durability);
+
+    /// Sets the longest wait for one other transaction from now on; `None`: the engine's default.
+    fn set_wait_limit(&mut self, limit: Option<Duration>);
+
+    /// Sets whether its reads wait from now on for older transactions that own what they read and still execute. A statement
+    /// that goes on to write what it reads wants that: it would read an old version at once, only to fail when it writes.
+    /// Initially true in [`Mode::OwnAtStatement`] only. No effect where the engine has no choice.
+    fn set_reads_wait(&mut self, wait: bool);
+
+    /// Savepoints, if the engine can undo part of a transaction. SQL needs them.
+    fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
+        None
+    }
+
+    /// Supervision of its waits from outside, if the engine has waits that can be ended.
+    fn supervised(&mut self) -> Option<&mut dyn Supervised> {
+        None
+    }
+
+    /// Reads from several threads at once, if the engine can share them.
+    fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
+        None
+    }
+
+    /// Commits, or aborts with the reason.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] with the reason, [`Error::Fault`] if the log could not take it.
+    fn commit(self) -> Result<Committed>
+    where
+        Self: Sized;
+
+    /// Drops everything it wrote.
+    fn abort(self)
+    where
+        Self: Sized;
+}
