@@ -35,7 +35,7 @@ pub const ARROWS: &[Arrow] = &[
         tests: &[],
     },
     Arrow {
-        from: "seriatim-baselines",
+        from: "seriatim-twopl",
         code: &["seriatim-model", "seriatim-env", "seriatim-parts", "seriatim-wal"],
         tests: &[],
     },
@@ -44,12 +44,12 @@ pub const ARROWS: &[Arrow] = &[
     Arrow {
         from: "seriatim-sql",
         code: &["seriatim-model", "seriatim-pgtypes"],
-        tests: &["seriatim-mvto", "seriatim-baselines", "seriatim-wal"],
+        tests: &["seriatim-mvto", "seriatim-twopl", "seriatim-wal"],
     },
     Arrow {
         from: "seriatim-wire",
         code: &["seriatim-model", "seriatim-sql"],
-        tests: &["seriatim-mvto", "seriatim-baselines"],
+        tests: &["seriatim-mvto", "seriatim-twopl"],
     },
     // Knows no transactions; what it orders are bytes.
     // The judges only with the feature `sim`.
@@ -73,7 +73,7 @@ pub const ARROWS: &[Arrow] = &[
             "seriatim-env",
             "seriatim-wal",
             "seriatim-check",
-            "seriatim-baselines",
+            "seriatim-twopl",
             "seriatim-paxos",
             "seriatim-sql",
             "seriatim-wire",
@@ -89,7 +89,7 @@ pub const ARROWS: &[Arrow] = &[
             "seriatim-env",
             "seriatim-check",
             "seriatim-mvto",
-            "seriatim-baselines",
+            "seriatim-twopl",
             "seriatim-paxos",
         ],
         tests: &[],

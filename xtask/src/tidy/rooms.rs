@@ -49,8 +49,8 @@ pub struct ClosedPath {
     pub instead: &'static str,
 }
 
-const ENGINES: &[&str] = &["seriatim-mvto", "seriatim-baselines"];
-const ENGINES_AND_LOG: &[&str] = &["seriatim-mvto", "seriatim-baselines", "seriatim-wal"];
+const ENGINES: &[&str] = &["seriatim-mvto", "seriatim-twopl"];
+const ENGINES_AND_LOG: &[&str] = &["seriatim-mvto", "seriatim-twopl", "seriatim-wal"];
 
 const SYNC: &str = "import it from parts::sync, so that loom and shuttle can stand in";
 

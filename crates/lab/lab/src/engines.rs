@@ -4,7 +4,6 @@ mod one_mutex;
 
 pub use one_mutex::OneMutex;
 
-use baselines::twopl::{self, TwoPhaseLocking};
 use env::RealDisk;
 use env::time::Duration;
 use model::{AsReexecutable, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use twopl::TwoPhaseLocking;
 
 /// An engine that workloads can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, Serialize, Deserialize)]

@@ -5,7 +5,6 @@ use crate::history::recorded;
 use crate::memory::Memory;
 use crate::opening;
 use crate::units::{bytes, duration};
-use baselines::twopl::TwoPhaseLocking;
 use clap::{Args, ValueEnum};
 use seriatim::{Database, Durability};
 use sql::store::{Engine, Store};
@@ -14,6 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use twopl::TwoPhaseLocking;
 use wire::Server;
 
 /// Serve a database to psql and every other PostgreSQL client.
@@ -106,7 +106,7 @@ impl Serve {
                 "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
             )),
             Kind::Twopl => {
-                let engine = TwoPhaseLocking::new(baselines::twopl::Options::default());
+                let engine = TwoPhaseLocking::new(twopl::Options::default());
                 self.serve(Arc::new(Engine(Arc::new(engine))), None, &[])
             }
         }

@@ -223,7 +223,7 @@ fn mvto() -> Arc<dyn Store> {
 }
 
 fn twopl() -> Arc<dyn Store> {
-    Arc::new(Engine(Arc::new(baselines::twopl::TwoPhaseLocking::new(baselines::twopl::Options::default()))))
+    Arc::new(Engine(Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()))))
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub fn mvto() -> Stage {
 
 /// Two-phase locking.
 pub fn twopl() -> Stage {
-    let engine = Arc::new(baselines::twopl::TwoPhaseLocking::new(baselines::twopl::Options::default()));
+    let engine = Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()));
     let database = open(Arc::new(Engine(engine.clone())));
     Stage { name: "twopl", database, asleep: Box::new(move || engine.stats().asleep as usize) }
 }

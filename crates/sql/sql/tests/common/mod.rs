@@ -21,8 +21,8 @@ pub fn store() -> Arc<dyn Store> {
 
 /// A fresh database in memory, on two-phase locking.
 pub fn database_twopl() -> Arc<Database> {
-    let options = baselines::twopl::Options::default();
-    open(Arc::new(Engine(Arc::new(baselines::twopl::TwoPhaseLocking::new(options)))))
+    let options = twopl::Options::default();
+    open(Arc::new(Engine(Arc::new(twopl::TwoPhaseLocking::new(options)))))
 }
 
 /// The SQL database in an engine.

@@ -7,7 +7,7 @@ use model::{
     Access, Begin, Declared, Decoder, Delta, Error, Finish, Footprint, Interactive, Key, Malformed, Procedure, Program,
     Result, RowBuf, Scan, TableId,
 };
-use seriatim_baselines::twopl::{Options, Reason};
+use seriatim_twopl::{Options, Reason};
 use std::ops::ControlFlow;
 use std::thread;
 use std::time::Duration;

@@ -74,6 +74,8 @@
 //! | Rosenkrantz et al., *System Level Concurrency Control*, TODS 1978: wound-wait | `locks.rs` | `tests/waits.rs`, `tests/shuttle_locks.rs` |
 //! | Thomson et al., *Calvin*, SIGMOD 2012: ordered locks on a declared footprint, reconnaissance | `doors.rs`, `begin.rs` | `tests/declared.rs`, `tests/shuttle_locks.rs` |
 
+#![forbid(unsafe_code)]
+
 mod begin;
 mod commit;
 mod doors;

@@ -5,7 +5,7 @@ mod common;
 
 use common::{begin, delete, get, impatient, put, range, rule, with_registers};
 use model::{Access, Begin, Finish, Interactive, Item, Key, Mode, Scan, ScanEnd};
-use seriatim_baselines::twopl::Reason;
+use seriatim_twopl::Reason;
 use std::ops::ControlFlow;
 
 const X: u64 = 1;

@@ -14,7 +14,7 @@ use model::{
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
+use seriatim_twopl::{Options, TwoPhaseLocking};
 use std::ops::{Bound, ControlFlow};
 use std::thread;
 

@@ -6,7 +6,7 @@ pub mod statements;
 use model::{
     Access, Begin, ColumnType, Columns, Error, Interactive, Item, Key, RowBuf, Scan, Schema, Storage, TableId, ValueRef,
 };
-use seriatim_baselines::twopl::{Options, Transaction, TwoPhaseLocking};
+use seriatim_twopl::{Options, Transaction, TwoPhaseLocking};
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Open, begin, get, put, range, rule, with_registers};
 use model::{Begin, Finish, Interactive, TableId};
-use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
+use seriatim_twopl::{Options, TwoPhaseLocking};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 

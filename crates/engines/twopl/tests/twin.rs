@@ -7,7 +7,7 @@ use common::statements::{Statement, answer, statement};
 use model::twin::Twin;
 use model::{Begin, Finish, Interactive, Storage, TableId};
 use proptest::prelude::*;
-use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
+use seriatim_twopl::{Options, TwoPhaseLocking};
 
 fn compare(storage: Storage, program: &[Statement]) -> Result<(), TestCaseError> {
     let engine = TwoPhaseLocking::new(Options::default());

@@ -1,7 +1,7 @@
 //! Savepoints over in-place changes: the undo log takes back exactly what came after them.
 
 use model::{Access, Begin, Columns, Finish, Interactive, RowBuf, RowRef, Savepoints, Schema, TableId};
-use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
+use seriatim_twopl::{Options, TwoPhaseLocking};
 use std::sync::Arc;
 
 fn read(access: &mut impl Access, table: TableId, key: &[u8]) -> Option<Vec<u8>> {

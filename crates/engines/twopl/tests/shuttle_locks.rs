@@ -1,6 +1,6 @@
 //! The whole engine under random schedules: no wake-up is lost, no cycle of waits stays, and the claimed order replays.
 //!
-//! `cargo test -p seriatim-baselines --features shuttle --test shuttle_locks`
+//! `cargo test -p seriatim-twopl --features shuttle --test shuttle_locks`
 #![cfg(feature = "shuttle")]
 
 mod common;
@@ -14,7 +14,7 @@ use model::{
 };
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
+use seriatim_twopl::{Options, TwoPhaseLocking};
 use shuttle::thread;
 use std::sync::Arc;
 use std::time::Duration;

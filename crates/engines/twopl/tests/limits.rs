@@ -7,7 +7,7 @@ use model::{
     Access, Begin, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive, Key, LimitKind, Mode, Predicate,
     RowBuf, Scan, Storage, TableId, Value,
 };
-use seriatim_baselines::twopl::{Options, TwoPhaseLocking};
+use seriatim_twopl::{Options, TwoPhaseLocking};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
