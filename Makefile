@@ -111,7 +111,7 @@ lint: tools ## Formatting and clippy, warnings denied
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets $(SIMULATED) $(LOCKED) -- -D warnings
 
-tidy: tools ## Arrows between crates, rooms of unsafe, sizes and names
+tidy: tools ## Arrows between crates, circles of imports, rooms of unsafe, stale names
 	$(CARGO) xtask tidy
 
 doc: tools ## The documentation, warnings denied

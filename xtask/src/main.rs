@@ -16,7 +16,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  tidy                  check the arrows between crates, the rooms of `unsafe`, sizes and names
+  tidy                  check the arrows between crates, circles of imports, the rooms of `unsafe`, and stale names
   proofs                check what the proofs assume (`make proofs` builds them first)
   mutants               run the mutants marked `CI: yes` (the same as --ci)
   mutants --ci          run the mutants marked `CI: yes`

@@ -2,13 +2,14 @@
 //!
 //! | rule | fails or warns | table |
 //! | --- | --- | --- |
-//! | `arrow`: a crate names only the crates that its row allows | fails | [`arrows::ARROWS`] |
-//! | `unlisted`: every crate of the workspace has a row | fails | [`arrows::ARROWS`] |
+//! | `arrow`: a crate names only crates of the floors that its floor may name | fails | [`floors::FLOORS`] |
+//! | `floor`: every crate of the workspace stands on a floor | fails | [`floors::FLOORS`] |
+//! | `circle`: imports between the folders of a crate are acyclic | fails | [`circles::CIRCLES`] |
 //! | `unsafe`: the word stands only in the listed rooms | fails | [`rooms::UNSAFE_ROOMS`] |
 //! | `forbid`: a crate without such a room forbids `unsafe` at its root | fails | [`rooms::UNSAFE_ROOMS`] |
 //! | `path`: engines reach threads, disk, clock and network through `parts::sync` and `env` | fails | [`rooms::CLOSED_PATHS`] |
-//! | `size`: files and functions that are long | warns | [`sizes`] |
-//! | `name`: a word that says nothing | warns | [`names::BANNED`] |
+//! | `stale`: a file that documentation names is there | fails | [`stale`] |
+//! | `width`: comments are not wider than code | fails | [`comments`] |
 //!
 //! Source files are read as tokens, so that a word in a comment or a string breaks no rule and a word inside a
 //! macro's arguments does. Manifests are read through `cargo metadata`, not as TOML: Cargo already resolves renames,
@@ -17,14 +18,18 @@
 use std::fmt;
 use std::path::Path;
 
+use stale::Files;
 use workspace::Workspace;
 
-mod arrows;
-mod names;
+mod circles;
+mod comments;
+mod floors;
+mod modules;
+mod named;
 mod paths;
 mod rooms;
-mod sizes;
 mod source;
+mod stale;
 mod unsafety;
 mod workspace;
 
@@ -33,7 +38,7 @@ mod workspace;
 enum Weight {
     /// `tidy` exits with 1.
     Fails,
-    /// `tidy` says so and goes on: nobody splits a function to please a counter.
+    /// `tidy` reports it and goes on.
     Warns,
 }
 
@@ -66,7 +71,10 @@ impl fmt::Display for Finding {
 /// A summary, if a rule that fails is broken or the workspace cannot be read.
 pub fn run(root: &Path) -> Result<(), String> {
     let workspace = Workspace::read(root)?;
-    let findings = check(&workspace);
+    let files = Files::read(root)?;
+    let mut findings = check(&workspace, &files);
+    findings.extend(stale::check_documents(root, &files)?);
+    findings.sort_by(|a, b| (&a.path, a.line, a.rule).cmp(&(&b.path, b.line, b.rule)));
     for finding in &findings {
         println!("{finding}");
     }
@@ -82,18 +90,18 @@ pub fn run(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Every finding of every rule, in order of path and line.
-fn check(workspace: &Workspace) -> Vec<Finding> {
-    let mut findings = arrows::check(workspace, arrows::ARROWS);
+/// Returns the findings of every rule about crates and their files.
+fn check(workspace: &Workspace, files: &Files) -> Vec<Finding> {
+    let mut findings = floors::check(workspace, floors::FLOORS, floors::RESERVED, floors::ALONE);
     for member in &workspace.crates {
         findings.extend(unsafety::check_roots(member, rooms::UNSAFE_ROOMS));
+        findings.extend(circles::check(member, circles::CIRCLES));
         for file in &member.files {
             findings.extend(unsafety::check_file(file, rooms::UNSAFE_ROOMS));
-            findings.extend(paths::check_file(&member.name, file, rooms::CLOSED_PATHS));
-            findings.extend(sizes::check_file(file));
-            findings.extend(names::check_file(file));
+            findings.extend(paths::check_file(file, rooms::CLOSED_PATHS));
+            findings.extend(stale::check_file(file, files));
+            findings.extend(comments::check_width(file));
         }
     }
-    findings.sort_by(|a, b| (&a.path, a.line, a.rule).cmp(&(&b.path, b.line, b.rule)));
     findings
 }

@@ -1,6 +1,6 @@
 //! What is trusted, not printed: the types and functions of `crates/order/paxos/src/core/prim.rs`.
 //!
-//! The names are those that `proofs/extract/Extract.v` gives to the constants of `proofs/paxos/Prim.v` and of Coq's library.
+//! The names are those that `proofs/extract/Json.v` gives to the constants of `proofs/paxos/Prim.v` and of Coq's library.
 
 /// How values of a type pass from hand to hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,21 +1,22 @@
 //! Paths of the standard library that are closed to some crates.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
-
+use super::named::paths_from;
 use super::rooms::ClosedPath;
-use super::source::{SourceFile, is_punct};
+use super::source::SourceFile;
 use super::{Finding, Weight};
 
-/// Fails on a closed path that the code of `package` names outside its tests.
-pub fn check_file(package: &str, file: &SourceFile, table: &[ClosedPath]) -> Vec<Finding> {
-    let closed: Vec<&ClosedPath> = table.iter().filter(|row| row.to.contains(&package)).collect();
+/// Fails on a closed path that a file names outside its tests.
+pub fn check_file(file: &SourceFile, table: &[ClosedPath]) -> Vec<Finding> {
+    let is_below = |folder: &&str| file.path.starts_with(*folder);
+    let is_closed_here = |row: &&ClosedPath| row.to.iter().any(is_below) && !row.not.iter().any(is_below);
+    let closed: Vec<&ClosedPath> = table.iter().filter(is_closed_here).collect();
     if closed.is_empty() {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    for path in named_paths(file.shipped()) {
-        let Some(row) = closed.iter().find(|row| is_below(&path.text, row.path)) else { continue };
-        if row.except.iter().any(|open| is_below(&path.text, open)) {
+    for path in paths_from(file.shipped(), &["std", "core", "alloc"]) {
+        let Some(row) = closed.iter().find(|row| is_in(&path.text, row.path)) else { continue };
+        if row.except.iter().any(|open| is_in(&path.text, open)) {
             continue;
         }
         findings.push(Finding {
@@ -23,79 +24,14 @@ pub fn check_file(package: &str, file: &SourceFile, table: &[ClosedPath]) -> Vec
             path: file.path.clone(),
             line: path.line,
             rule: "path",
-            message: format!("{} is closed to {package}: {}", path.text, row.instead),
+            message: format!("{} is closed to {}: {}", path.text, row.to.join(", "), row.instead),
         });
     }
     findings
 }
 
-fn is_below(path: &str, ancestor: &str) -> bool {
+fn is_in(path: &str, ancestor: &str) -> bool {
     path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
-}
-
-/// A path as the code spells it, `use` groups written out.
-struct NamedPath {
-    text: String,
-    line: usize,
-}
-
-/// Every path of the standard library below `tokens`.
-fn named_paths(tokens: TokenStream) -> Vec<NamedPath> {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        match &tokens[at] {
-            TokenTree::Ident(ident) if ["std", "core", "alloc"].iter().any(|name| ident == name) => {
-                at += walk_path(&tokens[at..], "", &mut found);
-            }
-            TokenTree::Group(group) => {
-                found.extend(named_paths(group.stream()));
-                at += 1;
-            }
-            _ => at += 1,
-        }
-    }
-    found
-}
-
-/// Follows one path of a `use` tree or an expression from its first segment; returns how many tokens it took.
-fn walk_path(tokens: &[TokenTree], prefix: &str, found: &mut Vec<NamedPath>) -> usize {
-    let mut text = prefix.to_owned();
-    let mut at = 0;
-    loop {
-        match tokens.get(at) {
-            Some(TokenTree::Ident(ident)) if ident == "self" && !prefix.is_empty() => at += 1,
-            Some(TokenTree::Ident(ident)) => {
-                if !text.is_empty() {
-                    text.push_str("::");
-                }
-                text.push_str(&ident.to_string());
-                at += 1;
-            }
-            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace && at > 0 => {
-                walk_group(group.stream(), &text, found);
-                return at + 1;
-            }
-            _ => break,
-        }
-        if !(is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')) {
-            break;
-        }
-        at += 2;
-    }
-    let line = tokens[0].span().start().line;
-    found.push(NamedPath { text, line });
-    at.max(1)
-}
-
-fn walk_group(tokens: TokenStream, prefix: &str, found: &mut Vec<NamedPath>) {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    for branch in tokens.split(|token| is_punct(Some(token), ',')) {
-        if !branch.is_empty() {
-            walk_path(branch, prefix, found);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -103,14 +39,32 @@ mod tests {
     use super::*;
 
     const TABLE: &[ClosedPath] = &[
-        ClosedPath { path: "std::sync", except: &[], to: &["engine"], instead: "parts::sync" },
-        ClosedPath { path: "std::time", except: &["std::time::Duration"], to: &["engine"], instead: "env" },
-        ClosedPath { path: "std::fs", except: &[], to: &["engine", "log"], instead: "env" },
+        ClosedPath { path: "std::sync", except: &[], not: &[], to: &["crates/engines/"], instead: "parts::sync" },
+        ClosedPath {
+            path: "std::time",
+            except: &["std::time::Duration"],
+            not: &[],
+            to: &["crates/engines/"],
+            instead: "env",
+        },
+        ClosedPath {
+            path: "std::fs",
+            except: &[],
+            not: &["crates/engines/tests/"],
+            to: &["crates/engines/", "crates/base/log/"],
+            instead: "env",
+        },
     ];
 
     fn lines(package: &str, text: &str) -> Vec<usize> {
-        let file = SourceFile::new("crates/x/src/lib.rs", text.to_owned(), false).expect("Rust");
-        check_file(package, &file, TABLE).iter().map(|finding| finding.line).collect()
+        let path = match package {
+            "engine" => "crates/engines/x/src/lib.rs",
+            "tests" => "crates/engines/tests/src/lib.rs",
+            "log" => "crates/base/log/src/lib.rs",
+            _ => "crates/product/x/src/main.rs",
+        };
+        let file = SourceFile::new(path, text.to_owned(), false).expect("Rust");
+        check_file(&file, TABLE).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
@@ -131,9 +85,10 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_closed_to_the_crates_of_its_row_only() {
+    fn a_path_is_closed_to_the_folders_of_its_row_only() {
         assert!(lines("log", "use std::sync::Arc;").is_empty());
         assert_eq!(lines("log", "use std::fs;"), [1]);
+        assert!(lines("tests", "use std::fs;").is_empty(), "an exception");
         assert!(lines("binary", "use std::fs; use std::sync::Arc;").is_empty());
     }
 
@@ -141,7 +96,7 @@ mod tests {
     fn tests_may_name_it() {
         assert!(lines("engine", "#[cfg(test)]\nmod tests {\n use std::sync::Arc;\n}").is_empty());
         let text = "use std::sync::Arc;".to_owned();
-        let file = SourceFile::new("crates/x/tests/a.rs", text, true).expect("Rust");
-        assert_eq!(check_file("engine", &file, TABLE), vec![]);
+        let file = SourceFile::new("crates/engines/x/tests/a.rs", text, true).expect("Rust");
+        assert_eq!(check_file(&file, TABLE), vec![]);
     }
 }

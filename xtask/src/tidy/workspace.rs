@@ -53,11 +53,6 @@ impl Workspace {
         let crates = packages.iter().map(|package| Member::read(root, package)).collect::<Result<_, _>>()?;
         Ok(Workspace { crates })
     }
-
-    /// Whether `name` is a package of the workspace.
-    pub fn has(&self, name: &str) -> bool {
-        self.crates.iter().any(|member| member.name == name)
-    }
 }
 
 fn cargo_metadata(root: &Path) -> Result<Value, String> {
@@ -217,7 +212,8 @@ mod tests {
     fn this_workspace_is_read_with_renames_resolved() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a parent");
         let workspace = Workspace::read(root).expect("the workspace");
-        assert!(workspace.has("xtask") && workspace.has("seriatim-model") && !workspace.has("model"));
+        let has = |name: &str| workspace.crates.iter().any(|member| member.name == name);
+        assert!(has("xtask") && has("seriatim-model") && !has("model"));
         let lab = workspace.crates.iter().find(|member| member.name == "seriatim-lab").expect("the lab");
         let check = lab.manifest.dependencies.iter().find(|dependency| dependency.name == "seriatim-check");
         assert!(check.is_some_and(|check| check.line > 1));

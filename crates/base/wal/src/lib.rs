@@ -35,7 +35,8 @@
 //!
 //! # What is promised
 //! See [`Durability`]. A log whose damage reaches into its very last group, after which nothing vouches for anything, is opened
-//! without what is damaged and after, and the cut reported: on the disk alone that cannot be told from a torn write. A clean close leaves no such group.
+//! without what is damaged and after, and the cut reported: on the disk alone that cannot be told from a torn write. A
+//! clean close leaves no such group.
 //!
 //! # Files
 //! `LOCK` keeps a second process out. `CONTROL` has the format version, the log's identity and the timestamp ceiling, twice.

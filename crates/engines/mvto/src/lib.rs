@@ -22,7 +22,8 @@
 //!
 //! # Where the serial order is chosen
 //! At begin (`sites.rs`): the timestamp lies strictly inside the call that drew it, so the order is that of real time too
-//! (strict serializability). One that is pushed draws again, inside the call that commits it. Timestamps rise across restarts: a ceiling above all that are in use is durable beforehand.
+//! (strict serializability). One that is pushed draws again, inside the call that commits it. Timestamps rise across
+//! restarts: a ceiling above all that are in use is durable beforehand.
 //!
 //! # Invariants
 //! - **M1** A timestamp of site `s` is congruent to `s` modulo the number of sites, above the clock's reading at the call and
@@ -40,8 +41,8 @@
 //! - **M7** No deadlock: one that commits waits only for smaller timestamps that commit, one that executes for older ones and
 //!   for those that commit; who owns at commit holds nothing while it waits for one that executes. No latch is held meanwhile.
 //! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
-//! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned; every answer, an error as well as a commit, waits
-//!   until the log is durable past every version that was read or written.
+//! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned; every answer,
+//!   an error as well as a commit, waits until the log is durable past every version that was read or written.
 //! - **M10** A transaction commits at its begin timestamp, or at one that it drew after its last word had turned to committing:
 //!   above everybody who has pushed it. What it has read is then the same as it was: stamped there, and the newest version not
 //!   younger than its reads.
@@ -54,7 +55,7 @@
 //!
 //! # What is deliberately absent
 //! A shared counter at begin or read; a lock table; deadlock detection; a collector thread and any walk over a table; fences
-//! beyond those of M3 and M6; validation at commit, but of those that are pushed; `trace.rs` (it comes with the model it is checked against).
+//! beyond those of M3 and M6; validation at commit, but of those that are pushed.
 //!
 //! # From the paper to the code
 //! | vMVCC | here | test |
@@ -74,10 +75,11 @@
 //! an absent key is stamped in its leaf and gets no tuple; collection is fed by writers, and takes out versions above the bound too
 //! (`gc.rs`).
 //!
-//! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels; `begin.rs`, `read.rs`, `scan.rs`, `write.rs`, `commit.rs` the path of
-//! a transaction; `advance.rs` and `read_set.rs` how it moves; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`; `memory.rs` the limit
-//! on it; `recover.rs` and `checkpoint.rs`;
-//! `wait.rs` sleeping, and how it ends; `doors.rs` the way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
+//! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels;
+//! `begin.rs`, `read.rs`, `scan.rs`, `write.rs`, `commit.rs` the path of a transaction; `advance.rs` and `read_set.rs`
+//! how it moves; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`;
+//! `memory.rs` the limit on it; `recover.rs` and `checkpoint.rs`; `wait.rs` sleeping, and how it ends; `doors.rs` the
+//! way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
 
 #[cfg(not(loom))]
 mod advance;

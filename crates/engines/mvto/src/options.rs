@@ -42,8 +42,8 @@ pub struct Options {
     pub transactions: usize,
     /// Tables, and indexes of SQL, each of which is a table here. Default 100,000.
     pub tables: usize,
-    /// How far ahead the durable ceiling of timestamps is written, half a lease before it is passed. Default 60 s: one small write a minute, and a restart
-    /// skips at most that much.
+    /// How far ahead the durable ceiling of timestamps is written, half a lease before it is passed. Default 60 s: one
+    /// small write a minute, and a restart skips at most that much.
     pub ceiling_lease: Duration,
     /// The seed of hash-stored tables, so that a run can be repeated exactly. Default: none, drawn from the operating system for
     /// each table, so that nobody can choose keys that collide.

@@ -2,6 +2,7 @@
 
 use crate::engines::EngineName;
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
+use crate::options::{Format, number, seconds, seconds_or_none};
 use crate::soak::arguments::SoakArguments;
 use crate::trial::DurabilityName;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -150,15 +151,6 @@ pub struct CommonArguments {
 /// Enough for the largest machines of the papers, with room.
 const MAX_THREADS: i64 = 1024;
 
-/// How figures are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people
-    Table,
-    /// One list of rows, for programs
-    Json,
-}
-
 /// `lab workload ycsb`.
 #[derive(Debug, Args)]
 pub struct YcsbArguments {
@@ -264,10 +256,6 @@ pub enum Limits {
     Default,
 }
 
-fn number(text: &str) -> Result<f64, String> {
-    text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| "not a number".to_owned())
-}
-
 fn percentage(text: &str) -> Result<f64, String> {
     let percent = number(text)?;
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("not between 0 and 100".to_owned()) }
@@ -276,17 +264,4 @@ fn percentage(text: &str) -> Result<f64, String> {
 fn theta(text: &str) -> Result<f64, String> {
     let theta = number(text)?;
     if (0.0..1.0).contains(&theta) { Ok(theta) } else { Err("not at least 0 and below 1".to_owned()) }
-}
-
-/// A day is enough for everyone, and no product of it overflows.
-const MAX_SECONDS: f64 = 86_400.0;
-
-pub(crate) fn seconds_or_none(text: &str) -> Result<f64, String> {
-    let seconds = number(text)?;
-    if (0.0..=MAX_SECONDS).contains(&seconds) { Ok(seconds) } else { Err(format!("not between 0 and {MAX_SECONDS}")) }
-}
-
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = seconds_or_none(text)?;
-    if seconds > 0.0 { Ok(seconds) } else { Err("not above 0".to_owned()) }
 }

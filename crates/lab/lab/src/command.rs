@@ -1,12 +1,14 @@
 //! What the `lab` command does.
 
 use crate::cli::{
-    Arguments, BankArguments, Command, CommonArguments, ExperimentCommand, Format, HistoryArguments, WorkloadCommand,
+    Arguments, BankArguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand,
     YcsbArguments,
 };
 use crate::driver::Extent;
 use crate::engines::{EngineName, Settings};
 use crate::experiments::paxos_order;
+use crate::failure::Failure;
+use crate::options::Format;
 use crate::report::{self, Row, grouped};
 use crate::trial::{self, DurabilityName, Measurement, Plan, WorkloadPlan};
 use crate::workloads::{bank, ycsb};
@@ -16,27 +18,6 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Why the command has failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The arguments make no sense together.
-    Arguments(String),
-    /// What was asked for was tried and failed.
-    Run(String),
-    /// The judges have found something; it has been said.
-    Verdict,
-}
-
-impl Failure {
-    /// The process's exit code.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Failure::Arguments(_) => 2,
-            Failure::Run(_) | Failure::Verdict => 1,
-        }
-    }
-}
 
 fn run_failure(error: impl ToString) -> Failure {
     Failure::Run(error.to_string())

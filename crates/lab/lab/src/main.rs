@@ -3,7 +3,8 @@
 
 use clap::Parser;
 use seriatim_lab::cli::Arguments;
-use seriatim_lab::command::{Failure, run};
+use seriatim_lab::command::run;
+use seriatim_lab::failure::Failure;
 use std::io::Write;
 use std::process::ExitCode;
 

@@ -16,8 +16,8 @@ pub mod round;
 pub mod server;
 pub mod verdict;
 
-use crate::cli::Format;
-use crate::command::Failure;
+use crate::failure::Failure;
+use crate::options::Format;
 use arguments::SoakArguments;
 use books::Ledger;
 use env::time::Instant;

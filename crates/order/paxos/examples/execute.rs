@@ -4,8 +4,9 @@
 //! cargo run --release -p seriatim-paxos --example execute -- [SESSIONS [BATCHES]]
 //! ```
 //!
-//! Prints one JSON object a line: nanoseconds for one request (the median of some runs), with the empty service (answers of no bytes) and with the
-//! key-value one (a put of 16 bytes to one of 100,000 keys), at a replica that answers and at one that does not.
+//! Prints one JSON object a line: nanoseconds for one request (the median of some runs), with the empty service
+//! (answers of no bytes) and with the key-value one (a put of 16 bytes to one of 100,000 keys), at a replica that
+//! answers and at one that does not.
 
 #![forbid(unsafe_code)]
 

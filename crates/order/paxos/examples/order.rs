@@ -4,8 +4,9 @@
 //! cargo run --release -p seriatim-paxos --example order -- --replicas 3 --clients 1200 --seconds 10
 //! ```
 //!
-//! `--rate 65000` sends at a rate, `--key` authenticates every frame, `--data DIR` keeps journals there (durability `fsync`), `--spread` connects
-//! clients to all replicas instead of the leader, `--status` shows at the end how each node does.
+//! `--rate 65000` sends at a rate, `--key` authenticates every frame, `--data DIR` keeps journals there (durability
+//! `fsync`), `--spread` connects clients to all replicas instead of the leader, `--status` shows at the end how each
+//! node does.
 
 use std::error::Error;
 use std::net::TcpListener;

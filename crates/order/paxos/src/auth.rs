@@ -3,7 +3,8 @@
 //! Ends that hold the key prove it to each other when a connection is made (challenge and response over fresh nonces), and every
 //! frame from then on carries a tag of 16 bytes under a key of that connection and direction, over a counter and the frame. So
 //! nobody without the key can inject, alter, replay, reorder or drop a frame unnoticed; a connection on which that happens ends.
-//! Contents are not hidden: run over a private network or a tunnel where they must be. One who holds the key may claim any replica's number.
+//! Contents are not hidden: run over a private network or a tunnel where they must be. One who holds the key may claim
+//! any replica's number.
 //!
 //! All is BLAKE3: derived keys, keyed hashes, and hash-then-tag for frames, so that a leader hashes a batch once for all its peers
 //! and then tags 40 bytes for each. It was taken because one small, portable library has all three modes and uses

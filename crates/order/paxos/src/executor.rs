@@ -64,8 +64,8 @@ pub struct Executed {
 /// How much an executor remembers. All replicas of a cluster must have the same, since what is forgotten is part of their state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open sessions, at least 1; each takes about 1 KiB, its answers' bytes not counted. When there are so many, the next one to open makes the longest idle quarter be forgotten. Default
-    /// 65,536.
+    /// Open sessions, at least 1; each takes about 1 KiB, its answers' bytes not counted. When there are so many, the
+    /// next one to open makes the longest idle quarter be forgotten. Default 65,536.
     pub sessions: usize,
     /// Bytes of one reply. A longer one is neither sent nor kept ([`Outcome::ReplyTooLarge`]). Default 8 MiB.
     pub reply_bytes: usize,

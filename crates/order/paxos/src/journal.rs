@@ -67,8 +67,8 @@ impl Journal {
     /// there, and returns the records to recover from.
     ///
     /// # Errors
-    /// The directory belongs to somebody else ([`JournalError::Resident`]), has lost its log, is damaged below what was durable, was written by a
-    /// newer version, is in use, or the disk fails.
+    /// The directory belongs to somebody else ([`JournalError::Resident`]), has lost its log, is damaged below what was
+    /// durable, was written by a newer version, is in use, or the disk fails.
     pub fn open(
         disk: Arc<dyn Disk>,
         options: &Options,

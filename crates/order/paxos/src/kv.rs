@@ -1,8 +1,8 @@
 //! An example of a service: a map from keys to values, both bytes, in which every operation is ordered, reads too.
 //!
 //! Reads go through the log like writes. So each one sees what was acknowledged before it was asked, whichever replica is asked
-//! (linearizable), at the price of a write. Commands and answers are in [`Command`] and [`Answer`]; commands that cannot be carried out are answered with a
-//! [`Refusal`], since what was ordered cannot be refused any more.
+//! (linearizable), at the price of a write. Commands and answers are in [`Command`] and [`Answer`]; commands that
+//! cannot be carried out are answered with a [`Refusal`], since what was ordered cannot be refused any more.
 
 mod answer;
 mod command;
@@ -51,7 +51,8 @@ impl Default for KeyValue {
 }
 
 impl KeyValue {
-    /// An empty map that holds so many bytes at most (keys, values and 64 for each entry). The same on all replicas, since a full map refuses.
+    /// An empty map that holds so many bytes at most (keys, values and 64 for each entry). The same on all replicas,
+    /// since a full map refuses.
     #[must_use]
     pub fn with_limit(bytes: usize) -> Self {
         Self { entries: BTreeMap::new(), bytes: 0, limit: bytes }

@@ -2,10 +2,11 @@
 //!
 //! # The idea
 //! One leader numbers batches of requests; a majority votes for each; what a majority has voted for in one ballot is chosen and never
-//! changes again. When the leader falls silent, another asks a majority what it has voted for and goes on from there. The rules that make this safe
-//! are one pure function, `step`, written and proved in Coq and printed as Rust ([`core::generated`]): it has no clock, no socket and no
-//! disk. Around it stands everything that makes it quick and live, none of which can break agreement: whatever it does, it can only hand
-//! in events, and the theorems hold for all of them. What it must keep are the duties P6 to P12 below; `docs/proofs.md` says which theorem needs which.
+//! changes again. When the leader falls silent, another asks a majority what it has voted for and goes on from there.
+//! The rules that make this safe are one pure function, `step`, written and proved in Coq and printed as Rust
+//! ([`core::generated`]): it has no clock, no socket and no disk. Around it stands everything that makes it quick and
+//! live, none of which can break agreement: whatever it does, it can only hand in events, and the theorems hold for all
+//! of them. What it must keep are the duties P6 to P12 below; `docs/proofs.md` says which theorem needs which.
 //!
 //! ```text
 //!  clients ──► connections ──► batcher ──► step ──► messages ──► peers        (leader: Propose, Commit; others: Accept)
@@ -27,14 +28,19 @@
 //! - **P2** A batch that is delivered was handed in by a replica, or is the no-op. (theorem)
 //! - **P3** A replica delivers instances in order without holes, from 0 or from a snapshot on. (theorem; [`executor`] asserts it)
 //! - **P4** A replica keeps at most `span` instances, whatever it is told. (theorem)
-//! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on [`core::generated::admit`])
+//! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on
+//!   [`core::generated::admit`])
 //! - **P6** One step at a time: the state goes into a step and comes out of it, and cannot be copied. ([`core::Proved`])
-//! - **P7** A packet is handed in only as the message of the peer that sent it, unaltered. ([`message`], the frames' checksums and tags, the handshake)
+//! - **P7** A packet is handed in only as the message of the peer that sent it, unaltered. ([`message`], the frames'
+//!   checksums and tags, the handshake)
 //! - **P8** What [`core::generated::waits`] names is sent only when everything journalled so far is durable. ([`replica`])
-//! - **P9** Each delivery reaches the service once, in order; each snapshot is the service's state at the instance that it names. ([`executor`])
+//! - **P9** Each delivery reaches the service once, in order; each snapshot is the service's state at the instance that
+//!   it names. ([`executor`])
 //! - **P10** What recovery hands back is what was journalled, a prefix at least as long as what was reported durable. (`journal`, `wal`)
-//! - **P11** All replicas of a cluster agree on who votes, and no two speak in one number; without a journal a replica that stopped has no vote any more. (handshake)
-//! - **P12** Numbers stay below 2^62, so that the model's unbounded ones and the machine's are the same. (decoder, [`config::Options::check`])
+//! - **P11** All replicas of a cluster agree on who votes, and no two speak in one number; without a journal a replica
+//!   that stopped has no vote any more. (handshake)
+//! - **P12** Numbers stay below 2^62, so that the model's unbounded ones and the machine's are the same. (decoder,
+//!   [`config::Options::check`])
 //!
 //! # From the thesis to the code
 //! Source: Pandey 2016, chapter 7 (Verified JPaxos), and what it takes from JPaxos.
@@ -53,11 +59,12 @@
 //!
 //! Deviation: votes go to the proposer, not to all (decision 0016): fewer messages, one delay more at followers.
 //! Deviation: suspicion needs a majority, not one replica; a replica that hears nobody does not depose a leader whom others hear.
-//! Deviation: TCP for everything, heartbeats too; the thesis uses UDP for the failure detector. Loss and duplication are tolerated all the same.
+//! Deviation: TCP for everything, heartbeats too; the thesis uses UDP for the failure detector. Loss and duplication
+//! are tolerated all the same.
 //!
 //! # Deliberately absent
-//! Transactions. Changes of membership. Leases and reads that bypass the log. Byzantine replicas: a peer that has the key is believed, but cannot make
-//! a replica allocate without bound or panic.
+//! Transactions. Changes of membership. Leases and reads that bypass the log. Byzantine replicas: a peer that has the
+//! key is believed, but cannot make a replica allocate without bound or panic.
 
 #![forbid(unsafe_code)]
 

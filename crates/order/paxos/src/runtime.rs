@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Every queue has a limit; what happens at it is a wait (the service for the I/O thread, readers of sockets for the core), a drop that the
-//!    protocol repairs (frames for peers), or the end of a connection (clients that do not read).
+//! 1. Every queue has a limit; what happens at it is a wait (the service for the I/O thread, readers of sockets for the
+//!    core), a drop that the protocol repairs (frames for peers), or the end of a connection (clients that do not
+//!    read).
 //! 2. The core waits for nobody but the journal's full buffer.
 //! 3. A thread that fails or panics stops the whole node with a named error.
 

@@ -85,7 +85,8 @@ impl Builder {
     }
 
     /// When a checkpoint is taken by itself, on a thread of its own: each time the log has grown by this many bytes and by half
-    /// of the last checkpoint; `None` never. It leaves half of the disk to others. Default 64 MiB. Smaller: quicker starts after a crash, more writing.
+    /// of the last checkpoint; `None` never. It leaves half of the disk to others. Default 64 MiB. Smaller: quicker
+    /// starts after a crash, more writing.
     pub fn checkpoint_after(mut self, log_bytes: impl Into<Option<u64>>) -> Builder {
         self.settings.checkpoint_after = log_bytes.into();
         self

@@ -139,7 +139,8 @@ impl Transaction {
     /// can still conflict.
     ///
     /// # Errors
-    /// [`Invalid::UnknownSavepoint`](crate::Invalid::UnknownSavepoint) if an earlier one was come back to in between, or it is another transaction's.
+    /// [`Invalid::UnknownSavepoint`](crate::Invalid::UnknownSavepoint) if an earlier one was come back to in between,
+    /// or it is another transaction's.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         Ok(self.view.engine().rollback_to(&savepoint.0)?)
     }

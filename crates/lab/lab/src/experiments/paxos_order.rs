@@ -32,8 +32,8 @@ pub mod row;
 pub mod shape;
 pub mod throughput;
 
-use crate::cli::Format;
-use crate::command::Failure;
+use crate::failure::Failure;
+use crate::options::Format;
 use arguments::{Part, PaxosOrderArguments};
 use bench::Bench;
 use row::Row;

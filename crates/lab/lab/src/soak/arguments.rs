@@ -1,6 +1,6 @@
 //! What `lab soak` takes.
 
-use crate::cli::{Format, seconds};
+use crate::options::{Format, seconds};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

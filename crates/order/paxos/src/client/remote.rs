@@ -1,7 +1,8 @@
 //! A client for programs: requests in, answers out, whatever becomes of replicas and connections in between.
 //!
 //! A task keeps a connection, to the leader if it can be found, and a session. Handles are cheap to clone and share both. Requests are
-//! sent in the order in which they are handed in; up to [`SESSION_WINDOW`](crate::message::SESSION_WINDOW) are open at a time, more wait their turn.
+//! sent in the order in which they are handed in; up to [`SESSION_WINDOW`](crate::message::SESSION_WINDOW) are open at
+//! a time, more wait their turn.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -18,8 +18,9 @@ use crate::moment::Moment;
 pub enum Pace {
     /// Each client sends its next request when the last one is answered.
     Closed,
-    /// Requests come at this rate, of all clients together in a second, from the first leader on, answered or not. One that finds all clients waiting waits too, and its
-    /// latency counts from when it came: a slow answer is not hidden by the requests that it keeps from being sent.
+    /// Requests come at this rate, of all clients together in a second, from the first leader on, answered or not. One
+    /// that finds all clients waiting waits too, and its latency counts from when it came: a slow answer is not hidden
+    /// by the requests that it keeps from being sent.
     Rate(f64),
 }
 

@@ -43,8 +43,9 @@ impl Default for OrderLimits {
 /// One replica of a cluster, as a total order: [`TotalOrder`]. Dropped, it stops.
 ///
 /// All replicas of the cluster must be started so. A replica whose consumer is slow delivers no more than it takes, and falls behind; if it
-/// is so far behind that the others have forgotten what it lacks, its order ends with [`OrderError::Missed`]. The same happens to a new life that
-/// wants to go on from before the replica's own snapshot: snapshots say where the order stands, not what its consumers made of it.
+/// is so far behind that the others have forgotten what it lacks, its order ends with [`OrderError::Missed`]. The same
+/// happens to a new life that wants to go on from before the replica's own snapshot: snapshots say where the order
+/// stands, not what its consumers made of it.
 #[derive(Debug)]
 pub struct NodeOrder {
     shared: Arc<Shared>,

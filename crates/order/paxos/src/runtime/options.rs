@@ -30,7 +30,8 @@ pub struct NodeOptions {
     pub addresses: Vec<String>,
     /// The key that replicas share. Without it, only loopback addresses are used.
     pub key: Option<SharedKey>,
-    /// The key of clients, if it is not the replicas' own. One who holds the replicas' key can break the order; give this one to applications.
+    /// The key of clients, if it is not the replicas' own. One who holds the replicas' key can break the order; give
+    /// this one to applications.
     pub client_key: Option<SharedKey>,
     /// Where the journal is, with durability `fsync`; without it, where it is remembered that the replica has lived, if at all.
     pub disk: Option<Arc<dyn Disk>>,

@@ -1,6 +1,6 @@
 //! The command line of `lab experiment paxos-order`.
 
-use crate::cli::{Format, seconds, seconds_or_none};
+use crate::options::{Format, seconds, seconds_or_none};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::fmt;

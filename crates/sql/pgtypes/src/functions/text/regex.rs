@@ -1,7 +1,8 @@
 //! PostgreSQL's advanced regular expressions, as far as they are regular: translated for the `regex` crate.
 //!
 //! Deviation: of alternatives the first that matches is taken, not the longest, unless they are plain texts (which are put
-//! in the order of their lengths), and each quantifier is greedy or not by itself; lookaround and back-references are refused. The `regex` crate matches in linear time, whatever the pattern.
+//! in the order of their lengths), and each quantifier is greedy or not by itself; lookaround and back-references are
+//! refused. The `regex` crate matches in linear time, whatever the pattern.
 
 use super::super::arguments::invalid;
 use super::super::table::*;

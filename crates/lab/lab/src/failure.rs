@@ -1,0 +1,22 @@
+//! Why the `lab` command fails.
+
+/// Why the command has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The arguments make no sense together.
+    Arguments(String),
+    /// What was asked for was tried and failed.
+    Run(String),
+    /// The judges have found something; it has been said.
+    Verdict,
+}
+
+impl Failure {
+    /// The process's exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Arguments(_) => 2,
+            Failure::Run(_) | Failure::Verdict => 1,
+        }
+    }
+}
