@@ -186,7 +186,7 @@ impl Cancel {
 
     /// Shows a wait, which a raised flag ends through `waker`.
     pub fn wait(&self, reason: Wait, waker: Waker) -> Waits<'_> {
-        *self.latch() = Some(Waiting { reason, since: crate::session::now(), waker });
+        *self.latch() = Some(Waiting { reason, since: crate::clock::now(), waker });
         Waits(self)
     }
 
@@ -275,7 +275,7 @@ impl Supervisor for Cancel {
 
     fn waits(&self, wait: &Abort, waker: Waker) {
         let reason = Wait::Transaction { other: wait.other, table: wait.table.clone() };
-        *self.latch() = Some(Waiting { reason, since: crate::session::now(), waker });
+        *self.latch() = Some(Waiting { reason, since: crate::clock::now(), waker });
         if let Some(Hook(call)) = self.on_wait.get() {
             call();
         }

@@ -2,8 +2,8 @@
 
 use crate::cancel::Cancel;
 use crate::database::Database;
+use crate::env::State;
 use crate::error::{Result, SqlError, state};
-use crate::session::State;
 use crate::store::Transaction;
 use crate::types::Datum;
 use std::sync::Arc;

@@ -1,12 +1,9 @@
 //! A database: an engine, what is known of its catalog, its sequences, its sessions.
 
-use crate::catalog::Cache;
-use crate::error::Result;
-use crate::functions;
+use crate::definition::Cache;
+use crate::env::Registry;
 use crate::memory::{Budget, Memory};
-use crate::pg_catalog;
 use crate::sequence::Sequences;
-use crate::session::{Connect, Session};
 use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +21,7 @@ pub struct Database {
     /// The memory of all sessions' statements.
     pub budget: Arc<Budget>,
     /// The open sessions, for `pg_stat_activity` and cancel requests.
-    pub sessions: crate::session::Registry,
+    pub sessions: Registry,
 }
 
 /// Limits and defaults of a database. Each limit has its error.
@@ -64,29 +61,8 @@ impl Default for Options {
 }
 
 impl Database {
-    /// Opens the SQL database in an engine: makes the catalog if there is none, and drops engine tables that an
-    /// interrupted statement left behind.
-    ///
-    /// # Errors
-    /// The engine's.
-    pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Arc<Database>> {
-        functions::register(pg_catalog::FUNCTIONS, pg_catalog::FUNCTION_COLUMNS);
-        let cache = Cache::open(&store)?;
-        let sequences = Sequences::open(&store)?;
-        let budget = Budget::new(options.budget_bytes);
-        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions: Default::default() }))
-    }
-
     /// What a statement that asks for `work_bytes` may hold: no more than all together.
     pub(crate) fn memory(&self, work_bytes: usize) -> Memory {
         Memory::new(self.budget.clone(), work_bytes.min(self.budget.limit()))
-    }
-
-    /// A new session.
-    ///
-    /// # Errors
-    /// 53300 with too many, 3D000 and 28000 for a database or a role that is not there.
-    pub fn connect(self: &Arc<Self>, how: Connect) -> Result<Session> {
-        Session::open(self.clone(), how)
     }
 }

@@ -6,7 +6,7 @@ use super::name::{self, fold};
 use super::query::Bound;
 use super::scope::{Names, ScopeColumn, TableNames};
 use super::target::Unknowns;
-use crate::catalog::{Oid, Relation, Sequence, Table, View, VirtualTable};
+use crate::catalog::{self, Oid, Relation, Sequence, Table, View, VirtualTable};
 use crate::error::{Result, SqlError, state};
 use crate::functions::sequence_state;
 use crate::parse::Command;
@@ -60,10 +60,10 @@ impl Binder<'_, '_> {
         table: &str,
         at: sqlparser::tokenizer::Location,
     ) -> Result<Source> {
-        if let Some(found) = crate::pg_catalog::table(schema, table) {
+        if let Some(found) = (catalog::built_in().table)(schema, table) {
             return Ok(Source::Virtual(found));
         }
-        if let Some(view) = crate::pg_catalog::view(schema, table) {
+        if let Some(view) = (catalog::built_in().view)(schema, table) {
             return Ok(Source::Relation(Relation::View(view)));
         }
         match self.context.relation(schema, table)? {

@@ -1,8 +1,8 @@
 //! Writes the catalog, as part of the statement's transaction.
 
-use super::cache::{encode, encode_namespace, namespace_key, oid_key, relation_key};
 use super::{Cache, Namespace, Relation};
 use crate::context::Context;
+use crate::definition::cache::{encode, encode_namespace, namespace_key, oid_key, relation_key};
 use crate::error::{Result, SqlError, state};
 use crate::store::Transaction;
 use model::RowRef;

@@ -143,7 +143,7 @@ fn explain_abort(error: &mut SqlError, abort: &Abort, place: Option<&Place>) {
                 detail.push_str(&format!(", {target}"));
             }
         }
-        (None, Some(schema)) if schema.name() == super::cache::CATALOG => {
+        (None, Some(schema)) if schema.name() == crate::definition::cache::CATALOG => {
             detail.push_str("; the definition of ");
             detail.push_str(&describe_definition(&abort.target));
         }
@@ -180,7 +180,7 @@ fn describe_definition(target: &Target) -> String {
         Target::Key(key) | Target::Gap(key) | Target::Entry(_, key) => key,
         Target::Range(..) | Target::None => return "several relations".to_owned(),
     };
-    match super::cache::name_of(key) {
+    match crate::definition::cache::name_of(key) {
         Some((schema, name)) => format!("relation \"{schema}.{name}\""),
         None => "a relation".to_owned(),
     }

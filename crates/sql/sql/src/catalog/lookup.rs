@@ -1,10 +1,10 @@
 //! Reads the catalog. Every answer is protected by the transaction that got it, that there is nothing too.
 
-use super::cache::{all_namespaces, decode_namespace, namespace_key, oid_key, relation_key, relations_of};
 use super::{Cache, Namespace, Oid, Relation};
 use crate::context::Context;
+use crate::definition::cache::{all_namespaces, decode_namespace, namespace_key, oid_key, relation_key, relations_of};
+use crate::env::Noted;
 use crate::error::Result;
-use crate::session::Noted;
 use crate::store::Transaction;
 use model::{Columns, RowBuf};
 

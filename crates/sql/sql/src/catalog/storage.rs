@@ -1,16 +1,16 @@
 //! The engine tables that definitions name: made at once, outside any transaction, under names that nobody had before, and
 //! hidden until a definition that names them is committed. What no definition names in the end is dropped.
 
-use super::cache::{all_relations, relations_of};
 use super::change::{delete_relation, remove_relation};
 use super::{Cache, Column, KeyForm, Oid, Relation, Storage};
 use crate::context::Context;
 use crate::database::Database;
-use crate::error::{Result, state as sqlstate};
-use crate::session::State;
+use crate::definition::cache::{all_relations, relations_of};
+use crate::env::{State, TouchedStorage};
+use crate::error::Result;
 use crate::storage::column_type;
-use crate::store::{Store, Transaction};
-use model::{Begin, Finish, Mode, Schema, SchemaBuilder};
+use crate::store::{Store, independently};
+use model::{Mode, Schema, SchemaBuilder};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -18,17 +18,6 @@ use std::sync::Arc;
 const PREFIX: &str = "sql ";
 /// What the schemas of temporary relations start with.
 pub(crate) const TEMPORARY: &str = "pg_temp_";
-/// How often work of the database itself is tried again after a conflict. What then remains undone is done when the
-/// database is opened next.
-const ATTEMPTS: u32 = 16;
-
-/// An engine table that a transaction made for a relation, or took away from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TouchedStorage {
-    relation: Oid,
-    table: u32,
-}
-
 /// Makes an engine table for the rows of a relation.
 ///
 /// # Errors
@@ -135,31 +124,6 @@ fn storages(relation: &Relation) -> impl Iterator<Item = Storage> {
         .flat_map(|table| std::iter::once(table.storage).chain(table.indexes.iter().filter_map(|index| index.storage)))
 }
 
-/// Runs `body` in a transaction of its own, again after conflicts.
-pub(crate) fn independently<T>(
-    store: &dyn Store,
-    mode: Mode,
-    mut body: impl FnMut(&mut dyn Transaction) -> Result<T>,
-) -> Result<T> {
-    let mut attempt = 1;
-    loop {
-        let mut transaction = store.begin(Begin { mode, ..Begin::default() })?;
-        let done = body(&mut *transaction).and_then(|value| {
-            let committed = transaction.commit()?;
-            store.wait_durable(committed.log_position)?;
-            Ok(value)
-        });
-        match done {
-            Err(error)
-                if error.is_retryable() && error.code() != sqlstate::LOCK_NOT_AVAILABLE && attempt < ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            done => return done,
-        }
-    }
-}
-
 /// Drops the temporary relations of the session, as a part of its transaction.
 ///
 /// # Errors
@@ -195,7 +159,7 @@ pub fn drop_temporary(database: &Arc<Database>, session: &mut State) -> Result<(
 
 /// Removes what earlier sessions left: temporary relations, engine tables that no definition names, states of sequences
 /// that are gone.
-pub(super) fn clean(store: &Arc<dyn Store>, cache: &Cache) -> Result<()> {
+pub(crate) fn clean(store: &Arc<dyn Store>, cache: &Cache) -> Result<()> {
     let mut tables: HashMap<String, u32> = store
         .tables()
         .into_iter()

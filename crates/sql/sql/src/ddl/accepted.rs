@@ -2,7 +2,7 @@
 //! everything, space is reclaimed and statistics are not needed.
 
 use super::name::{fold, no_relation, split};
-use crate::catalog::{Relation, replace_relation};
+use crate::catalog::{self, Relation, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use sqlparser::ast::{self, GranteeName, GranteesType, ObjectName, Owner};
@@ -66,7 +66,7 @@ pub(super) fn privileges(
 pub(super) fn must_exist(context: &mut Context<'_>, name: &ObjectName) -> Result<()> {
     let (schema, name) = split(name)?;
     if context.relation(schema.as_deref(), &name)?.is_none()
-        && crate::pg_catalog::table(schema.as_deref(), &name).is_none()
+        && (catalog::built_in().table)(schema.as_deref(), &name).is_none()
     {
         return Err(no_relation(schema.as_deref(), &name));
     }

@@ -162,7 +162,7 @@ fn alter_sequence(context: &mut Context<'_>, mut sequence: Sequence, said: &Sequ
     }
     options.apply(&mut sequence)?;
     check_bounds(&sequence)?;
-    let (last, _) = crate::sequence::state(context, sequence.oid)?;
+    let (last, _) = crate::catalog::sequence::state(context, sequence.oid)?;
     if said.restart.is_none() {
         check_last(&sequence, last)?;
     }

@@ -3,7 +3,7 @@
 use super::foreign_key;
 use super::name::{kind, no_schema, parts, split};
 use crate::catalog::{
-    Oid, Relation, Sequence, Table, View, dependents, forget_dependencies, leave_storage, remove_namespace,
+    self, Oid, Relation, Sequence, Table, View, dependents, forget_dependencies, leave_storage, remove_namespace,
     remove_relation, replace_relation,
 };
 use crate::context::Context;
@@ -139,8 +139,8 @@ fn find(
 
 fn is_system(schema: Option<&str>, name: &str) -> bool {
     match schema {
-        None | Some("pg_catalog") => crate::pg_catalog::table(Some("pg_catalog"), name).is_some(),
-        Some("information_schema") => crate::pg_catalog::table(schema, name).is_some(),
+        None | Some("pg_catalog") => (catalog::built_in().table)(Some("pg_catalog"), name).is_some(),
+        Some("information_schema") => (catalog::built_in().table)(schema, name).is_some(),
         Some(_) => false,
     }
 }

@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 pub(super) fn qualify(context: &mut Context<'_>, query: &mut Query) -> Result<()> {
     rename(context, query, |context, name| {
         let (None, table) = split(name)? else { return Ok(None) };
-        let is_built_in =
-            crate::pg_catalog::table(None, &table).is_some() || crate::pg_catalog::view(None, &table).is_some();
+        let is_built_in = (crate::catalog::built_in().table)(None, &table).is_some()
+            || (crate::catalog::built_in().view)(None, &table).is_some();
         let found = if is_built_in { None } else { context.relation(None, &table)? };
         Ok(found.map(|found| ObjectName::from(vec![quoted(found.schema()), quoted(found.name())])))
     })

@@ -24,7 +24,7 @@ mod write;
 
 pub use delete::delete;
 pub(crate) use foreign_key::ForeignKeys;
-pub use foreign_key::{Deferred, check_deferred, set_constraints};
+pub use foreign_key::{check_deferred, set_constraints};
 pub use insert::insert;
 pub use update::update;
 pub use with::modifying;

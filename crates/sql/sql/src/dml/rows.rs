@@ -4,10 +4,10 @@
 //! indexes they do enforce, since the engine's keys are what makes them so.
 
 use super::violation;
+use crate::catalog::sequence;
 use crate::catalog::{Index, KeyForm, Storage, Table, explain};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use crate::sequence;
 use crate::storage;
 use crate::types::{Datum, Row, equal_typed};
 use model::{Columns, Key, RowBuf, RowRef, TableId};

@@ -3,11 +3,11 @@
 use super::violation;
 use crate::bind;
 use crate::catalog::Table;
+use crate::catalog::sequence;
 use crate::context::Context;
 use crate::error::Result;
 use crate::exec::evaluate;
 use crate::plan::Expr;
-use crate::sequence;
 use crate::types::{Datum, Modifier, Type, cast};
 
 /// A table's generated columns and CHECK constraints as expressions over its row.

@@ -2,7 +2,7 @@
 
 use super::table::*;
 use crate::catalog::Relation;
-use crate::sequence;
+use crate::catalog::sequence;
 use std::time::Duration;
 
 /// What there is to know about the session and the server.

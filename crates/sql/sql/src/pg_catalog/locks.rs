@@ -8,7 +8,7 @@ use crate::Result;
 use crate::cancel::{Wait, Waiting};
 use crate::catalog::relation_of;
 use crate::context::Context;
-use crate::session::{Activity, Entry, Registry};
+use crate::env::{Activity, Entry, Registry};
 use crate::types::{Datum, Row};
 use model::Timestamp;
 

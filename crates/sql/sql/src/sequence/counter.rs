@@ -1,8 +1,8 @@
 //! The state of one of the users' sequences.
 
-use crate::catalog::{Sequence, independently};
+use crate::definition::Sequence;
 use crate::error::{Result, SqlError, state};
-use crate::store::Store;
+use crate::store::{Store, independently};
 use model::{Columns, Key, Mode, RowBuf, RowRef, TableId};
 
 /// Values in the first block: what PostgreSQL writes ahead.

@@ -7,10 +7,9 @@
 mod counter;
 mod numbers;
 
-use crate::catalog::{self, Relation, Sequence, Table};
-use crate::context::Context;
+use crate::definition::{Relation, Sequence};
 use crate::error::{Result, SqlError, state as sqlstate};
-use crate::store::Store;
+use crate::store::{Store, independently};
 use counter::Counter;
 use model::{Key, Mode, RowRef, Schema, TableId};
 use numbers::Numbers;
@@ -91,7 +90,35 @@ impl Sequences {
         lock(&self.versions).next(&*self.store, self.table)
     }
 
-    fn row_number(&self, table: u32) -> Result<u64> {
+    /// The next value of a sequence.
+    ///
+    /// # Errors
+    /// 2200H at its end, the engine's.
+    pub(crate) fn next(&self, sequence: &Sequence) -> Result<i64> {
+        lock(&*self.counter(sequence)?).next(sequence, &*self.store, self.table)
+    }
+
+    /// Sets the value of a sequence, and whether it counts as given.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(crate) fn set(&self, sequence: &Sequence, value: i64, is_called: bool) -> Result<()> {
+        lock(&*self.counter(sequence)?).set(value, is_called, &*self.store, self.table)
+    }
+
+    /// The last value of a sequence, and whether it was given.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(crate) fn state(&self, sequence: &Sequence) -> Result<(i64, bool)> {
+        Ok(lock(&*self.counter(sequence)?).state())
+    }
+
+    /// A row number for a table without a primary key, never given before.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub(crate) fn row_number(&self, table: u32) -> Result<u64> {
         let numbers = {
             let mut all = lock(&self.row_numbers);
             match all.get(&table) {
@@ -123,7 +150,7 @@ impl Drop for Sequences {
         let mut rows = vec![lock(&self.oids).exact(), lock(&self.versions).exact()];
         rows.extend(lock(&self.row_numbers).values().map(|numbers| lock(numbers).exact()));
         rows.extend(lock(&self.counters).values().map(|counter| lock(counter).exact()));
-        let written = catalog::independently(&*self.store, Mode::ReadWrite, |transaction| {
+        let written = independently(&*self.store, Mode::ReadWrite, |transaction| {
             for (key, row) in rows.iter().flatten() {
                 transaction.put(self.table, key, RowRef::new(row))?;
             }
@@ -149,7 +176,7 @@ pub(crate) fn forget_all_but(store: &Arc<dyn Store>, relations: &[Relation]) -> 
             Relation::Index(_) | Relation::View(_) => None,
         })
         .collect();
-    catalog::independently(&**store, Mode::ReadWrite, |transaction| {
+    independently(&**store, Mode::ReadWrite, |transaction| {
         let mut gone = Vec::new();
         for prefix in [b"r", b"s"] {
             let scan = model::Scan::table(table).prefix(Key::from_bytes(prefix));
@@ -166,73 +193,4 @@ pub(crate) fn forget_all_but(store: &Arc<dyn Store>, relations: &[Relation]) -> 
         }
         Ok(())
     })
-}
-
-/// The definition of a sequence.
-pub(crate) fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc<Sequence>> {
-    match context.relation_by_oid(sequence)? {
-        Some(Relation::Sequence(sequence)) => Ok(sequence),
-        Some(other) => {
-            let message = format!("\"{}\" is not a sequence", other.name());
-            Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, message))
-        }
-        None => {
-            let message = format!("could not open relation with OID {sequence}");
-            Err(SqlError::new(sqlstate::UNDEFINED_TABLE, message))
-        }
-    }
-}
-
-/// `nextval`
-///
-/// # Errors
-/// 2200H at the end of the sequence, the engine's.
-pub fn next_value(context: &mut Context<'_>, sequence: u32) -> Result<i64> {
-    let definition = definition(context, sequence)?;
-    let sequences = &context.database.sequences;
-    let counter = sequences.counter(&definition)?;
-    let value = lock(&counter).next(&definition, &*sequences.store, sequences.table)?;
-    context.session.last_values.insert(sequence, value);
-    context.session.last_sequence = Some(sequence);
-    Ok(value)
-}
-
-/// `setval`
-///
-/// # Errors
-/// 22003 out of bounds, the engine's.
-pub fn set_value(context: &mut Context<'_>, sequence: u32, value: i64, is_called: bool) -> Result<()> {
-    let definition = definition(context, sequence)?;
-    let (min, max) = (definition.min, definition.max);
-    if !(min..=max).contains(&value) {
-        let message =
-            format!("setval: value {value} is out of bounds for sequence \"{}\" ({min}..{max})", definition.name);
-        return Err(SqlError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, message));
-    }
-    let sequences = &context.database.sequences;
-    let counter = sequences.counter(&definition)?;
-    lock(&counter).set(value, is_called, &*sequences.store, sequences.table)?;
-    if is_called {
-        context.session.last_values.insert(sequence, value);
-    }
-    Ok(())
-}
-
-/// What `SELECT last_value, is_called` from the sequence says.
-///
-/// # Errors
-/// 42P01, 42809, the engine's.
-pub fn state(context: &mut Context<'_>, sequence: u32) -> Result<(i64, bool)> {
-    let definition = definition(context, sequence)?;
-    let counter = context.database.sequences.counter(&definition)?;
-    let state = lock(&counter).state();
-    Ok(state)
-}
-
-/// A row number for a table without a primary key, never given before.
-///
-/// # Errors
-/// The engine's.
-pub fn next_row_number(context: &mut Context<'_>, table: &Table) -> Result<u64> {
-    context.database.sequences.row_number(table.oid)
 }

@@ -1,8 +1,7 @@
 //! Numbers that only count up: identifiers, versions, row numbers.
 
-use crate::catalog::independently;
 use crate::error::{Result, SqlError, state};
-use crate::store::Store;
+use crate::store::{Store, independently};
 use model::{Columns, Key, Mode, RowBuf, RowRef, TableId};
 
 /// The largest block: what a crash may lose, and how rarely a busy counter writes.

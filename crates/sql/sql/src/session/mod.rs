@@ -2,26 +2,20 @@
 //!
 //! `simple.rs` and `extended.rs` are the two ways in; `transaction.rs` blocks and what is around everything else;
 //! `prepared.rs` statements and their plans; `portal.rs` their execution; `utility.rs` what a session says about itself;
-//! `copy.rs` COPY; `state.rs` and `settings.rs` what statements see; `registry.rs` what other sessions see.
+//! `copy.rs` COPY.
 
 mod copy;
 mod extended;
 mod names;
 mod portal;
 mod prepared;
-mod registry;
-pub mod settings;
 mod simple;
-mod state;
 mod transaction;
 mod utility;
 
-pub use registry::{Activity, Entry, LockMode, Registry};
-pub(crate) use state::now;
-pub use state::{Noted, State};
-
 use crate::cancel::Cancel;
 use crate::database::Database;
+use crate::env::{Entry, State, settings};
 use crate::error::{Result, SqlError, state as code};
 use crate::plan::Field;
 use crate::types::text::Styles;
@@ -252,7 +246,7 @@ impl Session {
 
     /// Before a statement: times, what others see, the cancel flag and its deadline.
     fn begin_statement(&mut self, query: &str) {
-        self.state.statement_time = state::now();
+        self.state.statement_time = crate::clock::now();
         let timeout = self.state.follows.statement_timeout;
         self.entry.cancel.start(timeout);
         self.entry.begin_query(query, self.state.statement_time);

@@ -1,7 +1,8 @@
 //! Prepared statements: their syntax, their parameters, and the plan that is good as long as its names mean the same.
 
-use super::{Description, LockMode, Noted, Session};
+use super::{Description, Session};
 use crate::bind;
+use crate::env::{LockMode, Noted};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::parse::{Command, Parsed};

@@ -52,7 +52,7 @@ impl Session {
     /// Runs what is left of a text.
     fn run_rest(&mut self, place: Place, sink: &mut dyn Sink) -> Result<Outcome> {
         while let Some(parsed) = self.rest.pop_front() {
-            self.state.statement_time = super::state::now();
+            self.state.statement_time = crate::clock::now();
             self.check_failed(&parsed.command)?;
             let outcome = match place {
                 Place::Alone => self.run_alone_or_in_block(sink, &mut |session, sink| session.run(&parsed, sink))?,

@@ -2,6 +2,7 @@
 
 use super::{Session, Status};
 use crate::context::Context;
+use crate::env::Deferred;
 use crate::error::{Result, SqlError, state};
 use crate::parse::Modes;
 use crate::store::{Store, Transaction};
@@ -66,7 +67,7 @@ struct Savepoint {
     read_only: bool,
     /// The number of the last portal before it.
     portals: u64,
-    deferred: dml::Deferred,
+    deferred: Deferred,
 }
 
 impl Session {
@@ -271,7 +272,7 @@ impl Session {
         }
         self.open = None;
         self.entry.cancel.end_transaction();
-        self.state.deferred = dml::Deferred::default();
+        self.state.deferred = Deferred::default();
         self.state.follow_settings();
         self.end_portals();
     }

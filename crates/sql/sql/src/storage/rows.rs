@@ -4,7 +4,7 @@
 //! the other, each with its length.
 
 use super::{corrupted, mismatch};
-use crate::catalog::Column;
+use crate::definition::Column;
 use crate::error::Result;
 use crate::types::{Array, Datum, Interval, Numeric, Row, Scalar, Type};
 use bigdecimal::num_bigint::BigInt;

@@ -3,50 +3,10 @@
 use super::{Constraint, ForeignKeys, too_much};
 use crate::catalog::{ForeignKey, Oid, Relation};
 use crate::context::{Context, row_bytes};
+use crate::env::{Check, Side};
 use crate::error::{Result, SqlError, state};
 use crate::types::Row;
-use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The checks that a transaction has put off, and what SET CONSTRAINTS said.
-///
-/// A check is kept as the values that it is about, and asks the tables anew when its time comes. So those of statements
-/// that were rolled back do no harm: they find everything in order. A savepoint keeps a copy, of pointers.
-#[derive(Clone, Debug, Default)]
-pub struct Deferred {
-    checks: Vec<Arc<Check>>,
-    bytes: usize,
-    /// SET CONSTRAINTS ALL.
-    all: Option<bool>,
-    /// SET CONSTRAINTS of one, after ALL.
-    named: HashMap<Oid, bool>,
-}
-
-/// A check that waits.
-#[derive(Debug)]
-struct Check {
-    child: Oid,
-    constraint: Oid,
-    side: Side,
-    values: Row,
-}
-
-/// From which side a foreign key was put in question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    /// A row refers to these values.
-    Reference,
-    /// A row with these values went.
-    Departure,
-}
-
-impl Deferred {
-    /// Whether this constraint is checked at COMMIT.
-    pub(super) fn holds(&self, key: &ForeignKey) -> bool {
-        let said = self.named.get(&key.oid).copied().or(self.all);
-        key.deferrable && said.unwrap_or(key.initially_deferred)
-    }
-}
 
 /// Puts a check off.
 pub(super) fn keep(context: &mut Context<'_>, constraint: &Constraint, values: Row, side: Side) -> Result<()> {

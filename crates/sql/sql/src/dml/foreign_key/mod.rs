@@ -11,13 +11,14 @@ mod action;
 mod deferred;
 mod lookup;
 
-pub use deferred::{Deferred, check_deferred, set_constraints};
+pub use deferred::{check_deferred, set_constraints};
 
 use super::rows;
 use super::rules::Rules;
 use super::violation;
 use crate::catalog::{Action, ForeignKey, Oid, Relation, Table};
 use crate::context::{Context, row_bytes};
+use crate::env::Side;
 use crate::error::{Result, SqlError, state};
 use crate::storage;
 use crate::types::{Datum, Row};
@@ -137,7 +138,7 @@ impl ForeignKeys {
         match question {
             Question::Reference { constraint, values } => {
                 if context.session.deferred.holds(constraint.key()) {
-                    return deferred::keep(context, &constraint, values, deferred::Side::Reference);
+                    return deferred::keep(context, &constraint, values, Side::Reference);
                 }
                 self.check_reference(context, &constraint, &values)
             }
@@ -146,7 +147,7 @@ impl ForeignKeys {
                 let action = if new.is_some() { key.on_update } else { key.on_delete };
                 match action {
                     Action::NoAction if context.session.deferred.holds(key) => {
-                        deferred::keep(context, &constraint, old, deferred::Side::Departure)
+                        deferred::keep(context, &constraint, old, Side::Departure)
                     }
                     Action::NoAction => self.check_departure(context, &constraint, &old),
                     Action::Restrict => self.check_unreferenced(context, &constraint, &old),

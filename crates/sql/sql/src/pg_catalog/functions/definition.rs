@@ -250,6 +250,6 @@ pub(super) fn index_column_property(context: &mut Context<'_>, arguments: &[Datu
 
 /// What a sequence gave last; NULL before it gave anything.
 pub(super) fn sequence_last_value(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let (value, is_called) = crate::sequence::state(context, argument_oid(arguments, 0))?;
+    let (value, is_called) = crate::catalog::sequence::state(context, argument_oid(arguments, 0))?;
     Ok(if is_called { Datum::Int8(value) } else { Datum::Null })
 }

@@ -55,7 +55,7 @@ pub(super) fn expand_vector(_: &mut Context<'_>, arguments: &[Datum]) -> Result<
 
 /// How a sequence counts.
 pub(super) fn sequence_parameters(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
-    let sequence = crate::sequence::definition(context, argument_oid(arguments, 0))?;
+    let sequence = crate::catalog::sequence::definition(context, argument_oid(arguments, 0))?;
     let columns = [
         Datum::Int8(sequence.start),
         Datum::Int8(sequence.min),

@@ -1,6 +1,8 @@
 //! The session's side of a statement: settings, user, times.
 
+use super::Deferred;
 use super::settings::{self, Settings};
+use crate::definition::Oid;
 use crate::error::Result;
 use crate::types::{Env, IntervalStyle, Styles};
 use std::collections::HashMap;
@@ -25,22 +27,22 @@ pub struct State {
     /// Notices that a statement has for its client, sent when it ends.
     pub notices: Vec<crate::error::SqlError>,
     /// Engine tables that the transaction's definitions made or left: `catalog` drops what nothing names in the end.
-    pub touched_storage: Vec<crate::catalog::TouchedStorage>,
+    pub touched_storage: Vec<TouchedStorage>,
     /// The schema of the session's temporary relations, once there is one.
     pub temporary_schema: Option<String>,
     /// Checks that wait for the end of the transaction.
-    pub deferred: crate::dml::Deferred,
+    pub deferred: Deferred,
     /// What was looked up in the catalog, while somebody wants to know: the names as asked, and what they meant.
     pub noted: Option<Vec<Noted>>,
     /// Whether the binder has read a literal that means another value at another time, or in another time zone.
     pub has_read_moments: bool,
-    pub(super) settings: Settings,
-    pub(super) follows: Follows,
+    pub(crate) settings: Settings,
+    pub(crate) follows: Follows,
 }
 
 /// What follows from the settings, computed when they change and not for each statement.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Follows {
+pub(crate) struct Follows {
     /// The settings' revision that this was computed from.
     revision: Option<u64>,
     /// `None`: UTC.
@@ -70,6 +72,15 @@ pub struct Noted {
     pub meaning: Option<(u32, u64)>,
 }
 
+/// An engine table that a transaction made for a relation, or took away from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TouchedStorage {
+    /// The relation.
+    pub(crate) relation: Oid,
+    /// The engine's number of the table.
+    pub(crate) table: u32,
+}
+
 impl State {
     /// How long a statement waits for one other transaction; `None`: as long as the engine says.
     pub(crate) fn lock_timeout(&self) -> Option<std::time::Duration> {
@@ -91,7 +102,7 @@ impl State {
             notices: Vec::new(),
             touched_storage: Vec::new(),
             temporary_schema: None,
-            deferred: crate::dml::Deferred::default(),
+            deferred: Deferred::default(),
             noted: None,
             has_read_moments: false,
             settings,
@@ -142,7 +153,7 @@ impl State {
     }
 
     /// Renews what follows from the settings, if they have changed.
-    pub(super) fn follow_settings(&mut self) {
+    pub(crate) fn follow_settings(&mut self) {
         if self.follows.revision == Some(self.settings.revision()) {
             return;
         }
@@ -194,12 +205,6 @@ impl Env for State {
     }
 
     fn clock_time(&self) -> i64 {
-        now()
+        crate::clock::now()
     }
-}
-
-/// Microseconds since 1970 by the computer's clock.
-pub(crate) fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The engine table of the catalog.
-pub(super) const CATALOG: &str = "sql catalog";
+pub(crate) const CATALOG: &str = "sql catalog";
 /// The bytes before the definition: version and identifier.
 const HEADER: usize = 12;
 
@@ -37,14 +37,14 @@ struct Known {
 }
 
 /// The key of a relation: relations of one schema share one space of names.
-pub(super) fn relation_key(schema: &str, name: &str) -> Key {
+pub(crate) fn relation_key(schema: &str, name: &str) -> Key {
     let mut key = relations_of(schema);
     key.push_text(name);
     key
 }
 
 /// Schema and name of a relation's key.
-pub(super) fn name_of(key: &[u8]) -> Option<(String, String)> {
+pub(crate) fn name_of(key: &[u8]) -> Option<(String, String)> {
     let mut reader = model::KeyReader::new(key.strip_prefix(&*all_relations())?);
     let mut text = || match reader.value(model::ColumnType::Text, false) {
         Ok(model::Value::Text(text)) => Some(text),
@@ -54,38 +54,38 @@ pub(super) fn name_of(key: &[u8]) -> Option<(String, String)> {
 }
 
 /// What the keys of a schema's relations start with.
-pub(super) fn relations_of(schema: &str) -> Key {
+pub(crate) fn relations_of(schema: &str) -> Key {
     let mut key = all_relations();
     key.push_text(schema);
     key
 }
 
 /// What the keys of relations start with.
-pub(super) fn all_relations() -> Key {
+pub(crate) fn all_relations() -> Key {
     Key::from_bytes(b"r")
 }
 
 /// The key under which the relation with an identifier has its own key.
-pub(super) fn oid_key(oid: Oid) -> Key {
+pub(crate) fn oid_key(oid: Oid) -> Key {
     let mut key = Key::from_bytes(b"o");
     key.push_raw(&oid.to_be_bytes());
     key
 }
 
 /// The key of a schema.
-pub(super) fn namespace_key(name: &str) -> Key {
+pub(crate) fn namespace_key(name: &str) -> Key {
     let mut key = all_namespaces();
     key.push_text(name);
     key
 }
 
 /// What the keys of schemas start with.
-pub(super) fn all_namespaces() -> Key {
+pub(crate) fn all_namespaces() -> Key {
     Key::from_bytes(b"n")
 }
 
 /// The engine's row of a relation.
-pub(super) fn encode(relation: &Relation, version: u64) -> Result<Vec<u8>> {
+pub(crate) fn encode(relation: &Relation, version: u64) -> Result<Vec<u8>> {
     let mut row = Vec::with_capacity(512);
     row.extend_from_slice(&version.to_le_bytes());
     row.extend_from_slice(&relation.oid().to_le_bytes());
@@ -94,12 +94,12 @@ pub(super) fn encode(relation: &Relation, version: u64) -> Result<Vec<u8>> {
 }
 
 /// The engine's row of a schema.
-pub(super) fn encode_namespace(namespace: &Namespace) -> Result<Vec<u8>> {
+pub(crate) fn encode_namespace(namespace: &Namespace) -> Result<Vec<u8>> {
     serde_json::to_vec(namespace).map_err(damaged)
 }
 
 /// Reads what [`encode_namespace`] wrote.
-pub(super) fn decode_namespace(row: &[u8]) -> Result<Namespace> {
+pub(crate) fn decode_namespace(row: &[u8]) -> Result<Namespace> {
     serde_json::from_slice(row).map_err(damaged)
 }
 
@@ -115,7 +115,7 @@ fn header(row: &[u8]) -> Option<(u64, Oid, &[u8])> {
 }
 
 impl Cache {
-    /// Finds the catalog's engine table, or makes it; drops temporary relations and engine tables that belong to nothing.
+    /// Finds the catalog's engine table, or makes it.
     ///
     /// # Errors
     /// The engine's.
@@ -125,16 +125,14 @@ impl Cache {
             Some((id, _)) => *id,
             None => store.create_table(Schema::bytes(CATALOG).build().map_err(model::Error::from)?)?,
         };
-        let cache = Cache { table, known: RwLock::default() };
-        super::storage::clean(store, &cache)?;
-        Ok(cache)
+        Ok(Cache { table, known: RwLock::default() })
     }
 
     /// Writes what a fresh catalog has; checks that this one has a form that we know.
     ///
     /// # Errors
     /// XX001 for another form, the engine's.
-    pub(super) fn begin(&self, transaction: &mut dyn Transaction) -> Result<()> {
+    pub(crate) fn begin(&self, transaction: &mut dyn Transaction) -> Result<()> {
         let mut form = RowBuf::new();
         if transaction.read(self.table, FORM_KEY, Columns::All, &mut form)? {
             let form = form.bytes();
@@ -148,12 +146,12 @@ impl Cache {
     }
 
     /// The engine table.
-    pub(super) fn table(&self) -> TableId {
+    pub(crate) fn table(&self) -> TableId {
         self.table
     }
 
     /// The relation of an engine's row, parsed if its version is new.
-    pub(super) fn decode(&self, row: &[u8]) -> Result<Relation> {
+    pub(crate) fn decode(&self, row: &[u8]) -> Result<Relation> {
         let (version, oid, definition) = header(row).ok_or_else(|| damaged("its row is too short"))?;
         if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&oid)
             && known.version == version
@@ -167,22 +165,22 @@ impl Cache {
     }
 
     /// The definition that was read last under this identifier: a guess, good for a first try and for messages.
-    pub(super) fn last_known(&self, oid: Oid) -> Option<Relation> {
+    pub(crate) fn last_known(&self, oid: Oid) -> Option<Relation> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(&oid).map(|known| known.relation.clone())
     }
 
     /// Forgets a relation that is gone.
-    pub(super) fn forget(&self, oid: Oid) {
+    pub(crate) fn forget(&self, oid: Oid) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&oid);
     }
 
     /// All relations, outside of any statement.
-    pub(super) fn read_all(&self, transaction: &mut dyn Transaction) -> Result<Vec<Relation>> {
+    pub(crate) fn read_all(&self, transaction: &mut dyn Transaction) -> Result<Vec<Relation>> {
         self.scan(transaction, all_relations(), |row| self.decode(row))
     }
 
     /// What stands under the keys that start with `prefix`.
-    pub(super) fn scan<T>(
+    pub(crate) fn scan<T>(
         &self,
         transaction: &mut dyn Transaction,
         prefix: Key,

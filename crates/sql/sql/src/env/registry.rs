@@ -21,7 +21,7 @@ struct Since(i64);
 
 impl Default for Since {
     fn default() -> Since {
-        Since(super::state::now())
+        Since(crate::clock::now())
     }
 }
 
@@ -102,7 +102,7 @@ impl LockMode {
 const QUERY_BYTES: usize = 1024;
 
 impl Registry {
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &self,
         limit: usize,
         user: &str,
@@ -119,7 +119,7 @@ impl Registry {
         while process <= 0 || sessions.contains_key(&process) {
             process = process.wrapping_add(1).max(1);
         }
-        let since = super::state::now();
+        let since = crate::clock::now();
         let entry = Arc::new(Entry {
             process,
             secret: self.secrets.hash_one((process, since)) as i32,
@@ -136,7 +136,7 @@ impl Registry {
         Ok(entry)
     }
 
-    pub(super) fn leave(&self, process: i32) {
+    pub(crate) fn leave(&self, process: i32) {
         self.latch().remove(&process);
     }
 
@@ -191,15 +191,15 @@ impl Entry {
         self.latch().clone()
     }
 
-    pub(super) fn on_end(&self, close: Box<dyn Fn() + Send>) {
+    pub(crate) fn on_end(&self, close: Box<dyn Fn() + Send>) {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(End(close));
     }
 
-    pub(super) fn secret(&self) -> i32 {
+    pub(crate) fn secret(&self) -> i32 {
         self.secret
     }
 
-    pub(super) fn begin_query(&self, query: &str, at: i64) {
+    pub(crate) fn begin_query(&self, query: &str, at: i64) {
         let mut activity = self.latch();
         let end = query.char_indices().map(|(at, _)| at).take_while(|at| *at <= QUERY_BYTES).last().unwrap_or(0);
         activity.query.clear();
@@ -207,9 +207,9 @@ impl Entry {
         (activity.is_active, activity.query_since, activity.state_since) = (true, at, at);
     }
 
-    pub(super) fn end_query(&self, transaction: Option<bool>, transaction_since: Option<i64>, application: &str) {
+    pub(crate) fn end_query(&self, transaction: Option<bool>, transaction_since: Option<i64>, application: &str) {
         let mut activity = self.latch();
-        activity.state_since = super::state::now();
+        activity.state_since = crate::clock::now();
         (activity.is_active, activity.transaction, activity.transaction_since) =
             (false, transaction, transaction_since);
         if activity.application != application {
@@ -223,7 +223,7 @@ impl Entry {
     }
 
     /// Notes that the open block uses a relation.
-    pub(super) fn uses(&self, relations: impl Iterator<Item = (u32, LockMode)>) {
+    pub(crate) fn uses(&self, relations: impl Iterator<Item = (u32, LockMode)>) {
         let mut known = self.latch_relations();
         for (oid, mode) in relations {
             match known.iter_mut().find(|(known, _)| *known == oid) {
@@ -234,7 +234,7 @@ impl Entry {
     }
 
     /// The block has ended.
-    pub(super) fn forget_relations(&self) {
+    pub(crate) fn forget_relations(&self) {
         self.latch_relations().clear();
     }
 

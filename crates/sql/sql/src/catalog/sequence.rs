@@ -1,0 +1,69 @@
+//! Draws from the sequences that the catalog defines.
+
+use super::{Relation, Sequence, Table};
+use crate::context::Context;
+use crate::error::{Result, SqlError, state as sqlstate};
+use std::sync::Arc;
+
+/// The definition of a sequence.
+pub(crate) fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc<Sequence>> {
+    match context.relation_by_oid(sequence)? {
+        Some(Relation::Sequence(sequence)) => Ok(sequence),
+        Some(other) => {
+            let message = format!("\"{}\" is not a sequence", other.name());
+            Err(SqlError::new(sqlstate::WRONG_OBJECT_TYPE, message))
+        }
+        None => {
+            let message = format!("could not open relation with OID {sequence}");
+            Err(SqlError::new(sqlstate::UNDEFINED_TABLE, message))
+        }
+    }
+}
+
+/// `nextval`
+///
+/// # Errors
+/// 2200H at the end of the sequence, the engine's.
+pub fn next_value(context: &mut Context<'_>, sequence: u32) -> Result<i64> {
+    let definition = definition(context, sequence)?;
+    let value = context.database.sequences.next(&definition)?;
+    context.session.last_values.insert(sequence, value);
+    context.session.last_sequence = Some(sequence);
+    Ok(value)
+}
+
+/// `setval`
+///
+/// # Errors
+/// 22003 out of bounds, the engine's.
+pub fn set_value(context: &mut Context<'_>, sequence: u32, value: i64, is_called: bool) -> Result<()> {
+    let definition = definition(context, sequence)?;
+    let (min, max) = (definition.min, definition.max);
+    if !(min..=max).contains(&value) {
+        let message =
+            format!("setval: value {value} is out of bounds for sequence \"{}\" ({min}..{max})", definition.name);
+        return Err(SqlError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, message));
+    }
+    context.database.sequences.set(&definition, value, is_called)?;
+    if is_called {
+        context.session.last_values.insert(sequence, value);
+    }
+    Ok(())
+}
+
+/// What `SELECT last_value, is_called` from the sequence says.
+///
+/// # Errors
+/// 42P01, 42809, the engine's.
+pub fn state(context: &mut Context<'_>, sequence: u32) -> Result<(i64, bool)> {
+    let definition = definition(context, sequence)?;
+    context.database.sequences.state(&definition)
+}
+
+/// A row number for a table without a primary key, never given before.
+///
+/// # Errors
+/// The engine's.
+pub fn next_row_number(context: &mut Context<'_>, table: &Table) -> Result<u64> {
+    context.database.sequences.row_number(table.oid)
+}
