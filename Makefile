@@ -1,4 +1,4 @@
-# Everything here is one Cargo command or two; the file exists so that nobody has to remember them.
+# Everything here is one Cargo command or two; the file exists so that nobody has to remember them. `.ci/run` calls these targets.
 
 CARGO ?= cargo
 THREADS ?= 2
@@ -36,7 +36,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools run orders clients test unit loom shuttle sim sim-paxos soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
+.PHONY: help tools check run orders clients test unit loom shuttle sim sim-paxos soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -55,6 +55,9 @@ target/clients/bin/python: crates/product/cli/tests/clients/requirements.txt
 	python3 -m venv target/clients
 	target/clients/bin/pip install --quiet --disable-pip-version-check -r crates/product/cli/tests/clients/requirements.txt
 	@touch target/clients/bin/python
+
+check: tools ## Before a commit: format, tidy, lints and unit tests of what changed since origin/main; of all: ALL=1
+	$(CARGO) xtask check $(if $(ALL),--all)
 
 test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
 
@@ -107,9 +110,10 @@ bench: tools ## A short benchmark against two-phase locking (smoke size, not a f
 fmt: tools ## Format the code
 	$(CARGO) fmt --all
 
-lint: tools ## Formatting and clippy, warnings denied
+lint: tools ## Formatting and clippy, warnings denied; the library without its features, too
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets $(SIMULATED) $(LOCKED) -- -D warnings
+	$(CARGO) clippy -p seriatim --lib $(LOCKED) -- -D warnings
 
 tidy: tools ## Arrows between crates, circles of imports, rooms of unsafe, stale names
 	$(CARGO) xtask tidy

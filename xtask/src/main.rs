@@ -1,4 +1,4 @@
-//! Checks of the repository itself: `cargo xtask tidy`, `cargo xtask mutants` and `cargo xtask proofs`.
+//! Checks of the repository itself: `cargo xtask check`, `tidy`, `mutants` and `proofs`.
 //!
 //! They are tests of what no compiler checks: which crate may know which, where `unsafe` may live, and whether the
 //! tests of a protocol notice when the protocol is broken.
@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+mod check;
 mod mutants;
 mod proofs;
 mod tidy;
@@ -16,6 +17,7 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
+  check [--all]         format, tidy, lints and unit tests of the crates changed since origin/main and their dependents
   tidy                  check the arrows between crates, circles of imports, the rooms of `unsafe`, and stale names
   proofs                check what the proofs assume (`make proofs` builds them first)
   mutants               run the mutants marked `CI: yes` (the same as --ci)
@@ -30,6 +32,9 @@ Options of mutants:
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.split_first() {
+        Some((command, rest)) if command == "check" && (rest.is_empty() || rest == ["--all"]) => {
+            check::run(&root(), !rest.is_empty())
+        }
         Some((command, rest)) if command == "tidy" && rest.is_empty() => tidy::run(&root()),
         Some((command, rest)) if command == "proofs" && rest.is_empty() => proofs::run(&root()),
         Some((command, rest)) if command == "mutants" => {

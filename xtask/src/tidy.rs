@@ -31,7 +31,7 @@ mod rooms;
 mod source;
 mod stale;
 mod unsafety;
-mod workspace;
+pub mod workspace;
 
 /// What a finding does to the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

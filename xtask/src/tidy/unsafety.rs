@@ -35,8 +35,7 @@ fn rooms_beside(path: &str, rooms: &[Room]) -> String {
 
 /// Fails on a crate without a room whose roots do not forbid `unsafe`.
 pub fn check_roots(member: &Member, rooms: &[Room]) -> Vec<Finding> {
-    let folder = member.manifest.path.trim_end_matches("Cargo.toml");
-    let shipped = format!("{folder}src/");
+    let shipped = format!("{}src/", member.folder());
     if rooms.iter().any(|room| room.path.starts_with(&shipped)) {
         return Vec::new();
     }

@@ -69,6 +69,11 @@ fn cargo_metadata(root: &Path) -> Result<Value, String> {
 }
 
 impl Member {
+    /// Returns the crate's folder, with a `/` at its end.
+    pub fn folder(&self) -> &str {
+        self.manifest.path.trim_end_matches("Cargo.toml")
+    }
+
     fn read(root: &Path, package: &Value) -> Result<Member, String> {
         let name = text(package, "name")?;
         let manifest_path = text(package, "manifest_path")?;
