@@ -15,7 +15,7 @@ KILL ?= 300
 LOCKED = $(if $(CI),--locked)
 
 # The simulated cluster is compiled for tests only.
-SIMULATED = --features seriatim-paxos/sim
+SIMULATED = --features seriatim-paxos/sim,seriatim-rsm/sim
 
 # Northwind's tables, if they are beside the repository; else the example makes a sample of their shape.
 CSV ?= $(wildcard ../shared/data/northwind/csv)
@@ -77,7 +77,7 @@ sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
 
 # SEED=n tells the story of one.
 sim-paxos: tools ## The simulation of whole clusters on many seeds; knobs: SEEDS, FIRST, SEED
-	$(if $(SEED),SEED=$(SEED),SEEDS=$(SEEDS) FIRST=$(FIRST)) $(CARGO) test --release -p seriatim-paxos --features sim \
+	$(if $(SEED),SEED=$(SEED),SEEDS=$(SEEDS) FIRST=$(FIRST)) $(CARGO) test --release -p seriatim-rsm --features sim \
 		--test sim -- --nocapture $(if $(SEED),one_seed,many_seeds)
 
 soak: tools ## Load, kill -9 and restart a server for MINUTES, and audit its books, memory and disk; knobs: MINUTES, KILL

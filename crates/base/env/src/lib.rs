@@ -1,12 +1,11 @@
-//! The world that an engine runs in: clock, disk, network, randomness and threads. Each has a real form and a simulated one, and the
+//! The world that an engine runs in: clock, disk, randomness and threads. Each has a real form and a simulated one, and the
 //! simulated ones follow from one seed, so that a failure found in a simulation can be replayed.
 //!
 //! - [`clock`]: [`SystemClock`] (the CPU's counter where it can be trusted, the monotonic clock elsewhere) and [`SimClock`],
 //!   which can stall, step back and jump on demand. Static dispatch: reading the clock is on every transaction's path.
 //! - [`disk`]: the [`Disk`] and [`DiskFile`] traits, [`RealDisk`], and [`SimDisk`], which knows what an `fdatasync` has made
 //!   durable and shows, after a power cut, every state that a disk may be left in.
-//! - [`network`]: [`SimNetwork`], packets between nodes in virtual time: delays, losses, duplicates, broken connections, cuts.
-//! - [`agenda`]: [`Agenda`], virtual time itself: what is going to happen, and when.
+//! - [`moment`]: [`Moment`], a point in time that somebody hands in, for code that reads no clock.
 //! - [`memory()`]: how much of it this process may have.
 //! - [`process`]: who holds a lock, and whether it is on its way out.
 //! - [`random`]: a small seeded generator and the jittered back-off of retries.
@@ -17,19 +16,17 @@
 
 #![deny(unsafe_code)]
 
-pub mod agenda;
 pub mod clock;
 pub mod disk;
 mod memory;
-pub mod network;
+pub mod moment;
 pub mod process;
 pub mod random;
 pub mod thread;
 pub mod time;
 
-pub use agenda::Agenda;
 pub use clock::{Clock, ClockChoice, ClockError, MonotonicClock, SimClock, SystemClock};
 pub use disk::{Disk, DiskError, DiskFile, DiskLock, Operation, RealDisk, SimDisk, SimDiskOptions, Survival};
 pub use memory::memory;
-pub use network::{Delay, NetworkCounts, NetworkOptions, Packet, SimNetwork};
+pub use moment::Moment;
 pub use random::{Backoff, Randomness};

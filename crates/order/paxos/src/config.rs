@@ -56,7 +56,10 @@ pub struct Options {
 }
 
 /// A frame holds at most this: also the votes of all instances that a replica keeps, in one promise.
-pub const MAX_FRAME_BYTES: usize = 64 << 20;
+pub use net::frame::MAX_FRAME_BYTES;
+
+const _: () =
+    assert!(net::frame::NUMBER_LIMIT == crate::core::prim::NUMBER_LIMIT, "P12: the decoder refuses greater ones");
 
 /// The bytes of all values that a replica keeps, at most.
 pub(crate) const MAX_KEPT_BYTES: u64 = 48 << 20;

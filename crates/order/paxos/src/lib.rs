@@ -9,14 +9,17 @@
 //! of them. What it must keep are the duties P6 to P12 below; `docs/proofs.md` says which theorem needs which.
 //!
 //! ```text
-//!  clients ──► connections ──► batcher ──► step ──► messages ──► peers        (leader: Propose, Commit; others: Accept)
-//!     ▲                            ▲         │  ▲
-//!     │                            │         │  └── messages of peers, suspicion, catch-up, snapshots
-//!     │                            │         ├────► journal: what must be remembered; votes wait until it is durable
-//!     │                            │         └────► deliver i, i + 1, ... ──► sessions ──► service
-//!     └────────────────────────────┴───────────────────────────────────────── replies
-//!      I/O thread                    core thread        log threads                service thread
+//!  Submitter ──► batcher ──► step ──► messages ──► peers        (leader: Propose, Commit; others: Accept)
+//!     ▲             ▲         │  ▲
+//!     │             │         │  └── messages of peers, suspicion, catch-up, snapshots
+//!     │             │         ├────► journal: what must be remembered; votes wait until it is durable
+//!     │             │         └────► deliver i, i + 1, ... ──► application
+//!  guests (I/O)  core thread    log threads            application's thread
 //! ```
+//!
+//! The parts, from the inside out: [`core`] is the automaton; [`replica`] everything around it that needs no I/O; [`journal`] keeps what it
+//! must not forget; [`node`] gives each its thread. What is ordered are bytes: an [`application`] stands on the node and gives them a
+//! meaning, `seriatim-rsm` one with sessions, clients and services.
 //!
 //! # Where the order is fixed
 //! When a majority of replicas has voted, in one ballot, for a batch at an instance. The order of requests is that of their instances, and
@@ -26,19 +29,19 @@
 //! Those of the core are theorems (`proofs/paxos/Statements*.v`), not assertions; those of the runtime are its duties.
 //! - **P1** Two replicas that deliver an instance deliver the same batch. (theorem)
 //! - **P2** A batch that is delivered was handed in by a replica, or is the no-op. (theorem)
-//! - **P3** A replica delivers instances in order without holes, from 0 or from a snapshot on. (theorem; [`executor`] asserts it)
+//! - **P3** A replica delivers instances in order without holes, from 0 or from a snapshot on. (theorem; asserted by
+//!   what stands on the node)
 //! - **P4** A replica keeps at most `span` instances, whatever it is told. (theorem)
 //! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on
 //!   [`core::generated::admit`])
 //! - **P6** One step at a time: the state goes into a step and comes out of it, and cannot be copied. ([`core::Proved`])
-//! - **P7** A packet is handed in only as the message of the peer that sent it, unaltered. ([`message`], the frames'
-//!   checksums and tags, the handshake)
+//! - **P7** A packet is handed in only as the message of the peer that sent it, unaltered. ([`net`]: checksums, tags, the handshake)
 //! - **P8** What [`core::generated::waits`] names is sent only when everything journalled so far is durable. ([`replica`])
-//! - **P9** Each delivery reaches the service once, in order; each snapshot is the service's state at the instance that
-//!   it names. ([`executor`])
+//! - **P9** Each delivery reaches the application once, in order; each snapshot is its state at the instance that it names. ([`node`], and
+//!   the application's own)
 //! - **P10** What recovery hands back is what was journalled, a prefix at least as long as what was reported durable. (`journal`, `wal`)
 //! - **P11** All replicas of a cluster agree on who votes, and no two speak in one number; without a journal a replica
-//!   that stopped has no vote any more. (handshake)
+//!   that stopped has no vote any more. ([`acquaintances`])
 //! - **P12** Numbers stay below 2^62, so that the model's unbounded ones and the machine's are the same. (decoder,
 //!   [`config::Options::check`])
 //!
@@ -48,13 +51,13 @@
 //! | section | here | tested by |
 //! | --- | --- | --- |
 //! | 7.3.1 system state | [`core::generated::State`] | the theorems; `proofs/oracle` |
-//! | 7.3.2 event queue, one thread steps | `runtime` | `tests/sim.rs` |
-//! | 7.3.2 batching, forwarding to the leader | [`replica`] (`batcher.rs`) | unit tests; `tests/sim.rs` |
+//! | 7.3.2 event queue, one thread steps | [`node`] | `tests/sim.rs` of `seriatim-rsm` |
+//! | 7.3.2 batching, forwarding to the leader | [`replica`] (`batcher.rs`) | unit tests; the same |
 //! | 7.3.3 commit handler: delivery in order | `core::generated::on_execute` | `StatementsOrder.v` |
-//! | 7.3.3 catch-up handler | [`replica`] (`catch_up.rs`), `core::generated::on_query` | `tests/sim.rs` |
-//! | 7.3.4 network, failure detector | `transport`, [`replica`] (`detector.rs`) | `tests/sim.rs` |
-//! | 7.3.5 messages as bytes | `frame` | its fuzz tests |
-//! | 7.3.6 service | [`service::Service`], [`executor`] | `tests/sim.rs` |
+//! | 7.3.3 catch-up handler | [`replica`] (`catch_up.rs`), `core::generated::on_query` | the same |
+//! | 7.3.4 network, failure detector | [`transport`], [`replica`] (`detector.rs`) | the same |
+//! | 7.3.5 messages as bytes | [`net::frame`], `wire` | `tests/frames.rs` of `seriatim-rsm` |
+//! | 7.3.6 service | `seriatim-rsm` | its tests |
 //! | figure 7.2 | `lab experiment paxos-order` | its smoke test |
 //!
 //! Deviation: votes go to the proposer, not to all (decision 0016): fewer messages, one delay more at followers.
@@ -63,28 +66,24 @@
 //! are tolerated all the same.
 //!
 //! # Deliberately absent
-//! Transactions. Changes of membership. Leases and reads that bypass the log. Byzantine replicas: a peer that has the
-//! key is believed, but cannot make a replica allocate without bound or panic.
+//! Transactions. Sessions, replies and clients (`seriatim-rsm`). Changes of membership. Leases and reads that bypass
+//! the log. Byzantine replicas: a peer that has the key is believed, but cannot make
+//! a replica allocate without bound or panic.
 
 #![forbid(unsafe_code)]
 
-pub mod auth;
-pub mod client;
+pub mod acquaintances;
+pub mod application;
+#[cfg(feature = "sim")]
+pub mod bare;
 pub mod config;
 pub mod core;
-pub mod executor;
-pub mod frame;
 pub mod journal;
-pub mod kv;
-pub mod load;
+pub mod membership;
 pub mod message;
-pub mod moment;
-pub mod order;
+pub mod node;
 pub mod replica;
 pub mod request;
-pub mod runtime;
-pub mod service;
-#[cfg(feature = "sim")]
-pub mod sim;
 pub mod status;
 pub mod transport;
+mod wire;

@@ -1,4 +1,4 @@
-//! How a node does: the answer to [`ClientMessage::Status`](crate::message::ClientMessage::Status), as JSON.
+//! How a node does.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -7,9 +7,8 @@ use serde::Serialize;
 
 use crate::config::{Durability, Options};
 use crate::core::{Ballot, Instance, ReplicaId, Role};
-use crate::executor::Executed;
+use crate::node::board::{Board, JournalFigures, PeerFigures};
 use crate::replica::Counters;
-use crate::runtime::board::{Board, JournalFigures, PeerFigures};
 
 /// What a replica is at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,16 +45,10 @@ pub struct Status {
     pub log: LogStatus,
     /// What its replica has done.
     pub counters: Counters,
-    /// What its executor has done.
-    pub executor: Executed,
-    /// Batches that could not be read to their end: some peer has proposed what no replica makes.
-    pub bad_batches: u64,
     /// What waits.
     pub queues: QueueStatus,
     /// The journal, if there is one.
     pub journal: Option<JournalStatus>,
-    /// Clients.
-    pub clients: ClientStatus,
     /// The other replicas.
     pub peers: BTreeMap<ReplicaId, PeerStatus>,
 }
@@ -103,15 +96,6 @@ pub struct JournalStatus {
     pub compaction_error: Option<String>,
 }
 
-/// Clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ClientStatus {
-    /// Connections.
-    pub connected: usize,
-    /// Clients that were disconnected: they sent what is no message, did not read their replies, or used too many sessions.
-    pub dismissed: u64,
-}
-
 /// The connection with one peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PeerStatus {
@@ -139,7 +123,6 @@ impl Status {
     /// `None` until the core has begun.
     pub(crate) fn new(options: &Options, board: &Board, waiting: Waiting) -> Option<Self> {
         let core = board.core()?;
-        let service = board.service();
         let network = &board.network;
         let view = core.view;
         Some(Self {
@@ -152,8 +135,6 @@ impl Status {
             ballot: view.promised,
             log: LogStatus { low: view.low, executed: view.executed, next: view.next, snapshot_at: view.snapshot_at },
             counters: core.counters,
-            executor: service.executed,
-            bad_batches: service.bad_batches,
             queues: QueueStatus {
                 core_bytes: waiting.core,
                 service_bytes: waiting.service,
@@ -162,18 +143,8 @@ impl Status {
                 dropped_frames: network.dropped.load(Ordering::Relaxed),
             },
             journal: core.journal.map(JournalStatus::new),
-            clients: ClientStatus {
-                connected: network.clients.load(Ordering::Relaxed),
-                dismissed: network.clients_dismissed.load(Ordering::Relaxed),
-            },
             peers: network.peers().iter().map(|(id, figures)| (*id, PeerStatus::new(figures))).collect(),
         })
-    }
-
-    /// As JSON.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("numbers and texts under names are JSON")
     }
 }
 

@@ -1,54 +1,42 @@
-//! The I/O thread: connections of peers and of clients, one task or two each, on one current-thread runtime.
+//! The I/O thread: connections of peers, one task or two each, on one current-thread runtime, and beside them whatever guests do.
 //!
-//! What comes from outside is decoded here and handed to the core, what the core and the service say is routed to its connections.
-//! Nothing waits for a slow end: what a peer does not take in time is dropped (the protocol sends it again), a client that does not
-//! take its replies is disconnected, and clients are not read from while too many requests wait to be ordered.
+//! What comes from peers is decoded here and handed to the core, what the core says is led to its connections. Nothing waits for a slow
+//! end: what a peer does not take in time is dropped, and the protocol sends it again.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
 use std::net::TcpListener;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use net::auth::SharedKey;
+use net::connection::SharedFrame;
+use net::mailbox::{Closed, Mailbox};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
 
-use crate::auth::acquaintances::{Acquaintances, Rejection};
-use crate::auth::greeting::{Identity, Membership, Refusal};
-use crate::auth::{FrameDigest, SharedKey, digest};
+use crate::acquaintances::{Acquaintances, Rejection};
+use crate::application::{Guests, MakeGuests};
 use crate::core::{Image, Instance, ReplicaId};
-use crate::executor::Reply;
-use crate::frame::{TooLong, encode};
-use crate::message::{ClientMessage, PeerMessage, ReplicaMessage};
+use crate::membership::{Identity, Membership, Refusal};
+use crate::message::PeerMessage;
+use crate::node::NodeError;
+use crate::node::board::Board;
+use crate::node::core_loop::CoreInput;
+use crate::node::options::Limits;
 use crate::replica::Input;
-use crate::request::Chunk;
-use crate::runtime::NodeError;
-use crate::runtime::board::Board;
-use crate::runtime::core_loop::CoreInput;
-use crate::runtime::credit::Credit;
-use crate::runtime::mailbox::{Closed, Mailbox};
-use crate::runtime::options::Limits;
 
 mod acceptor;
-mod clients;
-pub mod greet;
 mod link;
 pub(crate) mod pieces;
-#[cfg(test)]
-mod tests;
 
-use clients::{Client, Clients};
 use link::Link;
 
-pub use pieces::MAX_SNAPSHOT_BYTES;
+pub use acceptor::MAX_STRANGERS;
+pub use pieces::{MAX_SNAPSHOT_BYTES, PieceAssembly, SnapshotTooLong};
 
-/// A silent connection is probed after this, and given up if the probes are not answered.
-const KEEPALIVE: Duration = Duration::from_secs(10);
-
-/// When the node stops, clients get their last replies within this.
+/// When the node stops, guests are waited for so long: for their last replies.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Peers are told so often how long this replica's journal is.
@@ -58,50 +46,13 @@ const BETWEEN_RECORDS: Duration = Duration::from_secs(1);
 /// meanwhile.
 const NOTED_EVERY: u64 = 10;
 
-/// A message for peers, encoded once however many get it.
-#[derive(Debug)]
-pub(crate) struct PeerFrame {
-    bytes: Vec<u8>,
-    digest: OnceLock<FrameDigest>,
-}
-
-impl PeerFrame {
-    pub(crate) fn new(message: &PeerMessage) -> Result<Self, TooLong> {
-        let mut bytes = Vec::new();
-        encode(message, &mut bytes)?;
-        Ok(Self { bytes, digest: OnceLock::new() })
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// What its tags are made of.
-    fn digest(&self) -> &FrameDigest {
-        self.digest.get_or_init(|| digest(&self.bytes))
-    }
-}
-
-/// The number of a client in this process.
-pub(crate) type LocalId = u64;
-
 /// What other threads want sent.
 #[derive(Debug)]
 pub(crate) enum Post {
     /// To a peer.
-    Frame(ReplicaId, Arc<PeerFrame>),
+    Frame(ReplicaId, Arc<SharedFrame>),
     /// To a peer, in pieces.
     Snapshot(ReplicaId, Instance, Image),
-    /// To all clients: who leads.
-    Leader(Option<ReplicaId>),
-    /// To the clients whose they are.
-    Replies(Vec<Reply>),
-    /// A client in this process, and where it takes its replies.
-    Join(LocalId, Arc<Mailbox<ReplicaMessage>>),
-    /// What it says.
-    Say(LocalId, Vec<ClientMessage>),
-    /// It is gone.
-    Leave(LocalId),
 }
 
 /// What the I/O thread is started with.
@@ -110,14 +61,12 @@ pub(crate) struct Setup {
     pub(crate) membership: Membership,
     pub(crate) addresses: Vec<String>,
     pub(crate) key: Option<SharedKey>,
-    pub(crate) client_key: Option<SharedKey>,
     pub(crate) limits: Limits,
     pub(crate) core: Arc<Mailbox<CoreInput>>,
     pub(crate) post: Arc<Mailbox<Post>>,
-    pub(crate) credit: Arc<Credit>,
     pub(crate) board: Arc<Board>,
-    /// Makes the answer to [`ClientMessage::Status`].
-    pub(crate) status: Box<dyn Fn() -> String + Send>,
+    /// Makes those who serve whoever is no replica.
+    pub(crate) guests: Option<MakeGuests>,
     /// Stops the node.
     pub(crate) fail: Box<dyn Fn(NodeError) + Send>,
 }
@@ -125,10 +74,9 @@ pub(crate) struct Setup {
 /// What the tasks of the I/O thread share.
 struct Net {
     setup: Setup,
+    guests: Option<Rc<dyn Guests>>,
     acquaintances: RefCell<Acquaintances>,
     links: RefCell<BTreeMap<ReplicaId, Rc<Link>>>,
-    clients: Clients,
-    leader: Cell<Option<ReplicaId>>,
 }
 
 /// Runs until the post is closed.
@@ -137,31 +85,28 @@ pub(crate) fn run(setup: Setup, acquaintances: Acquaintances, listener: TcpListe
     LocalSet::new().block_on(&runtime, serve(setup, acquaintances, listener))
 }
 
-async fn serve(setup: Setup, acquaintances: Acquaintances, listener: TcpListener) -> Result<(), NodeError> {
+async fn serve(mut setup: Setup, acquaintances: Acquaintances, listener: TcpListener) -> Result<(), NodeError> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let post = Arc::clone(&setup.post);
-    let net = Rc::new(Net {
-        acquaintances: RefCell::new(acquaintances),
-        links: RefCell::default(),
-        clients: Clients::new(setup.limits, setup.membership.agreement.sessions, Arc::clone(&setup.board)),
-        leader: Cell::new(None),
-        setup,
-    });
+    let guests = setup.guests.take().map(|make| make());
+    let hosting = guests.clone().map(|guests| spawn_local(guests.run()));
+    let net = Rc::new(Net { guests, acquaintances: RefCell::new(acquaintances), links: RefCell::default(), setup });
     spawn_local(acceptor::accept(Rc::clone(&net), listener));
     for id in net.connects_to() {
         spawn_local(link::keep(Rc::clone(&net), id));
     }
     spawn_local(Rc::clone(&net).tell_records());
-    let quotas = Rc::clone(&net);
-    spawn_local(async move { quotas.clients.renew_quotas().await });
     let mut posts = Vec::new();
     while post.taken(&mut posts).await.is_ok() {
         posts.drain(..).for_each(|post| net.deliver(post));
         // Other tasks get their turn however much is posted.
         tokio::task::coop::consume_budget().await;
     }
-    let _ = tokio::time::timeout(FAREWELL, net.clients.flushed()).await;
+    if let Some(hosting) = hosting {
+        // Whether they were done in time or not, all ends here.
+        let _ = tokio::time::timeout(FAREWELL, hosting).await;
+    }
     Ok(())
 }
 
@@ -182,7 +127,7 @@ impl Net {
 
     fn key_for(&self, identity: &Identity) -> Option<&SharedKey> {
         let own = match identity {
-            Identity::Client => self.setup.client_key.as_ref(),
+            Identity::Client => self.guests.as_ref().and_then(|guests| guests.key()),
             Identity::Replica(_) => None,
         };
         own.or(self.setup.key.as_ref())
@@ -190,7 +135,9 @@ impl Net {
 
     /// Does this replica want the other end? If it is a replica that it must be, it is this one.
     fn judge(&self, identity: &Identity, expected: Option<ReplicaId>) -> Result<(), Refusal> {
-        let Identity::Replica(other) = identity else { return self.clients.admit() };
+        let Identity::Replica(other) = identity else {
+            return self.guests.as_ref().map_or(Err(Refusal::NoClients), |guests| guests.admit());
+        };
         let mut acquaintances = self.acquaintances.borrow_mut();
         if expected.is_some_and(|id| id != other.id) && !acquaintances.is_oneself(other) {
             return Err(Refusal::OtherReplica);
@@ -217,7 +164,7 @@ impl Net {
             sleep(BETWEEN_RECORDS).await;
             let records = PeerMessage::Records(self.setup.board.records());
             // It is a few bytes long.
-            if let Ok(frame) = PeerFrame::new(&records).map(Arc::new) {
+            if let Ok(frame) = SharedFrame::new(&records).map(Arc::new) {
                 self.links.borrow().values().for_each(|link| link.send(Arc::clone(&frame)));
             }
             if beat % NOTED_EVERY == 0 {
@@ -235,59 +182,10 @@ impl Net {
         match post {
             Post::Frame(to, frame) => self.link(to).send(frame),
             Post::Snapshot(to, at, image) => self.link(to).send_snapshot(at, image),
-            Post::Leader(leader) => {
-                self.leader.set(leader);
-                self.clients.tell_all(&self.leader_message());
-            }
-            Post::Replies(replies) => replies.into_iter().for_each(|reply| self.clients.reply(reply)),
-            Post::Join(id, inbox) => self.clients.join(id, inbox).push(&self.leader_message()),
-            Post::Say(id, messages) => self.hear_local(id, messages),
-            Post::Leave(id) => self.clients.leave_local(id),
         }
-    }
-
-    fn leader_message(&self) -> ReplicaMessage {
-        let leader = self.leader.get();
-        let address = leader.and_then(|id| self.setup.addresses.get(usize::try_from(id).ok()?)).cloned();
-        ReplicaMessage::Leader { leader, address }
-    }
-
-    fn hear_local(&self, id: LocalId, messages: Vec<ClientMessage>) {
-        let Some(client) = self.clients.local(id) else { return };
-        let mut chunk = Chunk::new();
-        for message in messages {
-            self.hear(&client, message, &mut chunk);
-        }
-        // Closed: the client is told by its mailbox.
-        let _ = self.submit(chunk);
-    }
-
-    /// Takes a client's message: requests go to the chunk.
-    fn hear(&self, client: &Rc<Client>, message: ClientMessage, chunk: &mut Chunk) {
-        match message {
-            ClientMessage::Status => client.push(&ReplicaMessage::Status((self.setup.status)())),
-            request => self.clients.request(client, &request, self.own_id(), chunk),
-        }
-    }
-
-    fn submit(&self, chunk: Chunk) -> Result<(), Closed> {
-        if chunk.is_empty() {
-            return Ok(());
-        }
-        let bytes = chunk.bytes().len();
-        self.setup.credit.spend(bytes);
-        // Bounded by the credit.
-        self.setup.core.force(CoreInput::Replica(Input::Submit(chunk)), 0)
     }
 
     fn tell_core(&self, input: Input) -> Result<(), Closed> {
         self.setup.core.force(CoreInput::Replica(input), 1)
     }
-}
-
-/// What every connection has.
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let keepalive = socket2::TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 5);
-    socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }

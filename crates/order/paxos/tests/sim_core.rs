@@ -4,9 +4,9 @@
 
 #![cfg(feature = "sim")]
 
+use seriatim_paxos::bare::{Exploration, explore};
 use seriatim_paxos::core::Proved;
-use seriatim_paxos::sim::Tally;
-use seriatim_paxos::sim::bare::{Exploration, explore};
+use sim::Tally;
 
 fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;

@@ -18,7 +18,7 @@
 //! may have all others, in lives that nobody has counted.
 
 use super::error::JournalError;
-use crate::auth::acquaintances::{Note, Notes};
+use crate::acquaintances::{Note, Notes};
 use crate::config::{Durability, Options};
 use crate::core::ReplicaId;
 use codec::{Malformed, Reader, put_number};

@@ -16,7 +16,7 @@
 
 use super::Replica;
 use crate::core::{Ballot, Core, Message};
-use crate::moment::Moment;
+use env::Moment;
 
 /// What elections one after another may add before a replica hears of them.
 const STEP: u64 = 1 << 10;

@@ -11,8 +11,8 @@
 
 use crate::config::Options;
 use crate::core::ReplicaId;
-use crate::moment::Moment;
 use crate::request::{Chunk, Entry};
+use env::Moment;
 use std::collections::VecDeque;
 use std::mem;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use super::round_trip::RoundTrip;
 use super::{Effect, Replica};
 use crate::config::Options;
 use crate::core::{Core, Event, Instance, Message, ReplicaId};
-use crate::moment::Moment;
+use env::Moment;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

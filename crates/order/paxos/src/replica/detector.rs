@@ -20,7 +20,7 @@
 use super::peers::Peers;
 use crate::config::Options;
 use crate::core::{Ballot, ReplicaId, Role, View};
-use crate::moment::Moment;
+use env::Moment;
 use env::Randomness;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::peers::PeerSet;
 use super::{Effect, Replica};
 use crate::core::{Ballot, Core, Event, Message, ReplicaId, Role};
 use crate::message::PeerMessage;
-use crate::moment::Moment;
+use env::Moment;
 use std::time::Duration;
 
 /// When this replica shows others that it lives.

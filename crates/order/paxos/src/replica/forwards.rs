@@ -5,9 +5,9 @@
 //! no reply, in their order.
 
 use crate::core::{ReplicaId, Sequence, Session};
-use crate::moment::Moment;
 use crate::replica::round_trip::RoundTrip;
 use crate::request::{Chunk, requests};
+use env::Moment;
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What a replica knows of the others.
 
 use crate::core::{Instance, ReplicaId};
-use crate::moment::Moment;
+use env::Moment;
 use std::time::Duration;
 
 /// Replicas are numbered below this.

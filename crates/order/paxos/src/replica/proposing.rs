@@ -3,8 +3,8 @@
 use super::{Effect, Replica};
 use crate::config::Options;
 use crate::core::{Core, Event, ReplicaId, Role, Value};
-use crate::moment::Moment;
 use crate::request::Chunk;
+use env::Moment;
 
 /// Bytes that a follower forwards and that are not delivered yet, at most: what the leader's window takes, twice.
 pub(super) fn forward_limit(options: &Options) -> usize {

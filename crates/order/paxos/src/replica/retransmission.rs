@@ -14,7 +14,7 @@ use super::round_trip::RoundTrip;
 use super::{Effect, Replica};
 use crate::core::{Ballot, Core, Instance, Message, ReplicaId, Value};
 use crate::message::PeerMessage;
-use crate::moment::Moment;
+use env::Moment;
 use std::collections::VecDeque;
 use std::time::Duration;
 

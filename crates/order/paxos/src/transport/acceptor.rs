@@ -10,15 +10,17 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-use super::greet::{Greeted, GreetingError, accept as greet};
-use super::{Net, clients, link, prepare};
-use crate::auth::greeting::{Identity, Refusal};
-use crate::auth::require_key;
+use net::auth::require_key;
+use net::connection::prepare;
+use net::handshake::accept as greet;
+
+use super::{Net, link};
 use crate::core::ReplicaId;
+use crate::membership::{Greeted, GreetingError, Identity, Refusal};
 
 /// Connections that have not greeted yet, at most. One more takes the place of the oldest that has said nothing, or of the oldest: so
 /// whoever fills the seats with silent sockets keeps nobody out, and peers say who they are at once.
-pub(super) const MAX_STRANGERS: usize = 256;
+pub const MAX_STRANGERS: usize = 256;
 
 /// The operating system may have no descriptor left for a while.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
@@ -84,7 +86,12 @@ async fn welcome(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<Strangers>) 
     strangers.leave(number);
     match greeted {
         Ok(greeted) => match greeted.identity {
-            Identity::Client => clients::run(&net, stream, greeted).await,
+            // Without guests, clients were refused.
+            Identity::Client => {
+                if let Some(guests) = net.guests.clone() {
+                    guests.serve(stream, greeted).await;
+                }
+            }
             Identity::Replica(membership) => link::run(&net, membership.id, stream, greeted).await,
         },
         Err(error) => link::stop_if_refused(&net, claimed, &error),

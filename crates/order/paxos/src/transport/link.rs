@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use env::{Backoff, Randomness};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use net::auth::{NoKey, Seal, require_key};
+use net::connection::{SharedFrame, connect as dial, prepare, write_frames};
+use net::frame::{BadFrame, Decoder, MAX_FRAME_BYTES};
+use net::handshake::{GREETING_PATIENCE, initiate};
+use net::mailbox::Closed;
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::greet::{GREETING_PATIENCE, Greeted, GreetingError, initiate};
-use super::pieces::{Assembly, Cutter, SnapshotTooLong};
-use super::{Net, PeerFrame, prepare};
-use crate::auth::greeting::Refusal;
-use crate::auth::{NoKey, Seal, TAG_BYTES, require_key};
-use crate::config::MAX_FRAME_BYTES;
+use super::Net;
+use super::pieces::{Cutter, PieceAssembly, SnapshotTooLong};
 use crate::core::{Image, Instance, Message, ReplicaId};
-use crate::frame::{BadFrame, Decoder};
+use crate::membership::{Greeted, GreetingError, Refusal};
 use crate::message::PeerMessage;
+use crate::node::NodeError;
+use crate::node::board::{PeerFigures, count};
+use crate::node::core_loop::CoreInput;
 use crate::replica::Input;
-use crate::runtime::NodeError;
-use crate::runtime::board::{PeerFigures, count};
-use crate::runtime::core_loop::CoreInput;
-use crate::runtime::mailbox::Closed;
 
 /// The first and the longest pause between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
@@ -61,7 +61,7 @@ pub(super) struct Link {
 
 #[derive(Debug, Default)]
 struct Queue {
-    frames: VecDeque<Arc<PeerFrame>>,
+    frames: VecDeque<Arc<SharedFrame>>,
     bytes: usize,
     snapshot: Option<Cutter>,
 }
@@ -134,7 +134,7 @@ impl Link {
     }
 
     /// Sends a frame if there is a connection and not too much waits.
-    pub(super) fn send(&self, frame: Arc<PeerFrame>) {
+    pub(super) fn send(&self, frame: Arc<SharedFrame>) {
         let mut queue = self.queue.borrow_mut();
         if !self.connected.get() || queue.bytes >= self.limit {
             return count(&self.figures.dropped);
@@ -154,7 +154,7 @@ impl Link {
     }
 
     /// What one write takes: the frames that wait, and one piece of a snapshot behind them.
-    fn next_frames(&self, frames: &mut Vec<Arc<PeerFrame>>) {
+    fn next_frames(&self, frames: &mut Vec<Arc<SharedFrame>>) {
         let mut queue = self.queue.borrow_mut();
         let mut bytes = 0;
         while frames.len() < WRITE_FRAMES
@@ -168,7 +168,7 @@ impl Link {
         let piece = queue.snapshot.as_mut().and_then(Cutter::next_piece);
         match piece {
             // Pieces are far shorter than any frame may be.
-            Some(piece) => frames.extend(PeerFrame::new(&piece).ok().map(Arc::new)),
+            Some(piece) => frames.extend(SharedFrame::new(&piece).ok().map(Arc::new)),
             None => queue.snapshot = None,
         }
         self.figures.queued.store(queue.bytes, Ordering::Relaxed);
@@ -235,8 +235,7 @@ async fn connect(net: &Net, id: ReplicaId) -> Result<(TcpStream, Greeted), Ended
 
 async fn connect_to(net: &Net, id: ReplicaId, address: SocketAddr) -> Result<(TcpStream, Greeted), Ended> {
     require_key(net.setup.key.as_ref(), address).map_err(Ended::NoKey)?;
-    let connecting = timeout(GREETING_PATIENCE, TcpStream::connect(address)).await;
-    let mut stream = connecting.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    let mut stream = dial(address, GREETING_PATIENCE).await?;
     prepare(&stream)?;
     let judge = |identity: &_| net.judge(identity, Some(id));
     let greeted = initiate(&mut stream, net.setup.key.as_ref(), net.identity(), judge).await;
@@ -281,7 +280,7 @@ pub(super) async fn run(net: &Net, id: ReplicaId, stream: TcpStream, greeted: Gr
 
 async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: Decoder) -> Result<(), Ended> {
     decoder.set_limit(MAX_FRAME_BYTES);
-    let mut assembly = Assembly::default();
+    let mut assembly = PieceAssembly::default();
     let mut inputs = Vec::new();
     loop {
         net.setup.core.room().await?;
@@ -310,7 +309,7 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
 }
 
 /// Messages as they are, but snapshots whole; of the pieces before the last one the core hears only that they came.
-fn put_together(message: PeerMessage, assembly: &mut Assembly) -> Result<PeerMessage, Ended> {
+fn put_together(message: PeerMessage, assembly: &mut PieceAssembly) -> Result<PeerMessage, Ended> {
     let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(message) };
     let whole = assembly.add(at, offset, total, &bytes).map_err(Ended::Snapshot)?;
     Ok(match whole {
@@ -330,30 +329,4 @@ async fn write(link: &Link, mut stream: OwnedWriteHalf, mut seal: Option<Seal>) 
         write_frames(&mut stream, &frames, seal.as_mut()).await?;
         frames.clear();
     }
-}
-
-/// All frames and their tags, without copying them, in as few system calls as the socket takes.
-async fn write_frames(
-    stream: &mut OwnedWriteHalf,
-    frames: &[Arc<PeerFrame>],
-    seal: Option<&mut Seal>,
-) -> io::Result<()> {
-    let tags: Vec<[u8; TAG_BYTES]> = match seal {
-        Some(seal) => frames.iter().map(|frame| seal.tag_digest(frame.digest())).collect(),
-        None => Vec::new(),
-    };
-    let mut slices: Vec<IoSlice<'_>> = Vec::with_capacity(frames.len() + tags.len());
-    for (position, frame) in frames.iter().enumerate() {
-        slices.push(IoSlice::new(frame.bytes()));
-        slices.extend(tags.get(position).map(|tag| IoSlice::new(tag)));
-    }
-    let mut rest = slices.as_mut_slice();
-    while !rest.is_empty() {
-        let written = stream.write_vectored(rest).await?;
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        IoSlice::advance_slices(&mut rest, written);
-    }
-    Ok(())
 }

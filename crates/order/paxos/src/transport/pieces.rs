@@ -47,21 +47,25 @@ impl Cutter {
 
 /// A snapshot that is being received. It holds the pieces of one at a time; the first piece of another starts anew.
 #[derive(Debug, Default)]
-pub(crate) struct Assembly {
+pub struct PieceAssembly {
     of: Option<(Instance, u64)>,
     bytes: Vec<u8>,
 }
 
 /// A snapshot is longer than [`MAX_SNAPSHOT_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SnapshotTooLong {
-    pub(crate) bytes: u64,
+pub struct SnapshotTooLong {
+    /// Its length.
+    pub bytes: u64,
 }
 
-impl Assembly {
+impl PieceAssembly {
     /// Takes a piece; the whole snapshot, if it was the last one. A piece that does not follow the one before is passed over: the
     /// replica asks again for what it still misses.
-    pub(crate) fn add(
+    ///
+    /// # Errors
+    /// The snapshot is longer than any may be.
+    pub fn add(
         &mut self,
         at: Instance,
         offset: u64,
@@ -107,7 +111,7 @@ mod tests {
             let state: Vec<u8> = (0..length).map(|n| (n % 251) as u8).collect();
             let pieces = pieces(7, &state);
             assert_eq!(pieces.len(), length.div_ceil(PIECE_BYTES).max(1));
-            let mut assembly = Assembly::default();
+            let mut assembly = PieceAssembly::default();
             let mut whole = None;
             for (offset, total, bytes) in pieces {
                 assert_eq!(whole, None);
@@ -122,7 +126,7 @@ mod tests {
     fn lost_pieces_and_other_snapshots_mean_another_try() {
         let state = vec![1; 2 * PIECE_BYTES];
         let cut = pieces(7, &state);
-        let mut assembly = Assembly::default();
+        let mut assembly = PieceAssembly::default();
         let mut add = |at, (offset, total, bytes): &(u64, u64, Bytes)| assembly.add(at, *offset, *total, bytes);
         assert_eq!(add(7, &cut[1]), Ok(None), "it does not begin here");
         assert_eq!(add(7, &cut[0]), Ok(None));
@@ -135,6 +139,6 @@ mod tests {
     #[test]
     fn a_snapshot_that_claims_too_much_is_refused() {
         let total = MAX_SNAPSHOT_BYTES + 1;
-        assert_eq!(Assembly::default().add(1, 0, total, b"x"), Err(SnapshotTooLong { bytes: total }));
+        assert_eq!(PieceAssembly::default().add(1, 0, total, b"x"), Err(SnapshotTooLong { bytes: total }));
     }
 }

@@ -6,7 +6,7 @@ use super::connection::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 use clap::Args;
-use paxos::kv::{Answer, Command};
+use rsm::kv::{Answer, Command};
 use serde_json::json;
 use std::io::{Read, Write, stdin, stdout};
 

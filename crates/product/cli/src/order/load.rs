@@ -9,7 +9,7 @@ use clap::Args;
 use env::Randomness;
 use env::thread::sleep;
 use indicatif::{ProgressBar, ProgressStyle};
-use paxos::load::{self, Latencies, LoadPlan, Pace};
+use load::{Latencies, LoadPlan, Pace};
 use paxos::request::MAX_BODY_BYTES;
 use serde_json::json;
 use std::io::{IsTerminal, Write, stderr, stdout};

@@ -6,7 +6,7 @@ use super::status::number;
 use crate::failure::{Failure, Outcome};
 use crate::output::grouped;
 use indicatif::{ProgressBar, ProgressStyle};
-use paxos::client::{BlockingClient, ClientOptions};
+use rsm::client::{BlockingClient, ClientOptions};
 use serde_json::Value as Json;
 use std::io::{IsTerminal, stderr};
 use std::path::Path;

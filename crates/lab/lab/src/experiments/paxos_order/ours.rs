@@ -8,8 +8,8 @@ use super::row::Subject;
 use crate::processes::{Failure, Processes, free_ports};
 use bytes::Bytes;
 use env::time::{Duration, Instant};
-use paxos::load::LoadPlan;
-pub use paxos::load::Pace;
+use load::LoadPlan;
+pub use load::Pace;
 use std::process::Command;
 use std::thread;
 
@@ -166,7 +166,7 @@ impl Cluster {
             retry: RETRY,
             nonce: 1,
         };
-        let load = paxos::load::Load::start(plan).map_err(|error| format!("cannot start the clients: {error}"))?;
+        let load = load::Load::start(plan).map_err(|error| format!("cannot start the clients: {error}"))?;
         Ok(Clients(load))
     }
 }
@@ -187,7 +187,7 @@ const RETRY: Duration = Duration::from_secs(2);
 
 /// Clients that send, until they are dropped.
 #[derive(Debug)]
-pub struct Clients(paxos::load::Load);
+pub struct Clients(load::Load);
 
 impl Clients {
     /// Requests that were answered so far.

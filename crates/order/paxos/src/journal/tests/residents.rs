@@ -1,7 +1,7 @@
 //! Whose directory it is.
 
 use super::*;
-use crate::auth::acquaintances::{Note, Notes};
+use crate::acquaintances::{Note, Notes};
 use crate::config::Durability;
 
 fn open_as(disk: &SimDisk, options: &Options) -> Result<(), JournalError> {

@@ -1,0 +1,41 @@
+//! Simulated clusters: everything from one seed, in virtual time, on one thread. For replicas of any protocol.
+//!
+//! - [`agenda`]: [`Agenda`], virtual time itself: what is going to happen, and when.
+//! - [`network`]: [`SimNetwork`], packets between nodes: delays, losses, duplicates, broken connections, cuts.
+//! - [`clock`]: [`DriftingClock`], which starts anywhere and runs fast or slow.
+//! - [`chronicle`]: the story of a run: a digest always, the steps in words on request; and [`demand!`](crate::demand), which ends it.
+//!
+//! Disks are [`env::SimDisk`], seeds are drawn from by [`env::Randomness`].
+//!
+//! # Invariants
+//! A run is a function of its seed: no clock, no entropy, no order of a hash table. Equal seeds have equal digests.
+//!
+//! Deliberately absent: protocols. What a replica must do is said where the replica is.
+
+#![forbid(unsafe_code)]
+
+pub mod agenda;
+pub mod chronicle;
+pub mod clock;
+pub mod network;
+
+pub use agenda::Agenda;
+pub use chronicle::{Chronicle, Outcome, Tally, Violation};
+pub use clock::DriftingClock;
+pub use network::{Delay, NetworkCounts, NetworkOptions, Packet, SimNetwork};
+
+use env::Randomness;
+
+/// A millisecond of virtual time, in nanoseconds.
+pub const MILLISECOND: u64 = 1_000_000;
+
+/// A second of virtual time, in nanoseconds.
+pub const SECOND: u64 = 1_000 * MILLISECOND;
+
+/// One of some things, each as likely as the others.
+///
+/// # Panics
+/// If there are none.
+pub fn one_of<'a, T>(randomness: &mut Randomness, things: &'a [T]) -> &'a T {
+    &things[randomness.in_range(0..things.len() as u64) as usize]
+}

@@ -1,0 +1,178 @@
+//! What stands on a node: the application that takes the batches, and the guests that share its address.
+//!
+//! A node orders bytes. What they mean, who may hand them in, and what is answered, is said here by others: replicated services with
+//! sessions and clients (`seriatim-rsm`), or a total order of a process's own payloads ([`order`](crate::order)).
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use net::auth::SharedKey;
+use net::credit::Credit;
+use net::mailbox::{Closed, Mailbox};
+use tokio::net::TcpStream;
+
+use crate::config::Options;
+use crate::core::{Image, Instance, ReplicaId, Value};
+use crate::membership::{Greeted, Refusal};
+use crate::node::core_loop::CoreInput;
+use crate::replica::Input;
+use crate::request::Chunk;
+use crate::status::Status;
+
+/// Takes what was ordered, on a thread of its own. All replicas feed theirs the same batches in the same order; equal
+/// states must have equal
+/// snapshots.
+pub trait Application: Send + 'static {
+    /// Takes the batch of an instance: the next one, without holes. It was ordered, and so cannot be refused any more.
+    fn deliver(&mut self, at: Instance, batch: &Value);
+
+    /// Replaces the state by that before instance `at`, which [`snapshot`](Self::snapshot) gave, perhaps on another replica.
+    ///
+    /// # Errors
+    /// The bytes are none: the node stops.
+    fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot>;
+
+    /// The state, and the instance before which it stands. Called between two batches.
+    fn snapshot(&mut self) -> (Instance, Image);
+
+    /// The next instance: those below were taken.
+    fn next(&self) -> Instance;
+
+    /// Whether so much has gathered that [`flush`](Self::flush) should come before the next batch.
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    /// Passes on what has gathered. May wait for whoever takes it, and so make the order wait in the end.
+    ///
+    /// # Errors
+    /// Nobody takes it any more: the node stops.
+    fn flush(&mut self) -> Result<(), Closed> {
+        Ok(())
+    }
+}
+
+/// A snapshot that cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadSnapshot(pub String);
+
+impl fmt::Display for BadSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this snapshot cannot be read: {}", self.0)
+    }
+}
+
+impl std::error::Error for BadSnapshot {}
+
+/// A task on the I/O thread of a node.
+pub type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Serves those who connect to a node and are no replicas, on the node's I/O thread.
+pub trait Guests {
+    /// The key of guests, if it is not the replicas'.
+    fn key(&self) -> Option<&SharedKey>;
+
+    /// Whether one more may come.
+    ///
+    /// # Errors
+    /// Why not.
+    fn admit(&self) -> Result<(), Refusal>;
+
+    /// Serves a guest that has greeted, until it goes.
+    fn serve(self: Rc<Self>, stream: TcpStream, greeted: Greeted) -> Task;
+
+    /// Runs beside all connections. It should end soon after [`Occupant::close`] was called: what is to be sent still is sent until then.
+    fn run(self: Rc<Self>) -> Task;
+}
+
+/// Makes guests, on the I/O thread.
+pub type MakeGuests = Box<dyn FnOnce() -> Rc<dyn Guests> + Send>;
+
+/// Where an occupant stands: what its node tells it at the start.
+#[derive(Clone)]
+pub struct Seat {
+    /// The node's options. The replica's number is the one that it has now: see [`Node::id`](crate::node::Node::id).
+    pub options: Options,
+    /// The way into the order.
+    pub submitter: Submitter,
+    /// How the node does; `None` in the first moments.
+    pub status: Arc<dyn Fn() -> Option<Status> + Send + Sync>,
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Seat({})", self.options.id)
+    }
+}
+
+/// What a node is occupied by.
+pub struct Occupant<A> {
+    /// Takes the batches.
+    pub application: A,
+    /// Called on the core's thread whenever who leads has changed, and so whatever was submitted and not delivered may be lost. It must
+    /// not wait.
+    pub on_leader: Box<dyn FnMut(Option<ReplicaId>) + Send>,
+    /// Makes the guests, on the I/O thread. Without them, clients are refused.
+    pub guests: Option<MakeGuests>,
+    /// Called when nothing more will come of the node, perhaps more than once. Whoever waits for something must be woken.
+    pub close: Box<dyn Fn() + Send + Sync>,
+}
+
+impl<A> fmt::Debug for Occupant<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Occupant(..)")
+    }
+}
+
+/// The way into the order, for requests of this node's own origin. Requests that are handed in may be lost: whenever who leads changes,
+/// and when a peer's connection breaks.
+#[derive(Clone, Debug)]
+pub struct Submitter {
+    id: ReplicaId,
+    core: Arc<Mailbox<CoreInput>>,
+    credit: Arc<Credit>,
+}
+
+impl Submitter {
+    pub(crate) fn new(id: ReplicaId, core: Arc<Mailbox<CoreInput>>, credit: Arc<Credit>) -> Self {
+        Self { id, core, credit }
+    }
+
+    /// The origin that requests must have: the node's number.
+    #[must_use]
+    pub fn id(&self) -> ReplicaId {
+        self.id
+    }
+
+    /// Whether there is room for requests: fewer than [`Options::pending_bytes`] wait to be ordered.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.credit.is_available()
+    }
+
+    /// Waits, as a task, until there is room.
+    ///
+    /// # Errors
+    /// The node stops.
+    pub async fn room(&self) -> Result<(), Closed> {
+        self.credit.available().await
+    }
+
+    /// Hands requests in, behind all that were handed in before. It does not wait, and takes more than there is room for: by what was
+    /// gathered while there was some.
+    ///
+    /// # Errors
+    /// The node stops.
+    pub fn submit(&self, chunk: Chunk) -> Result<(), Closed> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        let bytes = chunk.bytes().len();
+        self.credit.spend(bytes);
+        // Bounded by the credit.
+        self.core.force(CoreInput::Replica(Input::Submit(chunk)), 0)
+    }
+}

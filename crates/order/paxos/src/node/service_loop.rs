@@ -1,0 +1,96 @@
+//! The application's thread: batches in, and the core learns what was taken.
+
+use std::sync::Arc;
+
+use net::mailbox::Closed;
+
+use super::core_loop::CoreInput;
+use super::{NodeError, Shared};
+use crate::application::Application;
+use crate::config::Options;
+use crate::core::{Image, Instance, Value};
+use crate::replica::Input;
+
+/// What the application is to do.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Take this batch.
+    Deliver(Instance, Value),
+    /// Take this state.
+    Install(Instance, Image),
+    /// Hand out the state.
+    Snapshot,
+}
+
+/// The thread's state.
+pub(super) struct ServiceLoop<A> {
+    application: A,
+    shared: Arc<Shared>,
+    /// The core has been told that instances below are executed.
+    told: Instance,
+    /// It has been woken to hear so of instances below.
+    woken: Instance,
+    /// It is woken after so many instances; else it hears of them when it is awake.
+    wake_after: u64,
+}
+
+impl<A: Application> ServiceLoop<A> {
+    pub(super) fn new(application: A, options: &Options, shared: &Arc<Shared>) -> Self {
+        let shared = Arc::clone(shared);
+        // The core waits for the application only when so many batches are undone: there is no hurry before.
+        let wake_after = (options.undone_batches / 4).max(1);
+        Self { application, shared, told: 0, woken: 0, wake_after }
+    }
+
+    /// Runs until there is nobody to work for, or a state cannot be read.
+    pub(super) fn run(mut self) -> Result<(), NodeError> {
+        let mut jobs = Vec::new();
+        while self.shared.jobs.take(&mut jobs, None).is_ok() {
+            for job in jobs.drain(..) {
+                if self.perform(job)? == Err(Closed) {
+                    return Ok(());
+                }
+            }
+            if self.report() == Err(Closed) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, job: Job) -> Result<Result<(), Closed>, NodeError> {
+        match job {
+            Job::Deliver(at, batch) => {
+                self.application.deliver(at, &batch);
+                if self.application.is_full() {
+                    return Ok(self.report());
+                }
+            }
+            Job::Install(at, image) => self.application.install(at, &image)?,
+            Job::Snapshot => {
+                let (at, image) = self.application.snapshot();
+                return Ok(self.shared.inbox.force(CoreInput::Replica(Input::Taken(at, image)), 1));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Tells the core what was taken, and passes on what has gathered: that may wait, and so makes the core wait in the end.
+    fn report(&mut self) -> Result<(), Closed> {
+        self.tell_core(self.application.next())?;
+        self.application.flush()
+    }
+
+    fn tell_core(&mut self, next: Instance) -> Result<(), Closed> {
+        if next <= self.told {
+            return Ok(());
+        }
+        self.told = next;
+        let input = CoreInput::Replica(Input::Executed(next));
+        if next - self.woken < self.wake_after {
+            return self.shared.inbox.leave(input, 1);
+        }
+        self.woken = next;
+        self.shared.inbox.force(input, 1)
+    }
+}

@@ -1,0 +1,50 @@
+//! Replicated services: sessions, a client, and a state machine that runs alike on every replica.
+//!
+//! # The idea
+//! [`paxos`] orders bytes. Here the bytes are requests of clients: each client has a session and numbers its requests in it; every replica
+//! hands the requests to the same deterministic [`service::Service`], in their order, each once; the replica to which the client is
+//! connected answers. The answers of the last requests are kept, so that a request may be sent again whenever its answer is missing.
+//!
+//! ```text
+//!  client ──► connection ──► order (paxos) ──► executor ──► sessions: fresh? ──► service
+//!     ▲                                            │             │ repeated          │
+//!     └────────────── reply ◄──────────────────────┴── kept answers ◄── answer ◄─────┘
+//! ```
+//!
+//! # Where the order is fixed
+//! In the order below. A request is executed at its place in it, by every replica; a client knows it by the reply.
+//!
+//! # Invariants
+//! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on
+//!   [`paxos::core::generated::admit`])
+//! - **X1** to **X4**: the [`executor`]'s.
+//! - **R1** A reply reaches only the client that knows the nonce of its session. ([`node`])
+//! - **R2** Nothing waits for a slow client: one that does not take its replies is disconnected. ([`node`])
+//!
+//! # Parts
+//!
+//! | part | here | tested by |
+//! | --- | --- | --- |
+//! | what a service is | [`service`]; [`kv`] is an example | `kv/tests.rs` |
+//! | sessions, answers, snapshots | [`executor`] | `executor/tests.rs`; `tests/sim.rs` |
+//! | clients | [`client`]: decisions without I/O, then a task, then a blocking one | `client/*/tests.rs`; `tests/sim.rs` |
+//! | a node with clients | [`node`], [`status`] | `node/tests.rs`, `node/misbehaviour.rs` |
+//! | bytes | [`message`], [`wire`] | `tests/frames.rs` |
+//! | all of it from one seed | [`sim`] (a feature) | `tests/sim.rs`, `tests/mutant_kills.rs` |
+//!
+//! # Deliberately absent
+//! Transactions. Reads that bypass the order. Services that write their snapshots in pieces.
+
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod executor;
+pub mod kv;
+pub mod message;
+pub mod node;
+pub mod order;
+pub mod service;
+#[cfg(feature = "sim")]
+pub mod sim;
+pub mod status;
+pub mod wire;

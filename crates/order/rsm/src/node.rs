@@ -1,0 +1,197 @@
+//! A running replica of a service: an executor on a node of the order, and clients at the same address.
+//!
+//! ```text
+//!   clients ──► I/O thread ──── Submitter ────► core ──► application's thread: executor
+//!                   ▲                                          │
+//!                   └──────────── Post: replies ───────────────┘
+//! ```
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use net::mailbox::Mailbox;
+use paxos::application::{Guests, MakeGuests, Occupant, Seat, Submitter};
+use paxos::core::{Core, Proved, ReplicaId};
+use paxos::node;
+
+use crate::executor::Executor;
+use crate::service::Service;
+use crate::status::{ClientStatus, Status};
+
+mod application;
+mod clients;
+mod figures;
+mod local;
+#[cfg(test)]
+mod misbehaviour;
+mod options;
+#[cfg(test)]
+mod tests;
+
+use application::Executing;
+use clients::{Front, Post, Setup};
+use figures::Figures;
+
+pub use local::{LocalClient, LocalError};
+pub use options::{Limits, NodeOptions};
+pub use paxos::node::{IoError, Listen, NodeError};
+
+/// A running replica of a service.
+pub struct Node {
+    node: node::Node,
+    post: Arc<Mailbox<Post>>,
+    figures: Arc<Figures>,
+    submitter: Submitter,
+    locals: AtomicU64,
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.node.fmt(f)
+    }
+}
+
+impl Node {
+    /// Starts a replica of this service, with the proved core.
+    ///
+    /// # Errors
+    /// What [`NodeError`] names: options, key, address, journal, threads.
+    pub fn start<S: Service>(options: NodeOptions, service: S) -> Result<Self, NodeError> {
+        Self::start_with::<S, Proved>(options, service)
+    }
+
+    /// The same with another core: the laboratory compares the proved one with a plain one.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_with<S: Service, C: Core>(options: NodeOptions, service: S) -> Result<Self, NodeError> {
+        let post = Arc::new(Mailbox::new(options.limits.io_bytes));
+        let figures = Arc::<Figures>::default();
+        let mut submitter = None;
+        let clients = ClientsOf {
+            addresses: options.addresses.clone(),
+            key: options.client_key.clone(),
+            limits: options.limits,
+            post: Arc::clone(&post),
+            figures: Arc::clone(&figures),
+        };
+        let node = node::Node::start_with::<C, _>(options.into_node(), |seat| {
+            submitter = Some(seat.submitter.clone());
+            clients.occupant(seat, service)
+        })?;
+        let submitter = submitter.expect("a node that has started was occupied");
+        Ok(Self { node, post, figures, submitter, locals: AtomicU64::new(0) })
+    }
+
+    /// The replica's number. A replica that comes back without its memory has another one than it was started with.
+    #[must_use]
+    pub fn id(&self) -> ReplicaId {
+        self.node.id()
+    }
+
+    /// Where it takes connections.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.node.address()
+    }
+
+    /// How it does; `None` in the first moments.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        Some(status(self.node.status()?, &self.post, &self.figures))
+    }
+
+    /// Why it has stopped by itself, if it has.
+    #[must_use]
+    pub fn failure(&self) -> Option<NodeError> {
+        self.node.failure()
+    }
+
+    /// A client in this process, without a socket.
+    #[must_use]
+    pub fn client(&self) -> LocalClient {
+        // Numbers need only differ.
+        let id = self.locals.fetch_add(1, Ordering::Relaxed);
+        LocalClient::new(id, Arc::clone(&self.post), self.submitter.clone())
+    }
+
+    /// Waits until the node has stopped.
+    ///
+    /// # Errors
+    /// Why, if it stopped by itself.
+    pub fn wait(&self) -> Result<(), NodeError> {
+        self.node.wait()
+    }
+
+    /// Stops: requests that are ordered are executed and answered, the journal is durable.
+    ///
+    /// # Errors
+    /// Why it had stopped by itself before.
+    pub fn stop(&self) -> Result<(), NodeError> {
+        self.node.stop()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Whoever wants to know asks before.
+        let _ = self.stop();
+    }
+}
+
+/// What the clients' side of a node is made of, before it is known where it stands.
+struct ClientsOf {
+    addresses: Vec<String>,
+    key: Option<net::auth::SharedKey>,
+    limits: Limits,
+    post: Arc<Mailbox<Post>>,
+    figures: Arc<Figures>,
+}
+
+impl ClientsOf {
+    fn occupant<S: Service>(self, seat: Seat, service: S) -> Occupant<Executing<S>> {
+        let (leads, closes) = (Arc::clone(&self.post), Arc::clone(&self.post));
+        let executor = Executor::new(&seat.options, service);
+        let application = Executing::new(executor, Arc::clone(&self.post), Arc::clone(&self.figures));
+        Occupant {
+            application,
+            on_leader: Box::new(move |leader| {
+                // If the box is closed, so is everything.
+                let _ = leads.force(Post::Leader(leader), 1);
+            }),
+            guests: Some(self.guests(seat)),
+            close: Box::new(move || closes.close()),
+        }
+    }
+
+    fn guests(self, seat: Seat) -> MakeGuests {
+        let Self { addresses, key, limits, post, figures } = self;
+        let Seat { options, submitter, status: below } = seat;
+        let (its_post, its_figures) = (Arc::clone(&post), Arc::clone(&figures));
+        let tell = move || match below() {
+            Some(below) => status(below, &its_post, &its_figures).to_json(),
+            None => "{}".into(),
+        };
+        let sessions = options.sessions;
+        let setup = Setup { addresses, key, limits, sessions, submitter, post, figures, status: Box::new(tell) };
+        Box::new(move || Rc::new(Front::new(setup)) as Rc<dyn Guests>)
+    }
+}
+
+/// How the node of the order does, and what stands on it.
+fn status(mut node: paxos::status::Status, post: &Mailbox<Post>, figures: &Figures) -> Status {
+    node.queues.io_bytes += post.weight();
+    let service = figures.service();
+    Status {
+        node,
+        executor: service.executed,
+        bad_batches: service.bad_batches,
+        clients: ClientStatus {
+            connected: figures.connected.load(Ordering::Relaxed),
+            dismissed: figures.dismissed.load(Ordering::Relaxed),
+        },
+    }
+}

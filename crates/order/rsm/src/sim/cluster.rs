@@ -1,0 +1,304 @@
+//! The simulated cluster: nodes, clients and networks in virtual time, and the loop that goes from one happening to the next.
+
+mod access;
+mod faults;
+mod nodes;
+mod wires;
+
+use super::client::Client;
+use super::host::Host;
+use super::judge::Judge;
+use super::setting::{Given, Setting, Weather};
+use env::Randomness;
+use net::frame::{Decoder, MAX_FRAME_BYTES};
+use paxos::config::Durability;
+use paxos::replica::Effect;
+use sim::{Agenda, MILLISECOND, NetworkOptions, SECOND, SimNetwork};
+use sim::{Chronicle, Outcome, Violation, demand};
+use std::fmt::Debug;
+
+/// Clients stop thinking of commands so long after the last fault.
+const AFTERMATH_NS: u64 = SECOND;
+
+/// Within this time of virtual time after that, everything that was begun must be done, on every replica. See [`Cluster::limit`].
+const PATIENCE_NS: u64 = 20 * SECOND;
+
+/// What is going to happen, but for packets, timers of replicas and timers of clients.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    /// A fault.
+    Fault,
+    /// The faults are over.
+    Calm,
+    /// Clients think of no more commands.
+    Close,
+    /// A node starts.
+    Start(usize),
+    /// A node's disk has synced what was journalled up to this record, in this life.
+    Synced { node: usize, life: u64, record: u64 },
+    /// A node's service is done with the first of its work, in this life.
+    Worked { node: usize, life: u64 },
+    /// A pause of a node is over.
+    Resume(usize),
+    /// Two nodes try to connect.
+    Connect(usize, usize),
+    /// A connection over a link that is cut is given up.
+    GiveUp(usize, usize),
+    /// A client's attempt to connect has come to an end.
+    Dialed { client: usize, attempt: u64 },
+}
+
+/// One run.
+pub struct Cluster {
+    now: u64,
+    setting: Setting,
+    randomness: Randomness,
+    chronicle: Chronicle,
+    judge: Judge,
+    agenda: Agenda<Happening>,
+    /// Between the nodes.
+    network: SimNetwork,
+    /// Between nodes and clients: streams, always.
+    access: SimNetwork,
+    /// By number. Where replicas without a journal crash, their second lives are nodes of their own.
+    hosts: Vec<Host>,
+    /// Whether two nodes are connected.
+    connected: Vec<bool>,
+    clients: Vec<Client>,
+    client_decoder: Decoder,
+    /// Voters without a journal that may still crash.
+    expendable: u64,
+    is_calm: bool,
+    /// Empty between inputs: kept for its memory.
+    effects: Vec<Effect>,
+    /// Ticks of one node at one moment.
+    ticks: (u64, usize, u32),
+}
+
+/// Runs the cluster that follows from `seed`; the last `told` steps are told in words.
+#[must_use]
+pub fn simulate(seed: u64, given: &Given, told: usize) -> Outcome {
+    let mut randomness = Randomness::from_seed(seed);
+    let setting = Setting::draw(&mut randomness, given);
+    let mut chronicle = Chronicle::new(told);
+    chronicle.tell(|| format!("{setting:?}"));
+    match Cluster::new(setting, randomness, chronicle) {
+        Err((chronicle, violation)) => Outcome::of(chronicle, Err(violation)),
+        Ok(mut cluster) => {
+            let result = cluster.run();
+            cluster.chronicle.add("simulated milliseconds", cluster.now / MILLISECOND);
+            Outcome::of(cluster.chronicle, result)
+        }
+    }
+}
+
+impl Cluster {
+    fn new(setting: Setting, mut randomness: Randomness, chronicle: Chronicle) -> Result<Self, (Chronicle, Violation)> {
+        let voters = setting.options.replicas;
+        let without_journal = setting.options.durability == Durability::Memory;
+        let second_lives = if without_journal { voters } else { 0 };
+        let nodes = (voters + second_lives + setting.learners) as usize;
+        let clients: Result<Vec<Client>, _> =
+            (0..setting.clients).map(|number| Client::new(number, &setting, &mut randomness)).collect();
+        let clients = match clients {
+            Ok(clients) => clients,
+            Err(violation) => return Err((chronicle, violation)),
+        };
+        let calm = NetworkOptions { in_order: true, ..setting.network };
+        Ok(Self {
+            now: 0,
+            chronicle,
+            judge: Judge::default(),
+            agenda: Agenda::new(),
+            network: SimNetwork::new(randomness.next_u64(), nodes, setting.network),
+            access: SimNetwork::new(randomness.next_u64(), nodes + clients.len(), calm),
+            hosts: (0..nodes as u64).map(|id| Host::new(id, &setting, &mut randomness)).collect(),
+            connected: vec![false; nodes * nodes],
+            clients,
+            client_decoder: Decoder::new(MAX_FRAME_BYTES),
+            expendable: (voters - 1) / 2,
+            is_calm: false,
+            effects: Vec::new(),
+            ticks: (0, 0, 0),
+            randomness,
+            setting,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), Violation> {
+        self.begin();
+        loop {
+            let Some((at, what)) = self.next() else { return Err(Violation("nothing will ever happen".into())) };
+            demand!(at <= self.limit(), "no progress: {}", self.describe());
+            self.now = at;
+            match what {
+                Next::Happening => self.happen()?,
+                Next::Packet => self.carry()?,
+                Next::Answer => self.carry_to_access()?,
+                Next::Tick(node) => self.tick(node)?,
+                Next::Client(client) => self.act(client)?,
+            }
+            self.notice_broken()?;
+            if self.is_over() {
+                return self.finish();
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let voters = self.setting.options.replicas as usize;
+        let first_learner = self.hosts.len() - self.setting.learners as usize;
+        for node in (0..voters).chain(first_learner..self.hosts.len()) {
+            let at = self.randomness.in_range(0..100 * MILLISECOND);
+            self.agenda.enter(at, Happening::Start(node));
+        }
+        for one in 0..self.hosts.len() {
+            (0..one).for_each(|other| self.agenda.enter(0, Happening::Connect(one, other)));
+        }
+        if self.setting.weather != Weather::Calm {
+            self.agenda.enter(SECOND / 2, Happening::Fault);
+        }
+        self.agenda.enter(self.setting.faults_ns, Happening::Calm);
+        self.agenda.enter(self.setting.faults_ns + AFTERMATH_NS, Happening::Close);
+    }
+
+    /// The end of patience: a candidate may have to wait out the suspicion timeout a few times.
+    fn limit(&self) -> u64 {
+        let suspicion = u64::try_from(self.setting.options.suspicion.as_nanos()).unwrap_or(u64::MAX);
+        self.setting.faults_ns + AFTERMATH_NS + PATIENCE_NS + 20 * suspicion
+    }
+
+    fn describe(&self) -> String {
+        let waiting: Vec<String> =
+            self.clients.iter().filter(|client| !client.is_done()).map(|client| format!("{client:?}")).collect();
+        let nodes: Vec<String> = self
+            .hosts
+            .iter()
+            .filter_map(|host| Some((host.options.id, host.life.as_ref()?)))
+            .map(|(id, life)| {
+                let (view, next) = (life.replica.view(), life.executor.executed().next);
+                format!(
+                    "R{id} leader {:?} {view:?} service at {next}, {} waiting",
+                    life.replica.leader(),
+                    life.work.len()
+                )
+            })
+            .collect();
+        let known = self.judge.instances();
+        format!("{known} instances are known\n{}\nwaiting clients:\n{}", nodes.join("\n"), waiting.join("\n"))
+    }
+
+    /// What comes next, and when. Of several at one moment, agenda, networks, nodes, clients, in this order.
+    fn next(&self) -> Option<(u64, Next)> {
+        let alive = self.hosts.iter().enumerate().filter_map(|(node, host)| Some((node, host, host.life.as_ref()?)));
+        let ticks =
+            alive.map(|(node, host, life)| (life.deadline.max(host.paused_until).max(self.now), Next::Tick(node)));
+        let clients = self.clients.iter().enumerate();
+        let acts = clients.map(|(client, state)| (state.deadline().max(self.now), Next::Client(client)));
+        let firsts = [
+            self.agenda.next_at().map(|at| (at, Next::Happening)),
+            self.network.next_at().map(|at| (at, Next::Packet)),
+            self.access.next_at().map(|at| (at, Next::Answer)),
+        ];
+        firsts.into_iter().flatten().chain(ticks).chain(acts).min_by_key(|(at, _)| *at).filter(|(at, _)| *at < u64::MAX)
+    }
+
+    fn happen(&mut self) -> Result<(), Violation> {
+        let Some((_, what)) = self.agenda.take_due(self.now) else { return Ok(()) };
+        match what {
+            Happening::Fault => self.next_fault(),
+            Happening::Calm => self.calm_down(),
+            Happening::Close => {
+                self.clients.iter_mut().for_each(Client::close);
+                Ok(())
+            }
+            Happening::Start(node) => self.start(node),
+            Happening::Synced { node, .. } | Happening::Worked { node, .. } if self.is_paused(node) => {
+                self.agenda.enter(self.hosts[node].paused_until, what);
+                Ok(())
+            }
+            Happening::Synced { node, life, record } => self.synced(node, life, record),
+            Happening::Worked { node, life } => self.worked(node, life),
+            Happening::Resume(node) => self.resume(node),
+            Happening::Connect(one, other) => self.connect(one, other),
+            Happening::GiveUp(one, other) => {
+                if self.network.is_cut(one, other) || self.network.is_cut(other, one) {
+                    self.network.break_connection(one, other);
+                }
+                Ok(())
+            }
+            Happening::Dialed { client, attempt } => self.dialed(client, attempt),
+        }
+    }
+
+    /// Nothing is to be done any more, anywhere.
+    fn is_over(&self) -> bool {
+        let known = self.judge.instances();
+        self.clients.iter().all(Client::is_done)
+            && self.is_calm
+            && self.hosts.iter().filter_map(|host| host.life.as_ref()).all(|life| {
+                life.replica.view().executed == known && life.work.is_empty() && life.executor.executed().next == known
+            })
+            && self.must_live().all(|node| self.hosts[node].life.is_some())
+    }
+
+    /// Nodes that are up at the end.
+    fn must_live(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let voters = self.setting.options.replicas as usize;
+        let with_journal = self.setting.options.durability == Durability::Fsync;
+        (0..self.hosts.len()).filter(move |node| {
+            let stays_dead = *node < voters && !with_journal && self.hosts[*node].lives > 0;
+            let unborn = self.hosts[*node].lives == 0;
+            let is_away = self.hosts[*node].is_dismissed;
+            self.hosts[*node].life.is_some() || !(stays_dead || unborn || is_away)
+        })
+    }
+
+    /// All replicas have the same state, byte for byte, and the clients' story has an order.
+    fn finish(&mut self) -> Result<(), Violation> {
+        let states: Vec<_> = self
+            .hosts
+            .iter()
+            .filter_map(|host| Some((host.options.id, host.life.as_ref()?.executor.snapshot())))
+            .collect();
+        for pair in states.windows(2) {
+            let [(one, (at, state)), (other, (other_at, other_state))] = pair else { continue };
+            demand!(at == other_at && state == other_state, "R{one} and R{other} differ after instance {at}");
+        }
+        for life in self.hosts.iter().filter_map(|host| host.life.as_ref()) {
+            nodes::count_replica(&mut self.chronicle, life.replica.counters());
+        }
+        self.chronicle.add("instances", self.judge.instances());
+        self.chronicle.digest(self.judge.instances());
+        self.judge.check_history()
+    }
+
+    fn tell(&mut self, words: impl FnOnce() -> String) {
+        let now = self.now;
+        self.chronicle.tell(|| format!("{} {}", clock(now), words()));
+    }
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Happening,
+    Packet,
+    Answer,
+    Tick(usize),
+    Client(usize),
+}
+
+fn clock(now: u64) -> String {
+    format!("{:>5}.{:06}", now / SECOND, now % SECOND / 1_000)
+}
+
+/// The first words of something long.
+fn brief(what: &impl Debug) -> String {
+    let mut words = format!("{what:?}");
+    if let Some((end, _)) = words.char_indices().nth(160) {
+        words.truncate(end);
+        words.push_str("...");
+    }
+    words
+}

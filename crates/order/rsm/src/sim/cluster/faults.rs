@@ -1,0 +1,274 @@
+//! What goes wrong, when, and how it ends.
+
+use super::{Cluster, Happening};
+use crate::sim::host::{Host, Word};
+use crate::sim::setting::Weather;
+use env::disk::Fault as DiskFault;
+use env::{Operation, SimDisk, Survival};
+use paxos::config::Durability;
+use paxos::journal::Resident;
+use sim::{Delay, MILLISECOND, NetworkOptions, SECOND, Violation, one_of};
+use std::io::ErrorKind;
+
+/// What can go wrong.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// The network gets worse, or better.
+    Network,
+    /// One connection breaks.
+    Break,
+    /// A client loses its connection.
+    BreakClient,
+    /// One direction between two nodes is cut.
+    CutOneWay,
+    /// Some nodes cannot reach the others.
+    Partition,
+    /// One node cannot reach anybody.
+    Isolate,
+    /// Everything is mended.
+    Heal,
+    /// A node stops, and starts again some time later.
+    Crash,
+    /// The leader does.
+    CrashLeader,
+    /// All nodes do, at one moment.
+    PowerFailure,
+    /// A node stops and starts again with an empty directory, an old copy of it or, where there is none, no memory.
+    Forget,
+    /// A node's disk fails once.
+    Disk,
+    /// A node does nothing for a while, though it lives.
+    Pause,
+}
+
+fn faults(weather: Weather) -> &'static [Fault] {
+    use Fault::{
+        Break, BreakClient, Crash, CrashLeader, CutOneWay, Disk, Forget, Heal, Isolate, Network, Partition, Pause,
+        PowerFailure,
+    };
+    match weather {
+        Weather::Calm => &[Heal],
+        Weather::Lossy => &[Network, Network, Break, BreakClient, Pause],
+        Weather::Partitions => &[CutOneWay, CutOneWay, Partition, Isolate, Heal, Heal],
+        Weather::Crashes => &[Crash, CrashLeader, BreakClient, Disk, Pause, Forget],
+        Weather::PowerFailures => &[PowerFailure, Crash],
+        Weather::Chaos => &[
+            Network,
+            Break,
+            BreakClient,
+            CutOneWay,
+            Partition,
+            Isolate,
+            Heal,
+            Heal,
+            Crash,
+            CrashLeader,
+            PowerFailure,
+            Forget,
+            Disk,
+            Pause,
+            Pause,
+        ],
+    }
+}
+
+impl Cluster {
+    /// The next fault, and when the one after it comes.
+    pub(super) fn next_fault(&mut self) -> Result<(), Violation> {
+        if self.is_calm {
+            return Ok(());
+        }
+        let fault = *one_of(&mut self.randomness, faults(self.setting.weather));
+        self.tell(|| format!("fault: {fault:?}"));
+        self.cause(fault);
+        let pause = self.randomness.in_range(0..2 * self.setting.fault_every_ns);
+        self.agenda.enter(self.now + pause, Happening::Fault);
+        Ok(())
+    }
+
+    fn cause(&mut self, fault: Fault) {
+        match fault {
+            Fault::Network => self.change_network(),
+            Fault::Break => {
+                let (one, other) = self.two_nodes();
+                self.network.break_connection(one, other);
+            }
+            Fault::BreakClient => {
+                let (node, client) = (self.node(), self.randomness.in_range(0..self.setting.clients.into()) as usize);
+                self.access.break_connection(node, self.hosts.len() + client);
+            }
+            Fault::CutOneWay => {
+                let (one, other) = self.two_nodes();
+                self.network.cut(one, other);
+                self.give_up_later();
+            }
+            Fault::Partition => {
+                let sides = self.randomness.next_u64();
+                let side: Vec<usize> = (0..self.hosts.len()).filter(|node| sides >> node & 1 == 1).collect();
+                self.network.partition(&side);
+                self.give_up_later();
+            }
+            Fault::Isolate => {
+                let node = if self.randomness.chance(1, 2) { self.leader() } else { self.node() };
+                self.network.isolate(node);
+                self.give_up_later();
+            }
+            Fault::Heal => self.network.heal(),
+            Fault::Crash => {
+                let node = self.node();
+                self.crash_for_a_while(node);
+            }
+            Fault::CrashLeader => {
+                let node = self.leader();
+                self.crash_for_a_while(node);
+            }
+            Fault::PowerFailure => {
+                if self.setting.options.durability == Durability::Fsync {
+                    (0..self.hosts.len()).for_each(|node| self.crash_for_a_while(node));
+                }
+            }
+            Fault::Forget => self.forget(),
+            Fault::Disk => self.hurt_disk(),
+            Fault::Pause => {
+                let node = if self.randomness.chance(1, 2) { self.leader() } else { self.node() };
+                let suspicion = u64::try_from(self.setting.options.suspicion.as_nanos()).unwrap_or(SECOND);
+                let until = self.now + self.randomness.in_range(0..4 * suspicion);
+                self.pause(node, until);
+            }
+        }
+    }
+
+    fn change_network(&mut self) {
+        let NetworkOptions { delay, in_order, .. } = self.setting.network;
+        let slower = *one_of(&mut self.randomness, &[1, 1, 5, 50]);
+        // A stream breaks with each packet lost.
+        let losses: &[u32] = if in_order { &[0, 200, 2_000] } else { &[0, 10_000, 100_000, 300_000] };
+        let options = NetworkOptions {
+            delay: Delay { usual_ns: delay.usual_ns * slower, longest_ns: delay.longest_ns * slower, ..delay },
+            loss_ppm: *one_of(&mut self.randomness, losses),
+            duplicate_ppm: *one_of(&mut self.randomness, &[0, 0, 50_000, 300_000]),
+            bytes_per_second: *one_of(&mut self.randomness, &[None, None, Some(1 << 20)]),
+            ..self.setting.network
+        };
+        self.network.set_options(options);
+    }
+
+    /// Who is behind a cut notices in its own time: soon, late, or never.
+    fn give_up_later(&mut self) {
+        for one in 0..self.hosts.len() {
+            for other in 0..one {
+                if self.network.is_cut(one, other) || self.network.is_cut(other, one) {
+                    let at = self.now + self.randomness.in_range(0..4 * SECOND);
+                    self.agenda.enter(at, Happening::GiveUp(one, other));
+                }
+            }
+        }
+    }
+
+    /// A node stops. With a journal it comes back as what it was; without, a voter comes back as a learner with a number of its own,
+    /// and fewer than half may go.
+    fn crash_for_a_while(&mut self, node: usize) {
+        if self.hosts[node].life.is_none() {
+            return;
+        }
+        let voters = self.setting.options.replicas as usize;
+        let mut successor = node;
+        if self.setting.options.durability == Durability::Memory && node < voters {
+            // A cluster that has not begun begins with all.
+            if self.expendable == 0 || !self.has_begun() || self.hosts[node].is_forgetful {
+                return;
+            }
+            self.expendable -= 1;
+            successor = node + voters;
+        }
+        let survivals = [Survival::Random, Survival::Random, Survival::SyncedOnly, Survival::Everything];
+        let survival = *one_of(&mut self.randomness, &survivals);
+        self.crash(node, survival);
+        let pause = *one_of(&mut self.randomness, &[MILLISECOND, 100 * MILLISECOND, SECOND, 5 * SECOND]);
+        let at = self.now + self.randomness.in_range(0..pause);
+        self.agenda.enter(at, Happening::Start(successor));
+    }
+
+    /// Every voter has met all others once.
+    fn has_begun(&self) -> bool {
+        let voters = self.hosts.iter().take(self.setting.options.replicas as usize);
+        let admitted = |host: &Host| match (&host.life, Resident::read(&host.disk)) {
+            (Some(life), _) => life.replica.is_admitted(),
+            (None, Ok(Some(resident))) => resident.admitted,
+            (None, _) => host.options.durability == Durability::Memory,
+        };
+        voters.filter(|host| !host.is_forgetful).all(admitted)
+    }
+
+    /// A voter comes back without some of its memory. It is as good as dead: fewer than half may go.
+    fn forget(&mut self) {
+        let node = self.node();
+        let host = &self.hosts[node];
+        let is_voter = node < self.setting.options.replicas as usize;
+        if !is_voter || host.is_forgetful || host.life.is_none() || self.expendable == 0 || !self.has_begun() {
+            return;
+        }
+        let old = if self.randomness.chance(1, 2) { self.outdated_copy(node) } else { None };
+        self.expendable -= 1;
+        self.tell(|| format!("R{node} comes back {}", if old.is_some() { "as it was once" } else { "new" }));
+        self.chronicle.count(if old.is_some() { "old copies" } else { "lost memories" });
+        self.crash(node, Survival::Everything);
+        let host = &mut self.hosts[node];
+        (host.is_forgetful, host.word) = (true, Word::default());
+        host.disk = old.unwrap_or_else(|| SimDisk::new(self.randomness.next_u64(), self.setting.disk));
+        let at = self.now + self.randomness.in_range(0..SECOND);
+        self.agenda.enter(at, Happening::Start(node));
+    }
+
+    /// The node's saved disk, if every other voter has noted since that there is a newer one. One who has not cannot know.
+    fn outdated_copy(&self, node: usize) -> Option<SimDisk> {
+        let (disk, records) = self.hosts[node].saved.as_ref()?;
+        let life = Resident::read(disk).ok()??.life;
+        let voters = self.hosts.iter().take(self.setting.options.replicas as usize).enumerate();
+        let mut others = voters.filter(|(other, host)| *other != node && !host.is_forgetful);
+        let is_outdated = others.all(|(_, host)| {
+            let met = Resident::read(&host.disk).ok().flatten().map(|resident| resident.met);
+            let note = met.and_then(|met| met.get(&(node as u64)).copied());
+            note.is_some_and(|note| note.life > life || note.records > *records)
+        });
+        is_outdated.then(|| disk.copy())
+    }
+
+    fn hurt_disk(&mut self) {
+        let operation = *one_of(&mut self.randomness, &[Operation::Sync, Operation::Write, Operation::Allocate]);
+        let after = self.randomness.in_range(0..4);
+        let kind = if operation == Operation::Sync { ErrorKind::Other } else { ErrorKind::StorageFull };
+        let node = self.node();
+        if self.hosts[node].life.is_some() {
+            self.hosts[node].disk.inject(DiskFault { operation, after, kind });
+        }
+    }
+
+    /// Everything is mended, and everybody comes back.
+    pub(super) fn calm_down(&mut self) -> Result<(), Violation> {
+        self.tell(|| "calm".to_owned());
+        self.is_calm = true;
+        self.network.heal();
+        self.network.set_options(self.setting.network);
+        for host in &mut self.hosts {
+            host.disk.forget_faults();
+        }
+        Ok(())
+    }
+
+    fn node(&mut self) -> usize {
+        self.randomness.in_range(0..self.hosts.len() as u64) as usize
+    }
+
+    fn two_nodes(&mut self) -> (usize, usize) {
+        let one = self.node();
+        let step = self.randomness.in_range(1..self.hosts.len().max(2) as u64) as usize;
+        (one, (one + step) % self.hosts.len())
+    }
+
+    /// Whoever leads as far as anybody knows, or anybody.
+    fn leader(&mut self) -> usize {
+        let leaders = self.hosts.iter().filter_map(|host| host.life.as_ref()?.replica.leader());
+        leaders.last().map_or_else(|| self.node(), |leader| leader as usize)
+    }
+}

@@ -1,0 +1,145 @@
+//! What a run is made of, drawn from its seed.
+
+use crate::executor::Limits;
+use env::{Randomness, SimDiskOptions};
+use paxos::config::{Durability, Options};
+use sim::{Delay, MILLISECOND, NetworkOptions, SECOND, one_of};
+use std::time::Duration;
+
+/// Which faults there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weather {
+    /// None.
+    Calm,
+    /// Packets are lost, late, doubled; connections break.
+    Lossy,
+    /// Links are cut, one way or both, and mended.
+    Partitions,
+    /// Replicas crash and come back.
+    Crashes,
+    /// The power goes everywhere at once, again and again.
+    PowerFailures,
+    /// All of it.
+    Chaos,
+}
+
+const WEATHERS: [Weather; 6] =
+    [Weather::Calm, Weather::Lossy, Weather::Partitions, Weather::Crashes, Weather::PowerFailures, Weather::Chaos];
+
+/// What is not to be drawn but given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    /// The faults.
+    pub weather: Option<Weather>,
+    /// Replicas that vote.
+    pub replicas: Option<u64>,
+    /// What must survive.
+    pub durability: Option<Durability>,
+}
+
+/// Everything about a run that does not change while it runs.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The faults.
+    pub weather: Weather,
+    /// Of every replica; the number apart.
+    pub options: Options,
+    /// Of every executor.
+    pub limits: Limits,
+    /// Replicas that only learn, from the first moment on.
+    pub learners: u64,
+    /// Clients.
+    pub clients: u16,
+    /// Commands that a client has open at a time, at most.
+    pub depth: usize,
+    /// How long a client thinks between two commands, on average.
+    pub think_ns: u64,
+    /// Bytes behind a command that mean nothing, at most.
+    pub padding: u64,
+    /// Bytes in the service's snapshot that mean nothing.
+    pub ballast: usize,
+    /// Between replicas, in good times.
+    pub network: NetworkOptions,
+    /// How long the disk takes to sync, at least and at most.
+    pub sync_ns: (u64, u64),
+    /// How long the service takes for a batch, at least and at most.
+    pub service_ns: (u64, u64),
+    /// What each disk does.
+    pub disk: SimDiskOptions,
+    /// Bytes of a segment of the journal.
+    pub segment_bytes: u64,
+    /// Bytes of a piece of a snapshot on the network.
+    pub piece_bytes: usize,
+    /// By how many parts in a million clocks run fast or slow, at most.
+    pub drift_ppm: u64,
+    /// How long the faults last.
+    pub faults_ns: u64,
+    /// From one fault to the next, on average.
+    pub fault_every_ns: u64,
+}
+
+impl Setting {
+    /// The setting that follows from the randomness, but for what is given.
+    #[must_use]
+    pub fn draw(randomness: &mut Randomness, given: &Given) -> Self {
+        let weather = given.weather.unwrap_or(*one_of(randomness, &WEATHERS));
+        let voters = *one_of(randomness, &[3, 3, 3, 3, 3, 3, 5, 5, 1, 2, 4, 7]);
+        let durability = *one_of(randomness, &[Durability::Fsync, Durability::Fsync, Durability::Memory]);
+        // Without a journal nobody survives that everybody stops.
+        let durability = if weather == Weather::PowerFailures { Durability::Fsync } else { durability };
+        let mut options = draw_options(randomness, given.replicas.unwrap_or(voters));
+        options.durability = given.durability.unwrap_or(durability);
+        let quick = randomness.chance(2, 3);
+        let network = draw_network(randomness);
+        // Only a stream keeps pieces in order.
+        let piece_bytes = if network.in_order { *one_of(randomness, &[16, 100, 1 << 20]) } else { 1 << 20 };
+        Self {
+            weather,
+            limits: draw_limits(randomness),
+            learners: u64::from(randomness.chance(1, 4)),
+            clients: randomness.in_range(1..6) as u16,
+            depth: *one_of(randomness, &[1, 1, 2, 4, 8]),
+            think_ns: *one_of(randomness, &[5, 20, 50, 200]) * MILLISECOND,
+            padding: *one_of(randomness, &[1, 1, 40, 400]),
+            ballast: *one_of(randomness, &[0, 0, 0, 5_000, 20_000]),
+            network,
+            sync_ns: if quick { (MILLISECOND / 10, 2 * MILLISECOND) } else { (MILLISECOND, 30 * MILLISECOND) },
+            service_ns: if randomness.chance(3, 4) { (0, MILLISECOND / 5) } else { (0, 10 * MILLISECOND) },
+            disk: SimDiskOptions { short_reads: randomness.chance(1, 8), ..SimDiskOptions::default() },
+            segment_bytes: *one_of(randomness, &[4 << 10, 16 << 10, 64 << 10]),
+            piece_bytes,
+            drift_ppm: *one_of(randomness, &[0, 100, 50_000]),
+            faults_ns: *one_of(randomness, &[3, 10, 20]) * SECOND,
+            fault_every_ns: *one_of(randomness, &[100, 400, 1_500]) * MILLISECOND,
+            options,
+        }
+    }
+}
+
+/// Limits are shrunken, so that what is rare elsewhere is common here.
+fn draw_options(randomness: &mut Randomness, replicas: u64) -> Options {
+    let mut options = Options::new(replicas, 0);
+    options.batch_bytes = *one_of(randomness, &[1, 60, 400, 12_000, 600_000]);
+    options.batch_delay = Duration::from_micros(*one_of(randomness, &[0, 200, 1_000, 5_000]));
+    options.window = *one_of(randomness, &[1, 2, 5, 16]);
+    options.span = *one_of(randomness, &[16, 24, 64, 4_096]);
+    options.suspicion = Duration::from_millis(*one_of(randomness, &[50, 100, 500]));
+    options.snapshot_bytes = *one_of(randomness, &[100, 1_000, 10_000, 16 << 20]);
+    options.journal_bytes = *one_of(randomness, &[500, 5_000, 100_000, 32 << 20]);
+    options.catch_up_bytes_per_s = *one_of(randomness, &[64 << 10, 1 << 20, 64 << 20]);
+    options.pending_bytes = options.batch_bytes.max(*one_of(randomness, &[200, 4_000, 1 << 20]));
+    options.undone_batches = *one_of(randomness, &[1, 4, 256]);
+    options
+}
+
+fn draw_limits(randomness: &mut Randomness) -> Limits {
+    // Clients open sessions anew only when theirs are forgotten: with few sessions that is what happens all the time.
+    let sessions = *one_of(randomness, &[3, 8, 1 << 16, 1 << 16, 1 << 16]);
+    Limits { sessions, ..Limits::default() }
+}
+
+fn draw_network(randomness: &mut Randomness) -> NetworkOptions {
+    let usual_ns = *one_of(randomness, &[200_000, 1_000_000, 5_000_000]);
+    let delay = Delay { least_ns: usual_ns / 4, usual_ns, long_ppm: 1_000, longest_ns: usual_ns * 20 };
+    NetworkOptions { delay, in_order: randomness.chance(3, 4), ..NetworkOptions::default() }
+}
