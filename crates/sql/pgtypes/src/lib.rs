@@ -25,6 +25,7 @@ pub mod memory;
 mod name;
 pub mod numeric;
 pub mod stack;
+mod styles;
 pub mod text;
 mod written;
 
@@ -35,5 +36,5 @@ pub use env::Env;
 pub use error::{Error, Result, state};
 pub use facts::IntervalRange;
 pub use name::{Modifier, Scalar, Type};
-pub use text::{IntervalStyle, Styles};
+pub use styles::{IntervalStyle, Styles};
 pub use written::type_not_found;

@@ -16,37 +16,9 @@ pub use modifier::apply_modifier;
 pub(super) use number::{parse_float4, parse_float8};
 
 use super::datetime::text as times;
-use super::{Datum, Modifier, Numeric, Scalar, Type};
+use super::{Datum, IntervalStyle, Modifier, Numeric, Scalar, Styles, Type};
 use crate::error::{Error, Result, state};
-use jiff::tz::TimeZone;
 use std::sync::Arc;
-
-/// What the text forms of values depend on. DateStyle is `ISO, MDY`, bytea_output `hex`.
-#[derive(Clone, Debug)]
-pub struct Styles {
-    /// The session's time zone.
-    pub zone: TimeZone,
-    /// The transaction's start in microseconds since 1970-01-01 UTC: 'now' and 'today'.
-    pub now_micros: i64,
-    /// How intervals are written.
-    pub intervals: IntervalStyle,
-}
-
-/// IntervalStyle, as far as there are styles here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IntervalStyle {
-    /// `1 year 2 mons -3 days +04:05:06`
-    #[default]
-    Postgres,
-    /// `P1Y2M-3DT4H5M6S`
-    Iso8601,
-}
-
-impl Default for Styles {
-    fn default() -> Styles {
-        Styles { zone: TimeZone::UTC, now_micros: 0, intervals: IntervalStyle::Postgres }
-    }
-}
 
 pub(super) fn invalid_syntax(data_type: &str, text: &str) -> Error {
     Error::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type {data_type}: \"{text}\""))

@@ -5,33 +5,35 @@
 
 #![forbid(unsafe_code)]
 
-pub mod bind;
+mod bind;
 pub mod cancel;
-pub mod catalog;
+mod catalog;
 mod clock;
-pub mod context;
-pub mod copy;
+mod context;
+mod copy;
 pub mod database;
-pub mod ddl;
+mod ddl;
 pub mod definition;
-pub mod dml;
-pub mod env;
+mod dml;
+mod env;
 pub mod error;
-pub mod exec;
-pub mod explain;
-pub mod functions;
-pub mod improve;
-pub mod memory;
+mod exec;
+mod explain;
+mod functions;
+mod improve;
+mod memory;
 mod open;
-pub mod parse;
-pub mod pg_catalog;
-pub mod plan;
-pub mod sequence;
+mod parse;
+mod pg_catalog;
+mod plan;
+mod sequence;
 pub mod session;
-pub(crate) mod storage;
+mod storage;
 pub mod store;
 
 pub use error::{Result, SqlError};
+pub use parse::statements;
 pub use pgtypes as types;
+pub use plan::Field;
 
 use pgtypes::stack;

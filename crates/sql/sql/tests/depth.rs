@@ -16,7 +16,7 @@ fn deepest(statement: impl Fn(usize) -> String + Send + 'static) {
         let (mut taken, mut refused) = (1, 4001);
         while refused - taken > 1 {
             let middle = (taken + refused) / 2;
-            match seriatim_sql::parse::statements(&statement(middle)) {
+            match seriatim_sql::statements(&statement(middle)) {
                 Ok(_) => taken = middle,
                 Err(error) => {
                     assert_eq!(error.code(), "54001");

@@ -29,7 +29,7 @@
 mod value;
 
 pub use ::sql::SqlError;
-pub use ::sql::plan::Field as Column;
+pub use ::sql::Field as Column;
 pub use ::sql::types::{Datum, Type};
 pub use value::{FromSql, ToSql};
 

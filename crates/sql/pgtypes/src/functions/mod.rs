@@ -29,8 +29,13 @@ pub use compare::Comparison;
 pub use named::{Parameters, parameters};
 pub use polymorphic::common_type;
 pub use registry::{Registry, RowColumns};
-pub use resolve::*;
-pub use signature::*;
+pub use resolve::{
+    comparison_type, comparison_type_by, is_aggregate, is_ordered_set, json_agg_of_rows, resolve_aggregate,
+    window_function,
+};
+pub use signature::{
+    Accumulator, Aggregate, Body, Function, Resolved, ResolvedAggregate, Series, Volatility, WindowFunction, pseudo,
+};
 pub use text::quote::{quote_identifier, quote_literal};
 
 use crate::Type;

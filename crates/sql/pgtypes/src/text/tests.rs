@@ -4,6 +4,7 @@
 use super::*;
 use crate::cast::cast;
 use crate::written::tests::written as named;
+use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
 #[test]

@@ -1,7 +1,6 @@
 //! Rows found by values that are equal to those of another row, typed: what groups, joins, DISTINCT, set operations and IN
 //! hash by.
 
-use super::evaluate::is_null;
 use crate::types::{Datum, Row, Type, equal_typed, hash_typed};
 use foldhash::fast::{FixedState, FoldHasher};
 use std::collections::HashMap;
@@ -74,7 +73,7 @@ impl KeyTable {
     fn hash(&self, key: &[Datum]) -> u64 {
         let mut hasher: FoldHasher<'_> = FixedState::with_seed(0).build_hasher();
         for (data_type, value) in self.types.iter().zip(key) {
-            if !is_null(value) {
+            if !Datum::is_null(value) {
                 hash_typed(*data_type, value, &mut hasher);
             }
         }

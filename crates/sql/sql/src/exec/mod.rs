@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::plan::{Expr, Plan};
 use crate::types::{Datum, Row};
 use operators::Node;
-use scope::{Run, Scope};
+use scope::{PlanRows, Run, Scope};
 use std::sync::Arc;
 
 /// A running query. It holds no borrow of the transaction between calls, so that a portal can keep it.
@@ -35,7 +35,7 @@ pub struct Cursor {
 impl Cursor {
     /// Starts a plan.
     pub fn new(plan: Arc<Plan>) -> Cursor {
-        Cursor { node: Node::new(&plan), plan, scope: Scope::default() }
+        Cursor { node: Node::new(&plan), plan, scope: Scope::new(start) }
     }
 
     /// Starts a plan whose operators count what they do.
@@ -45,11 +45,6 @@ impl Cursor {
         counters.started(&cursor.plan);
         cursor.scope.counters = Some(counters);
         cursor
-    }
-
-    /// The plan.
-    pub fn plan(&self) -> &Arc<Plan> {
-        &self.plan
     }
 
     /// What the operators have done so far, if they count.
@@ -66,10 +61,20 @@ impl Cursor {
     }
 }
 
+/// Starts a plan, for subqueries and queries of WITH.
+fn start(plan: &Plan) -> Box<dyn PlanRows> {
+    Box::new(Node::new(plan))
+}
+
 /// Evaluates the expressions of one statement: what its subqueries answered once is kept.
-#[derive(Default)]
 pub struct Evaluator {
     scope: Scope,
+}
+
+impl Default for Evaluator {
+    fn default() -> Evaluator {
+        Evaluator { scope: Scope::new(start) }
+    }
 }
 
 impl Evaluator {

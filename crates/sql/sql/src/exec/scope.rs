@@ -1,14 +1,17 @@
 //! What a running plan knows besides its own state: enclosing rows, queries of WITH, results of subqueries.
 
+mod subquery;
+
+pub(super) use subquery::{Answer, Kept, SubqueryState};
+
 use super::counters::Counters;
-use super::evaluate::SubqueryState;
-use super::operators::Cte;
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::plan::Plan;
 use crate::stack;
 use crate::types::Row;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// How deep plans and expressions may nest at run time, subqueries and lateral joins included; each level may take a piece
 /// of a new stack.
@@ -17,9 +20,33 @@ const MAX_DEPTH: usize = 20_000;
 /// How many steps pass between two looks at the cancel flag.
 const STEPS_BETWEEN_CHECKS: u32 = 256;
 
+/// The state of a running plan. Expressions hold one for a subquery, and know no operator.
+pub(super) trait PlanRows: Send {
+    /// The next row of the plan that it was started for.
+    ///
+    /// # Errors
+    /// Of the expressions, the engine's, 53200, 57014.
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>>;
+}
+
+/// A query of WITH in scope.
+pub(super) struct Cte {
+    /// The query; of the rows of a recursion's last step, one with the same columns.
+    pub plan: Arc<Plan>,
+    /// The state of the query, unless it has ended.
+    pub node: Option<Box<dyn PlanRows>>,
+    /// How many enclosing rows it sees.
+    pub height: usize,
+    /// Its rows so far.
+    pub rows: Vec<Row>,
+    /// Tells two runs of the same query apart.
+    pub generation: u64,
+}
+
 /// What a running plan knows besides its own state.
-#[derive(Default)]
 pub(super) struct Scope {
+    /// Starts a plan.
+    start: fn(&Plan) -> Box<dyn PlanRows>,
     /// The enclosing rows, the nearest last.
     pub outer: Vec<Row>,
     /// The queries of WITH that are in scope, by number.
@@ -42,7 +69,28 @@ pub(super) struct Run<'r, 's> {
     pub scope: &'r mut Scope,
 }
 
+impl Scope {
+    /// Nothing yet. `start` starts the plans of subqueries and of WITH.
+    pub fn new(start: fn(&Plan) -> Box<dyn PlanRows>) -> Scope {
+        Scope {
+            start,
+            outer: Vec::new(),
+            ctes: HashMap::new(),
+            subqueries: HashMap::new(),
+            counters: None,
+            generation: 0,
+            depth: 0,
+            steps: 0,
+        }
+    }
+}
+
 impl Run<'_, '_> {
+    /// Starts a plan.
+    pub fn start(&self, plan: &Plan) -> Box<dyn PlanRows> {
+        (self.scope.start)(plan)
+    }
+
     /// Goes one level deeper for the time of `work`.
     pub fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.scope.depth >= MAX_DEPTH {

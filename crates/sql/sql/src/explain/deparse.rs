@@ -5,11 +5,6 @@ use crate::plan::{Expr, ExprKind, Subquery, SubqueryKind};
 use crate::stack::deeper;
 use crate::types::{Datum, Styles, Type, text};
 
-/// An expression over columns of these names as text.
-pub fn deparse(expression: &Expr, columns: &[String]) -> String {
-    Deparser { columns, outer: &[], subquery: &mut |_| "(SubPlan)".to_owned() }.text(expression)
-}
-
 /// What an expression's text depends on.
 pub(super) struct Deparser<'n> {
     /// The columns of the row at hand.

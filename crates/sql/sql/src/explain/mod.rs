@@ -8,8 +8,6 @@ mod describe;
 #[cfg(test)]
 mod tests;
 
-pub use deparse::deparse;
-
 use crate::context::Context;
 use crate::dml;
 use crate::error::Result;

@@ -5,8 +5,8 @@ mod system;
 mod table;
 
 pub use crate::types::functions::{
-    Accumulator, Parameters, ResolvedAggregate, RowColumns, Series, Volatility, WindowFunction, common_type,
-    is_aggregate, is_ordered_set, json_agg_of_rows, parameters, quote_identifier, quote_literal,
+    Accumulator, ResolvedAggregate, RowColumns, Series, Volatility, WindowFunction, common_type, is_aggregate,
+    is_ordered_set, json_agg_of_rows, parameters, quote_identifier, quote_literal,
 };
 pub use system::sequence_state;
 pub(crate) use table::{pure, session, set};

@@ -12,7 +12,7 @@ mod types;
 mod words;
 
 pub use alteration::{Action, Alteration, Kind, SequenceWords};
-pub use command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
+pub use command::{Command, Discard, ExplainFormat, Fetch, Modes};
 pub use translate::{Overriding, overriding};
 pub use types::data_type;
 

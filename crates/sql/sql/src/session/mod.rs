@@ -18,7 +18,7 @@ use crate::database::Database;
 use crate::env::{Entry, State, settings};
 use crate::error::{Result, SqlError, state as code};
 use crate::plan::Field;
-use crate::types::text::Styles;
+use crate::types::Styles;
 use crate::types::{Datum, Type};
 use model::LogPosition;
 use portal::Portal;

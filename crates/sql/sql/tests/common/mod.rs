@@ -1,8 +1,8 @@
 //! Clients for tests: SQL in, texts out, as psql would show them.
 #![allow(dead_code)]
 
+use seriatim_sql::Field;
 use seriatim_sql::database::{Database, Options};
-use seriatim_sql::plan::Field;
 use seriatim_sql::session::{Connect, Outcome, Session, Sink};
 use seriatim_sql::store::{Engine, Store};
 use seriatim_sql::types::{Datum, Styles, text};

@@ -7,8 +7,6 @@ mod array;
 mod compare;
 mod subquery;
 
-pub(super) use subquery::SubqueryState;
-
 use super::scope::Run;
 use crate::context::{row_bytes, value_bytes};
 use crate::error::{Result, SqlError, state};

@@ -4,83 +4,17 @@
 //! refer to them runs for each row, and sees of the nearest row the columns that it asks for.
 
 use super::super::key_table::KeyTable;
-use super::super::operators::Node;
-use super::super::scope::Run;
+use super::super::scope::{Answer, Kept, PlanRows, Run, SubqueryState};
 use super::array::array_of;
 use super::compare::truth_of;
 use super::{is_null, truth_value};
 use crate::context::row_bytes;
 use crate::error::{Result, SqlError, state};
 use crate::functions::Resolved;
-use crate::plan::{Expr, ExprKind, Plan, Subquery, SubqueryKind};
+use crate::plan::{Expr, Plan, Subquery, SubqueryKind};
 use crate::types::{Datum, Row, Type, compare_typed};
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// What is known of a subquery while its statement runs.
-pub(in crate::exec) struct SubqueryState {
-    /// The query; held so that its address, which names this state, is not used again.
-    _plan: Arc<Plan>,
-    /// The columns of the nearest enclosing row that it asks for.
-    columns: Arc<[usize]>,
-    /// Whether it refers to enclosing rows.
-    correlated: bool,
-    /// The queries of WITH around it that it reads.
-    ctes: Arc<[usize]>,
-    /// The answer of one that does not refer to enclosing rows.
-    answer: Option<Arc<Answer>>,
-    /// The runs of those queries of WITH that the answer belongs to.
-    generations: Vec<u64>,
-}
-
-/// What a subquery that does not refer to enclosing rows answers.
-enum Answer {
-    Value(Datum),
-    Rows(Rows),
-}
-
-/// The rows of `IN (query)` and its kin.
-struct Rows {
-    /// All rows, if they must be compared one by one; else those with a NULL.
-    rows: Vec<Row>,
-    /// The rows without a NULL, by hash.
-    hashed: Option<KeyTable>,
-}
-
-impl SubqueryState {
-    fn new(subquery: &Subquery) -> SubqueryState {
-        let (mut columns, mut correlated) = (Vec::new(), subquery.correlated);
-        subquery.plan.each_outer(0, &mut |depth, reference| {
-            correlated = true;
-            if let (1, ExprKind::Outer { column, .. }) = (depth, &reference.kind) {
-                columns.push(*column);
-            }
-        });
-        columns.sort_unstable();
-        columns.dedup();
-        SubqueryState {
-            _plan: subquery.plan.clone(),
-            columns: columns.into(),
-            correlated,
-            ctes: free_ctes(&subquery.plan).into(),
-            answer: None,
-            generations: Vec::new(),
-        }
-    }
-}
-
-/// The queries of WITH that a plan reads and does not define.
-fn free_ctes(plan: &Plan) -> Vec<usize> {
-    let (mut read, mut defined) = (Vec::new(), Vec::new());
-    plan.walk(&mut |plan| match plan {
-        Plan::CteScan { number } => read.push(*number),
-        Plan::With { queries, .. } => defined.extend(queries.iter().map(|(number, _)| *number)),
-        Plan::Recursive { number, .. } => defined.push(*number),
-        _ => {}
-    });
-    read.retain(|number| !defined.contains(number));
-    read
-}
 
 impl Run<'_, '_> {
     pub(super) fn subquery(&mut self, expression: &Expr, subquery: &Subquery, row: &[Datum]) -> Result<Datum> {
@@ -94,7 +28,7 @@ impl Run<'_, '_> {
         let (ctes, generations) = (state.ctes.clone(), state.generations.clone());
         let answer = state.answer.clone();
         let current: Vec<u64> =
-            ctes.iter().filter_map(|number| self.scope.ctes.get(number)).map(|cte| cte.generation()).collect();
+            ctes.iter().filter_map(|number| self.scope.ctes.get(number)).map(|cte| cte.generation).collect();
         let answer = match answer {
             Some(answer) if generations == current => answer,
             _ => {
@@ -124,7 +58,7 @@ impl Run<'_, '_> {
             _ => Row::new(),
         };
         self.started(&subquery.plan);
-        let node = Node::new(&subquery.plan);
+        let node = self.start(&subquery.plan);
         let (answer, _) = self.inside(outer, |run| match &subquery.kind {
             SubqueryKind::Scalar => run.scalar(node, &subquery.plan).map(Answer::Value),
             SubqueryKind::Exists => run.exists(node, &subquery.plan).map(Answer::Value),
@@ -157,7 +91,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn scalar(&mut self, mut node: Node, plan: &Plan) -> Result<Datum> {
+    fn scalar(&mut self, mut node: Box<dyn PlanRows>, plan: &Plan) -> Result<Datum> {
         let Some(row) = node.next(plan, self)? else { return Ok(Datum::Null) };
         if node.next(plan, self)?.is_some() {
             return Err(SqlError::new(
@@ -168,11 +102,11 @@ impl Run<'_, '_> {
         Ok(row.into_iter().next().unwrap_or_default())
     }
 
-    fn exists(&mut self, mut node: Node, plan: &Plan) -> Result<Datum> {
+    fn exists(&mut self, mut node: Box<dyn PlanRows>, plan: &Plan) -> Result<Datum> {
         Ok(Datum::Bool(node.next(plan, self)?.is_some()))
     }
 
-    fn array_of_rows(&mut self, expression: &Expr, mut node: Node, plan: &Plan) -> Result<Datum> {
+    fn array_of_rows(&mut self, expression: &Expr, mut node: Box<dyn PlanRows>, plan: &Plan) -> Result<Datum> {
         let mut elements = Vec::new();
         while let Some(row) = node.next(plan, self)? {
             self.hold(row_bytes(&row), "a subquery")?;
@@ -183,7 +117,7 @@ impl Run<'_, '_> {
 
     fn quantified_rows(
         &mut self,
-        mut node: Node,
+        mut node: Box<dyn PlanRows>,
         plan: &Plan,
         operators: &[Resolved],
         all: bool,
@@ -200,9 +134,9 @@ impl Run<'_, '_> {
         Ok(truth_value(known.then_some(all)))
     }
 
-    fn collect(&mut self, mut node: Node, plan: &Plan, left: Option<&Vec<Expr>>) -> Result<Rows> {
+    fn collect(&mut self, mut node: Box<dyn PlanRows>, plan: &Plan, left: Option<&Vec<Expr>>) -> Result<Kept> {
         let hashed = left.map(|left| KeyTable::new(left.iter().map(|expression| expression.data_type).collect()));
-        let mut rows = Rows { rows: Vec::new(), hashed };
+        let mut rows = Kept { rows: Vec::new(), hashed };
         while let Some(row) = node.next(plan, self)? {
             self.hold(row_bytes(&row), "a subquery")?;
             match &mut rows.hashed {
@@ -215,7 +149,7 @@ impl Run<'_, '_> {
         Ok(rows)
     }
 
-    fn look_up(&mut self, rows: &Rows, operators: &[Resolved], all: bool, left: &[Datum]) -> Result<Option<bool>> {
+    fn look_up(&mut self, rows: &Kept, operators: &[Resolved], all: bool, left: &[Datum]) -> Result<Option<bool>> {
         let mut known = true;
         let mut others: Box<dyn Iterator<Item = &[Datum]>> = Box::new(rows.rows.iter().map(Vec::as_slice));
         if let Some(hashed) = &rows.hashed {
@@ -288,14 +222,6 @@ impl Order {
             }
         }
         Some(self.or_equal)
-    }
-}
-
-impl Rows {
-    fn bytes(&self) -> usize {
-        let hashed = self.hashed.as_ref();
-        let keys = hashed.map_or(0, |hashed| (0..hashed.len()).map(|number| row_bytes(hashed.key(number))).sum());
-        keys + self.rows.iter().map(|row| row_bytes(row)).sum::<usize>()
     }
 }
 

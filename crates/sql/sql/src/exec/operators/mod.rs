@@ -17,9 +17,7 @@ mod swapped;
 mod window;
 mod with;
 
-pub(super) use with::Cte;
-
-use super::scope::{Run, out_of_step};
+use super::scope::{PlanRows, Run, out_of_step};
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::types::Row;
@@ -45,6 +43,12 @@ pub(super) enum Node {
     CteScan(usize),
     Recursive(Box<recursive::RecursiveState>),
     Lock(Box<Node>),
+}
+
+impl PlanRows for Node {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        Node::next(self, plan, run)
+    }
 }
 
 impl Node {

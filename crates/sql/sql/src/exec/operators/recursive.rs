@@ -1,9 +1,8 @@
 //! WITH RECURSIVE: the step runs over the rows that came last, until none come.
 
 use super::super::key_table::KeyTable;
-use super::super::scope::Run;
+use super::super::scope::{Cte, Run};
 use super::Node;
-use super::with::Cte;
 use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::Plan;

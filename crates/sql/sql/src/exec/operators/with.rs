@@ -1,32 +1,12 @@
 //! WITH: queries that run at most once, as far as somebody reads them, and are shared by all who do.
 
-use super::super::scope::{Run, out_of_step};
+use super::super::scope::{Cte, PlanRows, Run, out_of_step};
 use super::Node;
 use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::types::{Row, Type};
 use std::sync::Arc;
-
-/// A query of WITH in scope.
-pub(in crate::exec) struct Cte {
-    /// The query; of the rows of a recursion's last step, one with the same columns.
-    plan: Arc<Plan>,
-    /// The state of the query, unless it has ended.
-    node: Option<Node>,
-    /// How many enclosing rows it sees.
-    height: usize,
-    /// Its rows so far.
-    rows: Vec<Row>,
-    /// Tells two runs of the same query apart.
-    generation: u64,
-}
-
-impl Cte {
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-}
 
 /// The state of WITH.
 pub struct WithState {
@@ -44,7 +24,8 @@ impl WithState {
             self.started = true;
             for (number, plan) in queries {
                 run.started(plan);
-                run.define_cte(*number, plan.clone(), Some(Node::new(plan)), Vec::new());
+                let node = run.start(plan);
+                run.define_cte(*number, plan.clone(), Some(node), Vec::new());
             }
         }
         self.body.next(body, run)
@@ -76,7 +57,7 @@ impl Run<'_, '_> {
         &mut self,
         number: usize,
         plan: Arc<Plan>,
-        node: Option<Node>,
+        node: Option<Box<dyn PlanRows>>,
         rows: Vec<Row>,
     ) -> Option<Cte> {
         self.scope.generation += 1;
