@@ -48,7 +48,8 @@ pub struct Options {
     pub pending_bytes: usize,
     /// Batches that were delivered and that the service has not executed yet, at most. Default 256.
     pub undone_batches: u64,
-    /// Client sessions that are open at a time. Default 65,536; 1 to 1,048,576. When there are so many, the next one to open makes
+    /// Client sessions that are open at a time. Default 65,536; 0 to 1,048,576, and 0 where what stands on the nodes has none. When there
+    /// are so many, the next one to open makes
     /// the longest idle quarter be forgotten.
     pub sessions: u64,
     /// What must survive.
@@ -169,8 +170,8 @@ impl Options {
         if self.undone_batches == 0 {
             return refuse("undone_batches", "at least 1");
         }
-        if !(1..=1 << 20).contains(&self.sessions) {
-            return refuse("sessions", "1 to 1,048,576");
+        if self.sessions > 1 << 20 {
+            return refuse("sessions", "at most 1,048,576");
         }
         Ok(())
     }

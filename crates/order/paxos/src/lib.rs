@@ -82,6 +82,7 @@ pub mod journal;
 pub mod membership;
 pub mod message;
 pub mod node;
+pub mod order;
 pub mod replica;
 pub mod request;
 pub mod status;

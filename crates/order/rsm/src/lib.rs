@@ -42,7 +42,6 @@ pub mod executor;
 pub mod kv;
 pub mod message;
 pub mod node;
-pub mod order;
 pub mod service;
 #[cfg(feature = "sim")]
 pub mod sim;

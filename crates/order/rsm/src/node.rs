@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use net::mailbox::Mailbox;
 use paxos::application::{Guests, MakeGuests, Occupant, Seat, Submitter};
+use paxos::config::BadOption;
 use paxos::core::{Core, Proved, ReplicaId};
 use paxos::node;
 
@@ -68,6 +69,9 @@ impl Node {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_with<S: Service, C: Core>(options: NodeOptions, service: S) -> Result<Self, NodeError> {
+        if options.replica.sessions == 0 {
+            return Err(NodeError::Option(BadOption { option: "sessions", limit: "1 to 1,048,576" }));
+        }
         let post = Arc::new(Mailbox::new(options.limits.io_bytes));
         let figures = Arc::<Figures>::default();
         let mut submitter = None;

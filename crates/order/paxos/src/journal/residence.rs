@@ -108,6 +108,10 @@ impl Resident {
         same("span (by the options span and batch_bytes)", resident.span, self.span)?;
         if found.version > UNCOUNTED {
             same("sessions", resident.sessions, self.sessions)?;
+        } else if self.sessions == 0 {
+            // Version 1 did not say how many, and knew no cluster without.
+            let (found, wanted) = ("of some number".into(), "0".into());
+            return Err(JournalError::Resident { option: "sessions", found, wanted });
         }
         if self.durability == Durability::Fsync && !disk.list("")?.iter().any(|name| name == CONTROL) {
             return Err(JournalError::Lost);

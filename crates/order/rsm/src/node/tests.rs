@@ -274,6 +274,9 @@ fn a_node_is_not_started_with_what_it_cannot_keep() {
     let mut bad = options(1, addresses.clone());
     bad.replica.window = 0;
     assert!(matches!(start(bad), Some(NodeError::Option(_))));
+    let mut no_sessions = options(1, addresses.clone());
+    no_sessions.replica.sessions = 0;
+    assert!(matches!(start(no_sessions), Some(NodeError::Option(option)) if option.option == "sessions"));
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut occupied = options(1, addresses);
     occupied.listen = Listen::At(taken.local_addr().expect("bound"));

@@ -11,7 +11,7 @@
 //! | `registers.rs` | the service, which notes what it was made to execute |
 //! | `judge.rs` | what every run is held against |
 //!
-//! Beside what [`judge`] lists, a run demands: instances come in order and without holes within each life of a replica; nothing is kept
+//! Beside what `judge.rs` lists, a run demands: instances come in order and without holes within each life of a replica; nothing is kept
 //! beyond the limits; equal prefixes make equal snapshots, byte for byte; a journal is never refused by its replica; and once the faults
 //! are over, every client gets an answer and every replica all instances, within a bounded time.
 

@@ -64,6 +64,8 @@ fn yesterdays_directory_opens_and_its_replicas_have_voted() {
     disk.edit("REPLICA", |bytes| bytes.clone_from(&yesterday));
     let resident = Resident::read(&disk).unwrap().unwrap();
     assert_eq!((resident.life, resident.admitted), (1, true));
+    let without_sessions = Options { sessions: 0, ..options() };
+    assert_eq!(differing(open_as(&disk, &without_sessions)), "sessions of some number 0");
     let (journal, _) = open(&disk).unwrap();
     let resident = journal.residence().resident();
     assert_eq!((resident.life, resident.admitted, resident.birth, resident.sessions), (2, true, BIRTH, 1 << 16));

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use paxos::config::Options;
-use rsm::node::{Listen, NodeOptions};
-use rsm::order::{Delivered, NodeOrder, OrderError, OrderLimits, OrderPosition, TotalOrder};
-use seriatim_rsm as rsm;
+use paxos::node::{Listen, NodeOptions};
+use paxos::order::{Delivered, NodeOrder, OrderError, OrderLimits, OrderPosition, TotalOrder};
+use seriatim_paxos as paxos;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -143,4 +143,20 @@ fn a_life_goes_on_after_what_an_earlier_one_has_seen() {
     assert_eq!(second.deliver(PATIENCE).unwrap(), seen[2]);
     propose(&second, 0, 0);
     assert_eq!(second.deliver(PATIENCE).unwrap().submission, 0, "submissions count in each life anew");
+}
+
+/// Requests of sessions are no payloads: neither such a directory nor such a replica is taken for one of an order.
+#[test]
+fn a_directory_with_sessions_is_refused_by_name() {
+    let (mut sockets, addresses) = sockets(1);
+    let disk = std::sync::Arc::new(env::SimDisk::new(1, env::SimDiskOptions::default()));
+    let mut replica = Options::new(1, 0);
+    replica.durability = paxos::config::Durability::Fsync;
+    let log = wal::LogOptions { segment_bytes: 1 << 20, ..wal::LogOptions::default() };
+    let (journal, _) = paxos::journal::Journal::open(disk.clone(), &replica, log, 7).unwrap();
+    journal.close().unwrap();
+    let mut options = NodeOptions::new(replica, Listen::On(sockets.remove(0)), addresses);
+    options.disk = Some(disk);
+    let error = NodeOrder::start(options, OrderLimits::default(), None).unwrap_err().to_string();
+    assert_eq!(error, "this directory belongs to a replica with sessions 65536, not 0");
 }

@@ -1,9 +1,23 @@
 //! A total order of opaque payloads, as replication protocols use it: they name this trait, never Paxos, so that an operator may put
 //! an ordering service that he runs already (etcd, Kafka) in its place.
+//!
+//! ```text
+//!   propose ──► proposer ──► core's mailbox ──► batches ──► lives: next? ──► mailbox ──► deliver
+//!                  ▲                                           │
+//!                  └────────── delivered, early, lost ─────────┘
+//! ```
+//!
+//! [`NodeOrder`] stands directly on a replica of this process: an entry of a batch is a payload, with its origin, the life of the node
+//! that proposed it, and its number in this life. No sessions, no replies, no socket on the way.
+//!
+//! # Invariants
+//! - **O1** All nodes deliver the same payloads in the same order; each of them once. (P1, `lives.rs`)
+//! - **O2** Payloads of one life are delivered in the order of their submission, without holes. (`lives.rs`; the proposer asserts it)
+//! - **O3** A payload that was taken is delivered, as long as its node lives and a majority runs: what may be lost is handed over again.
 
-mod deliveries;
+mod application;
+mod lives;
 mod node;
-mod proposal;
 mod proposer;
 
 use bytes::Bytes;
@@ -11,6 +25,9 @@ use std::fmt;
 use std::time::Duration;
 
 pub use node::{NodeOrder, OrderLimits};
+
+/// The longest payload.
+pub const MAX_PAYLOAD_BYTES: usize = crate::request::MAX_BODY_BYTES;
 
 /// A place in the total order. Greater is later; there may be gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,326 @@
+//! What was ordered, on its way to the one who takes it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use codec::{Malformed, Reader, put_number};
+use net::mailbox::Mailbox;
+
+use super::lives::{Life, Lives, Turn};
+use super::{Delivered, OrderError, OrderPosition};
+use crate::application::{Application, BadSnapshot};
+use crate::core::{Image, Instance, ReplicaId, Value};
+use crate::request::{Request, requests};
+
+const MAGIC: [u8; 4] = *b"SPXO";
+const VERSION: u8 = 1;
+const CHECKSUM_BYTES: usize = 4;
+
+/// The bounded queue between the application's thread and whoever takes deliveries, and why nothing comes after what is in it.
+#[derive(Debug)]
+pub(super) struct Deliveries {
+    pub(super) mailbox: Mailbox<Delivered>,
+    /// What a payload weighs beside its bytes, so that the queue bounds both.
+    share: usize,
+    end: Mutex<Option<OrderError>>,
+}
+
+impl Deliveries {
+    /// A queue that is full with so many payloads of no bytes, or with so many bytes; in between, with fewer of both.
+    pub(super) fn new(payloads: usize, bytes: usize) -> Self {
+        let share = (bytes / payloads.max(1)).max(1);
+        Self { mailbox: Mailbox::new(bytes.max(1)), share, end: Mutex::default() }
+    }
+
+    /// Adds a payload, waiting while the queue is full: the replica then delivers no more, and lets its leader know by being slow. After
+    /// the end nobody takes it.
+    fn put(&self, delivered: Delivered) {
+        let weight = delivered.payload.len() + self.share;
+        let _ = self.mailbox.send(delivered, weight);
+    }
+
+    /// No code of others runs under the lock.
+    fn lock(&self) -> MutexGuard<'_, Option<OrderError>> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing comes after what waits; the first reason counts.
+    pub(super) fn end(&self, reason: OrderError) {
+        self.lock().get_or_insert(reason);
+        self.mailbox.close();
+    }
+
+    /// Why nothing more comes, if so.
+    pub(super) fn ended(&self) -> Option<OrderError> {
+        self.lock().clone()
+    }
+}
+
+/// What became of a payload of the own life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    /// It was delivered.
+    Delivered(u64),
+    /// It came too early.
+    Early,
+}
+
+/// Hears what becomes of the own life's payloads.
+pub(super) type OnOwn = Box<dyn FnMut(Own) + Send>;
+
+/// Delivers what was ordered.
+pub(super) struct Delivering {
+    deliveries: Arc<Deliveries>,
+    own: (ReplicaId, Life),
+    on_own: OnOwn,
+    lives: Lives,
+    /// Everything up to here was delivered in an earlier life.
+    resume_after: Option<OrderPosition>,
+    /// The last payload that was delivered.
+    last: Option<OrderPosition>,
+    next: Instance,
+}
+
+impl Delivering {
+    pub(super) fn new(
+        deliveries: Arc<Deliveries>,
+        own: (ReplicaId, Life),
+        resume_after: Option<OrderPosition>,
+        on_own: OnOwn,
+    ) -> Self {
+        Self { deliveries, own, on_own, lives: Lives::default(), resume_after, last: None, next: 0 }
+    }
+
+    fn take(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
+        let is_own = (request.origin, request.session) == self.own;
+        match self.lives.judge(request.origin, request.session, request.sequence, at) {
+            Turn::Next => {
+                self.put(at, batch, request);
+                if is_own {
+                    (self.on_own)(Own::Delivered(request.sequence));
+                }
+            }
+            Turn::Early if is_own => (self.on_own)(Own::Early),
+            Turn::Early | Turn::Repeated => {}
+        }
+    }
+
+    fn put(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
+        let position = self.next_position(at);
+        if Some(position) <= self.resume_after {
+            return;
+        }
+        // A slice: the batch stays in memory until its last payload is done with.
+        let payload = if request.body.is_empty() { Bytes::new() } else { batch.slice_ref(request.body) };
+        let (origin, submission) = (request.origin, request.sequence);
+        self.deliveries.put(Delivered { position, origin, submission, payload });
+    }
+
+    /// The place of the next payload of this instance.
+    fn next_position(&mut self, instance: Instance) -> OrderPosition {
+        let index = match self.last {
+            Some(last) if last.instance == instance => last.index + 1,
+            _ => 0,
+        };
+        let position = OrderPosition { instance, index };
+        self.last = Some(position);
+        position
+    }
+}
+
+impl Application for Delivering {
+    fn deliver(&mut self, at: Instance, batch: &Value) {
+        assert_eq!(at, self.next, "P9: instances are delivered in order and without holes");
+        self.next += 1;
+        // What no replica makes is skipped to the batch's end, on every node alike; and what has a nonce is of no order.
+        for request in requests(batch).map_while(Result::ok).filter(|request| request.nonce.is_none()) {
+            self.take(at, batch, &request);
+        }
+    }
+
+    fn snapshot(&mut self) -> (Instance, Image) {
+        let mut out = MAGIC.to_vec();
+        out.push(VERSION);
+        put_number(&mut out, self.next);
+        out.push(u8::from(self.last.is_some()));
+        if let Some(OrderPosition { instance, index }) = self.last {
+            put_number(&mut out, instance);
+            put_number(&mut out, u64::from(index));
+        }
+        self.lives.encode(&mut out);
+        let checksum = crc32c::crc32c(&out);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        (self.next, Image(out.into()))
+    }
+
+    /// The payloads before the snapshot are in nobody's log any more: unless they were delivered in an earlier life, they are missed.
+    fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
+        let (next, last, lives) = checked(&image.0)?;
+        if next != at {
+            return Err(BadSnapshot(format!("it is the state before instance {next}, not {at}")));
+        }
+        if last > self.last.max(self.resume_after) {
+            self.deliveries.end(OrderError::Missed);
+        }
+        (self.next, self.last, self.lives) = (next, last, lives);
+        Ok(())
+    }
+
+    fn next(&self) -> Instance {
+        self.next
+    }
+}
+
+type State = (Instance, Option<OrderPosition>, Lives);
+
+fn checked(image: &[u8]) -> Result<State, BadSnapshot> {
+    let bad = |why: &str| BadSnapshot(why.to_owned());
+    let (body, checksum) = image.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(|| bad("it is too short"))?;
+    let rest = body.strip_prefix(&MAGIC).and_then(|rest| rest.strip_prefix(&[VERSION]));
+    let rest = rest.ok_or_else(|| bad("it is none of an order's deliveries of this version"))?;
+    if crc32c::crc32c(body).to_le_bytes() != *checksum {
+        return Err(bad("it does not match its checksum"));
+    }
+    decode(&mut Reader::new(rest)).map_err(|malformed| BadSnapshot(malformed.to_string()))
+}
+
+fn decode(reader: &mut Reader<'_>) -> Result<State, Malformed> {
+    let next = reader.number()?;
+    let offset = reader.offset();
+    let last = match reader.u8()? {
+        0 => None,
+        1 => {
+            let (instance, index) = (reader.number()?, reader.number()?);
+            let index = u32::try_from(index).map_err(|_| Malformed::value_at(offset))?;
+            Some(OrderPosition { instance, index })
+        }
+        _ => return Err(Malformed::value_at(offset)),
+    };
+    let lives = Lives::decode(reader)?;
+    reader.end()?;
+    Ok((next, last, lives))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Chunk;
+    use env::time::Instant;
+    use std::sync::mpsc;
+
+    fn delivering(deliveries: &Arc<Deliveries>, resume_after: Option<OrderPosition>) -> Delivering {
+        Delivering::new(Arc::clone(deliveries), (0, 7), resume_after, Box::new(|_| ()))
+    }
+
+    fn queue() -> Arc<Deliveries> {
+        Arc::new(Deliveries::new(9, 100))
+    }
+
+    /// A batch of payloads of life 5 of node 2, with these numbers.
+    fn batch(submissions: &[u64]) -> Value {
+        let mut chunk = Chunk::new();
+        for &submission in submissions {
+            let body = [submission as u8];
+            chunk.push(Request { origin: 2, session: 5, sequence: submission, nonce: None, body: &body }).unwrap();
+        }
+        chunk.into_value()
+    }
+
+    /// What waits.
+    fn waiting(deliveries: &Deliveries) -> Vec<Delivered> {
+        let mut all = Vec::new();
+        let _ = deliveries.mailbox.take(&mut all, Some(Instant::now()));
+        all
+    }
+
+    fn place(instance: Instance, index: u32) -> OrderPosition {
+        OrderPosition { instance, index }
+    }
+
+    #[test]
+    fn positions_count_the_payloads_of_an_instance() {
+        let deliveries = queue();
+        let mut delivering = delivering(&deliveries, None);
+        let mut foreign = Chunk::new();
+        foreign.push(Request { origin: 2, session: 5, sequence: 2, nonce: Some(1), body: b"of a session" }).unwrap();
+        for (at, batch) in [batch(&[0, 1]), foreign.into_value(), Value::new(), batch(&[1, 2, 4])].iter().enumerate() {
+            delivering.deliver(at as u64, batch);
+        }
+        let all = waiting(&deliveries);
+        let places: Vec<_> = all.iter().map(|delivered| delivered.position).collect();
+        assert_eq!(places, [place(0, 0), place(0, 1), place(3, 0)]);
+        assert!(all.iter().all(|delivered| delivered.payload[..] == [delivered.submission as u8]));
+        assert!(all.iter().all(|delivered| delivered.origin == 2));
+        assert_eq!(delivering.next(), 4);
+    }
+
+    #[test]
+    fn the_own_life_hears_of_its_deliveries() {
+        let (sender, heard) = mpsc::channel();
+        let on_own = Box::new(move |own| sender.send(own).unwrap());
+        let mut delivering = Delivering::new(queue(), (2, 5), None, on_own);
+        delivering.deliver(0, &batch(&[0, 2, 1, 1]));
+        let mut earlier_life = Chunk::new();
+        earlier_life.push(Request { origin: 2, session: 4, sequence: 0, nonce: None, body: b"" }).unwrap();
+        delivering.deliver(1, &earlier_life.into_value());
+        drop(delivering);
+        assert_eq!(heard.iter().collect::<Vec<_>>(), [Own::Delivered(0), Own::Early, Own::Delivered(1)]);
+    }
+
+    #[test]
+    fn what_an_earlier_life_has_seen_is_not_delivered_again() {
+        let deliveries = queue();
+        let mut delivering = delivering(&deliveries, Some(place(1, 0)));
+        delivering.deliver(0, &batch(&[0]));
+        delivering.deliver(1, &batch(&[1, 2]));
+        assert_eq!(waiting(&deliveries).iter().map(|delivered| delivered.submission).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_snapshot_of_what_was_not_delivered_ends_the_order() {
+        let mut ahead = delivering(&queue(), None);
+        ahead.deliver(0, &batch(&[0, 1]));
+        let (at, image) = ahead.snapshot();
+        let seen = queue();
+        delivering(&seen, ahead.last).install(at, &image).unwrap();
+        assert_eq!(seen.ended(), None, "an earlier life has seen it");
+        let missed = queue();
+        let mut behind = delivering(&missed, None);
+        behind.install(at, &image).unwrap();
+        assert_eq!(missed.ended(), Some(OrderError::Missed));
+        assert_eq!(behind.snapshot(), (at, image.clone()), "equal states have equal bytes");
+        behind.deliver(1, &batch(&[1, 2]));
+        assert_eq!(behind.last, Some(place(1, 0)), "what the snapshot has is not delivered again");
+        assert!(behind.install(at + 1, &image).is_err(), "another instance's");
+        for cut in 0..image.0.len() {
+            assert!(behind.install(at, &Image(image.0[..cut].into())).is_err(), "cut at {cut}");
+        }
+        for bit in 0..8 * image.0.len() {
+            let mut damaged = image.0.to_vec();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(behind.install(at, &Image(damaged.into())).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_full_queue_holds_the_application_up_until_somebody_takes_or_all_ends() {
+        let deliveries = Arc::new(Deliveries::new(1, 100));
+        let (sender, done) = mpsc::channel();
+        let mut blocked = delivering(&deliveries, None);
+        let thread = env::thread::spawn_named("application", move || {
+            for submission in 0..4 {
+                blocked.deliver(submission, &batch(&[submission]));
+                sender.send(submission).unwrap();
+            }
+        });
+        for submission in 0..2 {
+            let mut taken = Vec::new();
+            deliveries.mailbox.take(&mut taken, None).unwrap();
+            assert_eq!(taken.iter().map(|delivered| delivered.submission).collect::<Vec<_>>(), [submission]);
+        }
+        // The last two are not taken: the application goes on when all ends.
+        deliveries.end(OrderError::Stopped("over".into()));
+        thread.unwrap().join().unwrap();
+        assert_eq!(done.iter().count(), 4);
+    }
+}
