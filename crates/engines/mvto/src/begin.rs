@@ -181,11 +181,14 @@ impl<C: Clock> Mvto<C> {
         Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE))
     }
 
-    /// Registers a transaction at a later timestamp, too.
+    /// Registers a transaction at a later timestamp, too. Its name stays if others may wait for it.
     pub(crate) fn register_again(&self, core: &Core) -> Result<(Timestamp, Slot)> {
         let site = core.slot.expect("it has begun").site;
         let mut state = self.sites.lock(site);
         let drawn = self.sites.begin(site, &self.time, true, &mut state).map_err(clock_fault)?;
+        if core.work.writes.owns_anything() {
+            state.rename(drawn.1, core.view.name);
+        }
         if state.active_count() == self.fair_share + 1 {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed);
         }
@@ -311,7 +314,9 @@ impl<C: Clock> Mvto<C> {
     /// Ends the transaction: everything that it owns or pinned is given up, its place in the active set too.
     pub(crate) fn end(&self, core: &mut Core, outcome: Outcome) {
         let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
-        self.release_writes(&mut work, core.view.at);
+        // Nobody dooms it any more; if somebody has, its rows may be others' now (M12).
+        let is_doomed = self.age_limit_ticks.is_some() && !self.sites.lock(slot.site).enter(slot);
+        self.release_writes(&mut work, &core.view, is_doomed);
         self.reclaim(&mut work);
         self.memory.meter.credit(work.writes.clear() + work.reads.clear());
         work.record.clear();
@@ -332,14 +337,16 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Gives up what is still owned or pinned: all of it after an abort, nothing that was installed.
-    fn release_writes(&self, work: &mut Workspace, at: Timestamp) {
+    fn release_writes(&self, work: &mut Workspace, view: &View, is_doomed: bool) {
         for write in work.writes.entries.drain(..) {
             let Write { space, tuple, owned, .. } = write;
             let Some(tuple) = tuple else { continue };
-            if owned {
-                self.release(&tuple);
+            match (owned, is_doomed) {
+                (true, false) => self.release(&tuple),
+                (true, true) => self.take_from(&tuple, view.name),
+                (false, _) => {}
             }
-            work.garbage.extend(leftover(space, tuple, at));
+            work.garbage.extend(leftover(space, tuple, view.at));
         }
     }
 

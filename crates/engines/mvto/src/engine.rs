@@ -324,6 +324,13 @@ impl<C: Clock> Mvto<C> {
             self.waits.wake(tuple.address().as_ptr().addr());
         }
     }
+
+    /// Takes a tuple from a doomed transaction, if it has it still (M12), and wakes whoever waits for it.
+    pub(crate) fn take_from(&self, tuple: &Pinned, doomed: Timestamp) {
+        if tuple.ownership.take_from(doomed) {
+            self.waits.wake(tuple.address().as_ptr().addr());
+        }
+    }
 }
 
 impl<C> Mvto<C> {

@@ -48,6 +48,9 @@
 //!   younger than its reads.
 //! - **M11** No epoch guard is held while a transaction sleeps or a visitor's code runs: a guard holds back what all threads of
 //!   the process retire. A tuple that is waited for is pinned instead; what a visitor sees is kept by the registration (S2).
+//! - **M12** A transaction that is doomed (too old, and between two statements) enters no statement any more, so it never
+//!   commits: its versions may go, and its rows may be taken. Its site's mutex decides: it is doomed there, and enters statements
+//!   and its end there. An end that finds it doomed gives back only the rows that it still has.
 //! - **S1, S2, S4** (`store.rs`) what is pinned is not killed; what a registered transaction may return is not freed; what a
 //!   reader may stand on while it walks is freed through the epoch.
 //! - **S3** (`pins.rs`) a tuple is queued for collection once at most, and whoever leaves something in it leaves it queued.
@@ -69,6 +72,7 @@
 //! | 2 `db.Run` | `doors.rs` `Mvto::run` | `sec_2_run_*` |
 //! | beyond: ranges, indexes | `scan.rs`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/twin.rs` |
 //! | beyond: pushing | `ownership.rs`, `advance.rs`, `read_set.rs` | `tests/push.rs`, `tests/scripts/push_*`, `tests/loom_ownership.rs` |
+//! | beyond: a limit on age | `sites.rs` `doom`, `wait.rs` `take_if_doomed` | `tests/abandoned.rs`, `tests/loom_sites.rs` |
 //! | beyond: durability | `recover.rs`, `checkpoint.rs` | `tests/recovery.rs` |
 //!
 //! Deviations: section 2's `t''` is taken for section 4.5's `t'` (`sites.rs`); tuples have an owner word instead of a mutex;

@@ -162,6 +162,24 @@ impl Ownership {
         self.word.swap(0, SeqCst) & WAITERS != 0
     }
 
+    /// Gives it up if `owner`, which executes, has it. Says whether somebody sleeps and must be woken.
+    ///
+    /// For the rows of a doomed transaction, which never turns to committing any more: others take them by this, and so does
+    /// its own end, which finds another owner's word where somebody was first (M12). Names are unique, so a word that says
+    /// `owner` is the one that it stored.
+    #[must_use = "sleepers must be woken"]
+    pub fn take_from(&self, owner: Timestamp) -> bool {
+        let word = Owner { at: owner, executes: true }.word();
+        let mut seen = self.word.load(SeqCst);
+        while seen & !WAITERS == word {
+            match self.word.compare_exchange(seen, 0, SeqCst, SeqCst) {
+                Ok(taken) => return taken & WAITERS != 0,
+                Err(now) => seen = now, // A waiter has announced itself, or somebody was first.
+            }
+        }
+        false
+    }
+
     /// Takes a tuple that nobody owns out of everybody's hands, before it leaves its index. Readers look the key up
     /// again; a stamp raised before is seen by [`Ownership::last_read`] afterwards (M3: it is like owning).
     pub fn try_kill(&self) -> bool {

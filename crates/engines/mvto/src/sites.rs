@@ -161,11 +161,14 @@ pub struct SiteState<X> {
 
 #[derive(Clone, Copy, Debug)]
 struct Active {
+    /// Where it reads.
     at: u64,
+    /// What owner words call it.
+    name: u64,
     writes: bool,
     /// It may be looking at versions right now.
     in_statement: bool,
-    /// It was too old between two statements: it keeps no versions any more, and may not enter another statement.
+    /// It was too old between two statements: it may not enter another one, so it keeps no versions and no rows (M12).
     doomed: bool,
 }
 
@@ -216,7 +219,7 @@ impl<X> Sites<X> {
         state: &mut SiteState<X>,
     ) -> Result<(Timestamp, Slot), ClockFault> {
         let at = time.draw(u64::from(site), &mut state.last)?;
-        let active = Active { at, writes, in_statement: true, doomed: false };
+        let active = Active { at, name: at, writes, in_statement: true, doomed: false };
         let place = match state.free.pop() {
             Some(place) => {
                 state.active[place as usize] = active;
@@ -262,7 +265,7 @@ impl<X> Sites<X> {
         let oldest_allowed = age_limit.map_or(0, |limit| floor.saturating_sub(limit));
         for site in &self.sites[..self.used.load(SeqCst)] {
             let mut state = lock(site);
-            state.doom_below(oldest_allowed);
+            site.doom_below(oldest_allowed, &mut state);
             let active = state.active.iter().filter(|active| active.at != 0 && !active.doomed);
             open.extend(active.map(|active| active.at));
             visit(&mut state);
@@ -270,28 +273,43 @@ impl<X> Sites<X> {
         floor
     }
 
-    /// Waits until no transaction that may write is active below `at`, or `give_up` says zero (asked after each wake-up).
-    /// Before it sleeps it tells `attend` of the oldest that is in the way, and of its site, whose [`Sites::waker`] ends the
-    /// sleep for whoever has made `give_up` say zero before. Both are called with the site locked.
+    /// Whether the transaction that owner words call `name` is doomed; dooms it if it is between two statements and reads below
+    /// `oldest_allowed`. Whatever it owns may then be taken (M12).
+    pub fn doom(&self, name: Timestamp, oldest_allowed: u64) -> bool {
+        let site = &self.sites[name.0 as usize & (self.sites.len() - 1)]; // Where it was drawn (M1).
+        let mut state = lock(site);
+        site.doom_below(oldest_allowed, &mut state);
+        state.active.iter().any(|active| active.at != 0 && active.name == name.0 && active.doomed)
+    }
+
+    /// Waits until no transaction that may write is active below `at`, or `limit` says zero. Those that read below
+    /// `oldest_allowed` are doomed meanwhile, as far as they are between two statements. Before it sleeps it tells `attend` of the
+    /// oldest that is in the way, and of its site, whose [`Sites::waker`] ends the sleep for whoever has made `limit` say zero
+    /// before; `limit` is then asked how long to sleep behind that one. All three are called with the site locked.
     ///
     /// # Errors
-    /// The transaction that was still active when `give_up` said so.
+    /// The transaction that was still active when `limit` said zero.
     pub fn wait_for_older_writers(
         &self,
         at: Timestamp,
-        mut give_up: impl FnMut() -> Option<std::time::Duration>,
+        oldest_allowed: impl Fn() -> u64,
+        mut limit: impl FnMut(Timestamp) -> Option<std::time::Duration>,
         mut attend: impl FnMut(Timestamp, u32),
     ) -> Result<(), Timestamp> {
         for (number, site) in self.sites[..self.used.load(SeqCst)].iter().enumerate() {
             let mut state = lock(site);
             let mut told = None;
-            while let Some(oldest) = state.oldest_active(|active| active.writes).filter(|&oldest| oldest < at.0) {
+            loop {
+                site.doom_below(oldest_allowed(), &mut state);
+                let oldest =
+                    state.oldest_active(|active| active.writes && !active.doomed).filter(|&oldest| oldest < at.0);
+                let Some(oldest) = oldest.map(Timestamp) else { break };
                 if told.replace(oldest) != Some(oldest) {
-                    attend(Timestamp(oldest), number as u32);
+                    attend(oldest, number as u32);
                 }
-                let limit = give_up();
+                let limit = limit(oldest);
                 if limit == Some(std::time::Duration::ZERO) {
-                    return Err(Timestamp(oldest));
+                    return Err(oldest);
                 }
                 state.waiting += 1;
                 state = sleep(&site.ended, state, limit);
@@ -327,6 +345,19 @@ impl<X> Sites<X> {
     }
 }
 
+impl<X> Site<X> {
+    /// Dooms the transactions that read below `oldest_allowed` and are between two statements. Whoever waits for one looks again.
+    fn doom_below(&self, oldest_allowed: u64, state: &mut SiteState<X>) {
+        let old = |active: &&mut Active| {
+            active.at != 0 && active.at < oldest_allowed && !active.in_statement && !active.doomed
+        };
+        let doomed = state.active.iter_mut().filter(old).map(|active| active.doomed = true).count();
+        if doomed > 0 && state.waiting > 0 {
+            self.ended.notify_all();
+        }
+    }
+}
+
 /// Those who wait at a site.
 struct Waiting<X> {
     sites: Arc<[CachePadded<Site<X>>]>,
@@ -359,9 +390,9 @@ impl<X> SiteState<X> {
         self.active[slot.place as usize].in_statement = false;
     }
 
-    fn doom_below(&mut self, oldest_allowed: u64) {
-        let old = |active: &&mut Active| active.at != 0 && active.at < oldest_allowed && !active.in_statement;
-        self.active.iter_mut().filter(old).for_each(|active| active.doomed = true);
+    /// Lets owner words call a transaction by an earlier timestamp of this site.
+    pub fn rename(&mut self, slot: Slot, name: Timestamp) {
+        self.active[slot.place as usize].name = name.0;
     }
 
     /// Transactions registered here.

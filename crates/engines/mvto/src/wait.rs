@@ -26,6 +26,10 @@ const LOOKS_BEFORE_SLEEP: u32 = 200;
 #[cfg(feature = "shuttle")]
 const LOOKS_BEFORE_SLEEP: u32 = 2;
 
+/// How often a waiter looks whether an owner has become too old.
+const SHORTEST_LOOK: Duration = Duration::from_millis(1);
+const LONGEST_LOOK: Duration = Duration::from_secs(60);
+
 /// Whether `blocks` says so of whoever holds the tuple, for longer than a commit takes most often.
 pub(crate) fn is_held(view: &View, tuple: &Tuple, blocks: impl Fn(Holder) -> bool) -> bool {
     let mut looks = 0;
@@ -114,7 +118,7 @@ impl<C: Clock> Mvto<C> {
             if !blocks(holder) {
                 return Ok(());
             }
-            if tuple.ownership.announce_waiter(holder) {
+            if !self.take_if_doomed(tuple, holder) && tuple.ownership.announce_waiter(holder) {
                 self.sleep_behind(view, place, tuple, holder, started)?;
             }
         }
@@ -133,11 +137,40 @@ impl<C: Clock> Mvto<C> {
         let at = Some((&place, tuple.key()));
         let Some(owner) = holder.owner() else { return Ok(()) };
         let _attended = view.attend(at, owner, || self.waits.waker(address));
-        let remaining = || Some(view.patience(started));
+        let (called, until_too_old, mut is_over) = (Instant::now(), self.until_too_old(owner), false);
+        let remaining = || {
+            let patience = view.patience(started);
+            is_over = patience.is_zero();
+            Some(until_too_old.map_or(patience, |limit| patience.min(limit.saturating_sub(called.elapsed()))))
+        };
         match self.waits.wait(address, remaining, || tuple.ownership.is_awaited(holder)) {
-            Waited::Released => Ok(()),
-            Waited::TimedOut => Err(view.unavailable(at, owner)),
+            Waited::TimedOut if is_over => Err(view.unavailable(at, owner)),
+            Waited::Released | Waited::TimedOut => Ok(()),
         }
+    }
+
+    /// Takes the tuple from an owner that is doomed, or is now, because it is too old and between two statements (M12).
+    pub(crate) fn take_if_doomed(&self, tuple: &Pinned, holder: Holder) -> bool {
+        let Holder::Executing(owner) = holder else { return false };
+        let is_doomed = self.age_limit_ticks.is_some() && self.sites.doom(owner, self.oldest_allowed());
+        if is_doomed {
+            self.take_from(tuple, owner);
+        }
+        is_doomed
+    }
+
+    /// Transactions below are too old. Zero where ages have no limit.
+    fn oldest_allowed(&self) -> u64 {
+        self.age_limit_ticks.map_or(0, |limit| self.time.now().saturating_sub(limit))
+    }
+
+    /// When to look at `owner` again at the latest: when it becomes too old or, if it is and a statement of it runs still, from
+    /// time to time. `None` where ages have no limit.
+    fn until_too_old(&self, owner: Timestamp) -> Option<Duration> {
+        let limit = self.age_limit_ticks?;
+        let left = owner.0.saturating_add(limit).saturating_sub(self.time.now());
+        let ticks = if left == 0 { limit / 8 } else { left };
+        Some(self.time.clock().duration_of(ticks).clamp(SHORTEST_LOOK, LONGEST_LOOK))
     }
 
     /// A snapshot begins when no older transaction can write any more; younger ones are no concern of it.
@@ -151,7 +184,11 @@ impl<C: Clock> Mvto<C> {
             drop(std::mem::replace(&mut attended, Attended(None)));
             attended = view.attend(None, oldest, || self.sites.waker(site));
         };
-        let waited = self.sites.wait_for_older_writers(view.at, || Some(view.patience(started)), attend);
+        let limit = |oldest| {
+            let patience = view.patience(started);
+            Some(self.until_too_old(oldest).map_or(patience, |limit| patience.min(limit)))
+        };
+        let waited = self.sites.wait_for_older_writers(view.at, || self.oldest_allowed(), limit, attend);
         waited.map_err(|oldest| view.unavailable(None, oldest))
     }
 }

@@ -257,6 +257,7 @@ impl<C: Clock> Mvto<C> {
             match (holder, view.moves) {
                 // A collector looks at it, sees the pin and lets go.
                 (Holder::Free | Holder::Dead, _) => backoff.pause(),
+                _ if view.never_waits() && self.take_if_doomed(tuple, holder) => {}
                 (Holder::Executing(owner) | Holder::Committing(owner), _) if view.never_waits() => {
                     return Err(view.unavailable(Some((&place, &write.key)), owner));
                 }

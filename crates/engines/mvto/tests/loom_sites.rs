@@ -1,11 +1,12 @@
 //! Every interleaving of a site: drawing a timestamp against computing the bound, and the end of a transaction against who
-//! waits for it.
+//! waits for it, or takes its rows.
 #![cfg(loom)]
 
 use env::Clock;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering::*};
 use loom::thread;
+use seriatim_mvto::ownership::{Holder, Owner, Ownership};
 use seriatim_mvto::sites::{Sites, Time};
 
 /// A clock that advances with every reading.
@@ -86,7 +87,71 @@ fn the_end_of_a_transaction_wakes_who_waits_for_it() {
             }
         });
         let at = model::Timestamp(u64::MAX);
-        world.sites.wait_for_older_writers(at, || None, |_, _| ()).unwrap();
+        world.sites.wait_for_older_writers(at, || 0, |_| None, |_, _| ()).unwrap();
         ender.join().unwrap();
+    });
+}
+
+/// A snapshot that waits for a writer goes on when that one is doomed by somebody else.
+#[test]
+fn a_doomed_writer_keeps_no_snapshot_waiting() {
+    loom::model(|| {
+        let world = World::new(1);
+        let (at, slot) = world.begin(0);
+        world.sites.lock(slot.site).leave(slot);
+        let other = thread::spawn({
+            let world = world.clone();
+            move || assert!(world.sites.doom(model::Timestamp(at), u64::MAX))
+        });
+        world.sites.wait_for_older_writers(model::Timestamp(u64::MAX), || 0, |_| None, |_, _| ()).unwrap();
+        other.join().unwrap();
+    });
+}
+
+/// One that executes and is too old ends while somebody takes its row: `end` gives the row back, and then somebody else may own
+/// it. Whether the taker's row is still the taker's when both are done.
+fn taken_once(give_back: fn(&Ownership, bool, model::Timestamp)) {
+    let world = World::new(2);
+    let (at, slot) = world.begin(0);
+    let (taker_at, _) = world.begin(1);
+    world.sites.lock(slot.site).leave(slot);
+    let (owner, taker) = (model::Timestamp(at), model::Timestamp(taker_at));
+    let row = Arc::new(Ownership::free());
+    row.try_own(Owner { at: owner, executes: true }).unwrap();
+    let ender = thread::spawn({
+        let (world, row) = (world.clone(), row.clone());
+        move || {
+            let is_doomed = !world.sites.lock(slot.site).enter(slot);
+            give_back(&row, is_doomed, owner);
+            world.sites.end(slot, &mut world.sites.lock(slot.site));
+        }
+    });
+    if world.sites.doom(owner, u64::MAX) {
+        let _ = row.take_from(owner);
+    }
+    let is_taken = row.try_own(Owner { at: taker, executes: true }).is_ok();
+    ender.join().unwrap();
+    let expected = if is_taken { Holder::Executing(taker) } else { Holder::Free };
+    assert_eq!(row.holder(), expected, "M12: a row was taken from who owns it now");
+}
+
+/// M12: a doomed transaction's end takes nothing from whoever has its row now.
+#[test]
+fn a_row_of_a_doomed_transaction_is_handed_over_once() {
+    loom::model(|| {
+        taken_once(|row, is_doomed, owner| {
+            let _ = if is_doomed { row.take_from(owner) } else { row.release() };
+        });
+    });
+}
+
+/// The end that the kernel must not have: one that does not ask whether it is doomed.
+#[test]
+#[should_panic(expected = "M12")]
+fn an_end_that_gives_back_whatever_it_finds_takes_a_row_from_its_new_owner() {
+    loom::model(|| {
+        taken_once(|row, _, _| {
+            let _ = row.release();
+        });
     });
 }

@@ -195,3 +195,19 @@ fn a_split_leaf_keeps_its_stamp() {
     assert_eq!(rule(writer.commit()), "later-gap-reader");
     assert_eq!(all(&mut reader, table).expect("nobody in the way"), [(0, 0)]);
 }
+
+/// M12: the end of a transaction whose row somebody else has taken, because it was too old, leaves that row alone.
+#[test]
+fn the_end_of_a_doomed_transaction_leaves_taken_rows_alone() {
+    let age = Some(std::time::Duration::from_secs(1));
+    let (engine, clock, table) = with_registers(Options { transaction_age: age, ..impatient() }, &[(1, 10)]);
+    let mut doomed = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut doomed, table, 1, 11).expect("nobody in the way");
+    clock.advance(2_000_000_000);
+    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut owner, table, 1, 12).expect("its owner is too old");
+    drop(doomed);
+    let mut late = begin_as(&engine, Mode::OwnAtStatement);
+    assert_eq!(rule(put(&mut late, table, 1, 13)), "wait-limit", "somebody owns it");
+    owner.commit().expect("nobody in the way");
+}
