@@ -22,7 +22,7 @@
 //! that commit below its own timestamp, which its words then show. So of two that wait for each other's words, one would be
 //! below itself (M7).
 
-use crate::begin::{Core, View, clock_fault, is_installed};
+use crate::begin::{Core, View, is_installed};
 use crate::catalog::Place;
 use crate::commit::place_of;
 use crate::engine::Mvto;
@@ -105,7 +105,7 @@ impl<C: Clock> Mvto<C> {
 
     fn draw_later(&self, core: &Core) -> Result<Timestamp> {
         let slot = core.slot.expect("it has begun");
-        let at = self.sites.draw_again(slot, &self.time).map_err(clock_fault)?;
+        let at = self.in_time(|| Ok(self.sites.draw_again(slot, &self.time)))?;
         self.check_ceiling(at)?;
         Ok(at)
     }

@@ -7,7 +7,7 @@ use crate::gc::{BEGINS_PER_ADVANCE, TAKEN_AT_BEGIN, leftover, take_ready};
 use crate::ownership::Owner;
 use crate::read_set::ReadSet;
 use crate::reason::Reason;
-use crate::sites::{ClockFault, SiteState, Slot};
+use crate::sites::{Beginner, ClockFault, SiteState, Slot};
 use crate::write_set::{Buffered, Lent, Workspace, Write};
 use env::Clock;
 use env::time::Duration;
@@ -148,28 +148,55 @@ impl<C: Clock> Mvto<C> {
             return Ok(());
         }
         self.check_log()?;
-        // Read before the clock is: a healthy one shows more. Acquire, partner of `note_time`.
-        let floor = self.coarse_now.load(Ordering::Acquire);
-        let advance = self.register(core)?;
+        let advance = self.in_time(|| self.register(core))?;
         core.view.supervisor.iter().for_each(|supervisor| supervisor.begun(core.view.at));
-        let opened = self.prepare(core, floor, advance);
+        let opened = self.prepare(core, advance);
         if let Err(error) = &opened {
             self.end(core, Outcome::Aborted(reason_of(error)));
         }
         opened
     }
 
+    /// Draws a timestamp; where the clock has stepped back, engine time is continued above all that were drawn, and it draws
+    /// again. (`Ok(Err(_))` is the clock's fault.)
+    ///
+    /// # Errors
+    /// The clock stands still, shows too much, or steps back again and again.
+    pub(crate) fn in_time<T>(&self, mut draw: impl FnMut() -> Result<std::result::Result<T, ClockFault>>) -> Result<T> {
+        let mut steps = 0;
+        loop {
+            match draw()? {
+                Ok(drawn) => return Ok(drawn),
+                Err(ClockFault::SteppedBack { .. }) if steps < STEPS_BACK => self.continue_time(),
+                Err(fault) => return Err(clock_fault(fault)),
+            }
+            steps += 1;
+        }
+    }
+
+    #[cold]
+    fn continue_time(&self) {
+        let _no_survey = self.bound.surveyor();
+        if self.sites.continue_time(&self.time) {
+            self.clock_steps.fetch_add(1, Ordering::Relaxed); // For the statistics.
+        }
+    }
+
     /// Registers the transaction at this thread's site. Says whether it is its turn to advance the bound.
-    fn register(&self, core: &mut Core) -> Result<bool> {
-        let site = self.sites.assign(thread_number());
-        let writes = matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement);
+    fn register(&self, core: &mut Core) -> Result<std::result::Result<bool, ClockFault>> {
+        let thread = thread_number();
+        let site = self.sites.assign(thread);
+        let beginner = Beginner { thread, writes: matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement) };
         let mut state = self.sites.lock(site);
         if state.active_count() >= self.fair_share || self.crowded_sites.load(Ordering::Relaxed) > 0 {
             drop(state);
             self.check_transactions()?;
             state = self.sites.lock(site);
         }
-        let (at, slot) = self.sites.begin(site, &self.time, writes, &mut state).map_err(clock_fault)?;
+        let (at, slot) = match self.sites.begin(site, &self.time, beginner, &mut state) {
+            Ok(drawn) => drawn,
+            Err(fault) => return Ok(Err(fault)),
+        };
         if state.active_count() == self.fair_share + 1 {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
         }
@@ -178,14 +205,19 @@ impl<C: Clock> Mvto<C> {
         take_ready(&mut state, self.bound.reach(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
         (core.view.at, core.view.name, core.began, core.slot) = (at, at, at, Some(slot));
-        Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE))
+        Ok(Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE)))
     }
 
     /// Registers a transaction at a later timestamp, too. Its name stays if others may wait for it.
     pub(crate) fn register_again(&self, core: &Core) -> Result<(Timestamp, Slot)> {
-        let site = core.slot.expect("it has begun").site;
-        let mut state = self.sites.lock(site);
-        let drawn = self.sites.begin(site, &self.time, true, &mut state).map_err(clock_fault)?;
+        self.in_time(|| Ok(self.try_register_again(core)))
+    }
+
+    fn try_register_again(&self, core: &Core) -> std::result::Result<(Timestamp, Slot), ClockFault> {
+        let slot = core.slot.expect("it has begun");
+        let mut state = self.sites.lock(slot.site);
+        let beginner = state.beginner(slot);
+        let drawn = self.sites.begin(slot.site, &self.time, beginner, &mut state)?;
         if core.work.writes.owns_anything() {
             state.rename(drawn.1, core.view.name);
         }
@@ -207,15 +239,9 @@ impl<C: Clock> Mvto<C> {
         self.sites.end(slot, state);
     }
 
-    fn prepare(&self, core: &mut Core, floor: u64, advance: bool) -> Result<()> {
-        let at = core.view.at;
-        let floor = floor.max(self.bound.get().0);
-        if at.0 < floor {
-            // The clock went back behind another site's back.
-            return Err(clock_fault(ClockFault::SteppedBack { before: floor, reading: at.0 }));
-        }
-        self.note_time(at, floor);
-        self.check_ceiling(at)?;
+    fn prepare(&self, core: &mut Core, advance: bool) -> Result<()> {
+        assert!(core.view.at >= self.bound.get(), "M5: nobody begins below the bound");
+        self.check_ceiling(core.view.at)?;
         self.refresh_catalog(&mut core.work);
         if advance {
             self.advance_bound(false, &mut core.work.ready);
@@ -229,14 +255,6 @@ impl<C: Clock> Mvto<C> {
             self.wait_for_older_writers(&core.view)?;
         }
         Ok(())
-    }
-
-    /// Lets all sites know the time, but writes shared memory only when it has advanced noticeably: so a clock that steps
-    /// back by more than that is noticed at every site, at once.
-    fn note_time(&self, at: Timestamp, floor: u64) {
-        if at.0 > floor.saturating_add(self.coarse_step_ticks) {
-            self.coarse_now.fetch_max(at.0, Ordering::Release);
-        }
     }
 
     /// Timestamps stay below a ceiling that is durable before any of them is used, so that a restart begins above all that
@@ -371,7 +389,7 @@ pub(crate) fn table<'a, C>(engine: &Mvto<C>, view: &View, catalog: &'a Catalog, 
     }
 }
 
-pub(crate) fn clock_fault(fault: ClockFault) -> Error {
+fn clock_fault(fault: ClockFault) -> Error {
     Fault::Clock { detail: fault.to_string() }.into()
 }
 
@@ -380,12 +398,15 @@ pub(crate) fn is_installed(write: &Write) -> bool {
     write.buffered != Buffered::Unchanged
 }
 
+/// How often a draw continues engine time because the clock has stepped back once more.
+const STEPS_BACK: usize = 4;
+
 /// Workspaces kept by each site. More than one only where transactions of one site overlap.
 const SPARE_WORKSPACES: usize = 8;
 
 /// Threads are numbered in the order in which they first begin a transaction; a thread keeps its site.
 #[cfg(not(feature = "shuttle"))]
-fn thread_number() -> usize {
+pub(crate) fn thread_number() -> usize {
     use parts::sync::atomic::AtomicUsize;
     use std::cell::Cell;
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -395,7 +416,7 @@ fn thread_number() -> usize {
 
 /// Under shuttle all threads are one thread of the operating system: each transaction takes the next site.
 #[cfg(feature = "shuttle")]
-fn thread_number() -> usize {
+pub(crate) fn thread_number() -> usize {
     use parts::sync::atomic::AtomicUsize;
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -83,8 +83,8 @@ impl<C: Clock> Mvto<C> {
             (log.begin_checkpoint().map_err(log_fault)?, self.catalog())
         };
         let report = CheckpointReport { start: writer.start(), ..CheckpointReport::default() };
-        // Read after the start: who draws a timestamp above it logs behind the start.
-        let begun = Timestamp(self.time.now());
+        // Read after the start: who draws later logs behind the start.
+        let begun = self.sites.latest();
         let mut writing = Writing { engine: self, writer, begun, pace, rests_on: LogPosition::ZERO, report };
         writing.catalog(&catalog).map_err(log_fault)?;
         for table in catalog.tables() {
@@ -109,7 +109,7 @@ impl<C> Mvto<C> {
 struct Writing<'a, C> {
     engine: &'a Mvto<C>,
     writer: CheckpointWriter,
-    /// A moment after the start.
+    /// The last timestamp that was drawn at a moment after the start.
     begun: Timestamp,
     pace: Pace,
     /// The end of the last record among those of the versions that were found.
@@ -191,7 +191,7 @@ impl<C: Clock> Writing<'_, C> {
     }
 
     fn is_committing(&self, tuple: &Tuple) -> bool {
-        matches!(tuple.ownership.holder(), Holder::Committing(owner) if owner < self.begun)
+        matches!(tuple.ownership.holder(), Holder::Committing(owner) if owner <= self.begun)
     }
 
     /// Writes what was encoded. No guard is held.

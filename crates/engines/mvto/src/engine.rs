@@ -30,10 +30,8 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) sites: Sites<SiteExtra>,
     pub(crate) bound: Bound,
     pub(crate) memory: Memory,
-    /// The time as somebody has known it not long ago: coarse, and free to read.
-    pub(crate) coarse_now: AtomicU64,
-    /// How coarse: it is written again after this many ticks.
-    pub(crate) coarse_step_ticks: u64,
+    /// How often engine time was continued because the clock had stepped back.
+    pub(crate) clock_steps: AtomicU64,
     pub(crate) age_limit_ticks: Option<u64>,
     /// While no site has more open transactions than this, the limit on them is not reached.
     pub(crate) fair_share: usize,
@@ -57,9 +55,6 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
 }
-
-/// A clock that steps back by less, behind the back of a site that has been idle for longer, goes unnoticed.
-const COARSE_STEP: Duration = Duration::from_micros(20);
 
 /// What the engine keeps at each site.
 #[derive(Debug, Default)]
@@ -131,6 +126,8 @@ pub struct Stats {
     pub asleep: usize,
     /// Below this, nothing is read any more.
     pub bound: Timestamp,
+    /// How often the clock stepped back, and time was continued where it had been.
+    pub clock_steps: u64,
     /// Versions that were replaced.
     pub replaced_versions: u64,
     /// Replaced versions that were given back. The others are there for open snapshots, or went with their tables.
@@ -183,8 +180,7 @@ impl<C: Clock> Mvto<C> {
             sites: Sites::new(options.sites),
             bound: Bound::starting_at(start),
             memory,
-            coarse_now: AtomicU64::new(start),
-            coarse_step_ticks: time.clock().ticks_in(COARSE_STEP),
+            clock_steps: AtomicU64::new(0),
             age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
             fair_share: options.transactions / options.sites,
             crowded_sites: AtomicUsize::new(0),
@@ -308,6 +304,7 @@ impl<C: Clock> Mvto<C> {
             oldest: oldest.map(age),
             asleep: self.waits.sleepers(),
             bound: self.bound.get(),
+            clock_steps: self.clock_steps.load(Ordering::Relaxed),
             replaced_versions: sum.replaced,
             collected_versions: sum.collected,
             waiting_versions: waiting,

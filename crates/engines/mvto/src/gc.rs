@@ -25,7 +25,7 @@ use model::Timestamp;
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::sync::atomic::{AtomicU64, Ordering};
-use parts::sync::{Mutex, RwLock};
+use parts::sync::{Mutex, MutexGuard, RwLock};
 use std::sync::{Arc, PoisonError};
 
 /// A tuple to be looked at: it has versions that were replaced, or nothing left. The queue has it pinned, once (S3).
@@ -69,7 +69,7 @@ pub(crate) struct Bound {
 
 /// What one survey leaves for the next; surveys come one after the other.
 #[derive(Debug, Default)]
-struct Surveyor {
+pub(crate) struct Surveyor {
     /// The floor of the survey before: who is older than that has seen two.
     last_floor: u64,
     /// Surveys since a horizon was published.
@@ -92,6 +92,11 @@ impl Bound {
     /// As last computed.
     pub fn get(&self) -> Timestamp {
         Timestamp(self.bound.load(Ordering::Acquire))
+    }
+
+    /// The right to survey: one at a time.
+    pub fn surveyor(&self) -> MutexGuard<'_, Surveyor> {
+        self.surveyor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How far collection may go now.
@@ -120,12 +125,13 @@ impl<C: Clock> Mvto<C> {
     /// Computes the bound anew (M5), and takes over some collectable garbage of every site. Publishes a horizon if the bound
     /// is held back, from time to time or, if it is `urgent`, now.
     pub(crate) fn advance_bound(&self, urgent: bool, ready: &mut Vec<Garbage>) {
-        let mut surveyor = self.bound.surveyor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut surveyor = self.bound.surveyor();
         let (reach, mut open) = (self.bound.reach(), Vec::new());
         let floor = self.sites.survey(&self.time, self.age_limit_ticks, &mut open, |state| {
             take_ready(state, reach, TAKEN_AT_ADVANCE, ready);
         });
         let bound = open.iter().copied().fold(floor, u64::min);
+        debug_assert!(bound <= floor && floor <= self.time.noted(), "M5: nobody draws below the floor any more");
         self.bound.bound.fetch_max(bound, Ordering::AcqRel);
         self.bound.floor.fetch_max(bound, Ordering::Relaxed);
         surveyor.since_published += 1;

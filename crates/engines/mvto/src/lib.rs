@@ -28,7 +28,8 @@
 //! # Invariants
 //! - **M1** A timestamp of site `s` is congruent to `s` modulo the number of sites, above the clock's reading at the call and
 //!   below its reading at the return.
-//! - **M2** Drawing and registering are one step under the site's mutex; timestamps are unique.
+//! - **M2** Drawing and registering are one step under the site's mutex; timestamps are unique. They stay so, and rise, where the
+//!   clock steps back: engine time then goes on above all that were drawn, and above the floors of all surveys.
 //! - **M3** Of a reader that stamps and then looks, and a writer that owns and then checks, at least one sees the other.
 //! - **M4** A chain is strictly ordered, newest first; a reader sees only versions below its own timestamp; a writer installs
 //!   above every version and every last-read stamp.
@@ -64,6 +65,7 @@
 //! | vMVCC | here | test |
 //! | --- | --- | --- |
 //! | 2 `Begin`, 4.5 timestamps | `sites.rs` `Time::draw`, `begin.rs` | `tests/paper.rs` `sec_4_5_*`, `tests/loom_sites.rs` |
+//! | beyond: a clock that steps back | `sites.rs` `continue_time` | `tests/clock.rs`, `tests/loom_sites.rs` |
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
 //! | 2 `Write`, `Delete`, write buffer | `write.rs`, `write_set.rs` | `sec_2_write_buffer_*` |
 //! | 2 `Commit`, figure 2 | `commit.rs`, `write.rs` `own` | `sec_2_fig_2a_*`, `sec_2_fig_2b_*` |

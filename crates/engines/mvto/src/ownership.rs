@@ -212,7 +212,7 @@ fn word_of(holder: Holder) -> Option<u64> {
 
 /// A sequentially consistent load. Loom gives such loads no place in the total order, but it does so with fences, and a
 /// fence before the load says no more than the load itself does in the language.
-fn load_in_total_order(word: &AtomicU64) -> u64 {
+pub(crate) fn load_in_total_order(word: &AtomicU64) -> u64 {
     #[cfg(loom)]
     parts::sync::fence(SeqCst);
     word.load(SeqCst)

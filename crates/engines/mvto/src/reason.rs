@@ -22,6 +22,8 @@ pub enum Reason {
     TooManyReads,
     /// An older transaction held it for longer than the limit on waiting.
     WaitLimit,
+    /// The same, and among those that it waited for is one that its own thread has begun.
+    OwnWriter,
     /// Its supervisor ended its wait.
     Interrupted,
     /// The transaction is older than the limit.
@@ -34,7 +36,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, for counting.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 12] = [
         Reason::LaterReader,
         Reason::LaterWriter,
         Reason::YoungerOwner,
@@ -42,6 +44,7 @@ impl Reason {
         Reason::RefreshFailed,
         Reason::TooManyReads,
         Reason::WaitLimit,
+        Reason::OwnWriter,
         Reason::Interrupted,
         Reason::Age,
         Reason::OlderThanSchema,
@@ -58,6 +61,7 @@ impl Reason {
             Reason::RefreshFailed => "refresh-failed",
             Reason::TooManyReads => "too-many-reads",
             Reason::WaitLimit => "wait-limit",
+            Reason::OwnWriter => "own-writer",
             Reason::Interrupted => "interrupted",
             Reason::Age => "age",
             Reason::OlderThanSchema => "older-than-schema",
@@ -68,7 +72,7 @@ impl Reason {
     /// The class that all protocols share.
     pub fn class(self) -> AbortClass {
         match self {
-            Reason::WaitLimit => AbortClass::WaitLimit,
+            Reason::WaitLimit | Reason::OwnWriter => AbortClass::WaitLimit,
             Reason::Interrupted => AbortClass::Interrupted,
             Reason::Age => AbortClass::Age,
             Reason::Requested => AbortClass::Requested,
@@ -99,6 +103,9 @@ impl Reason {
                 "it must commit later than it began because of what others have read or written, and has read more than is kept to be looked at again"
             }
             Reason::WaitLimit => "an older transaction held the row for longer than the limit on waiting",
+            Reason::OwnWriter => {
+                "it reads at a point before which every transaction that may write has ended, and one of its own thread is still open: end that one first"
+            }
             Reason::Interrupted => "its wait for an older transaction was ended from outside",
             Reason::Age => "the transaction is older than the limit on age",
             Reason::OlderThanSchema => "the table was created after the transaction began",

@@ -10,18 +10,23 @@
 //! ```
 //!
 //! The *bound* is the least of the clock's reading before any site's mutex is taken and of all active timestamps: whoever
-//! draws later draws above the reading. (The paper's authors first took infinity for a site without active transactions, and
-//! their proof found the transaction that begins just then: section 5.1.)
+//! draws later draws above the reading, which is noted so that this holds whatever the clock does. (The paper's authors first
+//! took infinity for a site without active transactions, and their proof found the transaction that begins just then: section
+//! 5.1.)
 //!
 //! Deviation: section 2 returns `t''`, the clock's reading after the wait; its residue is not the site's. Section 4.5's
 //! `t'` is right.
 //! Source: vMVCC, sections 2, 4.5 and 5.1.
 
-use crate::ownership::TIMESTAMP_LIMIT;
+use crate::ownership::{TIMESTAMP_LIMIT, load_in_total_order};
 use env::Clock;
+use env::time::Duration;
 use model::Timestamp;
 use parts::CachePadded;
-use parts::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use parts::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
 use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
@@ -32,16 +37,24 @@ const STALL_READINGS: u32 = 1 << 25;
 #[cfg(any(loom, feature = "shuttle"))]
 const STALL_READINGS: u32 = 1 << 10;
 
-/// Engine time: the clock, shifted so that timestamps continue where those before a restart ended.
+/// Engine time: the clock, shifted so that timestamps continue where those before a restart ended, and above all that were drawn
+/// where the clock has stepped back (a computer that slept, a virtual machine that moved).
 #[derive(Debug)]
 pub struct Time<C> {
     clock: C,
-    /// The clock's reading when engine time was at `start`. A clock that shows less has stepped back.
-    origin: u64,
-    start: u64,
+    /// Added to the clock's reading, modulo 2^64. Changed with all sites locked ([`Sites::continue_time`]).
+    offset: AtomicU64,
+    /// The time as somebody has known it: nobody draws below. Coarse, and mostly read only; exact as to the floors of surveys.
+    /// Loaded with the site locked and before the clock is read, so that a healthy clock shows more.
+    noted: AtomicU64,
+    /// How coarse: drawing raises `noted` after so many ticks.
+    coarse_ticks: u64,
     /// Number of sites; timestamps are congruent to their site modulo this.
     sites: u64,
 }
+
+/// A clock that steps back by less, behind the back of a site that has been idle for longer, goes unnoticed.
+const COARSE_STEP: Duration = Duration::from_micros(20);
 
 /// What a broken clock did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +91,39 @@ impl std::fmt::Display for ClockFault {
 impl<C: Clock> Time<C> {
     /// Time that starts at `start` now.
     pub fn starting_at(start: u64, clock: C, sites: u64) -> Time<C> {
-        let origin = clock.now();
-        Time { clock, origin, start, sites }
+        let (offset, coarse_ticks) = (start.wrapping_sub(clock.now()), clock.ticks_in(COARSE_STEP));
+        Time { clock, offset: AtomicU64::new(offset), noted: AtomicU64::new(start), coarse_ticks, sites }
     }
 
-    /// The present.
+    /// The present. Zero where the clock shows less than ever.
     pub fn now(&self) -> u64 {
-        self.start.saturating_add(self.clock.now().saturating_sub(self.origin))
+        // Relaxed: whoever must not mix an old offset with a new one holds a site's mutex.
+        let now = self.clock.now().wrapping_add(self.offset.load(Relaxed));
+        if now.cast_signed() < 0 { 0 } else { now }
+    }
+
+    /// Lets time go on above `floor`. All sites are locked.
+    fn continue_above(&self, floor: u64) {
+        self.offset.store((floor + 1).wrapping_sub(self.clock.now()), Relaxed);
+        self.noted.fetch_max(floor, SeqCst);
+    }
+
+    /// The present, below which nobody draws any more who takes a site's mutex later. What a broken clock shows is not it.
+    ///
+    /// A survey notes it and then looks at the sites that are in use; a thread puts its site into use, takes the mutex, and then
+    /// loads what is noted. So it finds this on a site that the survey has seen (the mutex), and on one that the survey has
+    /// not seen (all four accesses are sequentially consistent, each thread's store before its load).
+    fn note_now(&self) -> u64 {
+        let (now, noted) = (self.now(), self.noted.load(SeqCst));
+        if now <= noted || now >= TIMESTAMP_LIMIT - self.sites {
+            return noted;
+        }
+        self.noted.fetch_max(now, SeqCst).max(now)
+    }
+
+    /// The time as somebody has known it.
+    pub fn noted(&self) -> u64 {
+        self.noted.load(SeqCst)
     }
 
     /// The clock behind it.
@@ -100,9 +139,10 @@ impl<C: Clock> Time<C> {
 
     /// Draws the next timestamp of `site`, whose mutex the caller holds; `last` is the one before.
     fn draw(&self, site: u64, last: &mut u64) -> Result<u64, ClockFault> {
+        let noted = load_in_total_order(&self.noted);
         let reading = self.now();
-        if reading <= *last {
-            return Err(ClockFault::SteppedBack { before: *last, reading });
+        if reading <= *last || reading < noted {
+            return Err(ClockFault::SteppedBack { before: noted.max(*last), reading });
         }
         if reading >= TIMESTAMP_LIMIT - self.sites {
             return Err(ClockFault::OutOfRange { reading });
@@ -110,6 +150,9 @@ impl<C: Clock> Time<C> {
         let timestamp = self.round_up(reading, site);
         self.wait_until_passed(timestamp, reading)?;
         *last = timestamp;
+        if timestamp > noted.saturating_add(self.coarse_ticks) {
+            self.noted.fetch_max(timestamp, SeqCst);
+        }
         Ok(timestamp)
     }
 
@@ -165,11 +208,20 @@ struct Active {
     at: u64,
     /// What owner words call it.
     name: u64,
-    writes: bool,
+    beginner: Beginner,
     /// It may be looking at versions right now.
     in_statement: bool,
     /// It was too old between two statements: it may not enter another one, so it keeps no versions and no rows (M12).
     doomed: bool,
+}
+
+/// What is known of a transaction from its begin on.
+#[derive(Clone, Copy, Debug)]
+pub struct Beginner {
+    /// The number of the thread that began it.
+    pub thread: usize,
+    /// Whether it may write.
+    pub writes: bool,
 }
 
 /// A registered transaction's place in its site.
@@ -215,11 +267,11 @@ impl<X> Sites<X> {
         &self,
         site: u32,
         time: &Time<C>,
-        writes: bool,
+        beginner: Beginner,
         state: &mut SiteState<X>,
     ) -> Result<(Timestamp, Slot), ClockFault> {
         let at = time.draw(u64::from(site), &mut state.last)?;
-        let active = Active { at, name: at, writes, in_statement: true, doomed: false };
+        let active = Active { at, name: at, beginner, in_statement: true, doomed: false };
         let place = match state.free.pop() {
             Some(place) => {
                 state.active[place as usize] = active;
@@ -241,6 +293,29 @@ impl<X> Sites<X> {
         time.draw(u64::from(slot.site), &mut self.lock(slot.site).last).map(Timestamp)
     }
 
+    /// The last timestamp that was drawn at any site.
+    pub fn latest(&self) -> Timestamp {
+        let latest = self.sites[..self.used.load(SeqCst)].iter().map(|site| lock(site).last).max();
+        Timestamp(latest.unwrap_or(0))
+    }
+
+    /// Lets engine time go on above everything that was drawn or noted, if the clock has stepped back below that. Nobody draws
+    /// meanwhile. Returns whether it had.
+    ///
+    /// Whoever draws later draws above all who drew before, so timestamps stay unique, and in the order of real time (M1, M2). No
+    /// survey is under way (the caller's duty), and the floors of those before are noted, so M5 holds. Each later timestamp is
+    /// compared with the durable ceiling before it is used, as ever, so a restart begins above it.
+    pub fn continue_time<C: Clock>(&self, time: &Time<C>) -> bool {
+        // All, not the used ones: a thread may be about to use one more.
+        let states: Vec<_> = self.sites.iter().map(|site| lock(site)).collect();
+        let floor = states.iter().map(|state| state.last).fold(time.noted(), u64::max);
+        let is_behind = time.now() <= floor;
+        if is_behind {
+            time.continue_above(floor);
+        }
+        is_behind
+    }
+
     /// Takes a transaction out of the active set.
     pub fn end(&self, slot: Slot, state: &mut SiteState<X>) {
         state.active[slot.place as usize].at = 0;
@@ -260,9 +335,11 @@ impl<X> Sites<X> {
         open: &mut Vec<u64>,
         mut visit: impl FnMut(&mut SiteState<X>),
     ) -> u64 {
-        // Whoever is not found active below draws later, so above this reading.
-        let floor = time.now();
+        // Whoever is not found active below draws later, and not below this, whatever the clock shows then.
+        let floor = time.note_now();
         let oldest_allowed = age_limit.map_or(0, |limit| floor.saturating_sub(limit));
+        #[cfg(loom)]
+        parts::sync::fence(SeqCst); // As in `load_in_total_order`.
         for site in &self.sites[..self.used.load(SeqCst)] {
             let mut state = lock(site);
             site.doom_below(oldest_allowed, &mut state);
@@ -293,7 +370,7 @@ impl<X> Sites<X> {
         &self,
         at: Timestamp,
         oldest_allowed: impl Fn() -> u64,
-        mut limit: impl FnMut(Timestamp) -> Option<std::time::Duration>,
+        mut limit: impl FnMut(Timestamp) -> Option<Duration>,
         mut attend: impl FnMut(Timestamp, u32),
     ) -> Result<(), Timestamp> {
         for (number, site) in self.sites[..self.used.load(SeqCst)].iter().enumerate() {
@@ -301,14 +378,13 @@ impl<X> Sites<X> {
             let mut told = None;
             loop {
                 site.doom_below(oldest_allowed(), &mut state);
-                let oldest =
-                    state.oldest_active(|active| active.writes && !active.doomed).filter(|&oldest| oldest < at.0);
+                let oldest = state.oldest_active(Active::may_write).filter(|&oldest| oldest < at.0);
                 let Some(oldest) = oldest.map(Timestamp) else { break };
                 if told.replace(oldest) != Some(oldest) {
                     attend(oldest, number as u32);
                 }
                 let limit = limit(oldest);
-                if limit == Some(std::time::Duration::ZERO) {
+                if limit == Some(Duration::ZERO) {
                     return Err(oldest);
                 }
                 state.waiting += 1;
@@ -317,6 +393,14 @@ impl<X> Sites<X> {
             }
         }
         Ok(())
+    }
+
+    /// Whether this thread has begun one that is active below `at` and may write. Only then can its wait for older writers be one
+    /// for itself.
+    pub fn has_older_writer_of(&self, thread: usize, at: Timestamp) -> bool {
+        let state = self.lock(self.assign(thread));
+        let is_its = |active: &Active| active.may_write() && active.beginner.thread == thread;
+        state.oldest_active(is_its).is_some_and(|oldest| oldest < at.0)
     }
 
     /// Wakes whoever waits at a site for transactions to end.
@@ -373,7 +457,18 @@ impl<X: Send + 'static> Wake for Waiting<X> {
     }
 }
 
+impl Active {
+    fn may_write(&self) -> bool {
+        self.beginner.writes && !self.doomed
+    }
+}
+
 impl<X> SiteState<X> {
+    /// Who registered there.
+    pub fn beginner(&self, slot: Slot) -> Beginner {
+        self.active[slot.place as usize].beginner
+    }
+
     fn oldest_active(&self, wanted: impl Fn(&Active) -> bool) -> Option<u64> {
         self.active.iter().filter(|active| active.at != 0 && wanted(active)).map(|active| active.at).min()
     }
@@ -407,7 +502,7 @@ fn lock<X>(site: &Site<X>) -> MutexGuard<'_, SiteState<X>> {
 }
 
 #[cfg(not(any(loom, feature = "shuttle")))]
-fn sleep<'a, T>(ended: &Condvar, guard: MutexGuard<'a, T>, limit: Option<std::time::Duration>) -> MutexGuard<'a, T> {
+fn sleep<'a, T>(ended: &Condvar, guard: MutexGuard<'a, T>, limit: Option<Duration>) -> MutexGuard<'a, T> {
     match limit {
         None => ended.wait(guard).unwrap_or_else(PoisonError::into_inner),
         Some(limit) => ended.wait_timeout(guard, limit).unwrap_or_else(PoisonError::into_inner).0,
@@ -416,6 +511,6 @@ fn sleep<'a, T>(ended: &Condvar, guard: MutexGuard<'a, T>, limit: Option<std::ti
 
 /// Time does not pass under a model checker.
 #[cfg(any(loom, feature = "shuttle"))]
-fn sleep<'a, T>(ended: &Condvar, guard: MutexGuard<'a, T>, _: Option<std::time::Duration>) -> MutexGuard<'a, T> {
+fn sleep<'a, T>(ended: &Condvar, guard: MutexGuard<'a, T>, _: Option<Duration>) -> MutexGuard<'a, T> {
     ended.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@
 //! only the statement fails, which has changed nothing yet (`write.rs` owns before it buffers), and the transaction goes on
 //! with what it holds.
 
-use crate::begin::View;
+use crate::begin::{View, thread_number};
 use crate::catalog::Place;
 use crate::engine::Mvto;
 use crate::ownership::Holder;
@@ -189,6 +189,12 @@ impl<C: Clock> Mvto<C> {
             Some(self.until_too_old(oldest).map_or(patience, |limit| patience.min(limit)))
         };
         let waited = self.sites.wait_for_older_writers(view.at, || self.oldest_allowed(), limit, attend);
-        waited.map_err(|oldest| view.unavailable(None, oldest))
+        waited.map_err(|oldest| {
+            // A session's thread says nothing: who serves many lends any of its threads to any of them.
+            if view.supervisor.is_none() && self.sites.has_older_writer_of(thread_number(), view.at) {
+                return Reason::OwnWriter.abort(view.name, None, Some(oldest)).into();
+            }
+            view.unavailable(None, oldest)
+        })
     }
 }

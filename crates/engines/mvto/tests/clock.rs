@@ -1,15 +1,19 @@
-//! A clock that stalls, steps back or jumps: a fault with a name, no hang, nothing lost, and work goes on afterwards.
+//! A clock that stalls or shows too much: a fault with a name, no hang, nothing lost, and work goes on afterwards. One that steps
+//! back: time goes on above all that was drawn, at once.
 
 mod support;
 
-use env::SimClock;
-use model::{Access, Begin, Error, Fault, Finish, Interactive, Key, Mode, RowBuf, Storage};
+use env::{Clock, SimClock, SimDisk, SimDiskOptions};
+use model::{Access, Begin, Error, Fault, Finish, Interactive, Key, Mode, RowBuf, Storage, TableId};
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
-use support::{all, at, begin, begin_as, engine_and_clock, get, impatient, now, put, registers, set, with_registers};
+use support::{
+    Engine, all, at, begin, begin_as, engine_and_clock, get, impatient, now, put, registers, set, with_registers,
+};
 
 /// What the clock is said to have done.
 #[track_caller]
@@ -54,93 +58,137 @@ fn a_short_stall_is_waited_out() {
     assert_eq!(now(&engine, table, 1), Some(3));
 }
 
-/// A small step back, to behind the last timestamp: refused until the clock has caught up.
+/// A small step back, to behind the last timestamp: time goes on above that.
 #[test]
-fn a_small_step_back_is_named_and_waited_out_by_whoever_tries_again() {
+fn a_small_step_back_is_continued_above() {
     let (engine, clock, table) = with_registers(impatient(), &[(1, 1)]);
     let before = set(&engine, table, 1, 2);
     clock.step_back(50);
     let mut late = engine.begin_owned(Begin::default()).expect("begin only notes down");
-    assert!(clock_fault(get(&mut late, table, 1)).contains("stepped back"));
-    let mut attempts = 0;
-    while let Err(error) = get(&mut late, table, 1) {
-        clock_fault::<()>(Err(error));
-        attempts += 1;
-        assert!(attempts < 100, "each reading is a tick later");
-    }
+    assert_eq!(get(&mut late, table, 1).expect("time goes on"), Some(2));
     assert!(at(&late) > before, "the order of real time is kept");
-    assert_eq!(get(&mut late, table, 1).expect("begun"), Some(2));
+    assert_eq!(engine.stats().clock_steps, 1);
+    let last = at(&late);
+    late.commit().expect("nobody in the way");
+    clock.advance(1_000);
+    assert!(set(&engine, table, 1, 3) > last);
+    assert_eq!(engine.stats().clock_steps, 1, "it has stepped back once");
 }
 
-/// A step back by an hour: what is open ends well, what is there stays, and nothing begins until the clock has caught up.
+/// A step back by an hour (a computer that slept): what is open ends well, what is there stays, and what begins goes on above.
 #[test]
-fn a_large_step_back_stops_what_begins_and_loses_nothing() {
+fn a_large_step_back_stops_nothing_and_loses_nothing() {
     let hour = 3_600_000_000_000;
     let (engine, clock) = engine_and_clock(impatient());
     let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
     clock.advance(2 * hour);
     set(&engine, table, 1, 1);
     let (mut reader, mut writer) = (begin_as(&engine, Mode::ReadOnly), begin(&engine));
+    let mut last = at(&writer);
     clock.step_back(hour);
     for _ in 0..3 {
-        clock_fault(get(&mut engine.begin_owned(Begin::default()).expect("begin only notes down"), table, 1));
+        let mut late = engine.begin_owned(Begin::default()).expect("begin only notes down");
+        assert_eq!(get(&mut late, table, 2).expect("time goes on"), None);
+        assert!(at(&late) > last, "the order of real time is kept");
+        last = at(&late);
+        late.commit().expect("nobody in the way");
     }
-    clock_fault(engine.begin_owned(Begin::default()).expect("begin only notes down").commit().map(drop));
-    clock_fault(engine.create_table(registers("others", Storage::Ordered)));
-    assert!(engine.table("others").is_none(), "what was refused is not there");
+    engine.create_table(registers("others", Storage::Ordered)).expect("time goes on");
+    assert!(engine.table("others").is_some());
     engine.collect();
     assert_eq!(get(&mut reader, table, 1).expect("open"), Some(1));
     put(&mut writer, table, 1, 2).expect("open");
-    let last = writer.commit().expect("open").serial_point.0;
+    assert!(writer.commit().expect("open").serial_point.0 < last, "its place is where it began");
     engine.collect();
     assert_eq!(get(&mut reader, table, 1).expect("open"), Some(1), "collection keeps what it needs");
     reader.commit().expect("read-only transactions always commit");
     assert_eq!(engine.stats().active, 0);
-    clock.advance(hour + 100);
     assert!(set(&engine, table, 2, 3) > last);
     assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 2), (2, 3)]);
-    engine.create_table(registers("others", Storage::Ordered)).expect("the clock is healthy");
+    clock.advance(hour + 100);
+    assert!(set(&engine, table, 2, 4) > last);
+    assert_eq!(engine.stats().clock_steps, 1);
 }
 
-/// The step is seen by threads on sites that have not drawn since: at the bound of what may have been collected.
+/// The step is seen by threads on sites that have not drawn since: what was collected lies below them all the same.
 #[test]
-fn a_step_back_behind_other_sites_is_seen_at_the_bound() {
+fn a_step_back_behind_other_sites_is_seen_by_them() {
     let (engine, clock, table) = with_registers(Options { sites: 64, ..impatient() }, &[(1, 1)]);
     clock.advance(1_000_000);
-    set(&engine, table, 1, 2);
+    let before = set(&engine, table, 1, 2);
     assert_eq!(engine.collect(), 1, "the version that a late beginner would need is gone");
+    let bound = engine.stats().bound.0;
     clock.step_back(500_000);
-    let faults: BTreeSet<String> = (0..4)
-        .map(|_| {
-            let engine = engine.clone();
-            let late = move || get(&mut engine.begin_owned(Begin::default()).expect("begin"), table, 1);
-            clock_fault(thread::spawn(late).join().expect("no panic"))
-        })
-        .collect();
-    assert!(faults.iter().all(|fault| fault.contains("stepped back")), "{faults:?}");
+    let seen: Vec<(Option<u64>, u64)> = (0..4).map(|_| read_on_another_thread(&engine, table)).collect();
+    assert!(seen.iter().all(|&(value, at)| value == Some(2) && at > before && at > bound), "{seen:?}");
     assert_eq!(engine.stats().active, 0);
     clock.advance(600_000);
     assert_eq!(now(&engine, table, 1), Some(2));
 }
 
-/// "A clock that steps back is a named fault" on every site: never a transaction that begins after another has ended and
-/// yet stands before it.
+/// What register 1 holds for a new transaction of another thread, and where that stands.
+fn read_on_another_thread(engine: &Engine, table: TableId) -> (Option<u64>, u64) {
+    let engine = engine.clone();
+    let late = move || {
+        let mut open = engine.begin_owned(Begin::default()).expect("begin only notes down");
+        (get(&mut open, table, 1).expect("time goes on"), at(&open))
+    };
+    thread::spawn(late).join().expect("no panic")
+}
+
+/// On every site: never a transaction that begins after another has ended and yet stands before it.
 #[test]
 fn a_step_back_never_breaks_the_order_of_real_time() {
     let (engine, clock, table) = with_registers(Options { sites: 64, ..impatient() }, &[(1, 1)]);
-    clock.advance(1_000_000);
-    let before = set(&engine, table, 1, 2);
-    clock.step_back(500_000);
+    clock.advance(5_000_000);
+    let mut before = set(&engine, table, 1, 2);
     for _ in 0..4 {
-        let engine = engine.clone();
-        let late = move || {
-            let mut open = engine.begin_owned(Begin::default()).expect("begin only notes down");
-            get(&mut open, table, 1).map(|seen| (seen, at(&open)))
+        clock.step_back(500_000);
+        let (seen, at) = read_on_another_thread(&engine, table);
+        assert!(at > before && seen == Some(2), "T{at} after T{before} has ended reads {seen:?}");
+        before = at;
+    }
+}
+
+/// A survey notes what it has read of the clock: whoever draws while it is under way, on a clock that has stepped back, draws
+/// above it.
+#[test]
+fn a_step_back_between_two_surveys_leaves_the_bound_below_everybody() {
+    let (engine, clock, table) = with_registers(Options { sites: 4, ..impatient() }, &[(1, 1)]);
+    let mut reader = begin_as(&engine, Mode::ReadOnly); // Holds the bound back: the floor alone has gone ahead.
+    clock.advance(1_000_000);
+    engine.collect();
+    clock.step_back(900_000);
+    let (seen, at) = read_on_another_thread(&engine, table);
+    assert_eq!(seen, Some(1));
+    assert!(at > 1_000_000, "T{at} is below the floor of a survey");
+    assert_eq!(get(&mut reader, table, 1).expect("open"), Some(1));
+}
+
+/// Nothing is drawn twice, or lower than before, by the engine that is opened next: its clock begins anew.
+#[test]
+fn timestamps_rise_across_steps_back_and_restarts() {
+    let disk = SimDisk::new(1, SimDiskOptions::default());
+    let mut last = 0;
+    for round in 0..4 {
+        let log = wal::LogOptions { driver: wal::Driver::Caller, ..Default::default() };
+        let clock = SimClock::new(1_000_000 * (4 - round), 1);
+        let options = Options { log, ceiling_lease: Duration::from_micros(50), ..impatient() };
+        let engine = Arc::new(Mvto::open_with(Arc::new(disk.clone()), options, clock.clone()).expect("it opens"));
+        let table = match engine.table("registers") {
+            Some((table, _)) => table,
+            None => engine.create_table(registers("registers", Storage::Ordered)).expect("a new table"),
         };
-        match thread::spawn(late).join().expect("no panic") {
-            Ok((seen, at)) => assert!(at > before && seen == Some(2), "T{at} after T{before} has ended reads {seen:?}"),
-            fault => drop(clock_fault(fault)),
+        for value in 0..20 {
+            if value % 5 == 4 {
+                clock.step_back(200_000);
+            }
+            let at = set(&engine, table, value, round);
+            assert!(at > last, "T{at} after T{last} in round {round}");
+            last = at;
         }
+        assert!(engine.stats().clock_steps >= 4);
+        assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way").len(), 20);
     }
 }
 
@@ -170,18 +218,43 @@ fn a_jump_beyond_the_last_timestamp_is_named() {
     open.commit().expect("open");
 }
 
-/// `run` does not retry a broken clock: it says so.
+/// A clock that runs backwards when it is told to.
+#[derive(Clone)]
+struct Backwards {
+    now: Arc<AtomicU64>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Clock for Backwards {
+    fn now(&self) -> u64 {
+        match self.is_broken.load(Ordering::SeqCst) {
+            true => self.now.fetch_sub(1, Ordering::SeqCst),
+            false => self.now.fetch_add(1, Ordering::SeqCst),
+        }
+    }
+    fn ticks_per_second(&self) -> u64 {
+        1_000_000_000
+    }
+}
+
+/// A clock that steps back with every reading is a fault, which `run` does not retry: it says so.
 #[test]
 fn run_reports_a_broken_clock_at_once() {
-    let (engine, clock, table) = with_registers(impatient(), &[(1, 1)]);
-    clock.step_back(1_000);
+    let clock = Backwards { now: Arc::new(AtomicU64::new(1_000_000)), is_broken: Arc::default() };
+    let engine = Mvto::in_memory_with(impatient(), clock.clone()).expect("in memory");
+    let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+    clock.is_broken.store(true, Ordering::SeqCst);
     let mut bodies = 0;
     let outcome = engine.run(Begin::default(), RetryPolicy::default(), |open| {
         bodies += 1;
         get(open, table, 1)
     });
-    clock_fault(outcome.map(drop));
+    assert!(clock_fault(outcome.map(drop)).contains("stepped back"));
     assert_eq!(bodies, 1);
+    assert_eq!(engine.stats().active, 0);
+    clock.is_broken.store(false, Ordering::SeqCst);
+    let outcome = engine.run(Begin::default(), RetryPolicy::default(), |open| get(open, table, 1));
+    assert_eq!(outcome.expect("the clock is healthy again").0, None);
 }
 
 /// Threads that count while the clock steps back again and again: nobody hangs, and no increment is lost or counted twice.
@@ -215,7 +288,7 @@ fn increments_survive_a_clock_that_steps_back_again_and_again() {
 }
 
 /// Adds one, however often the clock or a conflict is in the way; the serial point.
-fn increment(engine: &support::Engine, clock: &SimClock, table: model::TableId) -> u64 {
+fn increment(engine: &Engine, clock: &SimClock, table: TableId) -> u64 {
     loop {
         let policy = RetryPolicy { attempts: 10_000, ..RetryPolicy::default() };
         let added = engine.run(Begin::default(), policy, |open| {
@@ -237,13 +310,14 @@ fn started_late() -> (Mvto<SimClock>, SimClock) {
     (Mvto::in_memory_with(impatient(), clock.clone()).expect("in memory"), clock)
 }
 
-/// Behind the reading that the engine began with there is no time at all.
+/// Behind the reading that the engine began with time goes on, too.
 #[test]
-fn a_step_back_behind_the_start_is_named() {
+fn a_step_back_behind_the_start_is_continued_above() {
     let (engine, clock) = started_late();
     engine.create_table(registers("one", Storage::Ordered)).expect("the clock is healthy");
     clock.step_back(500_000);
-    clock_fault(engine.create_table(registers("two", Storage::Ordered)));
+    engine.create_table(registers("two", Storage::Ordered)).expect("time goes on");
+    assert_eq!(engine.stats().clock_steps, 1);
 }
 
 /// What a broken clock shows is no bound for what a healthy one will.

@@ -270,13 +270,31 @@ fn a_transaction_that_is_too_old_is_aborted_though_nothing_else_happens() {
 #[test]
 fn a_snapshot_that_would_wait_too_long_is_counted_under_its_rule() {
     let (engine, _, _) = with_registers(impatient(), &[]);
-    let writer = begin(&engine);
+    let writer = thread::scope(|scope| scope.spawn(|| begin(&engine)).join().expect("no panic"));
     let mut snapshot =
         engine.begin_owned(Begin { mode: Mode::Snapshot, ..Begin::default() }).expect("it only notes down");
     assert_eq!(rule(snapshot.savepoint()), "wait-limit");
     let stats = engine.stats();
     assert_eq!((stats.aborts, stats.faults), (vec![("wait-limit", 1)], 0));
     drop(writer);
+}
+
+/// A thread that has an open writer and begins a snapshot waits for itself: the error says so, and what to do.
+#[test]
+fn a_snapshot_that_waits_for_its_own_thread_is_told_so() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
+    let mut writer = begin(&engine);
+    put(&mut writer, table, 1, 2).expect("buffered");
+    let begin_snapshot =
+        || engine.begin_owned(Begin { mode: Mode::Snapshot, ..Begin::default() }).expect("it only notes down");
+    let aborted = abort(begin_snapshot().savepoint());
+    assert_eq!((aborted.rule, aborted.class), ("own-writer", AbortClass::WaitLimit));
+    assert_eq!(aborted.other, writer.timestamp());
+    let of_another_thread = || rule(begin_snapshot().savepoint());
+    let rule = thread::scope(|scope| scope.spawn(of_another_thread).join().expect("no panic"));
+    assert_eq!(rule, "wait-limit", "it waits for another thread");
+    writer.commit().expect("nobody in the way");
+    assert_eq!(get(&mut begin_snapshot(), table, 1).expect("nobody older writes"), Some(2));
 }
 
 /// The limit is there "so that an abandoned one does not keep versions for ever": nobody calls it any more.

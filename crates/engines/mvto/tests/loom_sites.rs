@@ -3,11 +3,11 @@
 #![cfg(loom)]
 
 use env::Clock;
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering::*};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 use seriatim_mvto::ownership::{Holder, Owner, Ownership};
-use seriatim_mvto::sites::{Sites, Time};
+use seriatim_mvto::sites::{Beginner, Sites, Time};
 
 /// A clock that advances with every reading.
 struct Ticker(AtomicU64);
@@ -24,18 +24,20 @@ impl Clock for Ticker {
 struct World {
     sites: Sites<()>,
     time: Time<Ticker>,
+    /// Held during a survey, and while time is continued.
+    surveying: Mutex<()>,
 }
 
 impl World {
     fn new(sites: usize) -> Arc<World> {
         let time = Time::starting_at(0, Ticker(AtomicU64::new(0)), sites as u64);
-        Arc::new(World { sites: Sites::new(sites), time })
+        Arc::new(World { sites: Sites::new(sites), time, surveying: Mutex::new(()) })
     }
 
     fn begin(&self, thread: usize) -> (u64, seriatim_mvto::sites::Slot) {
         let site = self.sites.assign(thread);
         let mut state = self.sites.lock(site);
-        let (at, slot) = self.sites.begin(site, &self.time, true, &mut state).unwrap();
+        let (at, slot) = self.sites.begin(site, &self.time, Beginner { thread, writes: true }, &mut state).unwrap();
         (at.0, slot)
     }
 }
@@ -51,6 +53,40 @@ fn whoever_is_below_the_floor_is_seen() {
         });
         let mut open = Vec::new();
         let floor = world.sites.survey(&world.time, None, &mut open, |_| {});
+        let at = beginner.join().unwrap();
+        assert!(open.contains(&at) || at > floor, "{at} began below the floor {floor}, and {open:?} does not say so");
+    });
+}
+
+/// M5 on a clock that steps back once: whoever draws below what the survey has read is seen by it, or draws again above.
+#[test]
+fn a_clock_that_steps_back_leaves_nobody_below_the_floor() {
+    loom::model(|| {
+        let world = World::new(2);
+        world.time.clock().0.store(100, SeqCst);
+        let beginner = thread::spawn({
+            let world = world.clone();
+            move || {
+                world.time.clock().0.store(50, SeqCst);
+                loop {
+                    let site = world.sites.assign(0);
+                    let mut state = world.sites.lock(site);
+                    if let Ok((at, _)) =
+                        world.sites.begin(site, &world.time, Beginner { thread: 0, writes: true }, &mut state)
+                    {
+                        return at.0;
+                    }
+                    drop(state);
+                    let _no_survey = world.surveying.lock().unwrap();
+                    world.sites.continue_time(&world.time);
+                }
+            }
+        });
+        let mut open = Vec::new();
+        let floor = {
+            let _alone = world.surveying.lock().unwrap();
+            world.sites.survey(&world.time, None, &mut open, |_| {})
+        };
         let at = beginner.join().unwrap();
         assert!(open.contains(&at) || at > floor, "{at} began below the floor {floor}, and {open:?} does not say so");
     });
