@@ -51,17 +51,25 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Owns every tuple that will change. Source: vMVCC, section 2 (`Commit` acquires the tuples).
+    ///
+    /// Where one is in the hands of an older transaction that executes, everything is given up (M7). Then it waits, with nothing
+    /// in its hands, for all such transactions on the rest of its tuples, and not for the first alone: so that it owns, gives up and
+    /// owns again once, and not once for each of them.
     fn own_all(&self, core: &mut Core) -> Result<()> {
         while let Some(held) = self.own_all_or_nothing(core)? {
-            let Core { view, work, .. } = core;
-            let write = &work.writes.entries[held];
-            let (place, Some(tuple)) = (place_of(&work.catalog, write), &write.tuple) else { continue };
-            self.wait_while(
-                view,
-                place,
-                tuple,
-                |holder| matches!(holder, Holder::Executing(owner) if owner < view.at),
-            )?;
+            self.wait_for_executing(core, held)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until no tuple from the write at `first` on is in the hands of an older transaction that executes.
+    fn wait_for_executing(&self, core: &Core, first: usize) -> Result<()> {
+        let Core { view, work, .. } = core;
+        let executes = |holder| matches!(holder, Holder::Executing(owner) if owner < view.at);
+        for write in work.writes.entries[first..].iter().filter(|write| is_installed(write)) {
+            if let Some(tuple) = &write.tuple {
+                self.wait_while(view, place_of(&work.catalog, write), tuple, executes)?;
+            }
         }
         Ok(())
     }

@@ -156,3 +156,29 @@ fn without_patience_whatever_is_held_is_unavailable() {
         "with patience it is a conflict: it owns something"
     );
 }
+
+/// One that owns at commit meets several owners that execute: it waits for each, with nothing in its hands, and then commits.
+#[test]
+fn a_commit_waits_for_all_owners_that_execute() {
+    let rows: Vec<(u64, u64)> = (0..=3).map(|key| (key, key)).collect();
+    let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &rows);
+    let mut owners: Vec<Open> = (1..=3).map(|_| begin_as(&engine, Mode::OwnAtStatement)).collect();
+    for (key, owner) in (1..).zip(&mut owners) {
+        put(owner, table, key, 10 * key).expect("nobody in the way");
+    }
+    let (mut committer, _, told) = supervised(&engine, Mode::ReadWrite, FOR_EVER);
+    (0..=3).for_each(|key| put(&mut committer, table, key, 100 + key).expect("it buffers"));
+    thread::scope(|scope| {
+        let committing = scope.spawn(|| committer.commit().expect("each owner ends"));
+        for owner in owners {
+            assert_eq!(told.recv().expect("it waits").other, owner.timestamp(), "for one after the other");
+            let mut beside = begin_as(&engine, Mode::OwnAtStatement);
+            put(&mut beside, table, 0, 7).expect("whoever waits owns nothing");
+            drop(beside);
+            owner.commit().expect("nobody has read what it writes");
+        }
+        committing.join().expect("no panic");
+    });
+    let rows = all(&mut begin(&engine), table).expect("nobody in the way");
+    assert_eq!(rows, [(0, 100), (1, 101), (2, 102), (3, 103)]);
+}
