@@ -247,11 +247,13 @@ impl Database {
     /// read only, whatever they say.
     ///
     /// # Errors
-    /// As [`Database::begin`].
+    /// As [`Database::begin`]; [`Error::Nested`] if it is settled and has waited inside the body of another transaction of the same
+    /// thread, perhaps for that one.
     pub fn snapshot_with(&self, options: &TransactionOptions) -> Result<Snapshot> {
-        let is_settled = options.mode == model::Mode::Snapshot;
-        let options = if is_settled { options.clone() } else { options.clone().read_only() };
-        Snapshot::begin(&self.shared, options)?.fix()
+        if options.mode == model::Mode::Snapshot {
+            return self.settled_snapshot(options);
+        }
+        Snapshot::begin(&self.shared, options.clone().read_only())?.fix()
     }
 
     /// Writes everything to a checkpoint, so that the log before it can go and the next start is quick. Transactions go on

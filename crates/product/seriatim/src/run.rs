@@ -126,6 +126,17 @@ impl Database {
         options
     }
 
+    /// A view at a point before which every writer has ended. Inside the body of another transaction, that one may be such a
+    /// writer, and cannot end.
+    pub(crate) fn settled_snapshot(&self, options: &TransactionOptions) -> Result<Snapshot> {
+        let nest = Nest::enter(self.shared.id);
+        let options = self.limit_wait(&nest, options.clone());
+        match Snapshot::begin(&self.shared, options)?.fix() {
+            Err(Error::Aborted(conflict)) if nest.is_own_doing(&conflict) => Err(Error::Nested(conflict)),
+            begun => begun,
+        }
+    }
+
     /// Runs `body` on one unchanging view of the database, and returns once everything that it saw is durable. It runs once:
     /// no writer can make it abort. (What can end it are limits that have names: on its age, if one is set, and on the wait
     /// for a writer that is about to commit what it reads.)

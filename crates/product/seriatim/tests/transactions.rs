@@ -520,6 +520,24 @@ fn reads_take_options_too() -> Result<(), Error> {
     Ok(())
 }
 
+/// A settled view inside the body of a transaction that writes would wait for that one, which cannot end meanwhile.
+#[test]
+fn a_settled_view_inside_a_writing_body_is_refused_by_name() -> Result<(), Error> {
+    let (db, accounts) = accounts(3)?;
+    let settled = TransactionOptions::new().settled();
+    let refused = db.run(|txn| {
+        accounts.update(txn, 1, |account| account.balance += 1)?;
+        db.read_with(&settled, |at| accounts.len(at))
+    });
+    match refused {
+        Err(Error::Nested(conflict)) => assert_eq!(conflict.rule(), "own-writer"),
+        other => panic!("a transaction in the body of another, not {other:?}"),
+    }
+    assert_eq!(db.read_with(&settled, |at| accounts.len(at))?, 3, "beside the body nobody is waited for");
+    db.run(|_| db.read_with(&settled, |at| accounts.len(at)))?;
+    Ok(())
+}
+
 #[test]
 fn every_rule_is_explained_in_the_documentation() {
     let page = include_str!("../../../../docs/conflicts.md");
