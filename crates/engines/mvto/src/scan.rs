@@ -57,13 +57,13 @@ impl<C: Clock> Mvto<C> {
     ) -> Result<ScanEnd> {
         let Scope { catalog, writes, reads } = scope;
         let table = table(self, view, catalog, scan.table)?;
-        table.schema.check_columns(scan.columns)?;
-        scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         let place = match scan.index {
             None => table.rows(),
             Some(index) => table.entries(index)?,
         };
         let index = place.ordered()?;
+        table.schema.check_columns(scan.columns)?;
+        scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         let own = own_in_range(writes, place, scan).peekable();
         let cursor = Cursor::new(bytes(&scan.lower), bytes(&scan.upper), scan.direction);
         let (last_own, found, spare) = (None, Vec::new(), Vec::new());

@@ -1,15 +1,14 @@
 //! What the tests share: an engine on a clock that they move, tables of registers, and short ways to read and write.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
-pub mod script;
-pub mod statements;
+pub mod subject;
+
+pub use conformance::registers::{all, delete, get, insert, integer, put, range, registers, rule};
+pub use conformance::statements;
 
 use env::{Clock, SimClock};
-use model::{
-    Access, Begin, Columns, Error, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Scan, Schema, Storage, TableId,
-};
+use model::{Begin, Error, Finish, Interactive, Mode, Storage, TableId};
 use seriatim_mvto::{Mvto, Options, RetryPolicy, Transaction};
-use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -22,6 +21,25 @@ pub type Open = Transaction<Engine>;
 /// Nobody waits: what would be a wait is an abort, so that one thread can drive many transactions.
 pub fn impatient() -> Options {
     Options { wait_limit: Duration::ZERO, sites: 1, ..Options::default() }
+}
+
+/// What the battery asks of an engine.
+pub fn options_for(knobs: &conformance::Knobs) -> Options {
+    let default = if knobs.wait_limit == Some(Duration::ZERO) { impatient() } else { Options::default() };
+    let small =
+        if knobs.has_small_parts { Options { sites: 2, versions: 4, ..default.clone() } } else { default.clone() };
+    let bytes = |asked: Option<u64>, otherwise: usize| asked.map_or(otherwise, |asked| asked as usize);
+    Options {
+        wait_limit: knobs.wait_limit.unwrap_or(default.wait_limit),
+        key_bytes: bytes(knobs.key_bytes, default.key_bytes),
+        row_bytes: bytes(knobs.row_bytes, default.row_bytes),
+        write_set_rows: bytes(knobs.write_set_rows, default.write_set_rows),
+        write_set_bytes: bytes(knobs.write_set_bytes, default.write_set_bytes),
+        read_set: bytes(knobs.read_set, default.read_set),
+        transactions: bytes(knobs.transactions, default.transactions),
+        tables: bytes(knobs.tables, default.tables),
+        ..small
+    }
 }
 
 /// An engine whose timestamps are the readings of the returned clock.
@@ -130,11 +148,6 @@ fn options_are_impatient<C: Clock>(engine: &Mvto<C>) -> bool {
     engine.options().wait_limit == Duration::ZERO
 }
 
-/// Eight-byte keys, byte rows.
-pub fn registers(name: &str, storage: Storage) -> Schema {
-    Schema::bytes(name).u64_key().storage(storage).build().expect("a good schema")
-}
-
 /// An engine with one ordered table of registers that hold these values.
 pub fn with_registers(options: Options, rows: &[(u64, u64)]) -> (Engine, SimClock, TableId) {
     let (engine, clock) = engine_and_clock(options);
@@ -169,50 +182,6 @@ pub fn reading(clock: &SimClock) -> u64 {
     clock.now()
 }
 
-pub fn put(access: &mut impl Access, table: TableId, key: u64, value: u64) -> Result<()> {
-    access.put(table, &Key::from_u64(key), RowBuf::from_bytes(&value.to_be_bytes()).row())
-}
-
-pub fn insert(access: &mut impl Access, table: TableId, key: u64, value: u64) -> Result<()> {
-    access.insert(table, &Key::from_u64(key), RowBuf::from_bytes(&value.to_be_bytes()).row())
-}
-
-pub fn delete(access: &mut impl Access, table: TableId, key: u64) -> Result<bool> {
-    access.delete(table, &Key::from_u64(key))
-}
-
-pub fn get(access: &mut impl Access, table: TableId, key: u64) -> Result<Option<u64>> {
-    let mut row = RowBuf::new();
-    let found = access.read(table, &Key::from_u64(key), Columns::All, &mut row)?;
-    Ok(found.then(|| integer(row.bytes())))
-}
-
-/// All keys and values, in order.
-pub fn all(access: &mut impl Access, table: TableId) -> Result<Vec<(u64, u64)>> {
-    range(access, table, Bound::Unbounded, Bound::Unbounded)
-}
-
-/// The keys and values within these bounds, in order.
-pub fn range(
-    access: &mut impl Access,
-    table: TableId,
-    lower: Bound<u64>,
-    upper: Bound<u64>,
-) -> Result<Vec<(u64, u64)>> {
-    let mut seen = Vec::new();
-    let scan = Scan::table(table).between(lower.map(Key::from_u64), upper.map(Key::from_u64));
-    access.scan(&scan, &mut |item: Item<'_>| {
-        seen.push((integer(item.key), integer(item.row.bytes())));
-        ControlFlow::Continue(())
-    })?;
-    Ok(seen)
-}
-
-/// The integer of an eight-byte key or row.
-pub fn integer(bytes: &[u8]) -> u64 {
-    Key::to_u64(bytes).expect("eight bytes")
-}
-
 /// Writes one register in a transaction of its own; its timestamp.
 pub fn set(engine: &Engine, table: TableId, key: u64, value: u64) -> u64 {
     let mut transaction = begin(engine);
@@ -223,10 +192,4 @@ pub fn set(engine: &Engine, table: TableId, key: u64, value: u64) -> u64 {
 /// Reads one register in a transaction of its own.
 pub fn now(engine: &Engine, table: TableId, key: u64) -> Option<u64> {
     get(&mut begin_as(engine, Mode::ReadOnly), table, key).expect("nobody in the way")
-}
-
-/// The rule that aborted a transaction.
-#[track_caller]
-pub fn rule<T: std::fmt::Debug>(result: std::result::Result<T, Error>) -> &'static str {
-    result.expect_err("an abort").abort().expect("an abort").rule
 }

@@ -28,8 +28,8 @@
 
 mod value;
 
-pub use ::sql::SqlError;
 pub use ::sql::Field as Column;
+pub use ::sql::SqlError;
 pub use ::sql::types::{Datum, Type};
 pub use value::{FromSql, ToSql};
 

@@ -1,7 +1,7 @@
 //! The server's messages, written where they will be sent from.
 
-use sql::SqlError;
 use sql::Field;
+use sql::SqlError;
 use sql::session::{Format, Status};
 use sql::types::Type;
 

@@ -1,4 +1,4 @@
-//! Random statements, and what an [`Access`] answers to them as text.
+//! Random statements over tables of several shapes, and what an [`Access`] answers to them as text: rows, errors and all.
 
 use model::{
     Access, ColumnType, Columns, Comparison, Delta, Direction, IndexId, Key, Predicate, RowBuf, Scan, ScanEnd, Schema,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::fmt::Write;
 use std::ops::{Bound, ControlFlow};
 
-/// What the tables of the twin tests look like.
+/// The shape of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Eight-byte keys, byte rows, no index.
@@ -21,52 +21,75 @@ pub enum Shape {
     Accounts,
 }
 
-/// All of them.
+/// All shapes.
 pub const SHAPES: [Shape; 4] = [Shape::Registers, Shape::Strings, Shape::Orders, Shape::Accounts];
 
-/// A row in numbers and a short text; each shape makes of it what it can.
+/// The content of a row. Each shape stores the part for which it has columns.
 #[derive(Clone, Debug)]
 pub struct Content {
+    /// A short text or NULL.
     pub name: Option<String>,
+    /// A small number, or the greatest one.
     pub amount: i64,
+    /// A small number or NULL.
     pub price: Option<i64>,
 }
 
 /// One statement of a random program. Keys are small numbers.
 #[derive(Clone, Debug)]
 pub enum Statement {
+    /// Reads columns of a row.
     Read {
+        /// The row.
         key: u8,
+        /// Which columns; some numbers ask for columns that do not exist.
         columns: u8,
     },
+    /// Reads a row that will be written.
     ReadForUpdate(u8),
+    /// Writes a row.
     Put(u8, Content),
+    /// Writes a row that must not be there.
     Insert(u8, Content),
-    /// Sets columns from a content, adds to the amount, or does what no row survives.
+    /// Changes columns; some numbers ask for a change that no row allows.
     Update(u8, u8, Content),
+    /// Deletes a row.
     Delete(u8),
+    /// Scans a range.
     Scan {
+        /// The index, or the table itself.
         index: Option<u16>,
+        /// From where to where.
         bounds: (Edge, Edge),
+        /// From the end.
         backward: bool,
+        /// Which filter, if any.
         filter: u8,
+        /// Which columns.
         columns: u8,
+        /// After how many rows the scan stops, to be resumed.
         stop: usize,
     },
+    /// Opens a savepoint.
     Savepoint,
-    /// To one of the open savepoints.
+    /// Goes back to one of the open savepoints.
     Rollback(usize),
+    /// Commits, and begins the next transaction.
     Commit,
+    /// Aborts, and begins the next transaction.
     Abort,
-    /// Collects what can be collected; no answer.
+    /// Collects garbage; no answer.
     Collect,
 }
 
 /// A bound of a scan, by a small number.
 #[derive(Clone, Debug)]
 pub enum Edge {
+    /// No bound.
     Open,
+    /// From or to this key.
     Included(u8),
+    /// Above or below this key.
     Excluded(u8),
 }
 
@@ -89,6 +112,7 @@ const STRINGS: [&[u8]; KEYS as usize] = [
 /// Keys are below this.
 pub const KEYS: u8 = 12;
 
+/// Any statement.
 pub fn statement() -> impl Strategy<Value = Statement> {
     let key = || 0..KEYS;
     let name = proptest::option::weighted(0.7, "[ab]{0,2}");
@@ -103,15 +127,15 @@ pub fn statement() -> impl Strategy<Value = Statement> {
         (edge(), edge()),
         any::<bool>(),
         0u8..5,
-        0u8..4,
+        0u8..7,
         prop_oneof![Just(usize::MAX), 1usize..4],
     );
     prop_oneof![
-        4 => (key(), 0u8..4).prop_map(|(key, columns)| Statement::Read { key, columns }),
+        4 => (key(), 0u8..7).prop_map(|(key, columns)| Statement::Read { key, columns }),
         1 => key().prop_map(Statement::ReadForUpdate),
         5 => (key(), content()).prop_map(|(key, content)| Statement::Put(key, content)),
         5 => (key(), content()).prop_map(|(key, content)| Statement::Insert(key, content)),
-        4 => (key(), 0u8..5, content()).prop_map(|(key, what, content)| Statement::Update(key, what, content)),
+        4 => (key(), 0u8..6, content()).prop_map(|(key, what, content)| Statement::Update(key, what, content)),
         4 => key().prop_map(Statement::Delete),
         6 => scan.prop_map(|(index, bounds, backward, filter, columns, stop)| {
             Statement::Scan { index, bounds, backward, filter, columns, stop }
@@ -124,14 +148,26 @@ pub fn statement() -> impl Strategy<Value = Statement> {
     ]
 }
 
+/// A read of a whole row.
+pub fn read(key: u8) -> Statement {
+    Statement::Read { key, columns: 3 }
+}
+
+/// A scan of a whole table, or of one of its indexes.
+pub fn scan(index: Option<u16>) -> Statement {
+    let bounds = (Edge::Open, Edge::Open);
+    Statement::Scan { index, bounds, backward: false, filter: 0, columns: 3, stop: usize::MAX }
+}
+
 impl Statement {
-    /// Whether it can stand in a read-only transaction.
+    /// Whether a read-only transaction may run it.
     pub fn only_reads(&self) -> bool {
         matches!(self, Statement::Read { .. } | Statement::ReadForUpdate(_) | Statement::Scan { .. })
     }
 }
 
 impl Shape {
+    /// The schema of a table of this shape.
     pub fn schema(self, storage: Storage) -> Schema {
         let builder = match self {
             Shape::Registers => Schema::bytes("registers").u64_key(),
@@ -154,6 +190,11 @@ impl Shape {
                 .index("by_amount", ["amount"]),
         };
         builder.storage(storage).build().expect("a good schema")
+    }
+
+    /// Rows and index entries of a table with this many rows.
+    pub fn entries(self, rows: u64) -> u64 {
+        rows * (1 + self.schema(Storage::Ordered).indexes().len() as u64)
     }
 
     /// The key with this number.
@@ -197,6 +238,7 @@ impl Shape {
             1 => Delta::new().set(name, text),
             2 => Delta::new().set(name, text).add(amount, content.amount),
             3 => Delta::new().set(amount, Value::Null),
+            4 => Delta::new().set(1, 7i64).add(amount, 1), // In one shape this is a column of the key.
             _ => Delta::new().set(0, "no").add(name, 1),
         }
     }
@@ -207,6 +249,8 @@ impl Shape {
             (_, 0) => Columns::None,
             (Shape::Accounts | Shape::Orders, 1) => Columns::Some(&[1, 0]),
             (Shape::Accounts | Shape::Orders, 2) => Columns::Some(&[]),
+            (Shape::Accounts | Shape::Orders, 4) => Columns::Some(&[1, 1, 0]),
+            (_, 5) => Columns::Some(&[9]),
             _ => Columns::All,
         }
     }
@@ -250,7 +294,10 @@ impl Shape {
     }
 }
 
-/// What the statement answers, as text: results, rows, errors and all.
+/// What the statement answers, as text: results, rows and errors.
+///
+/// # Panics
+/// On statements that are not of [`Access`]: savepoints, commits and the like.
 pub fn answer(access: &mut impl Access, table: TableId, shape: Shape, statement: &Statement) -> String {
     let mut row = RowBuf::new();
     match statement {
@@ -277,7 +324,7 @@ pub fn answer(access: &mut impl Access, table: TableId, shape: Shape, statement:
     }
 }
 
-/// Scans, stopping after each few rows and resuming where it stopped.
+/// Scans in pieces: stops after a few rows, and resumes there.
 fn scan_in_pieces(access: &mut impl Access, table: TableId, shape: Shape, statement: &Statement) -> String {
     let Statement::Scan { index, bounds, backward, filter, columns, stop } = statement else { unreachable!() };
     let predicate = shape.filter(*filter);

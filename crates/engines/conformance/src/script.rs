@@ -25,21 +25,33 @@
 //! | `collect` | collects what can be collected |
 //! | `state` | the rows of all ordered tables, in a new read-only transaction |
 
-use super::{Engine, Open, engine_and_clock, impatient};
+use crate::fixture::{Knobs, Open, Sessions, begin, serial_point};
+use crate::observe::{Log, Observed};
+use crate::twin::{rollback_to, savepoint};
+use model::history::Outcome;
 use model::{
     Abort, Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive, Item, Key,
-    KeyReader, Mode, Predicate, RowBuf, RowRef, Scan, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
+    KeyReader, Mode, Predicate, RowBuf, RowRef, Savepoint, Scan, Schema, Storage, TableId, Target, Timestamp, Value,
+    ValueRef,
 };
-use seriatim_mvto::Savepoint;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
-/// Runs a script and gives it back with the output that it has now.
-pub fn run(script: &str) -> String {
-    let mut stage = Stage::new();
+/// A script with the output that it has now, and the history of its transactions.
+pub struct Played {
+    /// Each command, with its output below it.
+    pub text: String,
+    /// What was observed of each transaction.
+    pub history: Vec<model::history::Transaction>,
+}
+
+/// Runs a script on an empty engine.
+pub fn run<F: Sessions>(script: &str) -> Played {
+    let mut stage = Stage::<F>::new();
     let mut text = String::new();
-    for line in script.lines().filter(|line| !line.starts_with("    ")) {
+    for line in script.lines().filter(|line| !line.starts_with(OUTPUT)) {
         writeln!(text, "{line}").expect("a string takes all");
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -47,21 +59,32 @@ pub fn run(script: &str) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
         let output = stage.command(&words).unwrap_or_else(|error| stage.tell(&error));
         for line in output.lines() {
-            writeln!(text, "    {line}").expect("a string takes all");
+            writeln!(text, "{OUTPUT}{line}").expect("a string takes all");
         }
     }
-    text
+    stage.open.clear();
+    Played { text, history: stage.log.into_history() }
 }
 
+/// The commands of a script, without output and comments.
+pub fn commands(script: &str) -> Vec<&str> {
+    let is_command = |line: &&str| !(line.is_empty() || line.starts_with('#') || line.starts_with(OUTPUT));
+    script.lines().filter(is_command).collect()
+}
+
+/// What output lines start with.
+const OUTPUT: &str = "    ";
+
 /// An engine with three tables, and the transactions open on it.
-struct Stage {
-    engine: Engine,
+struct Stage<F: Sessions> {
+    engine: Arc<F::Engine>,
     rows: TableId,
     hashed: TableId,
     people: TableId,
-    open: BTreeMap<String, Open>,
-    savepoints: BTreeMap<(String, String), Savepoint>,
+    open: BTreeMap<String, Observed<Open<F>>>,
+    savepoints: BTreeMap<(String, String), (Savepoint, usize)>,
     names: BTreeMap<Timestamp, String>,
+    log: Log,
 }
 
 /// A row that a script names.
@@ -72,10 +95,10 @@ struct Named {
 
 type Told = Result<String, Error>;
 
-impl Stage {
-    fn new() -> Stage {
-        let (engine, _) = engine_and_clock(impatient());
-        let create = |schema: Schema| engine.create_table(schema).expect("a new table");
+impl<F: Sessions> Stage<F> {
+    fn new() -> Self {
+        let engine = F::open(&Knobs::impatient());
+        let create = |schema: Schema| F::create_table(&engine, schema).expect("a new table");
         let bytes = |name, storage| Schema::bytes(name).storage(storage).build().expect("a good schema");
         let rows = create(bytes("rows", Storage::Ordered));
         let hashed = create(bytes("hashed", Storage::Hash));
@@ -87,23 +110,25 @@ impl Stage {
             .unique("by_name", ["name"])
             .index("by_age", ["age"]);
         let people = create(people.build().expect("a good schema"));
-        let (open, savepoints, names) = Default::default();
-        Stage { engine, rows, hashed, people, open, savepoints, names }
+        let (open, savepoints, names, log) = Default::default();
+        Stage { engine, rows, hashed, people, open, savepoints, names, log }
     }
 
     fn command(&mut self, words: &[&str]) -> Told {
         match words {
             ["setup", rows @ ..] => self.setup(rows),
-            ["collect"] => Ok(format!("collected {}", self.engine.collect())),
+            ["collect"] => Ok(format!("collected {}", F::collect(&self.engine))),
             ["state"] => self.state(),
             [who, "begin", how @ ..] => self.begin(who, how),
             [who, "commit"] => self.commit(who),
             [who, "abort"] => {
-                self.take(who).abort();
+                let open = self.take(who);
+                self.log.end(open, |open| open.abort(), |()| Outcome::Aborted);
                 Ok("aborted".into())
             }
             [who, "drop"] => {
-                drop(self.take(who));
+                let open = self.take(who);
+                self.log.end(open, drop, |()| Outcome::Aborted);
                 Ok("dropped".into())
             }
             [who, statement @ ..] => self.statement(who, statement),
@@ -112,15 +137,14 @@ impl Stage {
     }
 
     fn setup(&mut self, rows: &[&str]) -> Told {
-        let mut transaction = self.engine.begin_owned(Begin::default())?;
+        let open = self.engine.begin_owned(Begin::default())?;
+        let mut open = self.log.begin(open);
         for row in rows {
             let (key, value) = row.split_once('=').expect("KEY=VALUE");
             let Named { table, key } = self.named(key);
-            transaction.put(table, &key, self.row(table, &key, value).row())?;
+            open.put(table, &key, self.row(table, &key, value).row())?;
         }
-        let committed = transaction.commit()?;
-        self.names.insert(Timestamp(committed.serial_point.0), "setup".into());
-        Ok(String::new())
+        self.end(open, "setup").map(|_| String::new())
     }
 
     fn begin(&mut self, who: &str, how: &[&str]) -> Told {
@@ -131,60 +155,75 @@ impl Stage {
             ["snapshot"] => Mode::Snapshot,
             other => panic!("no mode is called {other:?}"),
         };
-        let mut transaction = self.engine.begin_owned(Begin { mode, ..Begin::default() })?;
-        transaction.set_reads_wait(how == ["own"]);
+        let mut open = self.engine.begin_owned(Begin { mode, ..Begin::default() })?;
+        open.set_reads_wait(how == ["own"]);
         if how != ["lazily"] {
-            transaction.savepoint()?;
+            open.start()?;
         }
-        self.keep(who, transaction);
+        let open = self.log.begin(open);
+        self.keep(who, open);
         Ok("ok".into())
     }
 
-    /// Says so where the transaction has not committed at the timestamp that it was named by.
     fn commit(&mut self, who: &str) -> Told {
-        let transaction = self.take(who);
-        let name = transaction.timestamp();
-        let point = Timestamp(transaction.commit()?.serial_point.0);
+        let open = self.take(who);
+        self.end(open, who)
+    }
+
+    /// Commits. Says so where an engine names transactions by their serial point, and this one was named by another.
+    fn end(&mut self, open: Observed<Open<F>>, who: &str) -> Told {
+        let name = open.inner().timestamp();
+        let ended = self.log.end(open, Finish::commit, |ended| match ended {
+            Ok(committed) => Outcome::Committed(serial_point(committed)),
+            Err(_) => Outcome::Aborted,
+        });
+        let point = Timestamp(serial_point(&ended?).0);
+        if !F::NAMED_BY_SERIAL_POINT {
+            return Ok("committed".into());
+        }
         self.names.insert(point, who.to_owned());
         Ok(if name.is_none_or(|name| name == point) { "committed" } else { "committed later" }.into())
     }
 
-    fn keep(&mut self, who: &str, transaction: Open) {
-        if let Some(at) = transaction.timestamp() {
+    fn keep(&mut self, who: &str, open: Observed<Open<F>>) {
+        if let Some(at) = open.inner().timestamp() {
             self.names.insert(at, who.to_owned());
         }
-        self.open.insert(who.to_owned(), transaction);
+        self.open.insert(who.to_owned(), open);
     }
 
-    fn take(&mut self, who: &str) -> Open {
+    fn take(&mut self, who: &str) -> Observed<Open<F>> {
         self.open.remove(who).unwrap_or_else(|| panic!("{who} is not open"))
     }
 
     fn statement(&mut self, who: &str, words: &[&str]) -> Told {
-        let mut transaction = self.take(who);
-        let told = self.run_statement(who, &mut transaction, words);
-        self.keep(who, transaction);
+        let mut open = self.take(who);
+        let told = self.run_statement(who, &mut open, words);
+        self.keep(who, open);
         told
     }
 
-    fn run_statement(&mut self, who: &str, transaction: &mut Open, words: &[&str]) -> Told {
+    fn run_statement(&mut self, who: &str, open: &mut Observed<Open<F>>, words: &[&str]) -> Told {
         match words {
             ["savepoint", name] => {
-                let savepoint = transaction.savepoint()?;
-                self.savepoints.insert((who.to_owned(), (*name).to_owned()), savepoint);
+                let done = open.recorded();
+                let point = savepoint(open.inner_mut())?;
+                self.savepoints.insert((who.to_owned(), (*name).to_owned()), (point, done));
                 Ok("ok".into())
             }
             ["rollback", name] => {
-                let savepoint = self.savepoints[&(who.to_owned(), (*name).to_owned())];
-                transaction.rollback_to(&savepoint).map(|()| "ok".into())
+                let (point, done) = &self.savepoints[&(who.to_owned(), (*name).to_owned())];
+                rollback_to(open.inner_mut(), point)?;
+                open.forget_writes_after(*done);
+                Ok("ok".into())
             }
-            ["scan", range @ ..] => self.scan(transaction, range),
-            [verb, key, rest @ ..] => self.access(transaction, verb, key, rest),
+            ["scan", range @ ..] => self.scan(open, range),
+            [verb, key, rest @ ..] => self.access(open, verb, key, rest),
             other => panic!("no statement: {other:?}"),
         }
     }
 
-    fn access(&self, transaction: &mut Open, verb: &str, name: &str, rest: &[&str]) -> Told {
+    fn access(&self, transaction: &mut Observed<Open<F>>, verb: &str, name: &str, rest: &[&str]) -> Told {
         let Named { table, key } = self.named(name);
         let mut row = RowBuf::new();
         let new = || self.row(table, &key, rest[0]);
@@ -209,7 +248,7 @@ impl Stage {
         if found { format!("{name} = {}", self.value(table, row.row())) } else { format!("{name} is not there") }
     }
 
-    fn scan(&self, transaction: &mut Open, words: &[&str]) -> Told {
+    fn scan(&self, transaction: &mut Observed<Open<F>>, words: &[&str]) -> Told {
         let filter = match words {
             ["people", "where", "age", comparison, age] => {
                 let comparison = match *comparison {
@@ -241,7 +280,7 @@ impl Stage {
         Ok(if told.is_empty() { "nothing".into() } else { told })
     }
 
-    fn told_of(&self, transaction: &mut Open, scan: &Scan<'_>, limit: usize) -> Told {
+    fn told_of(&self, transaction: &mut Observed<Open<F>>, scan: &Scan<'_>, limit: usize) -> Told {
         let mut told = Vec::new();
         transaction.scan(scan, &mut |item: Item<'_>| {
             told.push(format!("{} = {}", self.name(scan.table, item.key), self.value(scan.table, item.row)));
@@ -250,13 +289,13 @@ impl Stage {
         Ok(told.join(", "))
     }
 
-    fn state(&self) -> Told {
-        let mut reader = self.engine.begin_owned(Begin { mode: Mode::ReadOnly, ..Begin::default() })?;
+    fn state(&mut self) -> Told {
+        let mut reader = self.log.begin(begin::<F>(&self.engine, Mode::ReadOnly));
         let mut told = Vec::new();
         for table in [self.rows, self.people] {
             told.push(self.told_of(&mut reader, &Scan::table(table), usize::MAX)?);
         }
-        reader.commit()?;
+        self.end(reader, "state")?;
         told.retain(|rows| !rows.is_empty());
         Ok(if told.is_empty() { "nothing".into() } else { told.join(", ") })
     }

@@ -1,0 +1,166 @@
+//! What the battery must know of an engine: how to open it, and what must hold once every transaction has ended.
+
+use env::SimDisk;
+use model::{
+    Begin, Committed, Declared, Finish, Interactive, LimitKind, Mode, Reexecutable, Result, Schema, SerialPoint,
+    TableId, Tables,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An engine under test. Every engine implements this trait; the other traits of this module are its doors and capabilities.
+pub trait Fixture: Sized + 'static {
+    /// The engine.
+    type Engine: Send + Sync + 'static;
+
+    /// Opens an empty engine.
+    fn open(knobs: &Knobs) -> Arc<Self::Engine>;
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// Those of the engine: a taken name, the limit on tables.
+    fn create_table(engine: &Self::Engine, schema: Schema) -> Result<TableId>;
+
+    /// Collects garbage that can be collected now. Returns how much; scripts record the number.
+    fn collect(_engine: &Self::Engine) -> u64 {
+        0
+    }
+
+    /// Asserts that ended transactions left nothing behind: no lock, no version, no open transaction. `entries` is the number
+    /// of stored rows and index entries.
+    fn assert_idle(_engine: &Self::Engine, _entries: u64) {}
+}
+
+/// What the battery asks of a fresh engine. `None`: the engine's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Knobs {
+    /// Longest wait for another transaction. Zero: a conflict that would be a wait is an abort at once.
+    pub wait_limit: Option<Duration>,
+    /// Internal sizes (partitions, version chains, batches) so small that rare paths are common.
+    pub has_small_parts: bool,
+    /// Longest key, in bytes.
+    pub key_bytes: Option<u64>,
+    /// Longest row, in bytes.
+    pub row_bytes: Option<u64>,
+    /// Rows written by one transaction.
+    pub write_set_rows: Option<u64>,
+    /// Bytes of keys and rows written by one transaction.
+    pub write_set_bytes: Option<u64>,
+    /// Keys and ranges read by one transaction, where the engine limits or remembers them.
+    pub read_set: Option<u64>,
+    /// Transactions open at once.
+    pub transactions: Option<u64>,
+    /// Tables.
+    pub tables: Option<u64>,
+}
+
+impl Knobs {
+    /// No waits: one thread can drive many transactions.
+    pub fn impatient() -> Knobs {
+        Knobs { wait_limit: Some(Duration::ZERO), ..Knobs::default() }
+    }
+
+    /// Waits so long that only a lost wake-up reaches the limit.
+    pub fn patient() -> Knobs {
+        Knobs { wait_limit: Some(Duration::from_secs(60)), ..Knobs::default() }
+    }
+
+    /// The knob of a limit.
+    ///
+    /// # Panics
+    /// If the battery has no knob for it.
+    pub fn set(&mut self, kind: LimitKind, limit: u64) {
+        let knob = match kind {
+            LimitKind::KeyBytes => &mut self.key_bytes,
+            LimitKind::RowBytes => &mut self.row_bytes,
+            LimitKind::WriteSetRows => &mut self.write_set_rows,
+            LimitKind::WriteSetBytes => &mut self.write_set_bytes,
+            LimitKind::Transactions => &mut self.transactions,
+            LimitKind::Tables => &mut self.tables,
+            other => panic!("the battery has no knob for {other:?}"),
+        };
+        *knob = Some(limit);
+    }
+}
+
+/// An open transaction of an engine with door 1.
+pub type Open<F> = <<F as Fixture>::Engine as Interactive>::Owned;
+
+/// Door 1: the caller holds transactions open.
+pub trait Sessions: Fixture<Engine: Interactive> {
+    /// Whether read-only transactions always commit.
+    const READERS_COMMIT: bool;
+
+    /// Folder in which the engine keeps the recorded output of the battery's scripts. `None`: the judges alone decide.
+    const RECORDINGS: Option<&'static str> = None;
+
+    /// Whether aborts name a committed transaction by its serial point instead of [`Finish::timestamp`].
+    const NAMED_BY_SERIAL_POINT: bool = false;
+
+    /// Asserts that a long concurrent run in these modes reached the engine's rare paths.
+    fn assert_exercised(_engine: &Self::Engine, _modes: &[Mode]) {}
+}
+
+/// Engines in which a transaction may wait for another one.
+pub trait Waits: Sessions {
+    /// Number of transactions asleep now.
+    fn asleep(engine: &Self::Engine) -> usize;
+}
+
+/// Engines that keep what was acknowledged over a crash.
+pub trait Durable: Sessions {
+    /// Opens what is on the disk; an empty disk is a new database. The log is driven by those who wait for it, so that a run
+    /// is a function of the disk.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    fn reopen(disk: &SimDisk) -> Result<Arc<Self::Engine>>;
+
+    /// The table of this name.
+    fn table(engine: &Self::Engine, name: &str) -> Option<TableId>;
+}
+
+/// Door 2: the engine runs programs, perhaps many times. Engines with door 1 alone go through [`model::AsReexecutable`].
+pub trait Programs: Fixture {
+    /// What executes programs.
+    type Door: Reexecutable;
+
+    /// The door of an engine.
+    fn programs(engine: &Arc<Self::Engine>) -> Arc<Self::Door>;
+}
+
+/// Door 3: the engine runs procedures whose footprint is known first. Others go through [`model::AsDeclared`].
+pub trait Procedures: Fixture {
+    /// What calls procedures.
+    type Door: Declared;
+
+    /// The door of an engine.
+    fn procedures(engine: &Arc<Self::Engine>) -> Arc<Self::Door>;
+}
+
+/// Opens an engine with one ordered table of registers.
+pub fn with_registers<F: Sessions>(knobs: &Knobs, rows: &[(u64, u64)]) -> (Arc<F::Engine>, TableId) {
+    let engine = F::open(knobs);
+    let table = crate::registers::registers("registers", model::Storage::Ordered);
+    let table = F::create_table(&engine, table).expect("a new table");
+    crate::registers::load::<F>(&engine, table, rows);
+    (engine, table)
+}
+
+/// Begins a transaction, which takes its place now.
+pub fn begin<F: Sessions>(engine: &Arc<F::Engine>, mode: Mode) -> Open<F> {
+    let mut open = engine.begin_owned(Begin { mode, ..Begin::default() }).expect("room for one more");
+    open.start().expect("nobody in the way");
+    open
+}
+
+/// The engine's tables, as a capability.
+pub fn ddl<F: Sessions>(engine: &Arc<F::Engine>) -> &dyn Tables {
+    engine.ddl().expect("the engine has tables that come and go")
+}
+
+/// Where a committed transaction stands in the serial order.
+pub fn serial_point(committed: &Committed) -> SerialPoint {
+    committed.serial_point
+}

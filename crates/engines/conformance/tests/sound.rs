@@ -1,0 +1,14 @@
+//! The whole battery on a small engine that is right: no part refuses what it should not.
+
+extern crate seriatim_conformance as conformance;
+
+mod small;
+
+type Subject = small::Subject<0>;
+
+conformance::battery! {
+    Subject: anomalies durability histories limits mistakes procedures programs rows savepoints twin;
+    lacks definitions "tables stay",
+    lacks snapshots "no settled reads: a snapshot does not wait for older writers",
+    lacks waits "optimistic: nobody waits",
+}

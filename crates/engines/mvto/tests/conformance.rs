@@ -1,0 +1,9 @@
+//! The battery that every engine passes, on multi-version timestamp ordering.
+
+mod support;
+
+use support::subject::Subject;
+
+conformance::battery! {
+    Subject: anomalies definitions durability histories limits mistakes procedures programs rows savepoints snapshots twin waits;
+}
