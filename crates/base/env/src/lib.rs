@@ -8,7 +8,7 @@
 //! - [`moment`]: [`Moment`], a point in time that somebody hands in, for code that reads no clock.
 //! - [`memory()`]: how much of it this process may have.
 //! - [`process`]: who holds a lock, and whether it is on its way out.
-//! - [`random`]: a small seeded generator and the jittered back-off of retries.
+//! - [`random`]: a small seeded generator and jittered back-off; [`Retries`] follows a policy of retries with them.
 //! - [`thread`] and [`time`]: names for the pieces of `std` that the engines use. Other crates name `std::{fs, time}`,
 //!   `std::thread::spawn` and `std::thread::sleep` only through here, so that a search for what depends on real time ends here.
 //!
@@ -22,6 +22,7 @@ mod memory;
 pub mod moment;
 pub mod process;
 pub mod random;
+mod retry;
 pub mod thread;
 pub mod time;
 
@@ -30,3 +31,4 @@ pub use disk::{Disk, DiskError, DiskFile, DiskLock, Operation, RealDisk, SimDisk
 pub use memory::memory;
 pub use moment::Moment;
 pub use random::{Backoff, Randomness};
+pub use retry::Retries;

@@ -15,5 +15,5 @@ pub use capabilities::{ReadView, Savepoint, Savepoints, SharedReads, Snapshots, 
 pub use declared::{AsDeclared, Declared, Footprint, FootprintEntry, Procedure};
 pub use interactive::Interactive;
 pub use object::{Engine, Store, Transaction};
-pub use reexecutable::{AsReexecutable, Reexecutable, Retry};
+pub use reexecutable::{AsReexecutable, Reexecutable};
 pub use transaction::{Begin, Committed, Finish, Mode};

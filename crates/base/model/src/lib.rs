@@ -11,6 +11,7 @@
 //!   [`Snapshots`] of an engine;
 //! - what comes back: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and
 //!   the other transaction;
+//! - what follows a conflict: a [`RetryPolicy`], and the one loop, [`retry::run`];
 //! - who may end its waits from outside: a [`Supervisor`];
 //! - what an observer sees: [`history`];
 //! - what every engine is compared with: the naive [`twin`].
@@ -23,6 +24,7 @@ pub mod history;
 mod key;
 mod malformed;
 mod predicate;
+pub mod retry;
 mod row;
 mod scan;
 mod schema;
@@ -36,13 +38,14 @@ pub use access::{Access, Program};
 pub use codec::Reader as Decoder;
 pub use doors::{
     AsDeclared, AsReexecutable, Begin, Committed, Declared, Engine, Finish, Footprint, FootprintEntry, Interactive,
-    Mode, Procedure, ReadView, Reexecutable, Retry, Savepoint, Savepoints, SharedReads, Snapshots, Store, Supervised,
-    Tables, Transaction,
+    Mode, Procedure, ReadView, Reexecutable, Savepoint, Savepoints, SharedReads, Snapshots, Store, Supervised, Tables,
+    Transaction,
 };
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader};
 pub use malformed::Malformed;
 pub use predicate::{Comparison, Predicate};
+pub use retry::{Retry, RetryPolicy};
 pub use row::{Change, Columns, Delta, RowBuf, RowRef};
 pub use scan::{Direction, Item, Scan, ScanEnd};
 pub use schema::{Column, IndexId, IndexSchema, KeyKind, RowKind, Schema, SchemaBuilder, Storage, TableId};

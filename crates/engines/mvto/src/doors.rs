@@ -5,10 +5,11 @@ use crate::engine::{Mvto, log_fault};
 use crate::read::Note;
 use crate::reason::Reason;
 use env::time::Duration;
-use env::{Backoff, Clock, Randomness};
+use env::{Clock, Retries};
+use model::retry::{self, Failure};
 use model::{
     Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, Limit, LimitKind, LogPosition,
-    Mode, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots, Supervised,
+    Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots, Supervised,
     Supervisor, TableId, Tables, Timestamp,
 };
 use std::ops::ControlFlow;
@@ -265,34 +266,9 @@ impl<C: Clock> Snapshots for Mvto<C> {
     }
 }
 
-/// How often [`Mvto::run`] tries, and how long it stands back in between.
-#[derive(Clone, Copy, Debug)]
-pub struct RetryPolicy {
-    /// Attempts in all. Default 100.
-    pub attempts: u32,
-    /// The first attempts after which the transaction owns at the statement, so that on a hot row it queues instead of
-    /// losing again. Default 3.
-    pub optimistic_attempts: u32,
-    /// Upper limit of the first delay; it doubles with each attempt. Default 2 us.
-    pub base_delay: Duration,
-    /// Upper limit of every delay. Default 2 ms.
-    pub longest_delay: Duration,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> RetryPolicy {
-        RetryPolicy {
-            attempts: 100,
-            optimistic_attempts: 3,
-            base_delay: Duration::from_micros(2),
-            longest_delay: Duration::from_millis(2),
-        }
-    }
-}
-
 impl<C: Clock> Mvto<C> {
-    /// Runs a body until it commits, with jittered back-off after conflicts, and waits until it is as durable as asked; a body
-    /// that ends with its own error is told so once everything that it read is durable.
+    /// Runs a body until it commits, again after conflicts, and waits until it is as durable as asked. An error of the body is
+    /// returned once everything that it read is durable.
     /// Source: vMVCC, section 2 (`db.Run`); the retry is ours.
     ///
     /// # Errors
@@ -303,34 +279,19 @@ impl<C: Clock> Mvto<C> {
         policy: RetryPolicy,
         mut body: impl FnMut(&mut Transaction<&Mvto<C>>) -> std::result::Result<T, E>,
     ) -> std::result::Result<(T, Committed), E> {
-        let mut backoff = Backoff::new(policy.base_delay, policy.longest_delay);
-        let mut randomness: Option<Randomness> = None;
-        for attempt in 1..=policy.attempts {
-            let patient = attempt > policy.optimistic_attempts && how.mode == Mode::ReadWrite;
-            let mode = if patient { Mode::OwnAtStatement } else { how.mode };
-            let mut transaction = self.begin(Begin { mode, ..how })?;
-            let result = body(&mut transaction);
-            let error = match (result, transaction.poison().cloned()) {
-                (_, Some(error)) => error,
-                (Err(error), None) => {
-                    self.abort_durably(transaction)?;
-                    return Err(error);
-                }
-                (Ok(output), None) => match transaction.commit() {
-                    Ok(committed) => {
-                        self.wait_durable(committed.log_position)?;
-                        return Ok((output, committed));
-                    }
-                    Err(error) => error,
-                },
-            };
-            if !error.is_retryable() {
-                return Err(error.into());
+        let done = retry::run(&mut Retries::new(policy), |failed| {
+            let mut transaction = self.begin(Begin { mode: policy.mode(how.mode, failed), ..how })?;
+            let outcome = body(&mut transaction);
+            self.conclude(transaction, outcome)
+        });
+        let (output, committed) = done.map_err(|failure| match failure {
+            Failure::Final(error) => error,
+            Failure::Conflict(_) => {
+                let attempts = u64::from(policy.max_attempts);
+                Error::from(Limit { kind: LimitKind::Attempts, limit: attempts, actual: attempts + 1 }).into()
             }
-            let randomness = randomness.get_or_insert_with(Randomness::from_entropy);
-            env::thread::stand_back(backoff.next_delay(randomness));
-        }
-        let attempts = u64::from(policy.attempts);
-        Err(Error::from(Limit { kind: LimitKind::Attempts, limit: attempts, actual: attempts + 1 }).into())
+        })?;
+        self.wait_durable(committed.log_position)?;
+        Ok((output, committed))
     }
 }

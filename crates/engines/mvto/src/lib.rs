@@ -141,8 +141,9 @@ pub use model::Savepoint;
 #[cfg(not(loom))]
 pub use {
     checkpoint::{CheckpointReport, Pace},
-    doors::{Handle, RetryPolicy, Transaction},
+    doors::{Handle, Transaction},
     engine::{Mvto, Stats},
+    model::RetryPolicy,
     options::Options,
     reason::Reason,
     recover::RecoveryReport,

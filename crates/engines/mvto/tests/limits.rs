@@ -336,8 +336,7 @@ fn a_wait_has_a_limit() {
 #[test]
 fn a_body_that_never_wins_is_told_so() {
     let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
-    let policy =
-        RetryPolicy { attempts: 5, optimistic_attempts: 5, base_delay: Duration::ZERO, longest_delay: Duration::ZERO };
+    let policy = RetryPolicy::attempts(5).with_own_after(5).with_delays(Duration::ZERO, Duration::ZERO);
     let mut attempts = 0;
     let never = engine.run(Begin::default(), policy, |open| {
         attempts += 1;

@@ -232,7 +232,7 @@ fn transfer(engine: &Mvto, table: TableId, seed: u64, rounds: u64, keys: u64) {
     let mut random = Randomness::from_seed(seed);
     for round in 0..rounds {
         let (from, to) = (random.in_range(0..keys), random.in_range(0..keys));
-        let moved = engine.run(Begin::default(), RetryPolicy { attempts: 100_000, ..RetryPolicy::default() }, |open| {
+        let moved = engine.run(Begin::default(), RetryPolicy::unlimited(), |open| {
             let available = get(open, table, from)?.unwrap_or(0);
             if from == to || available == 0 {
                 return Ok(());
@@ -635,7 +635,7 @@ fn sec_2_run_begins_inside_the_call() {
 fn sec_2_run_again_is_a_new_transaction() {
     let (engine, _, table) = with_registers(impatient(), &[(1, 10)]);
     let mut seen = Vec::new();
-    let policy = RetryPolicy { base_delay: Duration::ZERO, longest_delay: Duration::ZERO, ..RetryPolicy::default() };
+    let policy = RetryPolicy::default().with_delays(Duration::ZERO, Duration::ZERO);
     let ran = engine.run(Begin::default(), policy, |open| {
         open.savepoint()?;
         if seen.len() < 2 {
@@ -661,7 +661,7 @@ fn sec_2_run_loses_no_update_on_a_hot_row() {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 for _ in 0..INCREMENTS {
-                    let policy = RetryPolicy { attempts: 100_000, ..RetryPolicy::default() };
+                    let policy = RetryPolicy::unlimited();
                     let added = engine.run(Begin::default(), policy, |open| {
                         let value = get(open, table, 1)?.unwrap_or(0);
                         put(open, table, 1, value + 1)

@@ -4,6 +4,7 @@ use super::Reason;
 use super::TwoPhaseLocking;
 use super::begin::Transaction;
 use super::locks::{Kind, LockMode};
+use model::retry::{self, Failure};
 use model::{
     Access, Begin, Columns, Committed, Declared, Delta, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode,
     Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
@@ -193,24 +194,12 @@ impl TwoPhaseLocking {
         retry: &mut dyn Retry,
         open: impl Fn(&mut P) -> Attempt<'engine>,
     ) -> std::result::Result<(P::Output, Committed), P::Error> {
-        let mut attempts = 0;
-        loop {
-            let error = match open(program) {
-                Err(error) => error,
-                Ok(mut transaction) => {
-                    let output = program.run(&mut transaction);
-                    match transaction.poison().cloned() {
-                        // The engine aborted it, whatever the body made of that.
-                        Some(error) => error,
-                        None => return Ok((output?, transaction.commit()?)),
-                    }
-                }
-            };
-            attempts += 1;
-            if !(error.is_retryable() && retry.again(attempts, &error)) {
-                return Err(error.into());
-            }
-        }
+        let done = retry::run(retry, |_| {
+            let mut transaction = open(program)?;
+            let outcome = program.run(&mut transaction);
+            self.conclude(transaction, outcome)
+        });
+        done.map_err(Failure::into_error)
     }
 
     /// Begins a procedure: finds out what it will touch, and locks that.

@@ -1,10 +1,9 @@
 //! What clients do after an abort: count it by its rule, and after the first few wait, at random and longer each time.
 
 use crate::driver::Control;
-use env::thread::stand_back;
 use env::time::Duration;
-use env::{Backoff, Randomness};
-use model::{Error, LimitKind, Retry};
+use env::{Randomness, Retries};
+use model::{Error, LimitKind, Retry, RetryPolicy};
 use std::collections::BTreeMap;
 
 /// How often each thing went wrong. Few names, counted often: a list, searched from the front.
@@ -78,19 +77,15 @@ pub struct Retrying<'a> {
     /// What went wrong since the last [`Reasons::clear`].
     pub reasons: Reasons,
     control: &'a Control,
-    backoff: Backoff,
-    randomness: Randomness,
+    retries: Retries,
 }
 
 impl<'a> Retrying<'a> {
     /// Tries again for as long as the run lasts.
     pub fn new(control: &'a Control, randomness: Randomness) -> Retrying<'a> {
-        let backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-        Retrying { reasons: Reasons::default(), control, backoff, randomness }
-    }
-
-    fn wait(&mut self) {
-        stand_back(self.backoff.next_delay(&mut self.randomness));
+        let policy = RetryPolicy::unlimited().with_delays(FIRST_WAIT, LONGEST_WAIT);
+        let retries = Retries::with_randomness(policy, randomness);
+        Retrying { reasons: Reasons::default(), control, retries }
     }
 }
 
@@ -100,13 +95,7 @@ impl Retry for Retrying<'_> {
         if self.control.is_stopped() {
             return false;
         }
-        if attempts == 1 {
-            self.backoff.reset();
-        }
-        if attempts > PATIENT_ATTEMPTS {
-            self.wait();
-        }
-        true
+        attempts <= PATIENT_ATTEMPTS || self.retries.again(attempts - PATIENT_ATTEMPTS, error)
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::builder::{Builder, Settings};
 use crate::housekeeper::{Housekeeper, log_bytes};
 
+use crate::RetryPolicy;
 use crate::directory::check_to_open;
-use crate::options::{RetryPolicy, TransactionOptions};
+use crate::options::TransactionOptions;
 use crate::shape::{check_rows, difference};
 use crate::snapshot::Snapshot;
 use crate::table::TableRef;

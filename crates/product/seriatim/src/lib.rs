@@ -103,7 +103,8 @@ pub use bytes::{BytesKey, BytesTable, Entries};
 pub use database::{Database, IntoSchema, Stats};
 pub use error::{Conflict, Duplicate, Error, GaveUp, Receipt, Result};
 pub use field::{AsKey, AsPrefix, Date, DateTime, Field};
-pub use options::{RetryPolicy, TransactionOptions};
+pub use model::RetryPolicy;
+pub use options::TransactionOptions;
 pub use range::KeyRange;
 #[doc(hidden)]
 pub use record::__index_number;

@@ -1,7 +1,7 @@
 //! What can be chosen for a transaction.
 
 use crate::Durability;
-use model::Mode;
+use model::{Mode, RetryPolicy};
 use std::time::Duration;
 
 /// How a transaction runs. The defaults are the database's.
@@ -68,55 +68,5 @@ impl TransactionOptions {
     pub fn retry(mut self, policy: RetryPolicy) -> TransactionOptions {
         self.retry = Some(policy);
         self
-    }
-}
-
-/// How often and how long a transaction is run again after conflicts.
-///
-/// The delay before the next attempt is drawn uniformly between zero and a ceiling that starts at `first_delay`, doubles
-/// with each attempt and ends at `longest_delay`, so that transactions that met once do not meet again in step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RetryPolicy {
-    /// Attempts at most; 1 never retries. Default 1,000.
-    pub max_attempts: u32,
-    /// No new attempt begins later than this after the first. Default 30 s.
-    pub max_elapsed: Duration,
-    /// Ceiling of the first delay. Default 20 µs, the order of a short transaction: shorter and the same two meet again,
-    /// longer and a hot row idles.
-    pub first_delay: Duration,
-    /// Ceiling of every delay. Default 5 ms.
-    pub longest_delay: Duration,
-    /// After this many failed attempts the next ones take hold of rows at the statement
-    /// ([`TransactionOptions::own_at_statement`]), so that a transaction on a hot row gets its turn. Default 3.
-    pub own_after_attempts: u32,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> RetryPolicy {
-        RetryPolicy {
-            max_attempts: 1_000,
-            max_elapsed: Duration::from_secs(30),
-            first_delay: Duration::from_micros(20),
-            longest_delay: Duration::from_millis(5),
-            own_after_attempts: 3,
-        }
-    }
-}
-
-impl RetryPolicy {
-    /// Gives up at the first conflict.
-    pub fn never() -> RetryPolicy {
-        RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }
-    }
-
-    /// The default with another limit on attempts.
-    pub fn attempts(max_attempts: u32) -> RetryPolicy {
-        RetryPolicy { max_attempts, ..RetryPolicy::default() }
-    }
-
-    /// The default with another limit on time.
-    pub fn elapsed(max_elapsed: Duration) -> RetryPolicy {
-        RetryPolicy { max_elapsed, ..RetryPolicy::default() }
     }
 }

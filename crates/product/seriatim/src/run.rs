@@ -1,11 +1,10 @@
 //! Running a body until it commits.
 
-use crate::options::{RetryPolicy, TransactionOptions};
+use crate::options::TransactionOptions;
 use crate::snapshot::Snapshot;
 use crate::{AbortClass, Conflict, Database, Error, Receipt, Result, Transaction};
-use env::time::Instant;
-use env::{Backoff, Randomness};
-use model::Mode;
+use env::Retries;
+use model::retry::{self, Failure};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -36,7 +35,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// The body's; [`Error::GaveUp`] at the limits of the [`RetryPolicy`]; [`Error::Fault`] if the log failed.
+    /// The body's; [`Error::GaveUp`] at the limits of the [`RetryPolicy`](crate::RetryPolicy); [`Error::Fault`] if the log failed.
     pub fn run<T>(&self, body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
         self.try_run(body)
     }
@@ -86,35 +85,56 @@ impl Database {
         options: &TransactionOptions,
         mut body: impl FnMut(&mut Transaction) -> Result<T, E>,
     ) -> Result<(T, Receipt), E> {
-        let mut retries = Retries::new(options.retry.unwrap_or(self.shared.retry));
-        let nest = Nest::enter(self.shared.id);
-        loop {
-            let options = self.limit_wait(&nest, retries.escalate(options));
-            let mut transaction = self.begin_with(&options)?;
-            let outcome = body(&mut transaction);
-            let conflict = match (outcome, transaction.poison().map(Error::from)) {
-                // The engine aborted it, whatever the body made of that.
-                (_, Some(Error::Aborted(conflict))) => {
-                    transaction.forget();
-                    conflict
-                }
-                (_, Some(other)) => return Err(other.into()),
-                (Err(error), None) => {
-                    transaction.rollback()?;
-                    return Err(error);
-                }
-                (Ok(output), None) => match transaction.commit() {
-                    Ok(receipt) => return Ok((output, Receipt { attempts: retries.attempts + 1, ..receipt })),
-                    Err(Error::Aborted(conflict)) => conflict,
-                    Err(other) => return Err(other.into()),
-                },
-            };
-            self.shared.count_retry(&conflict);
-            if nest.is_own_doing(&conflict) {
-                return Err(Error::Nested(conflict).into());
-            }
-            retries.wait(conflict)?;
+        let policy = options.retry.unwrap_or(self.shared.retry);
+        let (mut retries, nest) = (Retries::new(policy), Nest::enter(self.shared.id));
+        let mut attempts = 0;
+        let done = retry::run(&mut retries, |failed| {
+            attempts = failed + 1;
+            let mode = policy.mode(options.mode, failed);
+            let options = self.limit_wait(&nest, TransactionOptions { mode, ..options.clone() });
+            self.attempt(&options, &nest, &mut body)
+        });
+        match done {
+            Ok((output, receipt)) => Ok((output, Receipt { attempts, ..receipt })),
+            Err(Failure::Final(error)) => Err(error),
+            Err(Failure::Conflict(conflict)) => Err(Error::gave_up(conflict, attempts, retries.elapsed()).into()),
         }
+    }
+
+    /// Runs `body` once, and commits.
+    fn attempt<T, E: From<Error>>(
+        &self,
+        options: &TransactionOptions,
+        nest: &Nest,
+        body: &mut impl FnMut(&mut Transaction) -> Result<T, E>,
+    ) -> Result<(T, Receipt), Failure<Conflict, E>> {
+        let mut transaction = self.begin_with(options).map_err(failed)?;
+        let outcome = body(&mut transaction);
+        let conflict = match (outcome, transaction.poison().map(Error::from)) {
+            // The engine aborted it, whatever the body made of that.
+            (_, Some(Error::Aborted(conflict))) => {
+                transaction.forget();
+                conflict
+            }
+            (_, Some(other)) => return Err(failed(other)),
+            (Err(error), None) => {
+                transaction.rollback().map_err(failed)?;
+                return Err(Failure::Final(error));
+            }
+            (Ok(output), None) => match transaction.commit() {
+                Ok(receipt) => return Ok((output, receipt)),
+                Err(Error::Aborted(conflict)) => conflict,
+                Err(other) => return Err(failed(other)),
+            },
+        };
+        self.shared.count_retry(&conflict);
+        Err(if nest.is_own_doing(&conflict) {
+            failed(Error::Nested(conflict))
+        } else if conflict.class().is_retryable() {
+            Failure::Conflict(conflict)
+        } else {
+            failed(Error::Aborted(conflict))
+        })
     }
 
     /// Inside the body of another transaction, where it may be that one which is waited for, waiting has little patience.
@@ -217,44 +237,7 @@ impl Drop for Nest {
     }
 }
 
-/// Counts attempts, decides on another one, and waits before it.
-struct Retries {
-    policy: RetryPolicy,
-    attempts: u32,
-    /// Of the first conflict: transactions without one read no clock.
-    since: Option<(Instant, Backoff, Randomness)>,
-}
-
-impl Retries {
-    fn new(policy: RetryPolicy) -> Retries {
-        Retries { policy, attempts: 0, since: None }
-    }
-
-    /// After some failures, transactions that write take hold of rows at the statement.
-    fn escalate(&self, options: &TransactionOptions) -> TransactionOptions {
-        let mut options = options.clone();
-        if options.mode == Mode::ReadWrite && self.attempts >= self.policy.own_after_attempts {
-            options.mode = Mode::OwnAtStatement;
-        }
-        options
-    }
-
-    fn wait(&mut self, conflict: Conflict) -> Result<()> {
-        self.attempts += 1;
-        let policy = self.policy;
-        let (began, backoff, randomness) = self.since.get_or_insert_with(|| {
-            let backoff = Backoff::new(policy.first_delay, policy.longest_delay);
-            (Instant::now(), backoff, Randomness::from_entropy())
-        });
-        if !conflict.class().is_retryable() {
-            return Err(Error::Aborted(conflict));
-        }
-        let delay = backoff.next_delay(randomness);
-        let elapsed = began.elapsed();
-        if self.attempts >= policy.max_attempts || elapsed + delay > policy.max_elapsed {
-            return Err(Error::gave_up(conflict, self.attempts, elapsed));
-        }
-        env::thread::stand_back(delay);
-        Ok(())
-    }
+/// A failure that another attempt would not cure.
+fn failed<E: From<Error>>(error: Error) -> Failure<Conflict, E> {
+    Failure::Final(error.into())
 }

@@ -39,8 +39,8 @@ pub struct Options {
     pub idle_in_transaction: Duration,
     /// Prepared statements and portals of one session (53400). Default 10,000.
     pub prepared: usize,
-    /// How often the server runs a single-statement transaction again after a conflict before it gives up. Default 100.
-    pub retries: u32,
+    /// When the server gives up running a single-statement transaction again after conflicts.
+    pub retry: model::RetryPolicy,
     /// What acknowledgements wait for, unless a session sets `synchronous_commit`.
     pub durability: model::Durability,
 }
@@ -54,7 +54,7 @@ impl Default for Options {
             connections: 400,
             idle_in_transaction: Duration::from_secs(300),
             prepared: 10_000,
-            retries: 100,
+            retry: model::RetryPolicy::default(),
             durability: model::Durability::default(),
         }
     }

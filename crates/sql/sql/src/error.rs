@@ -1,5 +1,6 @@
 //! What a statement can fail with: an SQLSTATE, a message, and the fields by which clients find their way.
 
+use model::retry::Failure;
 use std::fmt;
 
 pub use pgtypes::state;
@@ -76,6 +77,16 @@ impl SqlError {
     /// Whether the same transaction may succeed when it is run again.
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
+    }
+
+    /// Splits conflicts that another attempt may cure from the rest. A statement that has used up its wait limit is not run
+    /// again.
+    pub(crate) fn into_failure(self) -> Failure<SqlError, SqlError> {
+        if self.is_retryable() && self.code() != state::LOCK_NOT_AVAILABLE {
+            Failure::Conflict(self)
+        } else {
+            Failure::Final(self)
+        }
     }
 
     /// Adds the detail.

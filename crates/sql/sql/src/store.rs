@@ -4,6 +4,6 @@
 mod independent;
 mod recorded;
 
-pub(crate) use independent::independently;
+pub(crate) use independent::{independently, independently_as};
 pub use model::{Engine, Store, Transaction};
 pub use recorded::Recorded;

@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{Answer, Client, database, database_twopl, open, store};
+use common::{Answer, Client, database, database_twopl, store};
 use model::{
-    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Result as EngineResult, Schema, TableId,
-    Tables,
+    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Result as EngineResult, RetryPolicy, Schema,
+    TableId, Tables,
 };
-use seriatim_sql::database::Database;
+use seriatim_sql::database::{Database, Options};
 use seriatim_sql::session::{Outcome, Status};
 use seriatim_sql::store::{Store, Transaction};
 use std::sync::Arc;
@@ -336,8 +336,9 @@ struct FaultyTransaction {
 
 fn faulty() -> (Arc<Database>, Arc<Faults>) {
     let state = Arc::new(Faults::default());
-    let database = open(Arc::new(Faulty { engine: store(), state: state.clone() }));
-    (database, state)
+    let options = Options { retry: RetryPolicy::attempts(101), ..Options::default() };
+    let store = Arc::new(Faulty { engine: store(), state: state.clone() });
+    (Database::open(store, options).expect("a database"), state)
 }
 
 impl Store for Faulty {

@@ -1,6 +1,7 @@
 //! Door 1: the caller holds the transaction open.
 
-use crate::{Access, Begin, Finish, LogPosition, Result, Snapshots, Tables};
+use crate::retry::Failure;
+use crate::{Access, Begin, Committed, Error, Finish, LogPosition, Result, Snapshots, Tables};
 use std::sync::Arc;
 
 /// Door 1: the caller holds the transaction open. SQL needs it.
@@ -49,5 +50,27 @@ pub trait Interactive: Send + Sync + 'static {
         let rests_on = transaction.rests_on();
         transaction.abort();
         self.wait_durable(rests_on)
+    }
+
+    /// Ends a transaction whose body has run: commits it, or aborts it durably if the body failed.
+    ///
+    /// # Errors
+    /// The engine's abort, whatever the body made of that; the body's error; [`Error::Fault`] as for
+    /// [`Interactive::abort_durably`].
+    fn conclude<T, E: From<Error>>(
+        &self,
+        transaction: impl Finish,
+        outcome: std::result::Result<T, E>,
+    ) -> std::result::Result<(T, Committed), Failure<Error, E>> {
+        if let Some(error) = transaction.poison().cloned() {
+            return Err(error.into());
+        }
+        match outcome {
+            Ok(output) => Ok((output, transaction.commit()?)),
+            Err(error) => {
+                self.abort_durably(transaction)?;
+                Err(Failure::Final(error))
+            }
+        }
     }
 }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 const PREFIX: &str = "sql ";
 /// What the schemas of temporary relations start with.
 pub(crate) const TEMPORARY: &str = "pg_temp_";
+
 /// Makes an engine table for the rows of a relation.
 ///
 /// # Errors

@@ -5,8 +5,9 @@ use super::prepared::Prepared;
 use super::{Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
 use crate::parse::{self, Command, Parsed};
+use env::Retries;
+use model::retry::{self, Failure};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What a statement does with the transaction that it finds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,39 +152,47 @@ impl Session {
             sink.begin_statement();
             return run(self, sink);
         }
+        let mut retries = Retries::new(self.database.options.retry);
         let mut attempts = 0;
-        loop {
-            sink.begin_statement();
-            let outcome = self.complete_at_commit(sink, |session, sink| {
-                let outcome = run(session, sink)?;
-                if outcome == Outcome::Done {
-                    session.commit_implicit()?;
-                }
-                Ok(outcome)
-            });
-            let error = match outcome {
-                Ok(outcome) => return Ok(outcome),
-                Err(error) => self.explain_unless_repeated(error),
-            };
-            attempts += 1;
-            let may_repeat = self.may_repeat(&error) && sink.restart();
-            if may_repeat && attempts <= self.database.options.retries {
-                self.fail_open();
-                // The next attempt has its own.
-                self.state.notices.clear();
-                give_way(attempts);
-                continue;
-            }
-            let error = self.explain(error);
-            self.fail_open();
-            return Err(if may_repeat { tried(error, attempts) } else { error });
+        let done = retry::run(&mut retries, |failed| {
+            attempts = failed + 1;
+            self.attempt_alone(failed, sink, run)
+        });
+        match done {
+            Ok(outcome) => Ok(outcome),
+            Err(Failure::Final(error)) => Err(error),
+            Err(Failure::Conflict(error)) => Err(tried(self.explain(error), attempts)),
         }
     }
 
-    fn may_repeat(&self, error: &SqlError) -> bool {
-        // Who has waited for as long as it may is not made to wait again.
-        let has_waited = error.code() == state::LOCK_NOT_AVAILABLE;
-        error.is_retryable() && !has_waited && !self.has_block() && self.entry.cancel.check().is_ok()
+    /// Runs a statement once, in a transaction of its own.
+    fn attempt_alone(
+        &mut self,
+        failed: u32,
+        sink: &mut dyn Sink,
+        run: &mut dyn FnMut(&mut Session, &mut dyn Sink) -> Result<Outcome>,
+    ) -> std::result::Result<Outcome, Failure<SqlError, SqlError>> {
+        if failed > 0 {
+            self.entry.cancel.check().map_err(Failure::Final)?;
+            self.state.notices.clear();
+        }
+        sink.begin_statement();
+        let outcome = self.complete_at_commit(sink, |session, sink| {
+            let outcome = run(session, sink)?;
+            if outcome == Outcome::Done {
+                session.commit_implicit()?;
+            }
+            Ok(outcome)
+        });
+        outcome.map_err(|error| {
+            let failure = self.explain_unless_repeated(error).into_failure();
+            let failure = match failure {
+                Failure::Conflict(error) if !self.has_block() && sink.restart() => Failure::Conflict(error),
+                failure => Failure::Final(self.explain(failure.into_error())),
+            };
+            self.fail_open();
+            failure
+        })
     }
 
     pub(super) fn has_block(&self) -> bool {
@@ -274,14 +283,4 @@ fn tried(error: SqlError, attempts: u32) -> SqlError {
         None => tried,
     };
     error.detail(detail)
-}
-
-/// Lets others go first: at once at the beginning, then for longer and longer, never the same time for two sessions.
-fn give_way(attempts: u32) {
-    if attempts <= 3 {
-        return std::thread::yield_now();
-    }
-    let longest = 50_u64 << attempts.min(10);
-    let random = std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), attempts);
-    std::thread::sleep(Duration::from_micros(random % longest));
 }

@@ -1,32 +1,34 @@
-//! Work of the database itself: transactions that belong to no session.
+//! Transactions of the database itself, beside those of sessions.
 
 use super::{Store, Transaction};
-use crate::error::{Result, state};
-use model::{Begin, Finish, Mode};
+use crate::error::{Result, SqlError};
+use env::Retries;
+use model::retry::{self, Failure};
+use model::{Begin, Finish, Mode, RetryPolicy};
 
-/// How often work of the database itself is tried again after a conflict. What then remains undone is done when the
-/// database is opened next.
-const ATTEMPTS: u32 = 16;
-
-/// Runs `body` in a transaction of its own, again after conflicts.
+/// Runs `body` in a transaction of its own, again after conflicts. Work of the database itself that remains undone is done when
+/// the database is opened next.
 pub(crate) fn independently<T>(
     store: &dyn Store,
     mode: Mode,
+    body: impl FnMut(&mut dyn Transaction) -> Result<T>,
+) -> Result<T> {
+    independently_as(store, Begin { mode, ..Begin::default() }, body)
+}
+
+/// As [`independently`], with all that can be said of a transaction.
+pub(crate) fn independently_as<T>(
+    store: &dyn Store,
+    how: Begin,
     mut body: impl FnMut(&mut dyn Transaction) -> Result<T>,
 ) -> Result<T> {
-    let mut attempt = 1;
-    loop {
-        let mut transaction = store.begin(Begin { mode, ..Begin::default() })?;
-        let done = body(&mut *transaction).and_then(|value| {
-            let committed = transaction.commit()?;
-            store.wait_durable(committed.log_position)?;
-            Ok(value)
-        });
-        match done {
-            Err(error) if error.is_retryable() && error.code() != state::LOCK_NOT_AVAILABLE && attempt < ATTEMPTS => {
-                attempt += 1;
-            }
-            done => return done,
-        }
-    }
+    let mut attempt = || {
+        let mut transaction = store.begin(how)?;
+        let value = body(&mut *transaction)?;
+        let committed = transaction.commit()?;
+        store.wait_durable(committed.log_position)?;
+        Ok(value)
+    };
+    let done = retry::run(&mut Retries::new(RetryPolicy::default()), |_| attempt().map_err(SqlError::into_failure));
+    done.map_err(Failure::into_error)
 }
