@@ -126,6 +126,20 @@ impl Log {
         self.shared.wait_durable(position.0)
     }
 
+    /// As [`wait_durable`](Self::wait_durable), but returns `false` once `is_over` says so. It is asked, under the log's latch,
+    /// before each sleep, and again after each [`rouse`](Self::rouse). With [`Driver::Caller`] it is not asked.
+    ///
+    /// # Errors
+    /// As [`wait_durable`](Self::wait_durable).
+    pub fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool, LogError> {
+        self.shared.wait_durable_unless(position.0, is_over)
+    }
+
+    /// Has every [`wait_durable_unless`](Self::wait_durable_unless) ask again whether it is over.
+    pub fn rouse(&self) {
+        self.shared.rouse();
+    }
+
     /// Calls `callback` once, with the result that [`wait_durable`](Self::wait_durable) would have: on the log's thread, or
     /// on this one if it is known already (with [`Driver::Caller`], always). It must be short and must not panic, since all
     /// commits wait for it.

@@ -377,24 +377,39 @@ impl Shared {
 
     /// Waits until everything up to `position` is durable.
     pub fn wait_durable(&self, position: u64) -> Result<(), LogError> {
+        self.wait_durable_unless(position, &|| false).map(drop)
+    }
+
+    /// Waits until everything up to `position` is durable; returns `false` if `is_over` ended the wait before.
+    pub fn wait_durable_unless(&self, position: u64, is_over: &dyn Fn() -> bool) -> Result<bool, LogError> {
         if self.is_driven_by_callers() {
             while self.durable() < position {
                 self.check_appended(&self.lock(), position)?;
                 self.run_round(true)?;
             }
-            return Ok(());
+            return Ok(true);
         }
         if self.durable() >= position {
-            return Ok(());
+            return Ok(true);
         }
         let mut state = self.lock();
         self.ask_for(&mut state, position)?;
         while self.durable() < position {
             self.check_waitable(&state)?;
+            if is_over() {
+                return Ok(false);
+            }
             let round = state.round_for(position);
             state = self.done[round].wait(state).expect("no holder of this latch panics");
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Wakes all who wait for durability, so that they ask whether their wait is over. The latch is taken in between: a waiter
+    /// has either asked after the caller made it so, or sleeps already.
+    pub fn rouse(&self) {
+        drop(self.lock());
+        self.done.iter().for_each(Condvar::notify_all);
     }
 
     /// Calls `callback` when everything up to `position` is durable or never will be.

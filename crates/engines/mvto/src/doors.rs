@@ -14,6 +14,7 @@ use model::{
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use wal::Log;
 
 /// A way to hold an engine.
 pub trait Handle: Send {
@@ -249,6 +250,15 @@ impl<C: Clock> Interactive for Mvto<C> {
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(()) };
         log.wait_durable(position).map_err(log_fault)
+    }
+
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
+        let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(true) };
+        log.wait_durable_unless(position, is_over).map_err(log_fault)
+    }
+
+    fn rouse(&self) {
+        self.log.iter().for_each(Log::rouse);
     }
 
     fn ddl(&self) -> Option<&dyn Tables> {

@@ -5,7 +5,8 @@
 //! before the lock on the wait is taken: either the sleeper finds it raised, or the raiser finds the sleeper.
 
 use crate::error::{Result, SqlError, state};
-use model::{Abort, Schema, Supervisor, Timestamp};
+use crate::store::Store;
+use model::{Abort, LogPosition, Schema, Supervisor, Timestamp};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -30,8 +31,11 @@ pub struct Cancel {
     waiting: Mutex<Option<Waiting>>,
     /// What is called when a wait in the engine begins.
     on_wait: OnceLock<Hook>,
-    /// Whether the session waits for the log, which nothing ends: what is visible cannot be taken back.
-    is_logging: AtomicBool,
+    /// Number of the session's wait for the log; odd while it goes on. Only the end of the session ends such a wait: what is
+    /// visible cannot be taken back.
+    log_wait: AtomicU64,
+    /// What is called when the session is to end.
+    on_end: OnceLock<Hook>,
 }
 
 /// A wait that is going on.
@@ -94,7 +98,8 @@ impl Default for Cancel {
             transaction: AtomicU64::new(0),
             waiting: Mutex::default(),
             on_wait: OnceLock::new(),
-            is_logging: AtomicBool::new(false),
+            log_wait: AtomicU64::new(0),
+            on_end: OnceLock::new(),
         }
     }
 }
@@ -112,6 +117,9 @@ impl Cancel {
     pub fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         self.raise();
+        if let Some(Hook(call)) = self.on_end.get() {
+            call();
+        }
     }
 
     /// Whether the session is to end.
@@ -179,6 +187,19 @@ impl Cancel {
         let _ = self.on_wait.set(Hook(Box::new(call)));
     }
 
+    /// What is called when the session is to end: it must wake whoever asks [`Cancel::is_ended`] under a latch of its own.
+    /// Once.
+    pub fn on_end(&self, call: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_end.set(Hook(Box::new(call)));
+    }
+
+    /// Calls what [`Cancel::on_wait`] was given: a wait for the log lasts long.
+    pub fn tell_of_wait(&self) {
+        if let Some(Hook(call)) = self.on_wait.get() {
+            call();
+        }
+    }
+
     /// What the session waits for now.
     pub fn waiting(&self) -> Option<Waiting> {
         self.latch().clone()
@@ -190,17 +211,27 @@ impl Cancel {
         Waits(self)
     }
 
-    /// Does `wait` while others see that the session waits for the log. Every commit comes here, so it takes no lock.
-    pub fn logging<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.is_logging.store(true, Ordering::Relaxed);
-        let waited = wait();
-        self.is_logging.store(false, Ordering::Relaxed);
-        waited
+    /// Blocks until the log is durable up to `position`, while others see that the session waits for the log. Every commit comes
+    /// here, so it takes no lock and writes no line that another session writes.
+    ///
+    /// # Errors
+    /// 08007 if the log failed; 57P01 if the session is to end: whether the position becomes durable is unknown.
+    pub fn wait_durable(&self, store: &dyn Store, position: LogPosition) -> Result<()> {
+        let wait = self.log_wait.load(Ordering::Relaxed) | 1;
+        self.log_wait.store(wait, Ordering::Relaxed);
+        let waited = store.wait_durable_unless(position, &|| self.is_ended());
+        self.log_wait.store(wait + 1, Ordering::Relaxed);
+        if waited? { Ok(()) } else { Err(not_awaited()) }
     }
 
-    /// Whether the session waits for the log to be durable.
-    pub fn is_logging(&self) -> bool {
-        self.is_logging.load(Ordering::Relaxed)
+    /// Number of the wait for the log that goes on, if one does: equal numbers are the same wait.
+    pub fn log_wait(&self) -> Option<u64> {
+        Some(self.log_wait.load(Ordering::Relaxed)).filter(|wait| wait % 2 == 1)
+    }
+
+    /// Whether the session waits for anything that others can see.
+    pub fn is_waiting(&self) -> bool {
+        self.log_wait().is_some() || self.latch().is_some()
     }
 
     /// Sleeps for a time, unless it is stopped.
@@ -276,14 +307,20 @@ impl Supervisor for Cancel {
     fn waits(&self, wait: &Abort, waker: Waker) {
         let reason = Wait::Transaction { other: wait.other, table: wait.table.clone() };
         *self.latch() = Some(Waiting { reason, since: crate::clock::now(), waker });
-        if let Some(Hook(call)) = self.on_wait.get() {
-            call();
-        }
+        self.tell_of_wait();
     }
 
     fn goes_on(&self) {
         *self.latch() = None;
     }
+}
+
+/// 57P01 for a session that ends while what it answers with is not durable yet.
+fn not_awaited() -> SqlError {
+    terminated().detail(
+        "The session did not wait for the log any longer. What it has committed, and what it has read, is visible to others, but \
+         may not be durable: a crash of the server can still undo it.",
+    )
 }
 
 /// 57P01

@@ -359,6 +359,15 @@ impl Store for Faulty {
         self.engine.wait_durable(position)
     }
 
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> EngineResult<bool> {
+        self.wait_durable(position)?;
+        self.engine.wait_durable_unless(position, is_over)
+    }
+
+    fn rouse(&self) {
+        self.engine.rouse();
+    }
+
     fn ddl(&self) -> Option<&dyn Tables> {
         Some(self)
     }

@@ -89,10 +89,10 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
 }
 
 /// How often a client that has sent more while its statement waits is asked whether it is still there.
-const LOOK: Duration = Duration::from_secs(1);
+pub const LOOK: Duration = Duration::from_secs(1);
 
-/// Ends the session if its client goes away while its statement waits for another session: nobody would hear the answer, and
-/// others wait for what it holds. For as long as the returned sender lives.
+/// Ends the session if its client goes away while its statement waits for another session, or long for the log: nobody would
+/// receive the answer, and others wait for what it holds. For as long as the returned sender lives.
 fn watch_while_waiting(stream: &Arc<TcpStream>, cancel: &Arc<Cancel>) -> watch::Sender<()> {
     let (connected, over) = watch::channel(());
     let (stream, runtime) = (Arc::downgrade(stream), Handle::current());
@@ -117,11 +117,11 @@ fn watch_while_waiting(stream: &Arc<TcpStream>, cancel: &Arc<Cancel>) -> watch::
 
 /// Ends the session once its client is gone; returns when it waits no more.
 async fn end_when_gone(stream: &TcpStream, cancel: &Cancel) {
-    while cancel.waiting().is_some() {
+    while cancel.is_waiting() {
         match stream.ready(Interest::READABLE).await {
             Ok(ready) if !ready.is_read_closed() => tokio::time::sleep(LOOK).await,
             _ => {
-                return if cancel.waiting().is_some() {
+                return if cancel.is_waiting() {
                     cancel.end()
                 };
             }

@@ -151,6 +151,7 @@ impl Server {
             let (alive, gone) = mpsc::channel(1);
             tokio::select! {
                 () = accept(&listener, &shared, alive) => {}
+                () = shared.watch_log_waits() => {}
                 () = stop => {}
             }
             drop(listener);
@@ -262,6 +263,22 @@ impl Shared {
     fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Cancel>>> {
         // The map is right whatever a panicking thread was doing.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the sessions that have waited for the log since the look before that they wait, so that somebody looks whether their
+    /// clients are still there. A look at each wait would cost every commit. Does not return.
+    async fn watch_log_waits(&self) {
+        let mut before = HashMap::new();
+        loop {
+            tokio::time::sleep(connection::LOOK).await;
+            let running = self.running();
+            let now: HashMap<u64, u64> =
+                running.iter().filter_map(|(number, cancel)| Some((*number, cancel.log_wait()?))).collect();
+            let lasting = now.iter().filter(|(number, wait)| before.get(*number) == Some(*wait));
+            lasting.filter_map(|(number, _)| running.get(number)).for_each(|cancel| cancel.tell_of_wait());
+            drop(running);
+            before = now;
+        }
     }
 
     async fn stop(&self, mut gone: mpsc::Receiver<()>) {

@@ -31,6 +31,20 @@ pub trait Interactive: Send + Sync + 'static {
     /// [`crate::Error::Fault`] if the log failed first: the outcome is unknown.
     fn wait_durable(&self, position: LogPosition) -> Result<()>;
 
+    /// As [`Interactive::wait_durable`], but returns `false` once `is_over` says so. It is asked, under a latch, before each
+    /// sleep, and again after each [`Interactive::rouse`]. Provided for engines whose [`Interactive::wait_durable`] does not
+    /// sleep.
+    ///
+    /// # Errors
+    /// As [`Interactive::wait_durable`].
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
+        let _ = is_over;
+        self.wait_durable(position).map(|()| true)
+    }
+
+    /// Has every [`Interactive::wait_durable_unless`] ask again whether it is over.
+    fn rouse(&self) {}
+
     /// Creation and removal of tables at run time, if the engine can. SQL needs it.
     fn ddl(&self) -> Option<&dyn Tables> {
         None

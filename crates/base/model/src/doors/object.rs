@@ -26,6 +26,15 @@ pub trait Store: Send + Sync + 'static {
     /// As [`Interactive::wait_durable`].
     fn wait_durable(&self, position: LogPosition) -> Result<()>;
 
+    /// As [`Interactive::wait_durable_unless`].
+    ///
+    /// # Errors
+    /// As [`Interactive::wait_durable`].
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool>;
+
+    /// As [`Interactive::rouse`].
+    fn rouse(&self);
+
     /// As [`Interactive::ddl`].
     fn ddl(&self) -> Option<&dyn Tables>;
 
@@ -67,6 +76,14 @@ impl<E: Interactive> Store for Engine<E> {
         self.0.wait_durable(position)
     }
 
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
+        self.0.wait_durable_unless(position, is_over)
+    }
+
+    fn rouse(&self) {
+        self.0.rouse();
+    }
+
     fn ddl(&self) -> Option<&dyn Tables> {
         self.0.ddl()
     }
@@ -90,6 +107,14 @@ impl Interactive for dyn Store {
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         Store::wait_durable(self, position)
+    }
+
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
+        Store::wait_durable_unless(self, position, is_over)
+    }
+
+    fn rouse(&self) {
+        Store::rouse(self);
     }
 
     fn ddl(&self) -> Option<&dyn Tables> {

@@ -9,9 +9,9 @@ mod numbers;
 
 use crate::definition::{Relation, Sequence};
 use crate::error::{Result, SqlError, state as sqlstate};
-use crate::store::{Store, independently};
+use crate::store::{Store, independently, independently_as};
 use counter::Counter;
-use model::{Key, Mode, RowRef, Schema, TableId};
+use model::{Begin, Durability, Key, Mode, RowRef, Schema, TableId};
 use numbers::Numbers;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -150,7 +150,9 @@ impl Drop for Sequences {
         let mut rows = vec![lock(&self.oids).exact(), lock(&self.versions).exact()];
         rows.extend(lock(&self.row_numbers).values().map(|numbers| lock(numbers).exact()));
         rows.extend(lock(&self.counters).values().map(|counter| lock(counter).exact()));
-        let written = independently(&*self.store, Mode::ReadWrite, |transaction| {
+        // The log is closed next, and makes it durable. A disk that does not return must not keep the server from stopping.
+        let how = Begin { durability: Some(Durability::Async), ..Begin::default() };
+        let written = independently_as(&*self.store, how, |transaction| {
             for (key, row) in rows.iter().flatten() {
                 transaction.put(self.table, key, RowRef::new(row))?;
             }

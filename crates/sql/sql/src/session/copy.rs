@@ -45,7 +45,8 @@ impl Session {
         let mut line = Vec::new();
         while copy.next(&mut context, &mut line)? {
             sink.copy_data(&line)?;
-            leave_if_full(sink, &*context.database.store, before.max(context.transaction.rests_on()))?;
+            let log = (&*context.database.store, context.cancel);
+            leave_if_full(sink, log, before.max(context.transaction.rests_on()))?;
             line.clear();
         }
         if !line.is_empty() {

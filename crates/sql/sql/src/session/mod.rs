@@ -187,6 +187,8 @@ impl Session {
                 .hint("The only database is postgres: connect with -d postgres."));
         }
         let entry = database.sessions.enter(database.options.connections, &how.user, name, how.client)?;
+        let store = database.store.clone();
+        entry.cancel.on_end(move || store.rouse());
         let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
         state.settings.tell("max_connections", database.options.connections.to_string());
         state.settings.tell("work_mem", format!("{}kB", database.options.work_bytes >> 10));
@@ -310,6 +312,12 @@ impl Session {
         }
     }
 
+    /// Whether the session ends while the log stands still: what waits for the log must not hold its end.
+    fn has_given_up_the_log(&self) -> bool {
+        let is_durable = || self.database.store.wait_durable_unless(self.awaited, &|| true);
+        self.entry.cancel.is_ended() && !matches!(is_durable(), Ok(true))
+    }
+
     /// Shows that the session does nothing, in a transaction or not: the client has its turn. Unless a COPY waits for it.
     fn show_idle(&mut self) {
         if self.copy.is_some() {
@@ -325,7 +333,9 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.roll_back();
         // What cannot be dropped now goes when the database is opened next.
-        let _ = crate::catalog::drop_temporary(&self.database, &mut self.state);
+        if !self.has_given_up_the_log() {
+            let _ = crate::catalog::drop_temporary(&self.database, &mut self.state);
+        }
         self.database.sessions.leave(self.entry.process);
     }
 }

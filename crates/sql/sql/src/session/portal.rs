@@ -2,6 +2,7 @@
 
 use super::prepared::{Prepared, fields_of};
 use super::{Outcome, Session, Sink};
+use crate::cancel::Cancel;
 use crate::context::{Context, Memory, row_bytes};
 use crate::database::Database;
 use crate::dml::{self, Changed};
@@ -119,29 +120,29 @@ impl Session {
             Progress::Running(cursor) => {
                 let mut context = self.context(&portal.parameters)?;
                 Portal::lend(&mut portal.memory, &mut context);
-                let store = &*context.database.store;
+                let log = (&*context.database.store, context.cancel);
                 let mut next = || {
                     let mut row = cursor.next(&mut context)?;
                     pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
                     Ok(row.map(|row| (row, before.max(context.transaction.rests_on()))))
                 };
-                let sent = send(&mut next, wanted, store, sink);
+                let sent = send(&mut next, wanted, log, sink);
                 portal.memory = Some(context.memory);
                 sent
             }
             Progress::Rows(rows, ..) if named.is_empty() => {
                 let mut next = || Ok(rows.pop_front().map(|row| (row, before)));
-                send(&mut next, wanted, &*self.database.store, sink)
+                send(&mut next, wanted, (&*self.database.store, &*self.entry.cancel), sink)
             }
             Progress::Rows(rows, ..) => {
                 let mut context = self.context(&portal.parameters)?;
-                let store = &*context.database.store;
+                let log = (&*context.database.store, context.cancel);
                 let mut next = || {
                     let mut row = rows.pop_front();
                     pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
                     Ok(row.map(|row| (row, before.max(context.transaction.rests_on()))))
                 };
-                send(&mut next, wanted, store, sink)
+                send(&mut next, wanted, log, sink)
             }
             Progress::Ready | Progress::Done => Ok((0, true)),
         }
@@ -295,26 +296,30 @@ impl Session {
 fn send(
     next: &mut dyn FnMut() -> Result<Option<(Row, LogPosition)>>,
     wanted: Option<u64>,
-    store: &dyn Store,
+    log: (&dyn Store, &Cancel),
     sink: &mut dyn Sink,
 ) -> Result<(u64, bool)> {
     let mut sent = 0;
     while wanted.is_none_or(|wanted| sent < wanted) {
         let Some((row, rests_on)) = next()? else { return Ok((sent, true)) };
         sink.row(&row)?;
-        leave_if_full(sink, store, rests_on)?;
+        leave_if_full(sink, log, rests_on)?;
         sent += 1;
     }
     Ok((sent, false))
 }
 
 /// Lets what a full sink has leave before its statement is done, once what it rests on is durable.
-pub(super) fn leave_if_full(sink: &mut dyn Sink, store: &dyn Store, rests_on: LogPosition) -> Result<()> {
+pub(super) fn leave_if_full(
+    sink: &mut dyn Sink,
+    (store, cancel): (&dyn Store, &Cancel),
+    rests_on: LogPosition,
+) -> Result<()> {
     if !sink.is_full() {
         return Ok(());
     }
     if rests_on > LogPosition::ZERO {
-        store.wait_durable(rests_on)?;
+        cancel.wait_durable(store, rests_on)?;
     }
     sink.leave()
 }

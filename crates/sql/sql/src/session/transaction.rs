@@ -409,12 +409,12 @@ impl Session {
     /// leave.
     ///
     /// # Errors
-    /// The outcome is unknown (08007).
+    /// The outcome is unknown: 08007, or 57P01 if the session is to end.
     pub fn wait_durable(&mut self) -> Result<()> {
         let awaited = self.awaited();
         if awaited > LogPosition::ZERO {
             // After a failure it is awaited still: the answers have not left.
-            self.entry.cancel.logging(|| self.database.store.wait_durable(awaited))?;
+            self.entry.cancel.wait_durable(&*self.database.store, awaited)?;
             self.awaited = LogPosition::ZERO;
         }
         Ok(())
@@ -423,7 +423,7 @@ impl Session {
     /// Gives the outcome of statements to whoever asked, once what it rests on is durable; errors tell of rows, too.
     ///
     /// # Errors
-    /// The outcome's own; 08007, as [`Session::wait_durable`], instead of whatever the outcome was.
+    /// The outcome's own; 08007 and 57P01, as [`Session::wait_durable`], instead of whatever the outcome was.
     pub fn once_durable<T>(&mut self, outcome: Result<T>) -> Result<T> {
         self.wait_durable().and(outcome)
     }

@@ -40,6 +40,14 @@ impl Store for Recorded {
         self.inner.wait_durable(position)
     }
 
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
+        self.inner.wait_durable_unless(position, is_over)
+    }
+
+    fn rouse(&self) {
+        self.inner.rouse();
+    }
+
     fn ddl(&self) -> Option<&dyn Tables> {
         self.inner.ddl()
     }

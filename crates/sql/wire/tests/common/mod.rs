@@ -3,7 +3,7 @@
 
 use seriatim_wire::{Options, Server};
 use sql::database::{Database, Options as Limits};
-use sql::store::Engine;
+use sql::store::{Engine, Store};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -38,7 +38,16 @@ pub fn start_with_options(change: impl FnOnce(&mut Options)) -> Running {
 
 fn serve(limits: Limits, change: impl FnOnce(&mut Options)) -> Running {
     let engine = mvto::Mvto::in_memory(mvto::Options::default()).unwrap();
-    let database = Database::open(Arc::new(Engine(Arc::new(engine))), limits).unwrap();
+    serve_store(Arc::new(Engine(Arc::new(engine))), limits, change)
+}
+
+/// A server of this engine.
+pub fn start_on(store: Arc<dyn Store>) -> Running {
+    serve_store(store, Limits::default(), |_| {})
+}
+
+fn serve_store(store: Arc<dyn Store>, limits: Limits, change: impl FnOnce(&mut Options)) -> Running {
+    let database = Database::open(store, limits).unwrap();
     let mut options = Options {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         stop_timeout: Duration::from_millis(500),
