@@ -7,7 +7,8 @@
 //! - [`functions`]: scalar functions, operators, aggregates, and the choice among them. A host adds functions of its own
 //!   ([`functions::Registry`]).
 //!
-//! Names no transaction, catalog or session: settings and clock come through [`Env`], limits on memory through [`memory`].
+//! Names no transaction, catalog or session: settings and clock come through [`Env`], limits on memory through [`memory`],
+//! requests to stop through [`interrupt`].
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod env;
 pub mod error;
 mod facts;
 pub mod functions;
+pub mod interrupt;
 mod jsonb;
 pub mod memory;
 mod name;

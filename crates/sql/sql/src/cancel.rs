@@ -7,6 +7,7 @@
 use crate::error::{Result, SqlError, state};
 use crate::store::Store;
 use model::{Abort, LogPosition, Schema, Supervisor, Timestamp};
+use pgtypes::interrupt::Interrupt;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -312,6 +313,13 @@ impl Supervisor for Cancel {
 
     fn goes_on(&self) {
         *self.latch() = None;
+    }
+}
+
+/// A long function's looks.
+impl Interrupt for Cancel {
+    fn check(&self) -> pgtypes::Result<()> {
+        Cancel::check(self).map_err(|error| pgtypes::Error::new(error.code(), error.message()))
     }
 }
 

@@ -4,6 +4,7 @@
 //! values, `order.rs` sorts, `counters.rs` is for EXPLAIN ANALYZE.
 
 mod counters;
+mod distinct_set;
 mod evaluate;
 mod key_table;
 mod operators;

@@ -9,6 +9,7 @@ use crate::store::{Store, Transaction};
 use crate::types::Datum;
 use crate::{catalog, dml};
 use model::{AbortClass, Begin, Durability, Finish, LogPosition, Mode, Supervisor};
+use pgtypes::interrupt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,6 +171,7 @@ impl Session {
         let limit = state.follows.work_bytes.unwrap_or(database.options.work_bytes);
         let memory = database.memory(limit);
         memory.begin();
+        interrupt::begin_statement(entry.cancel.clone());
         Ok(Context {
             transaction: &mut **transaction,
             database,

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{Arguments, division_by_zero, out_of_range};
 use super::super::table::*;
+use crate::interrupt;
 use bigdecimal::Signed;
 use bigdecimal::num_bigint::BigInt;
 
@@ -76,6 +77,7 @@ fn greatest_divisor(left: &Numeric, right: &Numeric) -> Result<Numeric> {
     let digits = |number: &bigdecimal::BigDecimal| number.with_scale(scale).into_bigint_and_exponent().0.abs();
     let (mut left, mut right) = (digits(left), digits(right));
     while right != BigInt::ZERO {
+        interrupt::work(64 + (right.bits() / 16) as usize)?;
         let rest = left % &right;
         (left, right) = (right, rest);
     }

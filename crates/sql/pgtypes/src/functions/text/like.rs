@@ -3,6 +3,7 @@
 use super::super::arguments::Arguments;
 use super::super::table::*;
 use super::basic::lower;
+use crate::interrupt;
 
 macro_rules! operator {
     ($symbol:literal, $left:expr, $matches:expr, $wanted:literal) => {
@@ -69,6 +70,8 @@ fn like(text: &str, pattern: &str) -> Result<bool> {
             continue;
         }
         let Some((from, after)) = &mut retry else { return Ok(false) };
+        // Long runs that match and then fail make this quadratic.
+        interrupt::work(1 + after.as_str().len() - pattern.as_str().len())?;
         if from.next().is_none() {
             return Ok(false);
         }

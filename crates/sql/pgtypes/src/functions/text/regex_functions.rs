@@ -4,7 +4,9 @@ use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
 use super::regex::{Options, compiled};
 use super::slice::offset;
+use crate::interrupt;
 use ::regex::{Captures, Regex};
+use std::ops::{ControlFlow, Range};
 
 macro_rules! operator {
     ($symbol:literal, $left:expr, $caseless:literal, $wanted:literal) => {
@@ -70,14 +72,21 @@ pub(super) static FUNCTIONS: &[Function] = &[
     set("regexp_split_to_table", &[TEXT, TEXT, TEXT], TEXT, |_, a| split(a, "regexp_split_to_table")),
 ];
 
-/// The matches from a byte on; all of them, or the first.
-fn matches<'t>(regex: &Regex, text: &'t str, from: usize, all: bool) -> Vec<Captures<'t>> {
-    let mut found = Vec::new();
+/// Work of a search beside the bytes that it passes.
+const SEARCH: usize = 128;
+
+/// Shows the matches from a byte on, with the place of each, until `visit` breaks.
+fn each_match<'t>(
+    regex: &Regex,
+    text: &'t str,
+    from: usize,
+    mut visit: impl FnMut(Range<usize>, Captures<'t>) -> Result<ControlFlow<()>>,
+) -> Result<()> {
     let mut at = from;
     while let Some(captures) = (at <= text.len()).then(|| regex.captures_at(text, at)).flatten() {
         let whole = captures.get(0).map_or(at..at, |whole| whole.range());
-        found.push(captures);
-        if !all {
+        interrupt::work(SEARCH + whole.end - at)?;
+        if visit(whole.clone(), captures)?.is_break() {
             break;
         }
         // After an empty match, on to the next character.
@@ -87,7 +96,21 @@ fn matches<'t>(regex: &Regex, text: &'t str, from: usize, all: bool) -> Vec<Capt
             whole.end
         };
     }
-    found
+    Ok(())
+}
+
+/// The match of this number, from 1.
+fn nth_match<'t>(regex: &Regex, text: &'t str, from: usize, wanted: usize) -> Result<Option<Captures<'t>>> {
+    let (mut number, mut found) = (0, None);
+    each_match(regex, text, from, |_, captures| {
+        number += 1;
+        if number < wanted {
+            return Ok(ControlFlow::Continue(()));
+        }
+        found = Some(captures);
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
 }
 
 /// The first group, or the whole match if there are no groups.
@@ -144,26 +167,38 @@ fn regexp_like(a: &[Datum]) -> Result<Datum> {
 
 fn regexp_count(a: &[Datum]) -> Result<Datum> {
     let options = options(a, 3, "regexp_count", None)?;
-    count(matches(&compiled(a.text(1)?, options)?, a.text(0)?, start(a, 2)?, true).len())
+    let mut found = 0;
+    each_match(&compiled(a.text(1)?, options)?, a.text(0)?, start(a, 2)?, |_, _| {
+        found += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    count(found)
 }
 
 fn regexp_substr(a: &[Datum]) -> Result<Datum> {
     let wanted = if a.len() > 3 { a.int4(3)? } else { 1 };
     let at = usize::try_from(wanted).ok().filter(|wanted| *wanted > 0);
     let at = at.ok_or_else(|| invalid(format!("invalid value for parameter \"n\": {wanted}")))?;
-    let found = matches(&compiled(a.text(1)?, Options::default())?, a.text(0)?, start(a, 2)?, true);
-    Ok(found.get(at - 1).and_then(|captures| captures.get(0)).map(|whole| whole.as_str().to_owned()).into())
+    let found = nth_match(&compiled(a.text(1)?, Options::default())?, a.text(0)?, start(a, 2)?, at)?;
+    Ok(found.and_then(|captures| captures.get(0)).map(|whole| whole.as_str().to_owned()).into())
 }
 
 fn regexp_match(a: &[Datum]) -> Result<Datum> {
     let options = options(a, 2, "regexp_match", Some("Use the regexp_matches function instead."))?;
-    let captures = matches(&compiled(a.text(1)?, options)?, a.text(0)?, 0, false);
-    Ok(captures.first().map_or(Datum::Null, groups))
+    let captures = nth_match(&compiled(a.text(1)?, options)?, a.text(0)?, 0, 1)?;
+    Ok(captures.as_ref().map_or(Datum::Null, groups))
 }
 
 fn regexp_matches(a: &[Datum]) -> Result<Vec<Datum>> {
     let options = a.optional_text(2)?.map_or(Ok(Options::default()), Options::parse)?;
-    Ok(matches(&compiled(a.text(1)?, options)?, a.text(0)?, 0, options.global).iter().map(groups).collect())
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    each_match(&compiled(a.text(1)?, options)?, a.text(0)?, 0, |whole, captures| {
+        rows.push(groups(&captures));
+        bytes += (captures.len() + 2) * size_of::<Datum>() + whole.len();
+        check_length(bytes)?;
+        Ok(if options.global { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    Ok(rows)
 }
 
 /// Replaces the match of this number, or all, from a byte on.
@@ -172,16 +207,18 @@ fn replace(a: &[Datum], options: Options, from: usize, wanted: Option<usize>) ->
     let regex = compiled(a.text(1)?, options)?;
     let mut out = String::new();
     let mut copied = 0;
-    for (at, captures) in matches(&regex, text, from, wanted != Some(1)).iter().enumerate() {
-        let Some(whole) = captures.get(0) else { continue };
-        if wanted.is_some_and(|wanted| wanted != at + 1) {
-            continue;
+    let mut number = 0;
+    each_match(&regex, text, from, |whole, captures| {
+        number += 1;
+        if wanted.is_some_and(|wanted| wanted != number) {
+            return Ok(ControlFlow::Continue(()));
         }
-        out.push_str(&text[copied..whole.start()]);
-        push_replacement(&mut out, replacement, captures);
+        out.push_str(&text[copied..whole.start]);
+        push_replacement(&mut out, replacement, &captures);
         check_length(out.len())?;
-        copied = whole.end();
-    }
+        copied = whole.end;
+        Ok(if wanted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     out.push_str(&text[copied..]);
     Ok(out.into())
 }
@@ -215,13 +252,14 @@ fn split(a: &[Datum], function: &str) -> Result<Vec<Datum>> {
     let text = a.text(0)?;
     let mut parts: Vec<Datum> = Vec::new();
     let mut from = 0;
-    for captures in matches(&compiled(a.text(1)?, options)?, text, 0, true) {
-        let Some(whole) = captures.get(0) else { continue };
-        if whole.start() < text.len() && whole.end() > from {
-            parts.push(text[from..whole.start()].into());
-            from = whole.end();
+    each_match(&compiled(a.text(1)?, options)?, text, 0, |whole, _| {
+        if whole.start < text.len() && whole.end > from {
+            parts.push(text[from..whole.start].into());
+            check_length(parts.len().saturating_mul(size_of::<Datum>()))?;
+            from = whole.end;
         }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     parts.push(text[from..].into());
     Ok(parts)
 }

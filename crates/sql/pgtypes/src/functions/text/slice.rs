@@ -26,7 +26,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         if wanted.is_empty() {
             return Ok(Datum::Int4(1));
         }
-        count(bytes.windows(wanted.len()).position(|window| window == wanted).map_or(0, |at| at + 1))
+        count(memchr::memmem::find(bytes, wanted).map_or(0, |at| at + 1))
     }),
     pure("left", &[TEXT, INT4], TEXT, |a| {
         let text = a.text(0)?;

@@ -1,8 +1,9 @@
 //! Groups and aggregates, by hash.
 
+use super::super::distinct_set::DistinctSet;
 use super::super::evaluate::is_null;
 use super::super::key_table::{KeyTable, same};
-use super::super::order::{compare_plainly, compare_values, sort_values};
+use super::super::order::{compare_plainly, compare_values, sort, sort_values};
 use super::super::scope::Run;
 use super::Node;
 use crate::context::row_bytes;
@@ -36,7 +37,7 @@ enum CallState {
     /// Keeps arguments until the group is complete: ORDER BY in the call.
     Kept(Vec<Kept>),
     /// Keeps each once: DISTINCT.
-    Distinct(KeyTable),
+    Distinct(DistinctSet),
     /// `GROUPING(...)`
     Grouping(i32),
 }
@@ -133,7 +134,7 @@ impl CallState {
                 CallState::Grouping(keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key))))
             }
             None if !call.order.is_empty() => CallState::Kept(Vec::new()),
-            None if call.distinct => CallState::Distinct(KeyTable::new(argument_types(call))),
+            None if call.distinct => CallState::Distinct(DistinctSet::new(argument_types(call))),
             None => CallState::Running((call.aggregate.aggregate.start)(), 0),
         }
     }
@@ -163,9 +164,7 @@ impl CallState {
                 if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
                     return Ok(());
                 }
-                let bytes = row_bytes(&arguments);
-                let (_, new) = seen.insert(arguments);
-                run.hold(if new { bytes } else { 0 }, "groups and aggregates")?;
+                run.hold(seen.insert(arguments), "groups and aggregates")?;
             }
             CallState::Grouping(_) => {}
         }
@@ -177,14 +176,13 @@ impl CallState {
             CallState::Running(accumulator, _) => Ok(accumulator.value()?),
             CallState::Grouping(bits) => Ok(Datum::Int4(bits)),
             CallState::Distinct(seen) => {
-                let mut rows: Vec<Row> = seen.into_keys().collect();
-                rows.sort_by(|left, right| compare_arguments(call, left, right));
                 let mut accumulator = (call.aggregate.aggregate.start)();
-                rows.iter().try_for_each(|arguments| accumulator.add(arguments))?;
+                let compare = |left: &[Datum], right: &[Datum]| compare_arguments(call, left, right);
+                seen.each_sorted(compare, |arguments| Ok(accumulator.add(arguments)?))?;
                 Ok(accumulator.value()?)
             }
             CallState::Kept(mut kept) => {
-                kept.sort_by(|left, right| compare_kept(call, left, right));
+                sort(&mut kept, |left, right| compare_kept(call, left, right))?;
                 if call.distinct {
                     let types = argument_types(call);
                     kept.dedup_by(|left, right| same(&types, &left.arguments, &right.arguments));

@@ -1,11 +1,15 @@
 //! Sorting: all rows, or the first few when nobody will ask for more.
 
-use super::super::order::{Keyed, compare_keyed, keyed};
+use super::super::order::{Keyed, compare_keyed, keyed, sort};
 use super::super::scope::Run;
 use super::Node;
 use crate::error::Result;
 use crate::plan::{Plan, SortKey};
 use crate::types::Row;
+
+/// How many rows more than wanted are kept before they are sorted and the worst go: a quarter, within these limits.
+const LEAST_SPARE: usize = 64;
+const MOST_SPARE: usize = 1 << 16;
 
 /// The state of a sort.
 pub struct SortState {
@@ -40,39 +44,25 @@ impl SortState {
 
     fn collect(&mut self, input: &Plan, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<Vec<Keyed>> {
         let mut rows: Vec<Keyed> = Vec::new();
+        // The place of a row that none behind it in the input may equal, once more than enough have been sorted.
+        let mut last_wanted = None;
         while let Some(row) = self.input.next(input, run)? {
             let row = keyed(row, keys, run)?;
+            if last_wanted.is_some_and(|last: usize| compare_keyed(keys, &row, &rows[last]).is_ge()) {
+                continue;
+            }
             run.hold(row.bytes(), "a sort")?;
             rows.push(row);
-            // A quarter more than wanted is kept before the worst go: one sort for each quarter.
             if let Some(bound) = self.bound
-                && rows.len() >= bound.saturating_add((bound / 4).max(64))
+                && rows.len() >= bound.saturating_add((bound / 4).clamp(LEAST_SPARE, MOST_SPARE))
             {
-                rows.sort_by(|left, right| compare_keyed(keys, left, right));
+                sort(&mut rows, |left, right| compare_keyed(keys, left, right))?;
                 let dropped = rows.drain(bound..).map(|row| row.bytes()).sum();
                 run.context.memory.give_back(dropped);
+                last_wanted = bound.checked_sub(1);
             }
         }
-        sort(&mut rows, keys, run)?;
+        sort(&mut rows, |left, right| compare_keyed(keys, left, right))?;
         Ok(rows)
-    }
-}
-
-/// Rows that are sorted without a look at the cancel flag: about a hundredth of a second.
-const RUN: usize = 8192;
-
-/// Sorts rows, stably: runs first, and then longer and longer ones that each consist of two, which the library's sort merges.
-/// In between it looks whether somebody wants the statement to stop; no step is longer than one merge of all rows.
-fn sort(rows: &mut [Keyed], keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<()> {
-    let mut length = RUN;
-    loop {
-        for part in rows.chunks_mut(length) {
-            run.context.check_cancel()?;
-            part.sort_by(|left, right| compare_keyed(keys, left, right));
-        }
-        if length >= rows.len() {
-            return Ok(());
-        }
-        length *= 2;
     }
 }

@@ -6,7 +6,7 @@ mod frame;
 mod functions;
 
 use super::super::evaluate::is_null;
-use super::super::order::{compare_plainly, compare_values, sort_values};
+use super::super::order::{compare_plainly, compare_values, sort, sort_values};
 use super::super::scope::Run;
 use super::Node;
 use crate::context::row_bytes;
@@ -65,10 +65,10 @@ impl WindowState {
             run.hold(row_bytes(&row) + row_bytes(&partition) + row_bytes(&order), "a window")?;
             sorted.push(Sorted { partition, order, row });
         }
-        sorted.sort_by(|left, right| {
+        sort(&mut sorted, |left, right| {
             compare_partitions(window, left, right)
                 .then_with(|| compare_values(&window.order, &left.order, &right.order))
-        });
+        })?;
         let mut values = Vec::with_capacity(sorted.len());
         for rows in sorted.chunk_by(|left, right| compare_partitions(window, left, right).is_eq()) {
             let partition = Partition::new(window, rows);
