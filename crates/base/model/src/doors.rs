@@ -11,7 +11,7 @@ mod object;
 mod reexecutable;
 mod transaction;
 
-pub use capabilities::{ReadView, Savepoint, Savepoints, SharedReads, Snapshots, Supervised, Tables};
+pub use capabilities::{LogUsage, ReadView, Savepoint, Savepoints, SharedReads, Snapshots, Supervised, Tables, Usage};
 pub use declared::{AsDeclared, Declared, Footprint, FootprintEntry, Procedure};
 pub use interactive::Interactive;
 pub use object::{Engine, Store, Transaction};

@@ -38,8 +38,8 @@ pub use access::{Access, Program};
 pub use codec::Reader as Decoder;
 pub use doors::{
     AsDeclared, AsReexecutable, Begin, Committed, Declared, Engine, Finish, Footprint, FootprintEntry, Interactive,
-    Mode, Procedure, ReadView, Reexecutable, Savepoint, Savepoints, SharedReads, Snapshots, Store, Supervised, Tables,
-    Transaction,
+    LogUsage, Mode, Procedure, ReadView, Reexecutable, Savepoint, Savepoints, SharedReads, Snapshots, Store,
+    Supervised, Tables, Transaction, Usage,
 };
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader};

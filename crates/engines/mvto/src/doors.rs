@@ -9,8 +9,8 @@ use env::{Clock, Retries};
 use model::retry::{self, Failure};
 use model::{
     Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, Limit, LimitKind, LogPosition,
-    Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots, Supervised,
-    Supervisor, TableId, Tables, Timestamp,
+    LogUsage, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads,
+    Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -228,6 +228,20 @@ impl<C: Clock> Tables for Mvto<C> {
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         Mvto::tables(self)
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let log = self.log.as_ref().map(|log| {
+            let stats = log.stats();
+            LogUsage {
+                log_bytes: stats.payload_bytes,
+                checkpoints: stats.checkpoints,
+                checkpoint_bytes: stats.checkpoint_bytes_written,
+                last_checkpoint_bytes: stats.checkpoint_bytes,
+            }
+        });
+        let (memory_bytes, memory_limit_bytes) = (self.memory.meter.used() as u64, self.memory.limit as u64);
+        Some(Usage { memory_bytes, memory_limit_bytes, log })
     }
 
     fn checkpoint(&self) -> Result<()> {

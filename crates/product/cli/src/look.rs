@@ -163,7 +163,11 @@ impl StatsOf {
         let engine = db.stats().engine;
         let mut fields = vec![("tables", json!(engine.tables))];
         if let Some(log) = &engine.log {
-            fields.extend([("log_segments", json!(log.segments))]);
+            fields.extend([
+                ("log_segments", json!(log.segments)),
+                ("log_since_checkpoint_bytes", json!(log.appended.0.saturating_sub(log.checkpoint.0))),
+                ("checkpoint_bytes", json!(log.checkpoint_bytes)),
+            ]);
         }
         fields.push(("memory_bytes", json!(engine.memory_bytes)));
         fields.push(("recovery", json!(db.recovery().map(ToString::to_string))));

@@ -11,7 +11,7 @@ use pgtypes::interrupt::Interrupt;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
@@ -29,6 +29,8 @@ pub struct Cancel {
     deadline: AtomicU64,
     /// The engine's name of the open transaction; zero: none.
     transaction: AtomicU64,
+    /// Since when the open transaction may write. Microseconds since 1970; zero: it may not, or there is none.
+    writes_since: AtomicI64,
     waiting: Mutex<Option<Waiting>>,
     /// What is called when a wait in the engine begins.
     on_wait: OnceLock<Hook>,
@@ -97,6 +99,7 @@ impl Default for Cancel {
             origin: Instant::now(),
             deadline: AtomicU64::new(u64::MAX),
             transaction: AtomicU64::new(0),
+            writes_since: AtomicI64::new(0),
             waiting: Mutex::default(),
             on_wait: OnceLock::new(),
             log_wait: AtomicU64::new(0),
@@ -180,6 +183,17 @@ impl Cancel {
     /// The transaction is over.
     pub fn end_transaction(&self) {
         self.transaction.store(0, Ordering::Relaxed);
+        self.writes_since.store(0, Ordering::Relaxed);
+    }
+
+    /// A transaction that may write begins. Microseconds since 1970.
+    pub fn begin_writing(&self, at: i64) {
+        self.writes_since.store(at, Ordering::Relaxed);
+    }
+
+    /// Whether the open transaction may write, and has been open since before `at`. Microseconds since 1970.
+    pub fn has_written_since_before(&self, at: i64) -> bool {
+        (1..at).contains(&self.writes_since.load(Ordering::Relaxed))
     }
 
     /// What is called when a statement begins to wait for another session, by whoever serves the client: it may look whether

@@ -21,7 +21,7 @@ mod exec;
 mod explain;
 mod functions;
 mod improve;
-mod memory;
+pub mod memory;
 mod open;
 mod parse;
 mod pg_catalog;

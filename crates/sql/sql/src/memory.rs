@@ -11,6 +11,28 @@ pub struct Budget {
     limit: usize,
     /// Relaxed: a count, which publishes nothing.
     used: AtomicUsize,
+    /// The most that was taken since somebody asked, if it was near the limit. Relaxed: likewise.
+    peak: AtomicUsize,
+}
+
+/// Says once when the use of something comes near its limit.
+#[derive(Debug, Default)]
+pub struct Watermark {
+    is_high: bool,
+}
+
+/// From so many percent of the limit on it is near, and it is far again below so many.
+const NEAR: usize = 90;
+const FAR: usize = 80;
+
+impl Watermark {
+    /// Whether it is news that `used` is near `limit`: it has not been near since it was last far.
+    pub fn is_news(&mut self, used: usize, limit: usize) -> bool {
+        let percent = (used as u128 * 100 / limit.max(1) as u128) as usize;
+        let was_high = self.is_high;
+        self.is_high = percent >= NEAR || was_high && percent >= FAR;
+        self.is_high && !was_high
+    }
 }
 
 /// What a statement may hold without asking the budget: most never ask.
@@ -21,7 +43,7 @@ const STEP: usize = 64 << 10;
 impl Budget {
     /// A budget of `limit` bytes.
     pub fn new(limit: usize) -> Arc<Budget> {
-        Arc::new(Budget { limit, used: AtomicUsize::new(0) })
+        Arc::new(Budget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) })
     }
 
     /// Its size.
@@ -37,9 +59,22 @@ impl Budget {
     fn reserve(&self, bytes: usize) -> Result<()> {
         let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.limit);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => Ok(()),
-            Err(used) => Err(self.exhausted(used, bytes)),
+            Ok(used) => {
+                if used + bytes > self.limit / 100 * FAR {
+                    self.peak.fetch_max(used + bytes, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+            Err(used) => {
+                self.peak.fetch_max(used, Ordering::Relaxed);
+                Err(self.exhausted(used, bytes))
+            }
         }
+    }
+
+    /// The most that statements have held since the last call, as far as it was near the limit; at least what they hold now.
+    pub fn take_peak(&self) -> usize {
+        self.peak.swap(0, Ordering::Relaxed).max(self.used())
     }
 
     fn release(&self, bytes: usize) {
@@ -217,6 +252,19 @@ mod tests {
         second.take(0).expect("now there is");
         let error = second.take(600_000).expect_err("more than its limit");
         assert!(error.fields().hint.as_deref().is_some_and(|hint| hint.contains("--memory")));
+    }
+
+    #[test]
+    fn the_peak_is_seen_once_and_is_news_once() {
+        let budget = Budget::new(10 << 20);
+        drop(Memory::kept(&budget, 1 << 20).expect("there is room"));
+        assert_eq!(budget.take_peak(), 0, "far from the limit nobody counts peaks");
+        drop(Memory::kept(&budget, (10 << 20) - 5).expect("there is room"));
+        assert_eq!((budget.take_peak(), budget.take_peak()), ((10 << 20) - 5, 0));
+        let mut watermark = Watermark::default();
+        let news: Vec<usize> =
+            [50, 89, 90, 95, 81, 92, 79, 89, 90].into_iter().filter(|used| watermark.is_news(*used, 100)).collect();
+        assert_eq!(news, [90, 90], "once for each crossing, and not while it hovers");
     }
 
     #[test]

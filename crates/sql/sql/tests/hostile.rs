@@ -5,8 +5,8 @@ mod common;
 
 use common::{Answer, Client, database, database_twopl, store};
 use model::{
-    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Result as EngineResult, RetryPolicy, Schema,
-    TableId, Tables,
+    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Result as EngineResult, RetryPolicy,
+    Schema, TableId, Tables,
 };
 use seriatim_sql::database::{Database, Options};
 use seriatim_sql::session::{Outcome, Status};
@@ -324,6 +324,8 @@ struct Faults {
     armed: AtomicBool,
     /// How often the list of all tables was asked for.
     listed: AtomicU32,
+    /// How often a transaction was begun as a snapshot.
+    snapshots: AtomicU32,
     /// Where the commits conflict.
     table: std::sync::OnceLock<Arc<Schema>>,
 }
@@ -345,6 +347,7 @@ impl Store for Faulty {
     fn begin(&self, how: Begin) -> EngineResult<Box<dyn Transaction>> {
         // The sequences' transactions are of another mode, and left alone.
         let own = how.mode == model::Mode::OwnAtStatement;
+        self.state.snapshots.fetch_add(u32::from(how.mode == model::Mode::Snapshot), Ordering::SeqCst);
         let inner = self.engine.begin(how)?;
         if !own {
             return Ok(inner);
@@ -389,6 +392,10 @@ impl Tables for Faulty {
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         self.state.listed.fetch_add(1, Ordering::SeqCst);
         self.engine.tables()
+    }
+
+    fn usage(&self) -> Option<model::Usage> {
+        self.engine.usage()
     }
 
     fn checkpoint(&self) -> EngineResult<()> {
@@ -502,6 +509,26 @@ impl Finish for FaultyTransaction {
     fn abort(self) {
         self.inner.abort();
     }
+}
+
+/// A read-only block does not wait for a writer that is not about to end.
+#[test]
+fn a_read_only_block_is_no_snapshot_beside_an_old_writer() {
+    let (database, faults) = faulty();
+    let (mut writer, mut reader) = (Client::new(&database), Client::new(&database));
+    writer.run("create table t (a int primary key); insert into t values (1)");
+    let snapshots = |reader: &mut Client| {
+        let before = faults.snapshots.load(Ordering::SeqCst);
+        assert_eq!(reader.show("begin read only; select a from t; commit"), "1");
+        faults.snapshots.load(Ordering::SeqCst) - before
+    };
+    assert_eq!(snapshots(&mut reader), 1, "nobody writes");
+    writer.run("begin; update t set a = 2; select pg_sleep(0.03)");
+    assert_eq!(snapshots(&mut reader), 0, "the writer has been open for longer than anybody would wait");
+    writer.run("rollback");
+    assert_eq!(snapshots(&mut reader), 1);
+    writer.run("begin read only; select a from t; select pg_sleep(0.03)");
+    assert_eq!(snapshots(&mut reader), 1, "readers are not waited for");
 }
 
 /// To say where a conflict was takes a look at all tables, of which there may be thousands.

@@ -6,12 +6,16 @@ use crate::codec::frontend::{Bind, Formats, Message, Target, violation};
 use crate::output::Output;
 use bytes::{Buf, BytesMut};
 use sql::error::{Result, SqlError, state};
+use sql::memory::Memory;
 use sql::session::{Outcome, Session, Status};
 use std::collections::HashMap;
 use std::time::Duration;
 
 /// Bytes of a message beside a statement's text: names, types, ends.
 const BESIDES: usize = 4096;
+
+/// Messages that are no longer than this are not counted while they are received.
+const UNCOUNTED: usize = 64 << 10;
 
 /// A session, and where its client stands in the protocol.
 pub struct Conversation {
@@ -22,6 +26,8 @@ pub struct Conversation {
     mode: Mode,
     /// The message of which only a part has arrived, if it is one that is not kept until it is whole.
     partial: Option<Partial>,
+    /// What the message that is being received takes, of the sum of all statements.
+    received: Option<Memory>,
     /// The forms that Bind asked for, by portal; `""` is the unnamed one.
     formats: HashMap<String, Formats>,
 }
@@ -45,12 +51,12 @@ enum Protocol {
 }
 
 /// A message that is taken in pieces.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Partial {
     /// COPY data, with so many bytes to come.
     Copy { left: usize },
-    /// A message of `body` bytes, beyond the limit, of which so many are still to be passed over.
-    TooLong { kind: u8, body: usize, left: usize },
+    /// A message that cannot be taken, of which so many bytes are still to be passed over, and why.
+    Refused { kind: u8, left: usize, error: SqlError },
 }
 
 /// Whether a connection goes on.
@@ -73,7 +79,15 @@ impl Conversation {
             backend::key_data(out, session.key());
             backend::ready(out, session.status());
         });
-        Conversation { session, output, limit, mode: Mode::Ready, partial: None, formats: HashMap::new() }
+        Conversation {
+            session,
+            output,
+            limit,
+            mode: Mode::Ready,
+            partial: None,
+            received: None,
+            formats: HashMap::new(),
+        }
     }
 
     /// How long it may wait for the next message: for ever outside of a transaction.
@@ -97,7 +111,7 @@ impl Conversation {
 
     /// Whether there is anything in `input` for [`Conversation::run`]. Bytes of a message that is too long go at once.
     pub fn has_work(&mut self, input: &mut BytesMut) -> bool {
-        if let Some(Partial::TooLong { left, .. }) = &mut self.partial {
+        if let Some(Partial::Refused { left, .. }) = &mut self.partial {
             let bytes = input.len().min(*left);
             input.advance(bytes);
             *left -= bytes;
@@ -105,8 +119,25 @@ impl Conversation {
         }
         match self.partial {
             Some(_) => !input.is_empty(),
-            None => self.first_frame(input) != Frame::Incomplete,
+            None if self.first_frame(input) == Frame::Incomplete => !self.admit(input) && self.has_work(input),
+            None => true,
         }
+    }
+
+    /// Counts the message that is being received, if it is long. One that finds no room is passed over.
+    fn admit(&mut self, input: &mut BytesMut) -> bool {
+        let Some((kind, body)) = Frame::announced(input).filter(|(_, body)| *body > UNCOUNTED) else { return true };
+        if self.received.is_some() {
+            return true;
+        }
+        match self.session.reserve(body) {
+            Ok(memory) => self.received = Some(memory),
+            Err(error) => {
+                input.advance(Frame::BODY);
+                self.partial = Some(Partial::Refused { kind, left: body, error });
+            }
+        }
+        self.received.is_some()
     }
 
     /// Runs everything in `input` that is whole, and sends the answers once what they acknowledge is durable. Blocks.
@@ -140,6 +171,7 @@ impl Conversation {
                 let (message, rest) = input.split_at(Frame::BODY + body);
                 let next = self.message(kind, &message[Frame::BODY..], Frame::is_sync(rest));
                 input.advance(Frame::BODY + body);
+                self.received = None;
                 return next;
             }
             Frame::CopyBegins { body } => {
@@ -148,7 +180,7 @@ impl Conversation {
             }
             Frame::TooLong { kind, body } => {
                 input.advance(Frame::BODY);
-                self.partial = Some(Partial::TooLong { kind, body, left: body });
+                self.partial = Some(Partial::Refused { kind, left: body, error: self.too_long(kind, body) });
             }
             Frame::UnknownKind(kind) => return self.fatal(&violation(format!("invalid frontend message type {kind}"))),
             Frame::InvalidLength => return self.fatal(&violation("invalid message length")),
@@ -166,15 +198,16 @@ impl Conversation {
                 }
                 input.advance(bytes);
             }
-            Partial::TooLong { kind, body, .. } => {
-                let what = if kind == b'B' { "parameters" } else { "statement" };
-                let message = format!("{what} too long: {body} bytes of {} allowed", self.limit);
-                let error = SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
-                    .hint("Split it, load rows with COPY, or raise --statement-size.");
-                self.unreadable(kind, &error);
-            }
+            Partial::Refused { kind, error, .. } => self.unreadable(kind, &error),
         }
         Next::Read
+    }
+
+    fn too_long(&self, kind: u8, body: usize) -> SqlError {
+        let what = if kind == b'B' { "parameters" } else { "statement" };
+        let message = format!("{what} too long: {body} bytes of {} allowed", self.limit);
+        SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
+            .hint("Split it, load rows with COPY, or raise --statement-size.")
     }
 
     fn message(&mut self, kind: u8, body: &[u8], sync_follows: bool) -> Next {

@@ -5,6 +5,7 @@ use socket2::{SockRef, TcpKeepalive};
 use sql::cancel::Cancel;
 use sql::database::Database;
 use sql::error::{SqlError, state};
+use sql::memory::Watermark;
 use std::collections::HashMap;
 use std::future::Future;
 use std::io::{self, Write};
@@ -152,6 +153,7 @@ impl Server {
             tokio::select! {
                 () = accept(&listener, &shared, alive) => {}
                 () = shared.watch_log_waits() => {}
+                () = shared.watch_memory() => {}
                 () = stop => {}
             }
             drop(listener);
@@ -241,6 +243,11 @@ fn log(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "seriatim: {what}");
 }
 
+/// Warns that memory is nearly used up.
+fn near(used: usize, limit: usize, what: &str, then: &str) {
+    log(format_args!("WARNING: {what} took {used} of {limit} bytes of memory: {then}; --memory sets the limit"));
+}
+
 /// So many are connected that one more is not even asked what it wants.
 fn too_many() -> SqlError {
     SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
@@ -278,6 +285,25 @@ impl Shared {
             lasting.filter_map(|(number, _)| running.get(number)).for_each(|cancel| cancel.tell_of_wait());
             drop(running);
             before = now;
+        }
+    }
+
+    /// Writes a line to the server's log whenever memory comes near its limit. Does not return.
+    async fn watch_memory(&self) {
+        let (mut statements, mut rows) = (Watermark::default(), Watermark::default());
+        loop {
+            let (budget, usage) = (&self.database.budget, self.database.store.usage());
+            let held = budget.take_peak();
+            if statements.is_news(held, budget.limit()) {
+                near(held, budget.limit(), "statements of all sessions", "those that ask for more fail with 53200");
+            }
+            if let Some(usage) = usage {
+                let (used, limit) = (usage.memory_bytes as usize, usage.memory_limit_bytes as usize);
+                if rows.is_news(used, limit) {
+                    near(used, limit, "the database", "at the limit, writes that make it larger fail with 53200");
+                }
+            }
+            tokio::time::sleep(connection::LOOK).await;
         }
     }
 

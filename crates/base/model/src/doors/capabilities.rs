@@ -91,12 +91,41 @@ pub trait Tables {
     /// All tables.
     fn tables(&self) -> Vec<(TableId, Arc<crate::Schema>)>;
 
+    /// What the engine uses, if it counts that.
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+
     /// Makes the next start short: writes a checkpoint, after the one that is being written, if there is one. An engine that
     /// keeps nothing on a disk has nothing to do.
     ///
     /// # Errors
     /// The disk could not take it; the checkpoint before stays.
     fn checkpoint(&self) -> Result<()>;
+}
+
+/// What an engine uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of memory that rows, versions, indexes and open transactions take.
+    pub memory_bytes: u64,
+    /// Bytes of memory that they may take.
+    pub memory_limit_bytes: u64,
+    /// Of its log, if it has one.
+    pub log: Option<LogUsage>,
+}
+
+/// What an engine has written since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogUsage {
+    /// Bytes of records appended to the log.
+    pub log_bytes: u64,
+    /// Checkpoints finished.
+    pub checkpoints: u64,
+    /// Bytes that checkpoints have written, finished or not.
+    pub checkpoint_bytes: u64,
+    /// Bytes of the last checkpoint, of this run or found at its start.
+    pub last_checkpoint_bytes: u64,
 }
 
 /// An engine with real snapshots: in [`crate::Mode::Snapshot`] a transaction reads as of one point, aborts nobody and is

@@ -6,7 +6,7 @@
 use crate::{
     Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Invalid, Item, LogPosition,
     Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots, Supervised, TableId,
-    Tables, Timestamp,
+    Tables, Timestamp, Usage,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -151,6 +151,11 @@ impl dyn Store + '_ {
     /// As [`Tables::tables`]; none in an engine without [`Interactive::ddl`].
     pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         Store::ddl(self).map(Tables::tables).unwrap_or_default()
+    }
+
+    /// As [`Tables::usage`]; `None` in an engine without [`Interactive::ddl`].
+    pub fn usage(&self) -> Option<Usage> {
+        Store::ddl(self).and_then(Tables::usage)
     }
 
     /// As [`Tables::checkpoint`].

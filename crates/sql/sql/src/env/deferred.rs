@@ -1,7 +1,8 @@
 //! Foreign keys whose check waits for COMMIT.
 
 use crate::definition::{ForeignKey, Oid};
-use crate::types::Row;
+use crate::memory::Memory;
+use crate::types::{Row, row_bytes};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,10 +10,11 @@ use std::sync::Arc;
 ///
 /// A check is kept as the values that it is about, and asks the tables anew when its time comes. So those of statements
 /// that were rolled back do no harm: they find everything in order. A savepoint keeps a copy, of pointers.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Deferred {
     pub(crate) checks: Vec<Arc<Check>>,
-    pub(crate) bytes: usize,
+    /// Memory of the checks, in the sum of all statements; `None` in a savepoint's copy.
+    pub(crate) memory: Option<Memory>,
     /// SET CONSTRAINTS ALL.
     pub(crate) all: Option<bool>,
     /// SET CONSTRAINTS of one, after ALL.
@@ -28,6 +30,13 @@ pub(crate) struct Check {
     pub(crate) values: Row,
 }
 
+impl Check {
+    /// Bytes that it holds, about: itself, its counters, and a pointer to it.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Check>() + 3 * size_of::<usize>() + row_bytes(&self.values)
+    }
+}
+
 /// From which side a foreign key was put in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -37,7 +46,26 @@ pub(crate) enum Side {
     Departure,
 }
 
+impl Clone for Deferred {
+    fn clone(&self) -> Deferred {
+        Deferred { checks: self.checks.clone(), memory: None, all: self.all, named: self.named.clone() }
+    }
+}
+
 impl Deferred {
+    /// Goes back to a savepoint's copy.
+    pub(crate) fn back_to(&mut self, before: &Deferred) {
+        let memory = self.memory.take();
+        *self = Deferred { memory, ..before.clone() };
+        self.give_back();
+    }
+
+    /// Gives back the memory of checks that are gone.
+    pub(crate) fn give_back(&mut self) {
+        let bytes = self.checks.iter().map(|check| check.bytes()).sum();
+        self.memory.iter_mut().for_each(|memory| memory.back_to(bytes));
+    }
+
     /// Whether this constraint is checked at COMMIT.
     pub(crate) fn holds(&self, key: &ForeignKey) -> bool {
         let said = self.named.get(&key.oid).copied().or(self.all);

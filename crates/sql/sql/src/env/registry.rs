@@ -175,6 +175,11 @@ impl Registry {
         self.since.0
     }
 
+    /// Whether the transaction of some session may write, and has been open since before `at`. Microseconds since 1970.
+    pub(crate) fn has_writer_since_before(&self, at: i64) -> bool {
+        self.latch().values().any(|entry| entry.cancel.has_written_since_before(at))
+    }
+
     /// All sessions, by number.
     pub fn all(&self) -> Vec<Arc<Entry>> {
         self.latch().values().cloned().collect()

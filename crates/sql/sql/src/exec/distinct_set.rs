@@ -4,7 +4,7 @@ use super::key_table::KeyTable;
 use super::order::sort;
 use crate::context::row_bytes;
 use crate::error::Result;
-use crate::types::{Datum, Row, Scalar, Type};
+use crate::types::{Datum, Row, Type};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -16,11 +16,7 @@ const ENTRY_BYTES: usize = 48;
 /// Distinct arguments of an aggregate.
 pub(super) enum DistinctSet {
     /// Of one integral type.
-    Integers {
-        seen: HashSet<i64, foldhash::fast::FixedState>,
-        has_null: bool,
-        datum: fn(i64) -> Datum,
-    },
+    Integers { seen: HashSet<i64, foldhash::fast::FixedState>, has_null: bool, datum: fn(i64) -> Datum },
     /// Of any types.
     Rows(KeyTable),
 }

@@ -23,6 +23,7 @@ mod sessions;
 #[cfg(test)]
 mod tests;
 mod types;
+mod usage;
 mod value;
 mod views;
 
@@ -48,6 +49,7 @@ pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
         sessions::TABLES,
         fixed::TABLES,
         absent::TABLES,
+        usage::TABLES,
     ]
     .into_iter()
     .flatten()

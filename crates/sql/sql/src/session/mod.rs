@@ -17,6 +17,7 @@ use crate::cancel::Cancel;
 use crate::database::Database;
 use crate::env::{Entry, State, settings};
 use crate::error::{Result, SqlError, state as code};
+use crate::memory::Memory;
 use crate::plan::Field;
 use crate::types::Styles;
 use crate::types::{Datum, Type};
@@ -230,6 +231,14 @@ impl Session {
     /// What is called when somebody ends the session (`pg_terminate_backend`): it should close the connection.
     pub fn on_end(&self, close: impl Fn() + Send + 'static) {
         self.entry.on_end(Box::new(close));
+    }
+
+    /// Takes memory for what the client sends, of the sum of all statements. Dropped, it is given back.
+    ///
+    /// # Errors
+    /// 53200.
+    pub fn reserve(&self, bytes: usize) -> Result<Memory> {
+        Memory::kept(&self.database.budget, bytes)
     }
 
     /// How long the session may do nothing inside a transaction; zero: for ever.

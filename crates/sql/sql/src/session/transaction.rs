@@ -26,19 +26,20 @@ pub(super) struct Open {
     savepoints: Vec<Savepoint>,
 }
 
-/// How long a read-only block waits for older writers to end. Blocks with writers take milliseconds; one that a client has
-/// left open must not cost its readers more than this.
+/// How long a read-only block waits for older writers to end. Most take milliseconds; one that has been open for this long
+/// already is not waited for: its client thinks, or its statement is long.
 const PATIENCE: Duration = Duration::from_millis(20);
+const PATIENCE_MICROS: i64 = PATIENCE.as_micros() as i64;
 
-/// Begins a transaction of the engine. A read-only block is tried as a snapshot first: once the older writers have ended, it
+/// Begins a transaction of the engine. A read-only block is `tried` as a snapshot first: once the older writers have ended, it
 /// leaves no stamps behind, and no writer aborts because of what it read. If they do not end soon, it reads beside them.
 fn begin(
     store: &dyn Store,
     how: Begin,
-    is_block: bool,
+    tried: bool,
     supervisor: Arc<dyn Supervisor>,
 ) -> model::Result<Box<dyn Transaction>> {
-    if is_block && how.mode == Mode::ReadOnly {
+    if tried {
         let patient = Begin { mode: Mode::Snapshot, wait_limit: Some(PATIENCE), ..how };
         let mut transaction = store.begin(patient)?;
         supervise(&mut *transaction, supervisor.clone());
@@ -165,7 +166,16 @@ impl Session {
                 transaction.set_wait_limit(how.wait_limit); // SET lock_timeout counts from the next statement on.
                 transaction
             }
-            none => none.insert(begin(&*database.store, how, open.explicit, entry.cancel.clone())?),
+            none => {
+                let now = state.statement_time;
+                let is_read_only_block = open.explicit && how.mode == Mode::ReadOnly;
+                let tried = is_read_only_block && !database.sessions.has_writer_since_before(now - PATIENCE_MICROS);
+                let transaction = begin(&*database.store, how, tried, entry.cancel.clone())?;
+                if how.mode == Mode::OwnAtStatement {
+                    entry.cancel.begin_writing(now);
+                }
+                none.insert(transaction)
+            }
         };
         transaction.set_reads_wait(false); // Until a statement that writes says otherwise.
         let limit = state.follows.work_bytes.unwrap_or(database.options.work_bytes);
@@ -380,7 +390,7 @@ impl Session {
         };
         transaction.rollback_to(&savepoint.place)?;
         state.settings.back_to(savepoint.settings);
-        state.deferred = savepoint.deferred.clone();
+        state.deferred.back_to(&savepoint.deferred);
         state.follow_settings();
         portals.retain(|_, portal| portal.is_held() || portal.number <= savepoint.portals);
         (open.failed, open.read_only) = (false, savepoint.read_only);

@@ -68,6 +68,13 @@ impl Frame {
         }
     }
 
+    /// Type and bytes of body of the message at the beginning of `buffer`, which has a frame.
+    pub fn announced(buffer: &[u8]) -> Option<(u8, usize)> {
+        let [kind, length @ ..] = *buffer.first_chunk::<HEADER>()?;
+        let body = i32::from_be_bytes(length).checked_sub(4)?;
+        Some((kind, usize::try_from(body).ok()?))
+    }
+
     /// Whether `buffer` begins with a whole Sync.
     pub fn is_sync(buffer: &[u8]) -> bool {
         buffer.starts_with(b"S\x00\x00\x00\x04")

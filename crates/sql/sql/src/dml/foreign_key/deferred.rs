@@ -2,7 +2,7 @@
 
 use super::{Constraint, ForeignKeys, too_much};
 use crate::catalog::{ForeignKey, Oid, Relation};
-use crate::context::{Context, row_bytes};
+use crate::context::Context;
 use crate::env::{Check, Side};
 use crate::error::{Result, SqlError, state};
 use crate::types::Row;
@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 /// Puts a check off.
 pub(super) fn keep(context: &mut Context<'_>, constraint: &Constraint, values: Row, side: Side) -> Result<()> {
-    let deferred = &mut context.session.deferred;
-    deferred.bytes += size_of::<Check>() + row_bytes(&values);
-    if deferred.bytes > context.database.options.work_bytes {
+    let check = Check { child: constraint.child.oid, constraint: constraint.key().oid, side, values };
+    let (database, deferred) = (context.database, &mut context.session.deferred);
+    let memory = deferred.memory.get_or_insert_with(|| database.memory(database.options.work_bytes));
+    if memory.used() + check.bytes() > memory.limit() {
         return Err(too_much(context));
     }
-    let check = Check { child: constraint.child.oid, constraint: constraint.key().oid, side, values };
-    context.session.deferred.checks.push(Arc::new(check));
+    memory.take(check.bytes())?;
+    deferred.checks.push(Arc::new(check));
     Ok(())
 }
 
@@ -48,8 +49,9 @@ pub fn set_constraints(context: &mut Context<'_>, names: &[String], deferred: bo
     let waiting = std::mem::take(&mut session.checks);
     let (now, later) = waiting.into_iter().partition(|check| names.is_empty() || oids.contains(&check.constraint));
     session.checks = later;
-    session.bytes = session.checks.iter().map(|check| size_of::<Check>() + row_bytes(&check.values)).sum();
-    run(context, now)
+    let checked = run(context, now);
+    context.session.deferred.give_back();
+    checked
 }
 
 /// The deferrable foreign keys of these names.
