@@ -11,7 +11,7 @@ use sql::store::{Engine, Store};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use twopl::TwoPhaseLocking;
 use wire::Server;
@@ -100,7 +100,7 @@ impl Serve {
                 let database = self.open()?;
                 let opening = opening::lines(&database, &self.data, begun.elapsed());
                 self.serve(database.store(), Some(database.statement_memory()), &opening)?;
-                Ok(database.close()?)
+                close(database)
             }
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
                 "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
@@ -163,6 +163,23 @@ impl Serve {
         let mut out = std::io::stdout().lock();
         writeln!(out, "ready")?;
         Ok(out.flush()?)
+    }
+}
+
+/// How long the end waits for a disk that does not take the rest of the log.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Closes the database. If the disk does not return, the process ends without: what was acknowledged is durable.
+fn close(database: Database) -> Outcome {
+    let (sender, closed) = mpsc::channel();
+    env::thread::spawn_named("seriatim-close", move || sender.send(database.close()))?;
+    match closed.recv_timeout(CLOSE_PATIENCE) {
+        Ok(closed) => Ok(closed?),
+        Err(_) => Err(Failure::Trouble(format!(
+            "the disk has not taken the rest of the log within {} s: ended without closing the database; what was \
+             acknowledged is durable, and the next start recovers it",
+            CLOSE_PATIENCE.as_secs()
+        ))),
     }
 }
 
