@@ -160,6 +160,12 @@ pub fn scan(index: Option<u16>) -> Statement {
 }
 
 impl Statement {
+    /// Whether it is of [`Access`], and not of the transaction as a whole.
+    pub fn is_access(&self) -> bool {
+        use Statement::{Delete, Insert, Put, Update};
+        self.only_reads() || matches!(self, Put(..) | Insert(..) | Update(..) | Delete(_))
+    }
+
     /// Whether a read-only transaction may run it.
     pub fn only_reads(&self) -> bool {
         matches!(self, Statement::Read { .. } | Statement::ReadForUpdate(_) | Statement::Scan { .. })

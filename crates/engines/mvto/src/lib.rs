@@ -72,7 +72,7 @@
 //! | 2 garbage collection, 5.1 its bug | `gc.rs`, `sites.rs` `survey` | `sec_2_gc_*`, `sec_5_1_*` |
 //! | beyond: one version for each open snapshot | `horizon.rs`, `store.rs` `splice` | `tests/versions.rs` |
 //! | 2 `db.Run` | `doors.rs` `Mvto::run` | `sec_2_run_*` |
-//! | beyond: ranges, indexes | `scan.rs`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/twin.rs` |
+//! | beyond: ranges, indexes | `scan.rs`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/conformance.rs` |
 //! | beyond: pushing | `ownership.rs`, `advance.rs`, `read_set.rs` | `tests/push.rs`, `tests/scripts/push_*`, `tests/loom_ownership.rs` |
 //! | beyond: a limit on age | `sites.rs` `doom`, `wait.rs` `take_if_doomed` | `tests/abandoned.rs`, `tests/loom_sites.rs` |
 //! | beyond: durability | `recover.rs`, `checkpoint.rs` | `tests/recovery.rs` |

@@ -5,8 +5,8 @@
 
 mod common;
 
-use common::statements::{Statement, answer, statement};
-use common::{accounts, delete, get, put, range, with_registers};
+use common::{delete, get, put, range, with_registers};
+use conformance::statements::{Shape, Statement, answer, statement};
 use model::twin::Twin;
 use model::{
     Access, Begin, Declared, Error, Finish, Footprint, Malformed, Procedure, Program, Reexecutable, Result,
@@ -137,13 +137,16 @@ fn scans_see_no_half_of_a_move() {
     );
 }
 
+/// Rows with a unique index and another one.
+const SHAPE: Shape = Shape::Accounts;
+
 type Story = (SerialPoint, Vec<(Statement, String)>);
 
 fn live(engine: &TwoPhaseLocking, table: TableId, programs: &[Vec<Statement>]) -> Vec<Story> {
     let attempt = |program: &Vec<Statement>| {
         let mut it = common::begin(engine);
-        let statements = program.iter().filter(|it| !matches!(it, Statement::Commit | Statement::Abort));
-        let told = statements.map(|it_does| (it_does.clone(), answer(&mut it, table, it_does))).collect();
+        let statements = program.iter().filter(|it| it.is_access());
+        let told = statements.map(|it_does| (it_does.clone(), answer(&mut it, table, SHAPE, it_does))).collect();
         it.commit().ok().map(|committed| (committed.serial_point, told))
     };
     programs.iter().filter_map(attempt).collect()
@@ -165,7 +168,7 @@ fn random_programs_replay() {
 
 fn run_and_replay(worlds: &Arc<[Vec<Vec<Statement>>; 3]>) {
     let engine = Arc::new(TwoPhaseLocking::new(patient()));
-    let table = engine.create_table(accounts("accounts", Storage::Ordered)).expect("a new table");
+    let table = engine.create_table(SHAPE.schema(Storage::Ordered)).expect("a new table");
     let spawn = |number: usize| {
         let (engine, worlds) = (engine.clone(), worlds.clone());
         thread::spawn(move || live(&engine, table, &worlds[number]))
@@ -174,12 +177,12 @@ fn run_and_replay(worlds: &Arc<[Vec<Vec<Statement>>; 3]>) {
     let mut stories: Vec<Story> = threads.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
     stories.sort_by_key(|(point, _)| *point);
     let mut twin = Twin::new();
-    twin.create_table(accounts("accounts", Storage::Ordered));
+    twin.create_table(SHAPE.schema(Storage::Ordered));
     for (point, told) in &stories {
         for (statement, answered) in told {
-            assert_eq!(*answered, answer(&mut twin, table, statement), "{statement:?} at {point}");
+            assert_eq!(*answered, answer(&mut twin, table, SHAPE, statement), "{statement:?} at {point}");
         }
         twin.commit();
     }
-    assert_eq!(engine.stats().records, 3 * twin.rows(table).count() as u64);
+    assert_eq!(engine.stats().records, SHAPE.entries(twin.rows(table).count() as u64));
 }
