@@ -3,10 +3,10 @@
 use crate::definition::Cache;
 use crate::env::Registry;
 use crate::memory::{Budget, Memory};
-use crate::sequence::Sequences;
 use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
+use tables::Sequences;
 
 /// A database that sessions connect to.
 pub struct Database {

@@ -26,7 +26,6 @@ mod open;
 mod parse;
 mod pg_catalog;
 mod plan;
-mod sequence;
 pub mod session;
 mod storage;
 pub mod store;

@@ -4,11 +4,11 @@ use crate::catalog::{self, BuiltIn, Cache};
 use crate::database::{Database, Options};
 use crate::error::Result;
 use crate::memory::Budget;
-use crate::sequence::Sequences;
 use crate::session::{Connect, Session};
 use crate::store::Store;
 use crate::{functions, pg_catalog};
 use std::sync::Arc;
+use tables::Sequences;
 
 impl Database {
     /// Opens the SQL database in an engine: makes the catalog if there is none, and drops engine tables that an
@@ -19,9 +19,9 @@ impl Database {
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Arc<Database>> {
         functions::register(pg_catalog::FUNCTIONS, pg_catalog::FUNCTION_COLUMNS);
         catalog::register(BuiltIn { table: pg_catalog::table, view: pg_catalog::view });
-        let cache = Cache::open(&store)?;
-        catalog::clean(&store, &cache)?;
-        let sequences = Sequences::open(&store)?;
+        let cache = Cache::open(&*store)?;
+        tables::storage::clean(&*store, &cache)?;
+        let sequences = Sequences::open(store.clone())?;
         let budget = Budget::new(options.budget_bytes);
         Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions: Default::default() }))
     }

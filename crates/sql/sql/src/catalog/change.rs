@@ -1,27 +1,23 @@
 //! Writes the catalog, as part of the statement's transaction.
 
-use super::{Cache, Namespace, Relation};
+use super::{Namespace, Oid, Relation};
 use crate::context::Context;
-use crate::definition::cache::{encode, encode_namespace, namespace_key, oid_key, relation_key};
 use crate::error::{Result, SqlError, state};
-use crate::store::Transaction;
-use model::RowRef;
-use std::sync::Arc;
 
 /// Enters a new relation, under a fresh version.
 ///
 /// # Errors
 /// 42P07 if the name is taken, the engine's.
-pub(crate) fn insert_relation(context: &mut Context<'_>, mut relation: Relation) -> Result<()> {
-    let version = renew(context, &mut relation)?;
-    let (table, key) = (context.database.cache.table(), relation_key(relation.schema(), relation.name()));
-    let row = encode(&relation, version)?;
-    context.transaction.insert(table, &key, RowRef::new(&row)).map_err(|error| match error {
-        model::Error::Duplicate(_) => name_taken(relation.name()),
+pub(crate) fn insert_relation(context: &mut Context<'_>, relation: Relation) -> Result<()> {
+    let (version, name) = (context.database.sequences.fresh_version()?, relation.name().to_owned());
+    named(&name, context.database.cache.insert(context.transaction, relation, version))
+}
+
+fn named(name: &str, entered: model::Result<()>) -> Result<()> {
+    entered.map_err(|error| match error {
+        model::Error::Duplicate(_) => name_taken(name),
         error => error.into(),
-    })?;
-    context.transaction.put(table, &oid_key(relation.oid()), RowRef::new(&key))?;
-    Ok(())
+    })
 }
 
 /// 42P07
@@ -33,12 +29,9 @@ pub(crate) fn name_taken(name: &str) -> SqlError {
 ///
 /// # Errors
 /// The engine's.
-pub(crate) fn replace_relation(context: &mut Context<'_>, mut relation: Relation) -> Result<()> {
-    let version = renew(context, &mut relation)?;
-    let key = relation_key(relation.schema(), relation.name());
-    let row = encode(&relation, version)?;
-    context.transaction.put(context.database.cache.table(), &key, RowRef::new(&row))?;
-    Ok(())
+pub(crate) fn replace_relation(context: &mut Context<'_>, relation: Relation) -> Result<()> {
+    let version = context.database.sequences.fresh_version()?;
+    Ok(context.database.cache.replace(context.transaction, relation, version)?)
 }
 
 /// Replaces a definition by one with another name, or in another schema.
@@ -46,8 +39,8 @@ pub(crate) fn replace_relation(context: &mut Context<'_>, mut relation: Relation
 /// # Errors
 /// 42P07 if the name is taken, the engine's.
 pub(crate) fn rename_relation(context: &mut Context<'_>, old: &Relation, new: Relation) -> Result<()> {
-    context.transaction.delete(context.database.cache.table(), &relation_key(old.schema(), old.name()))?;
-    insert_relation(context, new)
+    let (version, name) = (context.database.sequences.fresh_version()?, new.name().to_owned());
+    named(&name, context.database.cache.rename(context.transaction, old, new, version))
 }
 
 /// Removes a relation. Its storage is another matter ([`super::leave_storage`]).
@@ -55,25 +48,7 @@ pub(crate) fn rename_relation(context: &mut Context<'_>, old: &Relation, new: Re
 /// # Errors
 /// The engine's.
 pub(crate) fn remove_relation(context: &mut Context<'_>, relation: &Relation) -> Result<()> {
-    delete_relation(&context.database.cache, context.transaction, relation)
-}
-
-/// As [`remove_relation`], outside of any statement.
-pub(super) fn delete_relation(cache: &Cache, transaction: &mut dyn Transaction, relation: &Relation) -> Result<()> {
-    transaction.delete(cache.table(), &relation_key(relation.schema(), relation.name()))?;
-    transaction.delete(cache.table(), &oid_key(relation.oid()))?;
-    Ok(())
-}
-
-/// Gives a changed definition a version that no other has ever had.
-fn renew(context: &Context<'_>, relation: &mut Relation) -> Result<u64> {
-    let version = context.database.sequences.fresh_version()?;
-    match relation {
-        Relation::Table(table) => Arc::make_mut(table).version = version,
-        Relation::View(view) => Arc::make_mut(view).version = version,
-        Relation::Index(_) | Relation::Sequence(_) => {}
-    }
-    Ok(version)
+    Ok(context.database.cache.remove(context.transaction, relation)?)
 }
 
 /// Enters a schema, or replaces it.
@@ -81,9 +56,7 @@ fn renew(context: &Context<'_>, relation: &mut Relation) -> Result<u64> {
 /// # Errors
 /// The engine's.
 pub(crate) fn insert_namespace(context: &mut Context<'_>, namespace: &Namespace) -> Result<()> {
-    let row = encode_namespace(namespace)?;
-    context.transaction.put(context.database.cache.table(), &namespace_key(&namespace.name), RowRef::new(&row))?;
-    Ok(())
+    Ok(context.database.cache.insert_namespace(context.transaction, namespace)?)
 }
 
 /// Removes a schema.
@@ -91,6 +64,29 @@ pub(crate) fn insert_namespace(context: &mut Context<'_>, namespace: &Namespace)
 /// # Errors
 /// The engine's.
 pub(crate) fn remove_namespace(context: &mut Context<'_>, name: &str) -> Result<()> {
-    context.transaction.delete(context.database.cache.table(), &namespace_key(name))?;
-    Ok(())
+    Ok(context.database.cache.remove_namespace(context.transaction, name)?)
+}
+
+/// Notes that a relation depends on others.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn depend(context: &mut Context<'_>, dependent: Oid, on: impl IntoIterator<Item = Oid>) -> Result<()> {
+    Ok(context.database.cache.depend(context.transaction, dependent, on)?)
+}
+
+/// Returns the relations that depend on a relation, oldest first.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn dependents(context: &mut Context<'_>, on: Oid) -> Result<Vec<Oid>> {
+    Ok(context.database.cache.dependents(context.transaction, on)?)
+}
+
+/// Forgets on what a relation depends.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn forget_dependencies(context: &mut Context<'_>, dependent: Oid) -> Result<()> {
+    Ok(context.database.cache.forget_dependencies(context.transaction, dependent)?)
 }

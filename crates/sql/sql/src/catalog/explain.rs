@@ -1,7 +1,6 @@
 //! Engines speak of their tables and of encoded keys. Users have names, columns and values.
 
-use super::storage::relation_of;
-use super::{Cache, Index, KeyForm, Relation, Table};
+use super::{Cache, Index, KeyForm, Relation, Table, relation_of};
 use crate::context::Context;
 use crate::database::Database;
 use crate::error::{SqlError, state};
@@ -143,7 +142,7 @@ fn explain_abort(error: &mut SqlError, abort: &Abort, place: Option<&Place>) {
                 detail.push_str(&format!(", {target}"));
             }
         }
-        (None, Some(schema)) if schema.name() == crate::definition::cache::CATALOG => {
+        (None, Some(schema)) if schema.name() == tables::CATALOG => {
             detail.push_str("; the definition of ");
             detail.push_str(&describe_definition(&abort.target));
         }
@@ -180,7 +179,7 @@ fn describe_definition(target: &Target) -> String {
         Target::Key(key) | Target::Gap(key) | Target::Entry(_, key) => key,
         Target::Range(..) | Target::None => return "several relations".to_owned(),
     };
-    match crate::definition::cache::name_of(key) {
+    match tables::name_of(key) {
         Some((schema, name)) => format!("relation \"{schema}.{name}\""),
         None => "a relation".to_owned(),
     }

@@ -1,12 +1,9 @@
 //! Reads the catalog. Every answer is protected by the transaction that got it, that there is nothing too.
 
-use super::{Cache, Namespace, Oid, Relation};
+use super::{Namespace, Oid, Relation};
 use crate::context::Context;
-use crate::definition::cache::{all_namespaces, decode_namespace, namespace_key, oid_key, relation_key, relations_of};
 use crate::env::Noted;
 use crate::error::Result;
-use crate::store::Transaction;
-use model::{Columns, RowBuf};
 
 /// The schemas that are there without being in the catalog's table, with PostgreSQL's identifiers.
 const BUILT_IN: [(Oid, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (13_244, "information_schema")];
@@ -59,7 +56,7 @@ impl Context<'_> {
         if BUILT_IN.iter().any(|(_, built_in)| *built_in == schema) {
             return Ok(None);
         }
-        self.database.cache.relation_at(self.transaction, &relation_key(schema, name))
+        Ok(self.database.cache.relation(self.transaction, schema, name)?)
     }
 
     /// The relation with this identifier.
@@ -67,7 +64,7 @@ impl Context<'_> {
     /// # Errors
     /// The engine's.
     pub fn relation_by_oid(&mut self, oid: Oid) -> Result<Option<Relation>> {
-        self.database.cache.relation_by_oid(self.transaction, oid)
+        Ok(self.database.cache.relation_by_oid(self.transaction, oid)?)
     }
 
     /// All relations.
@@ -75,7 +72,7 @@ impl Context<'_> {
     /// # Errors
     /// The engine's.
     pub fn relations(&mut self) -> Result<Vec<Relation>> {
-        self.database.cache.read_all(self.transaction)
+        Ok(self.database.cache.relations(self.transaction)?)
     }
 
     /// The relations of a schema.
@@ -83,8 +80,7 @@ impl Context<'_> {
     /// # Errors
     /// The engine's.
     pub(crate) fn relations_in(&mut self, schema: &str) -> Result<Vec<Relation>> {
-        let cache = &self.database.cache;
-        cache.scan(self.transaction, relations_of(schema), |row| cache.decode(row))
+        Ok(self.database.cache.relations_in(self.transaction, schema)?)
     }
 
     /// All schemas, the built-in ones among them.
@@ -92,7 +88,7 @@ impl Context<'_> {
     /// # Errors
     /// The engine's.
     pub fn namespaces(&mut self) -> Result<Vec<Namespace>> {
-        let stored = self.database.cache.scan(self.transaction, all_namespaces(), decode_namespace)?;
+        let stored = self.database.cache.namespaces(self.transaction)?;
         let built_in =
             BUILT_IN.iter().map(|(oid, name)| Namespace { oid: *oid, name: (*name).to_owned(), comment: None });
         Ok(built_in.chain(stored).collect())
@@ -106,35 +102,6 @@ impl Context<'_> {
         if let Some((oid, name)) = BUILT_IN.iter().find(|(_, built_in)| *built_in == name) {
             return Ok(Some(Namespace { oid: *oid, name: (*name).to_owned(), comment: None }));
         }
-        let mut row = RowBuf::new();
-        if !self.transaction.read(self.database.cache.table(), &namespace_key(name), Columns::All, &mut row)? {
-            return Ok(None);
-        }
-        decode_namespace(row.bytes()).map(Some)
-    }
-}
-
-impl Cache {
-    fn relation_at(&self, transaction: &mut dyn Transaction, key: &[u8]) -> Result<Option<Relation>> {
-        let mut row = RowBuf::new();
-        if !transaction.read(self.table(), key, Columns::All, &mut row)? {
-            return Ok(None);
-        }
-        self.decode(row.bytes()).map(Some)
-    }
-
-    /// The relation with this identifier: where it was seen last, or where the catalog says.
-    pub(super) fn relation_by_oid(&self, transaction: &mut dyn Transaction, oid: Oid) -> Result<Option<Relation>> {
-        if let Some(guess) = self.last_known(oid)
-            && let Some(found) = self.relation_at(transaction, &relation_key(guess.schema(), guess.name()))?
-            && found.oid() == oid
-        {
-            return Ok(Some(found));
-        }
-        let mut key = RowBuf::new();
-        if !transaction.read(self.table(), &oid_key(oid), Columns::All, &mut key)? {
-            return Ok(None);
-        }
-        self.relation_at(transaction, key.bytes())
+        Ok(self.database.cache.namespace(self.transaction, name)?)
     }
 }

@@ -1,14 +1,12 @@
-//! The catalog: which relations there are. It is a table of the engine, read and written by the transactions themselves,
-//! so that definitions are as serializable, durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md).
+//! The catalog as statements use it: [`tables::Catalog`] with SQL's types, read and written by the statement's transaction
+//! (docs/decisions/0012-catalog-is-a-table.md).
 //!
-//! What is kept, and how, says `crate::definition`. `lookup.rs` reads it; `change.rs` writes it; `dependency.rs` which
-//! definition names which; `sequence.rs` draws from the sequences that it defines; `built_in.rs` the relations of the system;
-//! `storage.rs` makes the engine tables that definitions name and drops those that none names any more;
-//! `explain.rs` puts an engine's errors into the user's words.
+//! `lookup.rs` reads it; `change.rs` writes it; `sequence.rs` draws from the sequences that it defines; `built_in.rs` has the
+//! relations of the system; `storage.rs` makes the engine tables that definitions name and notes those that a statement makes
+//! or leaves; `explain.rs` puts an engine's errors into the user's words.
 
 mod built_in;
 mod change;
-mod dependency;
 mod explain;
 mod lookup;
 pub(crate) mod sequence;
@@ -20,10 +18,11 @@ pub use explain::{explain, explain_to_leave};
 pub use storage::{after_commit, discard_temporary, drop_temporary, forget_created};
 
 pub(crate) use change::{
-    insert_namespace, insert_relation, name_taken, remove_namespace, remove_relation, rename_relation, replace_relation,
+    depend, dependents, forget_dependencies, insert_namespace, insert_relation, name_taken, remove_namespace,
+    remove_relation, rename_relation, replace_relation,
 };
-pub(crate) use dependency::{depend, dependents, forget_dependencies};
-pub(crate) use storage::{TEMPORARY, clean, create_index_storage, create_row_storage, leave_storage, relation_of};
+pub(crate) use storage::{create_index_storage, create_row_storage, leave_storage};
+pub(crate) use tables::storage::{TEMPORARY, relation_of};
 
 use crate::context::Context;
 use crate::error::Result;

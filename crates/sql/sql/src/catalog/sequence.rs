@@ -4,6 +4,26 @@ use super::{Relation, Sequence, Table};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state as sqlstate};
 use std::sync::Arc;
+use tables::Exhausted;
+
+impl From<Exhausted> for SqlError {
+    fn from(why: Exhausted) -> SqlError {
+        match why {
+            Exhausted::Engine(error) => error.into(),
+            Exhausted::Numbers => {
+                SqlError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, "all numbers of a counter are used up")
+            }
+            Exhausted::Above(max) => end_of_sequence("maximum", "", max),
+            Exhausted::Below(min) => end_of_sequence("minimum", "", min),
+        }
+    }
+}
+
+/// 2200H
+fn end_of_sequence(end: &str, of: &str, bound: i64) -> SqlError {
+    let message = format!("nextval: reached {end} value of sequence {of}({bound})");
+    SqlError::new(sqlstate::SEQUENCE_LIMIT_EXCEEDED, message)
+}
 
 /// The definition of a sequence.
 pub(crate) fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc<Sequence>> {
@@ -26,7 +46,12 @@ pub(crate) fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc
 /// 2200H at the end of the sequence, the engine's.
 pub fn next_value(context: &mut Context<'_>, sequence: u32) -> Result<i64> {
     let definition = definition(context, sequence)?;
-    let value = context.database.sequences.next(&definition)?;
+    let of = || format!("\"{}\" ", definition.name);
+    let value = context.database.sequences.next_value(&definition).map_err(|why| match why {
+        Exhausted::Above(max) => end_of_sequence("maximum", &of(), max),
+        Exhausted::Below(min) => end_of_sequence("minimum", &of(), min),
+        other => other.into(),
+    })?;
     context.session.last_values.insert(sequence, value);
     context.session.last_sequence = Some(sequence);
     Ok(value)
@@ -44,7 +69,7 @@ pub fn set_value(context: &mut Context<'_>, sequence: u32, value: i64, is_called
             format!("setval: value {value} is out of bounds for sequence \"{}\" ({min}..{max})", definition.name);
         return Err(SqlError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, message));
     }
-    context.database.sequences.set(&definition, value, is_called)?;
+    context.database.sequences.set_value(&definition, value, is_called)?;
     if is_called {
         context.session.last_values.insert(sequence, value);
     }
@@ -57,7 +82,7 @@ pub fn set_value(context: &mut Context<'_>, sequence: u32, value: i64, is_called
 /// 42P01, 42809, the engine's.
 pub fn state(context: &mut Context<'_>, sequence: u32) -> Result<(i64, bool)> {
     let definition = definition(context, sequence)?;
-    context.database.sequences.state(&definition)
+    Ok(context.database.sequences.state(&definition)?)
 }
 
 /// A row number for a table without a primary key, never given before.
@@ -65,5 +90,5 @@ pub fn state(context: &mut Context<'_>, sequence: u32) -> Result<(i64, bool)> {
 /// # Errors
 /// The engine's.
 pub fn next_row_number(context: &mut Context<'_>, table: &Table) -> Result<u64> {
-    context.database.sequences.row_number(table.oid)
+    Ok(context.database.sequences.row_number(table.oid)?)
 }

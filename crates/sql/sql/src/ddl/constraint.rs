@@ -203,7 +203,10 @@ pub(super) fn key_form(table: &Table) -> KeyForm {
     let Some(primary) = table.primary_key() else { return KeyForm::RowNumber };
     let types: Vec<Type> =
         primary.columns.iter().filter_map(|at| table.columns.get(*at)).map(|column| column.data_type).collect();
-    KeyForm::of_primary_key(&types)
+    match types[..] {
+        [Type { scalar: Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Date, is_array: false }] => KeyForm::Eight,
+        _ => KeyForm::Columns,
+    }
 }
 
 /// Adds a FOREIGN KEY to the definition, and makes the referenced table know it.

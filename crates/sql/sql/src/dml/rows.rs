@@ -1,16 +1,17 @@
-//! A row and its index entries, written and removed together.
+//! A row and its index entries, written and removed together by [`tables::entries`].
 //!
 //! These functions know nothing of CHECK, NOT NULL and foreign keys ([`super::rules`], [`super::ForeignKeys`]); unique
 //! indexes they do enforce, since the engine's keys are what makes them so.
 
 use super::violation;
 use crate::catalog::sequence;
-use crate::catalog::{Index, KeyForm, Storage, Table, explain};
+use crate::catalog::{Index, KeyForm, Oid, Storage, Table, explain};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::storage;
 use crate::types::{Datum, Row, equal_typed};
-use model::{Columns, Key, RowBuf, RowRef, TableId};
+use model::{Columns, Key, RowBuf, TableId};
+use tables::entries;
 
 /// The key for a new row: its primary key encoded, or a number never given before.
 ///
@@ -29,10 +30,10 @@ pub(crate) fn row_key(context: &mut Context<'_>, table: &Table, row: &[Datum]) -
 /// 23505, 23502 for NULL in a primary key, the engine's.
 pub(crate) fn write_new(context: &mut Context<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
     let key = row_key(context, table, row)?;
-    insert_row(context, table, &key, row)?;
-    for index in &table.indexes {
-        add_entry(context, table, index, &key, row)?;
-    }
+    let mut buffer = RowBuf::new();
+    storage::encode_row(row, &table.columns, &mut buffer)?;
+    let written = entries::insert(context.transaction, &Rows(table), table, &key, row, buffer.row());
+    written.map_err(|failure| explain_failure(context, table, row, failure))?;
     Ok(key)
 }
 
@@ -52,22 +53,11 @@ pub(crate) fn replace(
         KeyForm::RowNumber => Key::from_bytes(key),
         KeyForm::Eight | KeyForm::Columns => primary_key(context, table, new)?,
     };
-    let moved = *new_key != *key;
-    if moved {
-        delete_at(context, table.storage.id(), key)?;
-        insert_row(context, table, &new_key, new)?;
-    } else {
-        let mut buffer = RowBuf::new();
-        storage::encode_row(new, &table.columns, &mut buffer)?;
-        let written = context.transaction.put(table.storage.id(), key, buffer.row());
-        written.map_err(|error| explain(context, error.into()))?;
-    }
-    for index in &table.indexes {
-        if moved || !same(table, &index.columns, old, new) {
-            remove_entry(context, table, index, key, old)?;
-            add_entry(context, table, index, &new_key, new)?;
-        }
-    }
+    let mut buffer = RowBuf::new();
+    storage::encode_row(new, &table.columns, &mut buffer)?;
+    let change = entries::Change { key, old, new_key: &new_key, new };
+    let written = entries::replace(context.transaction, &Rows(table), table, &change, buffer.row());
+    written.map_err(|failure| explain_failure(context, table, new, failure))?;
     Ok(new_key)
 }
 
@@ -76,13 +66,8 @@ pub(crate) fn replace(
 /// # Errors
 /// The engine's.
 pub(crate) fn remove(context: &mut Context<'_>, table: &Table, key: &[u8], old: &[Datum]) -> Result<bool> {
-    if !delete_at(context, table.storage.id(), key)? {
-        return Ok(false);
-    }
-    for index in &table.indexes {
-        remove_entry(context, table, index, key, old)?;
-    }
-    Ok(true)
+    let removed = entries::remove(context.transaction, &Rows(table), table, key, old);
+    removed.map_err(|failure| explain_failure(context, table, old, failure))
 }
 
 /// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own.
@@ -96,14 +81,12 @@ pub(crate) fn add_entry(
     key: &[u8],
     row: &[Datum],
 ) -> Result<()> {
-    let Some(storage) = &index.storage else { return Ok(()) };
-    let (entry, exclusive) = index_entry(table, index, key, row)?;
-    let value = RowRef::new(key);
-    let written = match exclusive {
-        true => context.transaction.insert(storage.id(), &entry, value),
-        false => context.transaction.put(storage.id(), &entry, value),
-    };
-    written.map_err(|error| taken(context, table, Some(index), row, error))
+    let written = entries::add_entry(context.transaction, &Rows(table), index, key, row);
+    written.map_err(|failure| match failure {
+        // A new index is not among the table's yet.
+        Failure::Engine(_, error) => explain_of(context, table, Some(index), row, error),
+        Failure::Values(error) => error,
+    })
 }
 
 /// Reads the row under `key`, announcing that it will be written; `None` if there is none.
@@ -194,37 +177,56 @@ fn encode_key(table: &Table, columns: &[usize], form: KeyForm, values: &[&Datum]
     Ok(key)
 }
 
-/// A row's entry in an index, and whether no other row may have it.
-fn index_entry(table: &Table, index: &Index, key: &[u8], row: &[Datum]) -> Result<(Key, bool)> {
-    let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
-    let mut entry = encode_key(table, &index.columns, KeyForm::Columns, &values)?;
-    let exclusive = index.unique && !values.iter().any(|value| matches!(value, Datum::Null));
-    if !exclusive {
-        entry.push_raw(key);
+/// The rows of a table as SQL has them.
+struct Rows<'t>(&'t Table);
+
+/// Why a row or an entry was not written.
+enum Failure {
+    /// The engine refused the row (`None`) or its entry in this index.
+    Engine(Option<Oid>, model::Error),
+    /// The row cannot be encoded.
+    Values(SqlError),
+}
+
+impl From<model::Error> for Failure {
+    fn from(error: model::Error) -> Failure {
+        Failure::Engine(None, error)
     }
-    Ok((entry, exclusive))
 }
 
-fn insert_row(context: &mut Context<'_>, table: &Table, key: &[u8], row: &[Datum]) -> Result<()> {
-    let mut buffer = RowBuf::new();
-    storage::encode_row(row, &table.columns, &mut buffer)?;
-    let written = context.transaction.insert(table.storage.id(), key, buffer.row());
-    written.map_err(|error| taken(context, table, table.primary_key(), row, error))
+impl entries::Rows for Rows<'_> {
+    type Row = [Datum];
+    type Error = Failure;
+
+    fn columns(&self, index: &Index, row: &[Datum]) -> Result<(Key, bool), Failure> {
+        let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
+        let key = encode_key(self.0, &index.columns, KeyForm::Columns, &values).map_err(Failure::Values)?;
+        Ok((key, values.iter().any(|value| value.is_null())))
+    }
+
+    fn agree(&self, index: &Index, left: &[Datum], right: &[Datum]) -> bool {
+        same(self.0, &index.columns, left, right)
+    }
+
+    fn explain(&self, index: Option<&Index>, _: &[Datum], error: model::Error) -> Failure {
+        Failure::Engine(index.map(|index| index.oid), error)
+    }
 }
 
-fn remove_entry(context: &mut Context<'_>, table: &Table, index: &Index, key: &[u8], row: &[Datum]) -> Result<()> {
-    let Some(storage) = &index.storage else { return Ok(()) };
-    let (entry, _) = index_entry(table, index, key, row)?;
-    delete_at(context, storage.id(), &entry)?;
-    Ok(())
+/// What the engine said of a row or its entry, in the user's words.
+fn explain_failure(context: &mut Context<'_>, table: &Table, row: &[Datum], failure: Failure) -> SqlError {
+    let (index, error) = match failure {
+        Failure::Engine(index, error) => (index, error),
+        Failure::Values(error) => return error,
+    };
+    let index = match index {
+        Some(oid) => table.indexes.iter().find(|index| index.oid == oid),
+        None => table.primary_key(),
+    };
+    explain_of(context, table, index, row, error)
 }
 
-fn delete_at(context: &mut Context<'_>, table: TableId, key: &[u8]) -> Result<bool> {
-    let deleted = context.transaction.delete(table, key);
-    deleted.map_err(|error| explain(context, error.into()))
-}
-
-fn taken(
+fn explain_of(
     context: &mut Context<'_>,
     table: &Table,
     index: Option<&Index>,

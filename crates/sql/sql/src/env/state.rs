@@ -2,11 +2,11 @@
 
 use super::Deferred;
 use super::settings::{self, Settings};
-use crate::definition::Oid;
 use crate::error::Result;
 use crate::types::{Env, IntervalStyle, Styles};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tables::storage::TouchedStorage;
 
 /// The session's side of a statement: settings, user, times, and what the transaction has left to do.
 pub struct State {
@@ -70,15 +70,6 @@ pub struct Noted {
     pub name: String,
     /// The relation's identifier and its definition's version; `None`: there was none.
     pub meaning: Option<(u32, u64)>,
-}
-
-/// An engine table that a transaction made for a relation, or took away from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TouchedStorage {
-    /// The relation.
-    pub(crate) relation: Oid,
-    /// The engine's number of the table.
-    pub(crate) table: u32,
 }
 
 impl State {

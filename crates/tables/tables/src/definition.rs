@@ -1,6 +1,9 @@
-//! What the catalog keeps about a relation.
+//! Definitions: what the catalog keeps about a relation.
+//!
+//! They are generic over how a column's type and modifier are written (`T`, `M`), since a layer above may have richer types of
+//! its own. Whatever they are, they must serialize as [`Type`] and [`Modifier`] do.
 
-use crate::types::{Modifier, Scalar, Type};
+use crate::types::{Modifier, Type};
 use model::TableId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -10,20 +13,20 @@ pub type Oid = u32;
 
 /// Anything that a name in FROM, or in DROP, can mean. Relations of one schema share one space of names.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Relation {
+pub enum Relation<T = Type, M = Modifier> {
     /// A table.
-    Table(Arc<Table>),
+    Table(Arc<Table<T, M>>),
     /// An index; its definition stands in its table.
     Index(IndexEntry),
     /// A sequence.
-    Sequence(Arc<Sequence>),
+    Sequence(Arc<Sequence<T>>),
     /// A view.
-    View(Arc<View>),
+    View(Arc<View<T, M>>),
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Table {
+pub struct Table<T = Type, M = Modifier> {
     /// Its identifier.
     pub oid: Oid,
     /// Its schema's name.
@@ -33,7 +36,7 @@ pub struct Table {
     /// A number that every change of the definition renews; prepared plans compare it.
     pub version: u64,
     /// Its columns by number, from 1, dropped ones among them. Rows in memory have one datum for each.
-    pub columns: Vec<Column>,
+    pub columns: Vec<Column<T, M>>,
     /// Where its rows are. A row's columns are [`Table::columns`], all nullable; dropped ones are NULL.
     pub storage: Storage,
     /// Its indexes, the primary key's first.
@@ -73,19 +76,20 @@ pub enum KeyForm {
     RowNumber,
     /// A table with a primary key of one integer or date column: eight bytes, sign bit flipped.
     Eight,
-    /// A table with any other primary key, or an index: the columns, encoded in order (`types::storage::push_key`).
+    /// A table with any other primary key, or an index: the columns, encoded in order, each behind a byte that says
+    /// whether it is NULL.
     Columns,
 }
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Column {
+pub struct Column<T = Type, M = Modifier> {
     /// Its name.
     pub name: String,
     /// Its type.
-    pub data_type: Type,
+    pub data_type: T,
     /// The type's modifier.
-    pub modifier: Modifier,
+    pub modifier: M,
     /// NOT NULL.
     pub not_null: bool,
     /// DEFAULT, as SQL in PostgreSQL's printed form (`nextval('orders_id_seq'::regclass)`).
@@ -206,7 +210,7 @@ pub struct IndexEntry {
 
 /// A sequence. Its state is kept apart: it moves outside transactions and is never rolled back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sequence {
+pub struct Sequence<T = Type> {
     /// Its identifier.
     pub oid: Oid,
     /// Its schema's name.
@@ -214,7 +218,7 @@ pub struct Sequence {
     /// Its name.
     pub name: String,
     /// smallint, integer or bigint.
-    pub data_type: Type,
+    pub data_type: T,
     /// The first value.
     pub start: i64,
     /// The step.
@@ -239,7 +243,7 @@ pub struct Sequence {
 
 /// A view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct View {
+pub struct View<T = Type, M = Modifier> {
     /// Its identifier.
     pub oid: Oid,
     /// Its schema's name.
@@ -249,7 +253,7 @@ pub struct View {
     /// A number that every change of the definition renews.
     pub version: u64,
     /// Its columns (defaults and the like unused).
-    pub columns: Vec<Column>,
+    pub columns: Vec<Column<T, M>>,
     /// The query, as SQL.
     pub query: String,
     /// The comment on it.
@@ -267,21 +271,9 @@ pub struct Namespace {
     pub comment: Option<String>,
 }
 
-impl KeyForm {
-    /// The form of the keys of a table whose primary key has columns of these types.
-    pub fn of_primary_key(types: &[Type]) -> KeyForm {
-        match types {
-            [Type { scalar: Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Date, is_array: false }] => {
-                KeyForm::Eight
-            }
-            _ => KeyForm::Columns,
-        }
-    }
-}
-
-impl Table {
+impl<T, M> Table<T, M> {
     /// The columns that are there, with their positions.
-    pub fn live_columns(&self) -> impl Iterator<Item = (usize, &Column)> {
+    pub fn live_columns(&self) -> impl Iterator<Item = (usize, &Column<T, M>)> {
         self.columns.iter().enumerate().filter(|(_, column)| !column.dropped)
     }
 
@@ -296,7 +288,7 @@ impl Table {
     }
 }
 
-impl Relation {
+impl<T, M> Relation<T, M> {
     /// Its identifier.
     pub fn oid(&self) -> Oid {
         match self {

@@ -1,9 +1,9 @@
 //! The state of one of the users' sequences.
 
 use crate::definition::Sequence;
-use crate::error::{Result, SqlError, state};
-use crate::store::{Store, independently};
-use model::{Columns, Key, Mode, RowBuf, RowRef, TableId};
+use crate::sequences::Exhausted;
+use crate::transact::transact;
+use model::{Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Store, TableId};
 
 /// Values in the first block: what PostgreSQL writes ahead.
 const FIRST_BLOCK: i64 = 32;
@@ -13,7 +13,8 @@ const LARGEST_BLOCK: i64 = 1024;
 const ROW: usize = 9;
 
 /// Where a sequence stands.
-pub(super) struct Counter {
+#[derive(Debug)]
+pub(crate) struct Counter {
     key: Key,
     last: i64,
     is_called: bool,
@@ -25,13 +26,13 @@ pub(super) struct Counter {
 
 impl Counter {
     /// The state that is kept under `key`, or that of a sequence which begins with `restart`.
-    pub(super) fn load(store: &dyn Store, table: TableId, key: Key, restart: i64) -> Result<Counter> {
-        let (last, is_called) = independently(store, Mode::ReadOnly, |transaction| {
+    pub(crate) fn load(engine: &dyn Store, table: TableId, key: Key, restart: i64) -> Result<Counter> {
+        let (last, is_called) = transact(engine, Mode::ReadOnly, |access| {
             let mut row = RowBuf::new();
-            if !transaction.read(table, &key, Columns::All, &mut row)? {
+            if !access.read(table, &key, Columns::All, &mut row)? {
                 return Ok((restart, false));
             }
-            let damaged = || SqlError::new(state::DATA_CORRUPTED, "the state of a sequence is damaged");
+            let damaged = || Fault::Corruption { detail: "the state of a sequence is damaged".to_owned() };
             let bytes: [u8; ROW] = row.bytes().try_into().map_err(|_| damaged())?;
             let (value, is_called) = bytes.split_at(8);
             Ok((i64::from_le_bytes(value.try_into().map_err(|_| damaged())?), is_called != [0]))
@@ -40,13 +41,18 @@ impl Counter {
     }
 
     /// The next value, by the definition that the caller's transaction sees.
-    pub(super) fn next(&mut self, definition: &Sequence, store: &dyn Store, table: TableId) -> Result<i64> {
+    pub(crate) fn next<T>(
+        &mut self,
+        definition: &Sequence<T>,
+        engine: &dyn Store,
+        table: TableId,
+    ) -> std::result::Result<i64, Exhausted> {
         let value = self.following(definition)?;
         let continues = self.is_called && self.reserved > 0 && self.increment == definition.increment;
         if continues && self.last.checked_add(self.increment) == Some(value) {
             self.reserved -= 1;
         } else {
-            self.reserved = self.reserve(value, definition, store, table)?;
+            self.reserved = self.reserve(value, definition, engine, table)?;
             self.increment = definition.increment;
         }
         (self.last, self.is_called) = (value, true);
@@ -54,7 +60,7 @@ impl Counter {
     }
 
     /// The value after the last one.
-    fn following(&self, definition: &Sequence) -> Result<i64> {
+    fn following<T>(&self, definition: &Sequence<T>) -> std::result::Result<i64, Exhausted> {
         let Sequence { min, max, increment, cycle, .. } = *definition;
         if !self.is_called {
             return Ok(self.last);
@@ -64,16 +70,12 @@ impl Counter {
         match next {
             Some(next) => Ok(next),
             None if cycle => Ok(if ascends { min } else { max }),
-            None => {
-                let (end, bound) = if ascends { ("maximum", max) } else { ("minimum", min) };
-                let message = format!("nextval: reached {end} value of sequence \"{}\" ({bound})", definition.name);
-                Err(SqlError::new(state::SEQUENCE_LIMIT_EXCEEDED, message))
-            }
+            None => Err(if ascends { Exhausted::Above(max) } else { Exhausted::Below(min) }),
         }
     }
 
     /// Makes durable that `value` and some steps after it are given; says how many steps.
-    fn reserve(&mut self, value: i64, definition: &Sequence, store: &dyn Store, table: TableId) -> Result<i64> {
+    fn reserve<T>(&mut self, value: i64, definition: &Sequence<T>, engine: &dyn Store, table: TableId) -> Result<i64> {
         let Sequence { min, max, increment, .. } = *definition;
         // In 128 bits: the room may be nearly all of 64, twice.
         let room =
@@ -81,30 +83,30 @@ impl Counter {
         let fits = room.max(0) / i128::from(increment).abs().max(1);
         let steps = i64::try_from(fits.min(i128::from(self.block - 1))).unwrap_or(0);
         let end = increment.checked_mul(steps).and_then(|way| value.checked_add(way)).unwrap_or(value);
-        self.write(end, true, store, table)?;
+        self.write(end, true, engine, table)?;
         self.block = (self.block * 2).min(LARGEST_BLOCK);
         Ok(steps)
     }
 
     /// `setval`
-    pub(super) fn set(&mut self, value: i64, is_called: bool, store: &dyn Store, table: TableId) -> Result<()> {
-        self.write(value, is_called, store, table)?;
+    pub(crate) fn set(&mut self, value: i64, is_called: bool, engine: &dyn Store, table: TableId) -> Result<()> {
+        self.write(value, is_called, engine, table)?;
         (self.last, self.is_called, self.reserved) = (value, is_called, 0);
         Ok(())
     }
 
-    fn write(&self, value: i64, is_called: bool, store: &dyn Store, table: TableId) -> Result<()> {
+    fn write(&self, value: i64, is_called: bool, engine: &dyn Store, table: TableId) -> Result<()> {
         let row = encode(value, is_called);
-        independently(store, Mode::ReadWrite, |transaction| Ok(transaction.put(table, &self.key, RowRef::new(&row))?))
+        transact(engine, Mode::ReadWrite, |access| access.put(table, &self.key, RowRef::new(&row)))
     }
 
     /// The last value, and whether it was given.
-    pub(super) fn state(&self) -> (i64, bool) {
+    pub(crate) fn state(&self) -> (i64, bool) {
         (self.last, self.is_called)
     }
 
     /// What to write so that the rest of the block is not lost; `None` if nothing would be.
-    pub(super) fn exact(&self) -> Option<(Key, Vec<u8>)> {
+    pub(crate) fn exact(&self) -> Option<(Key, Vec<u8>)> {
         (self.reserved > 0).then(|| (self.key.clone(), encode(self.last, self.is_called)))
     }
 }

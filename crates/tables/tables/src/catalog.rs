@@ -1,0 +1,356 @@
+//! The catalog: definitions as rows of one engine table, and what a process remembers of them.
+//!
+//! Under (schema, name) stand a version, an identifier and the definition as JSON; under an identifier, the key of its
+//! definition. Whoever uses a relation reads its row in the transaction that uses it, so that definitions are as serializable,
+//! durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md).
+
+use crate::definition::{Namespace, Oid, Relation};
+use crate::transact::find;
+use crate::types::{Modifier, Type};
+use model::{Access, Columns, Fault, Key, Result, RowBuf, RowRef, Scan, Schema, Store, TableId};
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Name of the catalog's engine table.
+pub const CATALOG: &str = "sql catalog";
+/// Bytes before the definition: version and identifier.
+const HEADER: usize = 12;
+
+/// Key of the form of the catalog's rows.
+const FORM_KEY: &[u8] = b"form";
+/// The form that this code reads and writes.
+const FORM: &[u8] = b"1";
+
+/// The schema that a fresh database has. It can be dropped.
+const PUBLIC: (Oid, &str) = (2200, "public");
+
+/// The catalog of a database.
+///
+/// A version is drawn once for every change and never again, even if the change was rolled back: whoever finds the version
+/// that the stored row names has the right definition, and need not parse it again.
+#[derive(Debug)]
+pub struct Catalog<T = Type, M = Modifier> {
+    table: TableId,
+    known: RwLock<HashMap<Oid, Known<T, M>>>,
+}
+
+/// A definition that was read before.
+#[derive(Debug)]
+struct Known<T, M> {
+    version: u64,
+    relation: Relation<T, M>,
+}
+
+/// Key of a relation: relations of one schema share one space of names.
+fn relation_key(schema: &str, name: &str) -> Key {
+    let mut key = relations_of(schema);
+    key.push_text(name);
+    key
+}
+
+/// Schema and name of a relation's key.
+pub fn name_of(key: &[u8]) -> Option<(String, String)> {
+    let mut reader = model::KeyReader::new(key.strip_prefix(&*all_relations())?);
+    let mut text = || match reader.value(model::ColumnType::Text, false) {
+        Ok(model::Value::Text(text)) => Some(text),
+        _ => None,
+    };
+    Some((text()?, text()?))
+}
+
+/// Prefix of the keys of a schema's relations.
+fn relations_of(schema: &str) -> Key {
+    let mut key = all_relations();
+    key.push_text(schema);
+    key
+}
+
+/// Prefix of the keys of relations.
+fn all_relations() -> Key {
+    Key::from_bytes(b"r")
+}
+
+fn oid_key(oid: Oid) -> Key {
+    let mut key = Key::from_bytes(b"o");
+    key.push_raw(&oid.to_be_bytes());
+    key
+}
+
+/// Key of a schema.
+fn namespace_key(name: &str) -> Key {
+    let mut key = all_namespaces();
+    key.push_text(name);
+    key
+}
+
+/// Prefix of the keys of schemas.
+fn all_namespaces() -> Key {
+    Key::from_bytes(b"n")
+}
+
+fn encode<D: Serialize>(definition: &D, mut row: Vec<u8>) -> Result<Vec<u8>> {
+    serde_json::to_writer(&mut row, definition).map_err(damaged)?;
+    Ok(row)
+}
+
+fn decode<D: DeserializeOwned>(row: &[u8]) -> Result<D> {
+    serde_json::from_slice(row).map_err(damaged)
+}
+
+fn damaged(why: impl fmt::Display) -> model::Error {
+    Fault::Corruption { detail: format!("a definition in the catalog is damaged: {why}") }.into()
+}
+
+/// Version and identifier at the start of a relation's row, and the definition behind them.
+fn header(row: &[u8]) -> Option<(u64, Oid, &[u8])> {
+    let (head, definition) = row.split_at_checked(HEADER)?;
+    let (version, oid) = head.split_at(8);
+    Some((u64::from_le_bytes(version.try_into().ok()?), u32::from_le_bytes(oid.try_into().ok()?), definition))
+}
+
+impl<T, M> Catalog<T, M> {
+    /// The engine table.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+}
+
+impl<T, M> Catalog<T, M>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    /// Finds the catalog's engine table, or makes it.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn open(engine: &dyn Store) -> Result<Catalog<T, M>> {
+        match find(engine, CATALOG) {
+            Some(table) => Ok(Catalog::over(table)),
+            None => Ok(Catalog::over(engine.create_table(Schema::bytes(CATALOG).build()?)?)),
+        }
+    }
+
+    fn over(table: TableId) -> Catalog<T, M> {
+        Catalog { table, known: RwLock::default() }
+    }
+
+    /// Writes what a fresh catalog has; checks that this one has a known form.
+    ///
+    /// # Errors
+    /// [`Fault::Corruption`] for an unknown form.
+    pub(crate) fn begin<A: Access + ?Sized>(&self, access: &mut A) -> Result<()> {
+        let mut form = RowBuf::new();
+        if access.read(self.table, FORM_KEY, Columns::All, &mut form)? {
+            let form = form.bytes();
+            let unknown = || damaged(format_args!("form {:?} is not known", String::from_utf8_lossy(form)));
+            return if form == FORM { Ok(()) } else { Err(unknown()) };
+        }
+        access.put(self.table, FORM_KEY, RowRef::new(FORM))?;
+        let (oid, name) = PUBLIC;
+        let public = Namespace { oid, name: name.to_owned(), comment: Some("standard public schema".to_owned()) };
+        self.insert_namespace(access, &public)
+    }
+
+    /// The relation in a stored row, parsed if its version is new.
+    ///
+    /// # Errors
+    /// [`Fault::Corruption`].
+    pub fn decode(&self, row: &[u8]) -> Result<Relation<T, M>> {
+        let (version, oid, definition) = header(row).ok_or_else(|| damaged("its row is too short"))?;
+        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&oid)
+            && known.version == version
+        {
+            return Ok(known.relation.clone());
+        }
+        let relation: Relation<T, M> = decode(definition)?;
+        let known = Known { version, relation: relation.clone() };
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(oid, known);
+        Ok(relation)
+    }
+
+    /// The definition that was read last under this identifier: a guess, good for a first try and for messages.
+    pub fn last_known(&self, oid: Oid) -> Option<Relation<T, M>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).get(&oid).map(|known| known.relation.clone())
+    }
+
+    /// Forgets a relation that is gone.
+    pub fn forget(&self, oid: Oid) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&oid);
+    }
+
+    /// The relation of this name in a schema. Protects the answer, also that there is none: nobody can create, change or drop
+    /// it unnoticed while the transaction runs.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn relation<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        schema: &str,
+        name: &str,
+    ) -> Result<Option<Relation<T, M>>> {
+        self.relation_at(access, &relation_key(schema, name))
+    }
+
+    fn relation_at<A: Access + ?Sized>(&self, access: &mut A, key: &[u8]) -> Result<Option<Relation<T, M>>> {
+        let mut row = RowBuf::new();
+        if !access.read(self.table, key, Columns::All, &mut row)? {
+            return Ok(None);
+        }
+        self.decode(row.bytes()).map(Some)
+    }
+
+    /// The relation with this identifier: where it was seen last, or where the catalog says. Protects the answer.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn relation_by_oid<A: Access + ?Sized>(&self, access: &mut A, oid: Oid) -> Result<Option<Relation<T, M>>> {
+        if let Some(guess) = self.last_known(oid)
+            && let Some(found) = self.relation(access, guess.schema(), guess.name())?
+            && found.oid() == oid
+        {
+            return Ok(Some(found));
+        }
+        let mut key = RowBuf::new();
+        if !access.read(self.table, &oid_key(oid), Columns::All, &mut key)? {
+            return Ok(None);
+        }
+        self.relation_at(access, key.bytes())
+    }
+
+    /// All relations.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn relations<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Relation<T, M>>> {
+        self.scan(access, all_relations(), |row| self.decode(row))
+    }
+
+    /// The relations of a schema.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn relations_in<A: Access + ?Sized>(&self, access: &mut A, schema: &str) -> Result<Vec<Relation<T, M>>> {
+        self.scan(access, relations_of(schema), |row| self.decode(row))
+    }
+
+    /// All schemas that are stored.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn namespaces<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Namespace>> {
+        self.scan(access, all_namespaces(), decode)
+    }
+
+    /// The stored schema of this name.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn namespace<A: Access + ?Sized>(&self, access: &mut A, name: &str) -> Result<Option<Namespace>> {
+        let mut row = RowBuf::new();
+        if !access.read(self.table, &namespace_key(name), Columns::All, &mut row)? {
+            return Ok(None);
+        }
+        decode(row.bytes()).map(Some)
+    }
+
+    fn scan<A: Access + ?Sized, D>(
+        &self,
+        access: &mut A,
+        prefix: Key,
+        decode: impl Fn(&[u8]) -> Result<D>,
+    ) -> Result<Vec<D>> {
+        let mut found = Vec::new();
+        access.scan(&Scan::table(self.table).prefix(prefix), &mut |item| {
+            found.push(decode(item.row.bytes()));
+            ControlFlow::Continue(())
+        })?;
+        found.into_iter().collect()
+    }
+
+    /// Enters a new relation, under a fresh version.
+    ///
+    /// # Errors
+    /// [`model::Error::Duplicate`] if the name is taken.
+    pub fn insert<A: Access + ?Sized>(&self, access: &mut A, mut relation: Relation<T, M>, version: u64) -> Result<()> {
+        let key = relation_key(relation.schema(), relation.name());
+        let row = stored(&mut relation, version)?;
+        access.insert(self.table, &key, RowRef::new(&row))?;
+        access.put(self.table, &oid_key(relation.oid()), RowRef::new(&key))
+    }
+
+    /// Replaces the definition of a relation that keeps its name, under a fresh version.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn replace<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        mut relation: Relation<T, M>,
+        version: u64,
+    ) -> Result<()> {
+        let key = relation_key(relation.schema(), relation.name());
+        let row = stored(&mut relation, version)?;
+        access.put(self.table, &key, RowRef::new(&row))
+    }
+
+    /// Replaces a definition by one with another name, or in another schema.
+    ///
+    /// # Errors
+    /// As [`Catalog::insert`].
+    pub fn rename<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        old: &Relation<T, M>,
+        new: Relation<T, M>,
+        version: u64,
+    ) -> Result<()> {
+        access.delete(self.table, &relation_key(old.schema(), old.name()))?;
+        self.insert(access, new, version)
+    }
+
+    /// Removes a relation. Its storage is another matter.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn remove<A: Access + ?Sized>(&self, access: &mut A, relation: &Relation<T, M>) -> Result<()> {
+        access.delete(self.table, &relation_key(relation.schema(), relation.name()))?;
+        access.delete(self.table, &oid_key(relation.oid()))?;
+        Ok(())
+    }
+
+    /// Enters a schema, or replaces it.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn insert_namespace<A: Access + ?Sized>(&self, access: &mut A, namespace: &Namespace) -> Result<()> {
+        let row = encode(namespace, Vec::new())?;
+        access.put(self.table, &namespace_key(&namespace.name), RowRef::new(&row))
+    }
+
+    /// Removes a schema.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn remove_namespace<A: Access + ?Sized>(&self, access: &mut A, name: &str) -> Result<()> {
+        access.delete(self.table, &namespace_key(name))?;
+        Ok(())
+    }
+}
+
+/// The stored row of a relation, which gets this version.
+fn stored<T: Clone + Serialize, M: Clone + Serialize>(relation: &mut Relation<T, M>, version: u64) -> Result<Vec<u8>> {
+    match relation {
+        Relation::Table(table) => Arc::make_mut(table).version = version,
+        Relation::View(view) => Arc::make_mut(view).version = version,
+        Relation::Index(_) | Relation::Sequence(_) => {}
+    }
+    let mut row = Vec::with_capacity(512);
+    row.extend_from_slice(&version.to_le_bytes());
+    row.extend_from_slice(&relation.oid().to_le_bytes());
+    encode(relation, row)
+}

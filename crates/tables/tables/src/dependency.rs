@@ -1,0 +1,76 @@
+//! Dependencies between definitions: of views on what they read, of defaults on the sequences that they call. Foreign keys
+//! and indexes stand in the tables' definitions.
+
+use crate::catalog::Catalog;
+use crate::definition::Oid;
+use model::{Access, Key, Result, RowRef, Scan};
+use std::ops::ControlFlow;
+
+/// Keys say who depends on a relation, ...
+const DEPENDENTS: &[u8] = b"d";
+/// ... and, the other way round, on what a relation depends.
+const DEPENDS_ON: &[u8] = b"u";
+
+fn half_key(direction: &[u8], of: Oid) -> Key {
+    let mut key = Key::from_bytes(direction);
+    key.push_raw(&of.to_be_bytes());
+    key
+}
+
+fn key(direction: &[u8], of: Oid, other: Oid) -> Key {
+    let mut key = half_key(direction, of);
+    key.push_raw(&other.to_be_bytes());
+    key
+}
+
+impl<T, M> Catalog<T, M> {
+    /// Notes that a relation depends on others.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn depend<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        dependent: Oid,
+        on: impl IntoIterator<Item = Oid>,
+    ) -> Result<()> {
+        let table = self.table();
+        for on in on {
+            access.put(table, &key(DEPENDENTS, on, dependent), RowRef::new(&[]))?;
+            access.put(table, &key(DEPENDS_ON, dependent, on), RowRef::new(&[]))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the relations that depend on a relation, oldest first.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn dependents<A: Access + ?Sized>(&self, access: &mut A, on: Oid) -> Result<Vec<Oid>> {
+        self.others(access, DEPENDENTS, on)
+    }
+
+    /// Forgets on what a relation depends.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn forget_dependencies<A: Access + ?Sized>(&self, access: &mut A, dependent: Oid) -> Result<()> {
+        let table = self.table();
+        for on in self.others(access, DEPENDS_ON, dependent)? {
+            access.delete(table, &key(DEPENDENTS, on, dependent))?;
+            access.delete(table, &key(DEPENDS_ON, dependent, on))?;
+        }
+        Ok(())
+    }
+
+    fn others<A: Access + ?Sized>(&self, access: &mut A, direction: &[u8], of: Oid) -> Result<Vec<Oid>> {
+        let prefix = half_key(direction, of);
+        let mut found = Vec::new();
+        access.scan(&Scan::table(self.table()).prefix(prefix.clone()), &mut |item| {
+            let other = item.key.strip_prefix(&*prefix).and_then(|rest| rest.try_into().ok());
+            found.extend(other.map(Oid::from_be_bytes));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+}

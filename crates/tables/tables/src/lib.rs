@@ -1,0 +1,45 @@
+//! Tables over door 1: the one table layer, on every engine that holds transactions open.
+//!
+//! An engine keeps ordered tables of keys and rows. What makes a database of them stands here:
+//!
+//! - [`Catalog`]: which relations there are ([`Table`], [`Index`], [`Sequence`], [`View`]), as rows of one engine table that
+//!   transactions read and write like any other;
+//! - [`entries`]: a row and its index entries, written and removed together. An index is an engine table of its own;
+//! - [`Sequences`]: numbers given outside transactions;
+//! - [`storage`]: the engine tables that definitions name, and what becomes of those that none names any more.
+//!
+//! ```text
+//! a row of table 16384 (id, city, name) with an index over (city):
+//!
+//!   sql 16384.1   8000000000000007  ->  (7, 'Graz', 'Alfki')       the row, by its key
+//!   sql 16384.2   01 'Graz' 0001 8000000000000007  ->  8000000000000007   its entry: columns, row's key -> row's key
+//! ```
+//!
+//! # Invariants
+//! - T1: a row has exactly one entry in each index of its table, written and removed by the transaction that writes and removes
+//!   the row ([`entries`]).
+//! - T2: whoever uses a table has read its definition in the same transaction, so that a definition that changes conflicts with
+//!   those who use the table.
+//! - T3: an engine table of this layer that no committed definition names is dropped, at once or when the database is opened
+//!   next, before anybody uses it.
+//!
+//! # Deliberately absent
+//! Engines, SQL, threads; the values of columns, which are the caller's ([`entries::Rows`]).
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod counter;
+mod definition;
+mod dependency;
+pub mod entries;
+mod numbers;
+mod sequences;
+pub mod storage;
+mod transact;
+mod types;
+
+pub use catalog::{CATALOG, Catalog, name_of};
+pub use definition::*;
+pub use sequences::{Exhausted, Sequences};
+pub use transact::transact;
+pub use types::{Modifier, Scalar, Type};

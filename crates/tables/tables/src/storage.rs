@@ -1,0 +1,180 @@
+//! The engine tables that definitions name: made at once, outside any transaction, under names that nobody had before, and
+//! hidden until a definition that names them is committed. What no definition names in the end is dropped.
+
+use crate::catalog::Catalog;
+use crate::definition::{KeyForm, Oid, Relation, Storage};
+use crate::sequences::{Exhausted, Sequences, forget_all_but};
+use crate::transact::transact;
+use model::{ColumnType, Mode, Result, Schema, SchemaBuilder, Store};
+use serde::{Serialize, de::DeserializeOwned};
+use std::collections::{HashMap, HashSet};
+
+/// Prefix of the names of these engine tables. The number of the table's relation and a fresh number follow: `sql 16384.3`.
+const PREFIX: &str = "sql ";
+/// Prefix of the schemas of temporary relations.
+pub const TEMPORARY: &str = "pg_temp_";
+
+/// An engine table that a transaction made for a relation, or took away from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TouchedStorage {
+    /// The relation.
+    pub relation: Oid,
+    /// The engine table's number.
+    pub table: u32,
+}
+
+/// Makes an engine table for the rows of a table: one column for each of `columns`, all nullable.
+///
+/// # Errors
+/// The engine's.
+pub fn create_row_storage(
+    engine: &dyn Store,
+    sequences: &Sequences,
+    relation: Oid,
+    columns: impl ExactSizeIterator<Item = ColumnType>,
+    key: KeyForm,
+    by: model::Storage,
+) -> std::result::Result<Storage, Exhausted> {
+    let name = fresh_name(sequences, relation)?;
+    // The engine has no typed rows without columns.
+    let start = if columns.len() == 0 { Schema::bytes(name) } else { Schema::table(name) };
+    let schema = columns.enumerate().fold(start, |schema, (at, kind)| schema.nullable(at.to_string(), kind));
+    create(engine, schema.storage(by), key)
+}
+
+/// Makes an engine table for the entries of an index.
+///
+/// # Errors
+/// The engine's.
+pub fn create_index_storage(
+    engine: &dyn Store,
+    sequences: &Sequences,
+    relation: Oid,
+) -> std::result::Result<Storage, Exhausted> {
+    let name = fresh_name(sequences, relation)?;
+    create(engine, Schema::bytes(name), KeyForm::Columns)
+}
+
+fn fresh_name(sequences: &Sequences, relation: Oid) -> std::result::Result<String, Exhausted> {
+    Ok(format!("{PREFIX}{relation}.{}", sequences.fresh_version()?))
+}
+
+fn create(engine: &dyn Store, schema: SchemaBuilder, key: KeyForm) -> std::result::Result<Storage, Exhausted> {
+    let schema = match key {
+        KeyForm::RowNumber | KeyForm::Eight => schema.u64_key(),
+        KeyForm::Columns => schema,
+    };
+    let table = engine.create_table(schema.build().map_err(model::Error::from)?)?.0;
+    Ok(Storage { table, key })
+}
+
+/// The relation that an engine table was made for, by the engine table's name.
+pub fn relation_of(engine_table: &str) -> Option<Oid> {
+    let (relation, number) = engine_table.strip_prefix(PREFIX)?.split_once('.')?;
+    number.parse::<u64>().ok()?;
+    relation.parse().ok()
+}
+
+/// The engine tables that a definition names.
+pub fn storages<T, M>(relation: &Relation<T, M>) -> impl Iterator<Item = Storage> {
+    let table = if let Relation::Table(table) = relation { Some(table) } else { None };
+    table
+        .into_iter()
+        .flat_map(|table| std::iter::once(table.storage).chain(table.indexes.iter().filter_map(|index| index.storage)))
+}
+
+/// Drops the touched engine tables that no definition names, now that the transaction that touched them is over. Savepoints
+/// that were rolled back need no bookkeeping of their own: the catalog says what became of each.
+///
+/// A failure leaves the tables for the next time that the database is opened.
+pub fn settle<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, touched: &[TouchedStorage])
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    if touched.is_empty() {
+        return;
+    }
+    let Ok(unnamed) = unnamed(engine, catalog, touched) else { return };
+    for (id, schema) in engine.tables() {
+        if unnamed.contains(&id.0) {
+            // It may be gone already, or the log may be full; the next opening looks again.
+            let _ = engine.drop_table(schema.name());
+        }
+    }
+}
+
+fn unnamed<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, touched: &[TouchedStorage]) -> Result<HashSet<u32>>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    transact(engine, Mode::ReadOnly, |access| {
+        let mut unnamed = HashSet::new();
+        for TouchedStorage { relation, table } in touched {
+            let found = catalog.relation_by_oid(access, *relation)?;
+            if found.is_none() {
+                catalog.forget(*relation);
+            }
+            if !found.is_some_and(|relation| storages(&relation).any(|storage| storage.table == *table)) {
+                unnamed.insert(*table);
+            }
+        }
+        Ok(unnamed)
+    })
+}
+
+/// Removes what earlier runs left: temporary relations, engine tables that no definition names, states of sequences that are
+/// gone. To be called once, before anybody uses the database.
+///
+/// # Errors
+/// The engine's.
+pub fn clean<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>) -> Result<()>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    let mut tables: HashMap<String, u32> = engine
+        .tables()
+        .into_iter()
+        .filter(|(_, schema)| relation_of(schema.name()).is_some())
+        .map(|(id, schema)| (schema.name().to_owned(), id.0))
+        .collect();
+    let relations = transact(engine, Mode::ReadWrite, |access| {
+        catalog.begin(access)?;
+        let all = catalog.relations(access)?;
+        let (temporary, kept): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|relation| relation.schema().starts_with(TEMPORARY));
+        temporary.iter().try_for_each(|relation| catalog.remove(access, relation))?;
+        Ok(kept)
+    })?;
+    let named: HashSet<u32> = relations.iter().flat_map(storages).map(|storage| storage.table).collect();
+    tables.retain(|_, id| !named.contains(id));
+    tables.keys().try_for_each(|name| engine.drop_table(name))?;
+    forget_all_but(engine, &relations)
+}
+
+/// Removes the relations of one session's temporary schema, in a transaction of its own, and drops their storage.
+///
+/// # Errors
+/// The engine's; what remains goes when the database is opened next.
+pub fn drop_temporary<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, schema: &str) -> Result<()>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    let dropped = transact(engine, Mode::ReadWrite, |access| {
+        let relations = catalog.relations_in(access, schema)?;
+        relations.iter().try_for_each(|relation| catalog.remove(access, relation))?;
+        Ok(relations)
+    })?;
+    let touched: Vec<TouchedStorage> = dropped
+        .iter()
+        .flat_map(|relation| {
+            let oid = relation.oid();
+            storages(relation).map(move |storage| TouchedStorage { relation: oid, table: storage.table })
+        })
+        .collect();
+    settle(engine, catalog, &touched);
+    Ok(())
+}

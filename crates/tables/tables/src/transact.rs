@@ -1,0 +1,44 @@
+//! Small transactions of the layer's own.
+
+use env::Retries;
+use model::retry::{self, Failure};
+use model::{Abort, AbortClass, Access, Begin, Error, Finish, Mode, Result, RetryPolicy, Store, TableId};
+
+/// Runs `body` in a transaction of its own, again after conflicts, and returns once it is durable. Work of the layer itself
+/// that remains undone is done when the database is opened next.
+///
+/// # Errors
+/// The body's, or the engine's after many conflicts.
+pub fn transact<T>(store: &dyn Store, mode: Mode, body: impl FnMut(&mut dyn Access) -> Result<T>) -> Result<T> {
+    transact_as(store, Begin { mode, ..Begin::default() }, body)
+}
+
+/// As [`transact`], with all that can be said of a transaction.
+pub(crate) fn transact_as<T>(
+    store: &dyn Store,
+    how: Begin,
+    mut body: impl FnMut(&mut dyn Access) -> Result<T>,
+) -> Result<T> {
+    let mut attempt = || {
+        let mut transaction = store.begin(how)?;
+        let value = body(&mut transaction)?;
+        let committed = transaction.commit()?;
+        store.wait_durable(committed.log_position)?;
+        Ok(value)
+    };
+    let done = retry::run(&mut Retries::new(RetryPolicy::default()), |_| attempt().map_err(into_failure));
+    done.map_err(Failure::into_error)
+}
+
+/// Whoever used up a limit on waiting does not wait again.
+fn into_failure(error: Error) -> Failure<Error, Error> {
+    match error.conflict() {
+        Some(Abort { class: AbortClass::WaitLimit, .. }) => Failure::Final(error),
+        _ => Failure::from(error),
+    }
+}
+
+/// The engine table of this name.
+pub(crate) fn find(store: &dyn Store, name: &str) -> Option<TableId> {
+    store.tables().into_iter().find(|(_, schema)| schema.name() == name).map(|(id, _)| id)
+}
