@@ -9,6 +9,7 @@
 
 mod real;
 mod sim;
+mod watched;
 
 use crate::process::Holder;
 use std::any::Any;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 pub use real::RealDisk;
 pub use sim::{Fault, OperationCounts, SimDisk, SimDiskOptions, Survival};
+pub use watched::WatchedDisk;
 
 /// A directory tree on which one database lives. Paths are relative to its root, with `/` between parts; `""` is the root.
 ///

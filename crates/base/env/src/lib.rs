@@ -4,7 +4,7 @@
 //! - [`clock`]: [`SystemClock`] (the CPU's counter where it can be trusted, the monotonic clock elsewhere) and [`SimClock`],
 //!   which can stall, step back and jump on demand. Static dispatch: reading the clock is on every transaction's path.
 //! - [`disk`]: the [`Disk`] and [`DiskFile`] traits, [`RealDisk`], and [`SimDisk`], which knows what an `fdatasync` has made
-//!   durable and shows, after a power cut, every state that a disk may be left in.
+//!   durable and shows, after a power cut, every state that a disk may be left in; [`WatchedDisk`] tells of each operation.
 //! - [`moment`]: [`Moment`], a point in time that somebody hands in, for code that reads no clock.
 //! - [`memory()`]: how much of it this process may have.
 //! - [`process`]: who holds a lock, and whether it is on its way out.
@@ -27,7 +27,9 @@ pub mod thread;
 pub mod time;
 
 pub use clock::{Clock, ClockChoice, ClockError, MonotonicClock, SimClock, SystemClock};
-pub use disk::{Disk, DiskError, DiskFile, DiskLock, Operation, RealDisk, SimDisk, SimDiskOptions, Survival};
+pub use disk::{
+    Disk, DiskError, DiskFile, DiskLock, Operation, RealDisk, SimDisk, SimDiskOptions, Survival, WatchedDisk,
+};
 pub use memory::memory;
 pub use moment::Moment;
 pub use random::{Backoff, Randomness};

@@ -7,6 +7,20 @@
 //! - [`spin`]: waiting for somebody who is about to finish.
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
 //! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
+//!
+//! Invariants are numbered where they hold: L1 to L4 in [`index::leaf`], N1 to N3 and O1 to O3 in the ordered index, H1 to H4 in the
+//! hash index. Where they are asserted (H4 in release builds too, the others where debug assertions are on):
+//!
+//! | | asserted | tests; mutants |
+//! | --- | --- | --- |
+//! | L1 | `leaf.rs` `take` and the drop of `Latched` | `loom_leaf`; `check_before_latch` |
+//! | L2 | `ordered.rs` `insert` | `loom_leaf` |
+//! | L3 | `leaf.rs` `stamp_and_validate` | `loom_leaf`; `split_drops_stamp`, `removal_drops_stamp` |
+//! | L4 | `leaf.rs` `latch_at`, `stamp_and_validate` | `loom_leaf` |
+//! | N1, O1, O3 | `ordered/shape.rs`, of a whole tree: tests only | `shuttle_ordered`, the unit tests |
+//! | N2, N3 | `ordered/node.rs` `insert`, `remove`, `append` | `shuttle_ordered` |
+//! | H1, H2 | by the search that confirms | `hash`, `loom_hash`, `shuttle_hash` |
+//! | H3, H4 | `hash/shard.rs`, `hash/bucket.rs` | `hash` |
 
 pub mod epoch;
 pub mod index;

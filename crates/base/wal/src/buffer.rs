@@ -25,6 +25,7 @@ pub struct Chunk {
 impl Chunk {
     /// Fills in the group's record: everything before `durable` is vouched for.
     pub fn vouch(&mut self, durable: u64, identity: u64) {
+        assert!(durable <= self.start, "L4: a group names a position that is durable before it is written");
         let mut record = Vec::with_capacity(overhead::GROUP as usize);
         let payload = durable.to_le_bytes();
         push_record(&mut record, RecordKind::Group, 0, Payload::new(&payload), self.start, identity);
@@ -106,7 +107,7 @@ impl Buffer {
 
     /// Appends a redo record or a part of one, for which there is room, and returns where it begins and ends.
     pub fn push_redo(&mut self, kind: RecordKind, stamp: u64, payload: Payload<'_>) -> Range<u64> {
-        debug_assert!(self.fits(payload.record_bytes()), "room was made before");
+        assert!(self.fits(payload.record_bytes()), "L3: space was reserved before");
         self.max_stamp = self.max_stamp.max(stamp);
         self.push(kind, stamp, payload);
         self.tail - payload.record_bytes()..self.tail
@@ -158,6 +159,8 @@ impl Buffer {
             self.grow(overhead::GROUP);
         }
         let chunk = self.chunks.last_mut().expect("a chunk was opened");
+        let end = chunk.start + chunk.bytes.len() as u64;
+        assert!(end == self.tail, "L1: a record begins where the one before it ends");
         push_record(&mut chunk.bytes, kind, stamp, payload, self.tail, self.identity);
         self.grow(payload.record_bytes());
     }

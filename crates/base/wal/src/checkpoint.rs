@@ -9,7 +9,7 @@
 use crate::control::newer;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::format::{BLOCK, Block, BlockError, BlockKind};
-use crate::segment::{Segment, create_unfinished, discard, remove_if_there};
+use crate::segment::{Sealed, Segment, create_unfinished, discard, remove_if_there};
 use crate::shared::Shared;
 use crate::sync::{Arc, Ordering, lock};
 use crate::window::Window;
@@ -133,8 +133,9 @@ impl CheckpointWriter {
         self.shared.lock().check_open()?;
         let first_needed = self.first_needed(bound);
         self.write_end(bound, first_needed).map_err(LogError::clean)?;
+        assert!(self.start.max(rests_on.0) <= self.shared.durable(), "L8: the log is durable up to what is in it");
         self.replace()?;
-        self.remove_segments(first_needed)
+        self.remove_segments(first_needed, bound)
     }
 
     /// The first segment that holds a record behind the start, or one of the bound or later.
@@ -176,11 +177,15 @@ impl CheckpointWriter {
     }
 
     /// Removes what lies before `first_needed`: recovery does not ask for it any more.
-    fn remove_segments(&self, first_needed: u64) -> Result<(), LogError> {
+    fn remove_segments(&self, first_needed: u64, bound: u64) -> Result<(), LogError> {
+        assert!(self.finished, "L8: segments go when the checkpoint has its name");
         let mut removed = 0;
         loop {
-            let oldest = self.shared.lock().buffer.sealed().front().map(|sealed| sealed.number);
-            let Some(number) = oldest.filter(|number| *number < first_needed) else { break };
+            let oldest = self.shared.lock().buffer.sealed().front().copied();
+            let Some(Sealed { number, end, max_stamp }) = oldest.filter(|oldest| oldest.number < first_needed) else {
+                break;
+            };
+            assert!(end <= self.start && max_stamp < bound, "L8: a segment that goes ends before the start");
             remove_if_there(&*self.shared.disk, &Segment::name(number)).map_err(LogError::Disk)?;
             let mut state = self.shared.lock();
             state.buffer.sealed().pop_front();

@@ -16,6 +16,8 @@ pub struct Writer {
     segment: Arc<Segment>,
     /// It has bytes that no fdatasync has covered.
     unsynced: bool,
+    /// A write or fdatasync has failed.
+    failed: bool,
     /// How many waited for the last group that was synced.
     last_group: usize,
     /// What an fdatasync takes: a moving mean.
@@ -25,16 +27,25 @@ pub struct Writer {
 impl Writer {
     /// Goes on in `segment`, all of whose bytes are durable.
     pub fn new(segment: Arc<Segment>) -> Self {
-        Self { segment, unsynced: false, last_group: 0, sync_time: Duration::ZERO }
+        Self { segment, unsynced: false, failed: false, last_group: 0, sync_time: Duration::ZERO }
     }
 
     fn sync(&mut self) -> Result<Duration, DiskError> {
+        assert!(!self.failed, "L7: a failed fdatasync is not tried again");
         let start = Instant::now();
-        self.segment.file.sync()?;
+        self.segment.file.sync().inspect_err(|_| self.failed = true)?;
         self.unsynced = false;
         let elapsed = start.elapsed();
         self.sync_time = (self.sync_time * 7 + elapsed) / 8;
         Ok(elapsed)
+    }
+
+    fn write(&mut self, chunk: &Chunk) -> Result<(), DiskError> {
+        assert!(!self.failed, "L7: nothing is written after a failure");
+        let (place, end) = (self.segment.place, chunk.start + chunk.bytes.len() as u64);
+        assert!(place.start <= chunk.start && end <= place.end(), "L3: what is written has space in its segment");
+        self.unsynced = true;
+        self.segment.file.write_at(place.offset(chunk.start), &chunk.bytes).inspect_err(|_| self.failed = true)
     }
 }
 
@@ -166,20 +177,30 @@ impl Shared {
                 if writer.unsynced {
                     effort.count(writer.sync()?);
                 }
-                self.durable.store(chunk.start, Ordering::Release);
+                assert!(chunk.start == chunk.segment.place.start, "L2: a segment is filled from its first byte on");
+                self.raise_durable(chunk.start, writer);
                 writer.segment = Arc::clone(&chunk.segment);
             }
             chunk.vouch(self.durable(), self.identity);
-            writer.unsynced = true;
-            writer.segment.file.write_at(writer.segment.place.offset(chunk.start), &chunk.bytes)?;
+            writer.write(chunk)?;
         }
         if sync {
             if writer.unsynced {
                 effort.count(writer.sync()?);
             }
-            self.durable.store(group.end, Ordering::Release);
+            self.raise_durable(group.end, writer);
         }
         Ok(effort)
+    }
+
+    /// Lets everybody know that the log is durable up to a position. The caller has the right to write.
+    fn raise_durable(&self, to: u64, writer: &Writer) {
+        assert!(
+            !writer.unsynced && !writer.failed,
+            "L2, L7: what counts as durable was synced, and no sync has failed"
+        );
+        assert!(self.durable() <= to, "L1: what is durable is a prefix, and grows");
+        self.durable.store(to, Ordering::Release);
     }
 
     /// Tells everybody whom the round has served; returns the callbacks, to be called without the latch.

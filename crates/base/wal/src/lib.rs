@@ -33,6 +33,19 @@
 //! - **L8** A checkpoint takes its name when it is complete and the log is durable up to where it was begun; only then do
 //!   segments go, oldest first, and only if all their records end up to there and have stamps below its bound.
 //!
+//! Where they are asserted, in constant time and in release builds too:
+//!
+//! | | asserted | tests |
+//! | --- | --- | --- |
+//! | L1 | `buffer.rs` `push` (positions), `group.rs` `raise_durable` (what is durable) | `power_cut`, `threads` |
+//! | L2 | `group.rs` `write_group`, `raise_durable` | `power_cut`, `damage` |
+//! | L3 | `buffer.rs` `push_redo` (reserved), `group.rs` `Writer::write` (written there) | `failures`, `large` |
+//! | L4 | `buffer.rs` `vouch` | `damage` |
+//! | L5 | `buffer.rs` `switch` | `damage`, `round_trip` |
+//! | L6 | by `start.rs`, which syncs before it hands out | `power_cut` |
+//! | L7 | `group.rs` `Writer::write`, `Writer::sync`, `raise_durable`; `shared.rs` `append` | `failures`, `threads` |
+//! | L8 | `checkpoint.rs` `finish`, `remove_segments` | `checkpoint` |
+//!
 //! # What is promised
 //! See [`Durability`]. A log whose damage reaches into its very last group, after which nothing vouches for anything, is opened
 //! without what is damaged and after, and the cut reported: on the disk alone that cannot be told from a torn write. A

@@ -188,6 +188,7 @@ impl Shared {
         let payload_bytes = payload.len() as u64;
         let payload = Payload::new(payload);
         let mut state = self.make_room(payload.record_bytes(), self.options.buffer_bytes, &mut 0)?;
+        assert!(state.stopped.is_none(), "L7: nothing is appended after a failure");
         let place = state.buffer.push_redo(RecordKind::Redo, stamp, payload);
         state.stats.records += 1;
         state.stats.payload_bytes += payload_bytes;

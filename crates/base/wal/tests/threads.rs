@@ -4,7 +4,7 @@ mod common;
 
 use common::{Content, new_disk, open, open_with, payload, shared, small};
 use env::time::Duration;
-use env::{Disk, DiskError, DiskFile, DiskLock, RealDisk, SimDisk};
+use env::{Disk, Operation, RealDisk, SimDisk, WatchedDisk};
 use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions, LogPosition, verify};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -54,86 +54,22 @@ impl Gate {
     }
 }
 
-/// A simulated disk behind a gate.
-#[derive(Debug)]
-struct GatedDisk {
-    disk: SimDisk,
-    /// What the names of the gated files begin with.
-    prefix: &'static str,
-    gate: Arc<Gate>,
-}
-
-#[derive(Debug)]
-struct GatedFile {
-    file: Box<dyn DiskFile>,
-    gate: Option<Arc<Gate>>,
-}
-
-impl GatedDisk {
-    fn wrap(&self, path: &str, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
-        Box::new(GatedFile { file, gate: path.starts_with(self.prefix).then(|| Arc::clone(&self.gate)) })
-    }
-}
-
-impl Disk for GatedDisk {
-    fn create_new(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
-        Ok(self.wrap(path, self.disk.create_new(path)?))
-    }
-    fn open(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
-        Ok(self.wrap(path, Disk::open(&self.disk, path)?))
-    }
-    fn list(&self, directory: &str) -> Result<Vec<String>, DiskError> {
-        self.disk.list(directory)
-    }
-    fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        self.disk.rename(from, to)
-    }
-    fn remove(&self, path: &str) -> Result<(), DiskError> {
-        self.disk.remove(path)
-    }
-    fn create_dir_all(&self, path: &str) -> Result<(), DiskError> {
-        self.disk.create_dir_all(path)
-    }
-    fn sync_dir(&self, directory: &str) -> Result<(), DiskError> {
-        self.disk.sync_dir(directory)
-    }
-    fn lock(&self, path: &str) -> Result<DiskLock, DiskError> {
-        self.disk.lock(path)
-    }
-}
-
-impl DiskFile for GatedFile {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
-        self.file.read_at(offset, buffer)
-    }
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        self.file.write_at(offset, bytes)
-    }
-    fn sync(&self) -> Result<(), DiskError> {
-        if let Some(gate) = &self.gate {
-            gate.pass();
-        }
-        self.file.sync()
-    }
-    fn allocate(&self, length: u64) -> Result<(), DiskError> {
-        self.file.allocate(length)
-    }
-    fn truncate(&self, length: u64) -> Result<(), DiskError> {
-        self.file.truncate(length)
-    }
-    fn len(&self) -> Result<u64, DiskError> {
-        self.file.len()
-    }
-}
-
 fn gated(options: LogOptions) -> (Log, SimDisk, Arc<Gate>) {
     gated_files("wal-", options)
 }
 
+/// A log on a simulated disk, with a gate before each fdatasync of files whose names begin so.
 fn gated_files(prefix: &'static str, options: LogOptions) -> (Log, SimDisk, Arc<Gate>) {
     let disk = new_disk(1);
     let gate = Arc::<Gate>::default();
-    let gated = GatedDisk { disk: disk.clone(), prefix, gate: Arc::clone(&gate) };
+    let gated = WatchedDisk::new(disk.clone(), {
+        let gate = Arc::clone(&gate);
+        move |operation, path| {
+            if operation == Operation::Sync && path.starts_with(prefix) {
+                gate.pass();
+            }
+        }
+    });
     let (log, _) = Log::open(Arc::new(gated), options).unwrap();
     (log, disk, gate)
 }

@@ -86,6 +86,7 @@ impl<C: Clock> Mvto<C> {
                 return Ok(());
             }
             let to = self.draw_later(core)?;
+            assert!(to > core.view.at, "M10: it moves later");
             self.move_words(core, to);
             self.refresh(core, to)?;
             core.view.at = to;

@@ -334,6 +334,7 @@ impl<C: Clock> Mvto<C> {
         let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
         // Nobody dooms it any more; if somebody has, its rows may be others' now (M12).
         let is_doomed = self.age_limit_ticks.is_some() && !self.sites.lock(slot.site).enter(slot);
+        assert!(!is_doomed || !matches!(outcome, Outcome::Committed { .. }), "M12: who is doomed does not commit");
         self.release_writes(&mut work, &core.view, is_doomed);
         self.reclaim(&mut work);
         self.memory.meter.credit(work.writes.clear() + work.reads.clear());

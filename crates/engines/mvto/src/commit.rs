@@ -29,6 +29,8 @@ impl<C: Clock> Mvto<C> {
                 return Err(error);
             }
         };
+        // A version that was read was logged, with its tuple owned, before it could be read.
+        assert!(self.log.is_none() || core.view.rests_on < position, "M9: who reads a version is logged after it");
         self.install(&mut core.work, core.view.at, position);
         self.end(core, Outcome::Committed { wrote: true });
         // Whoever reads a version is logged after it (design, rule 3), so the own record covers what was read.
@@ -133,6 +135,8 @@ impl<C: Clock> Mvto<C> {
             let Write { space, tuple, buffered, .. } = write;
             let tuple = tuple.take().expect("owned");
             let row = writes.value(*buffered).expect("installed");
+            let holder = tuple.ownership.holder();
+            debug_assert!(matches!(holder, Holder::Committing(owner) if owner <= at), "M9: {holder:?} has been logged");
             assert!(tuple.newest().is_none_or(|newest| newest.begin() < at), "M4: versions are installed in order");
             let replaces = tuple.version_count();
             if replaces > 1 {

@@ -309,6 +309,7 @@ fn remove_dead(place: Place<'_>, tuple: Pinned, bound: Timestamp, horizon: &Hori
             && let Remains::Nothing { begin, .. } = found.remains(bound, horizon)
         {
             // Older writers, who would have met the tombstone, now meet the stamp.
+            debug_assert!(begin < bound || begin < horizon.floor(), "M5: older ones may still read it");
             return Some(found.ownership.last_read().max(begin).0);
         }
         // Under the kill, so that of two collectors the second finds itself alone.

@@ -28,7 +28,8 @@ impl Pins {
 
     /// One less.
     pub fn unpin(&self) {
-        self.0.fetch_sub(1, SeqCst);
+        let before = self.0.fetch_sub(1, SeqCst);
+        debug_assert!(before & !QUEUED > 0, "S1: it was pinned");
     }
 
     /// Makes the caller's pin that of a queue entry. `false` if there is an entry already: the pin is given up, and the entry

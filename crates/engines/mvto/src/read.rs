@@ -180,6 +180,7 @@ impl<C: Clock> Mvto<C> {
                 holder if keeps_from_reading(view, holder) => {}
                 // One that executes is pushed, if it is older: it will commit above the stamp (M10).
                 Holder::Executing(_) | Holder::Committing(_) | Holder::Free => {
+                    debug_assert!(tuple.ownership.last_read() >= view.at, "M3: who reads has stamped");
                     return Seen::Version(tuple.version_below(view.at, guard));
                 }
             }

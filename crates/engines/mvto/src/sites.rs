@@ -148,7 +148,9 @@ impl<C: Clock> Time<C> {
             return Err(ClockFault::OutOfRange { reading });
         }
         let timestamp = self.round_up(reading, site);
+        debug_assert!(timestamp > reading && timestamp % self.sites == site, "M1");
         self.wait_until_passed(timestamp, reading)?;
+        assert!(timestamp > *last, "M2: timestamps of a site rise");
         *last = timestamp;
         if timestamp > noted.saturating_add(self.coarse_ticks) {
             self.noted.fetch_max(timestamp, SeqCst);

@@ -24,7 +24,7 @@
 mod space;
 
 use crate::horizon::Horizon;
-use crate::ownership::Ownership;
+use crate::ownership::{Holder, Ownership};
 use crate::pins::Pins;
 use model::{LogPosition, RowRef, Timestamp};
 use parts::epoch::{self, Guard};
@@ -192,7 +192,9 @@ impl Tuple {
     /// The tuple was killed (S1) and removed from its index by this caller, who never uses it again.
     pub unsafe fn retire(tuple: NonNull<Tuple>, space: &Space, guard: &Guard) {
         // SAFETY: freed no earlier than our guard allows; killed, so that its chain changes no more.
-        let bytes = unsafe { tuple.as_ref() }.size_with_versions();
+        let killed = unsafe { tuple.as_ref() };
+        debug_assert!(killed.ownership.holder() == Holder::Dead, "S1: what is retired was killed");
+        let bytes = killed.size_with_versions();
         space.meter().credit(bytes);
         // SAFETY: whoever found the tuple in the index did so under a guard pinned before now; nobody else can (caller).
         unsafe { epoch::retire(guard, bytes, move || Tuple::free(tuple)) };
@@ -292,6 +294,7 @@ impl Trimming<'_> {
     /// many went back to the pool.
     pub fn cut(&self, bound: Timestamp, pool: &mut VersionPool) -> usize {
         let Some(last) = self.0.newest().and_then(|newest| newest.below(bound)) else { return 0 };
+        debug_assert!(last.begin() < bound, "M5: the newest version below the bound stays");
         // AcqRel: what the versions' writers stored is there for the next user of the blocks.
         let mut version = last.version().older.swap(ptr::null_mut(), Ordering::AcqRel);
         let mut count = 0;
@@ -392,8 +395,32 @@ unsafe fn retire_run(first: NonNull<Version>, count: u32, bytes: usize, guard: &
 /// # Safety
 /// The version is the caller's alone.
 unsafe fn free_version(version: NonNull<Version>) {
-    // SAFETY: allocated by `VersionPool::take` with this layout.
-    unsafe { dealloc(version.as_ptr().cast(), Version::layout(version.as_ref().blocks)) };
+    // SAFETY: the caller's alone; allocated by `VersionPool::take` with this layout.
+    unsafe {
+        let layout = Version::layout(version.as_ref().blocks);
+        poison(version);
+        dealloc(version.as_ptr().cast(), layout);
+    }
+}
+
+/// The begin of a version that is gone, and each byte of its row. Later than every timestamp.
+const POISON: u8 = 0xDB;
+const POISONED: u64 = u64::from_ne_bytes([POISON; 8]);
+
+/// Makes a version that is gone unlike any that is there, where debug assertions are on: whoever still looks at it is found
+/// out (S2), before its block is used again too.
+///
+/// # Safety
+/// The version is the caller's alone.
+unsafe fn poison(version: NonNull<Version>) {
+    if cfg!(debug_assertions) {
+        // SAFETY: as the caller says; the block has a header, and the bytes behind it are a row's.
+        unsafe {
+            let bytes = Version::layout(version.as_ref().blocks).size() - size_of::<Version>();
+            version.cast::<u8>().add(size_of::<Version>()).write_bytes(POISON, bytes);
+            (*version.as_ptr()).begin = POISONED;
+        }
+    }
 }
 
 impl<'a> VersionRef<'a> {
@@ -416,7 +443,9 @@ impl<'a> VersionRef<'a> {
 
     /// From when on it is valid.
     pub fn begin(self) -> Timestamp {
-        Timestamp(self.version().begin)
+        let begin = self.version().begin;
+        debug_assert!(begin != POISONED, "S2: a version that is gone is looked at");
+        Timestamp(begin)
     }
 
     /// The end of its redo record.
@@ -524,7 +553,10 @@ impl VersionPool {
 
     fn recycle(&mut self, version: NonNull<Version>) {
         // SAFETY: the caller's alone.
-        let blocks = unsafe { version.as_ref() }.blocks;
+        let blocks = unsafe {
+            poison(version);
+            version.as_ref().blocks
+        };
         let bytes = usize::from(blocks) * BLOCK;
         match self.classes.get_mut(usize::from(blocks)) {
             Some(class) if class.len() < POOLED_BLOCKS.min(POOLED_BYTES / bytes) => class.push(version),
@@ -564,7 +596,7 @@ impl Pinned {
     pub fn new(tuple: &Tuple) -> Option<Pinned> {
         tuple.pins.pin();
         let pinned = Pinned(NonNull::from(tuple));
-        if tuple.ownership.holder() == crate::ownership::Holder::Dead {
+        if tuple.ownership.holder() == Holder::Dead {
             pinned.unpin();
             return None;
         }

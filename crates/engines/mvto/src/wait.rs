@@ -43,6 +43,15 @@ pub(crate) fn is_held(view: &View, tuple: &Tuple, blocks: impl Fn(Holder) -> boo
     false
 }
 
+/// What [M7](crate) allows: to wait for older transactions, and, if it executes, for all that commit.
+fn may_wait(view: &View, holder: Holder) -> bool {
+    match holder {
+        Holder::Executing(owner) => owner < view.name,
+        Holder::Committing(owner) => view.moves || owner < view.at,
+        Holder::Free | Holder::Dead => false,
+    }
+}
+
 /// A wait that its transaction's supervisor knows of, until it is dropped.
 struct Attended<'view>(Option<&'view dyn Supervisor>);
 
@@ -118,6 +127,7 @@ impl<C: Clock> Mvto<C> {
             if !blocks(holder) {
                 return Ok(());
             }
+            debug_assert!(may_wait(view, holder), "M7: {:?} waits for {holder:?}", view.owner());
             if !self.take_if_doomed(tuple, holder) && tuple.ownership.announce_waiter(holder) {
                 self.sleep_behind(view, place, tuple, holder, started)?;
             }

@@ -2,11 +2,10 @@
 //! hold everything, nothing by half, and nobody is in its way.
 #![cfg(not(any(loom, feature = "shuttle")))]
 
-use env::{Disk, DiskError, DiskFile, DiskLock, Randomness, SimClock, SimDisk, SimDiskOptions, Survival};
+use env::{Disk, Operation, Randomness, SimClock, SimDisk, SimDiskOptions, Survival, WatchedDisk};
 use model::{Access, Begin, Columns, Durability, Finish, Interactive, Item, Key, Mode, RowBuf, Scan, Schema, TableId};
 use seriatim_mvto::{Mvto, Options};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use wal::Driver;
@@ -15,86 +14,18 @@ type Db = Mvto<SimClock>;
 type Hook = Arc<Mutex<Option<Box<dyn FnMut() + Send>>>>;
 
 /// A disk on which something happens whenever a checkpoint writes.
-struct Hooked {
-    disk: SimDisk,
-    hook: Hook,
-}
-
-struct HookedFile {
-    file: Box<dyn DiskFile>,
-    hook: Option<Hook>,
-}
-
-impl fmt::Debug for Hooked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hooked")
-    }
-}
-
-impl fmt::Debug for HookedFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HookedFile")
-    }
-}
-
-impl Hooked {
-    fn file(&self, path: &str, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
-        Box::new(HookedFile { file, hook: path.starts_with("CHECKPOINT").then(|| self.hook.clone()) })
-    }
-}
-
-impl Disk for Hooked {
-    fn create_new(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
-        Ok(self.file(path, self.disk.create_new(path)?))
-    }
-    fn open(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
-        Ok(self.file(path, self.disk.open(path)?))
-    }
-    fn list(&self, directory: &str) -> Result<Vec<String>, DiskError> {
-        self.disk.list(directory)
-    }
-    fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        self.disk.rename(from, to)
-    }
-    fn remove(&self, path: &str) -> Result<(), DiskError> {
-        self.disk.remove(path)
-    }
-    fn create_dir_all(&self, path: &str) -> Result<(), DiskError> {
-        self.disk.create_dir_all(path)
-    }
-    fn sync_dir(&self, directory: &str) -> Result<(), DiskError> {
-        self.disk.sync_dir(directory)
-    }
-    fn lock(&self, path: &str) -> Result<DiskLock, DiskError> {
-        self.disk.lock(path)
-    }
-}
-
-impl DiskFile for HookedFile {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
-        self.file.read_at(offset, buffer)
-    }
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        let hook = self.hook.as_ref().and_then(|hook| hook.lock().expect("no panic").take());
-        if let Some(mut happen) = hook {
-            assert!(!parts::epoch::is_pinned(), "B9: a guard is held while the disk writes");
-            happen();
-            *self.hook.as_ref().expect("hooked").lock().expect("no panic") = Some(happen);
+fn hooked(disk: &SimDisk, hook: Hook) -> WatchedDisk {
+    WatchedDisk::new(disk.clone(), move |operation, path| {
+        if operation != Operation::Write || !path.starts_with("CHECKPOINT") {
+            return;
         }
-        self.file.write_at(offset, bytes)
-    }
-    fn sync(&self) -> Result<(), DiskError> {
-        self.file.sync()
-    }
-    fn allocate(&self, length: u64) -> Result<(), DiskError> {
-        self.file.allocate(length)
-    }
-    fn truncate(&self, length: u64) -> Result<(), DiskError> {
-        self.file.truncate(length)
-    }
-    fn len(&self) -> Result<u64, DiskError> {
-        self.file.len()
-    }
+        let due = hook.lock().expect("no panic").take();
+        if let Some(mut happen) = due {
+            assert!(!parts::epoch::is_pinned(), "M11: no guard is held while the disk writes");
+            happen();
+            *hook.lock().expect("no panic") = Some(happen);
+        }
+    })
 }
 
 fn options() -> Options {
@@ -131,7 +62,7 @@ impl World {
     fn new(seed: u64) -> World {
         let disk = SimDisk::new(seed, SimDiskOptions { survival: Survival::SyncedOnly, ..SimDiskOptions::default() });
         let hook = Hook::default();
-        let db = Arc::new(open(Arc::new(Hooked { disk: disk.clone(), hook: hook.clone() })));
+        let db = Arc::new(open(Arc::new(hooked(&disk, hook.clone()))));
         let schema = Schema::bytes("accounts").u64_key().build().expect("a schema");
         let table = db.create_table(schema).expect("a table");
         for key in 0..ROWS {

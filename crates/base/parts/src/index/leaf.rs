@@ -113,7 +113,10 @@ impl StampedLatch {
             self.stamp.fetch_max(at, SeqCst);
         }
         fence(Acquire);
-        load_in_total_order(&self.version) == seen.0
+        let confirmed = load_in_total_order(&self.version) == seen.0;
+        debug_assert!(!confirmed || !seen.is_retired(), "L4: a retired leaf confirms nothing");
+        debug_assert!(!confirmed || self.stamp.load(Relaxed) >= at, "L3: a stamp only grows");
+        confirmed
     }
 
     /// The stamp now.
@@ -149,9 +152,15 @@ impl StampedLatch {
         }
     }
 
+    /// Whether somebody holds the latch now.
+    pub(super) fn is_latched(&self) -> bool {
+        self.version.load(Relaxed) & LATCHED != 0
+    }
+
     /// Turns the version word `seen` into its latched form.
     #[inline]
     fn take(&self, seen: Version) -> bool {
+        debug_assert!(seen.0 & LATCHED == 0, "L1: the version of an unlatched leaf is even");
         let held = self.version.compare_exchange(seen.0, seen.0 | LATCHED, SeqCst, Relaxed).is_ok();
         // The slots are stored with relaxed stores after this fence, hence after the latched word for whoever
         // reads one of them and then passes the Acquire fence of `validate`.
@@ -212,6 +221,7 @@ impl Drop for Latched<'_> {
     fn drop(&mut self) {
         // Publishes the slots to the next `begin`. An unchanged leaf gets its old version back: whoever looked
         // before the latch was taken saw nothing else than whoever looks now.
+        debug_assert!(self.next & LATCHED == 0 && self.next >= self.seen.0, "L1: versions rise, and are even again");
         self.latch.version.store(self.next, Release);
     }
 }

@@ -202,6 +202,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
                 self.make_room(sought, guard);
                 continue;
             }
+            debug_assert!(latched.stamp() <= at, "L2: an insert lies at or above every confirmed stamp");
             let entry = make();
             latched.change();
             leaf.insert(slot, sought.prefix, entry);

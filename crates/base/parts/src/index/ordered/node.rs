@@ -221,7 +221,7 @@ impl<const FANOUT: usize> Inner<FANOUT> {
         vacate(&self.children, children.len(), FANOUT);
     }
 
-    /// Replaces the fence of a slot. Latch held (N3).
+    /// Replaces the fence of a slot. Latch held, or not yet reachable (N3).
     pub fn put_fence(&self, slot: usize, fence: Fence) {
         self.prefixes[slot].set(fence.prefix);
         self.separators[slot].set(fence.separator);
@@ -230,6 +230,7 @@ impl<const FANOUT: usize> Inner<FANOUT> {
     /// Adds a child at a slot above 0. Latch held (N3), count below the fan-out.
     pub fn insert(&self, slot: usize, child: Child) {
         let count = self.count();
+        debug_assert!(self.latch.is_latched() && slot > 0 && count < FANOUT, "N2, N3");
         open(&self.prefixes, slot, count, child.fence.prefix);
         open(&self.separators, slot, count, child.fence.separator);
         open(&self.children, slot, count, child.node);
@@ -239,6 +240,7 @@ impl<const FANOUT: usize> Inner<FANOUT> {
     /// Takes out the child in a slot above 0, so that the one before it covers its keys. Latch held (N3).
     pub fn remove(&self, slot: usize) -> Child {
         let count = self.count();
+        debug_assert!(self.latch.is_latched() && slot > 0 && slot < count, "N3");
         let child = Child { fence: self.fence(slot), node: self.child(slot) };
         close(&self.prefixes, slot, count);
         close(&self.separators, slot, count);
@@ -350,6 +352,7 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
     /// Adds an entry at a slot. Latch held (N3), count below the fan-out.
     pub fn insert(&self, slot: usize, prefix: u64, entry: NonNull<E>) {
         let count = self.count();
+        debug_assert!(self.latch.is_latched() && count < FANOUT, "N2, N3");
         open(&self.prefixes, slot, count, prefix);
         open(&self.entries, slot, count, entry.as_ptr());
         self.count.store(count + 1, Relaxed);
@@ -358,6 +361,7 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
     /// Takes out the entry in a slot. Latch held (N3).
     pub fn remove(&self, slot: usize) {
         let count = self.count();
+        debug_assert!(self.latch.is_latched() && slot < count, "N3");
         close(&self.prefixes, slot, count);
         close(&self.entries, slot, count);
         self.count.store(count - 1, Relaxed);
@@ -368,6 +372,7 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
     pub fn append(&self, other: &Self, from: usize) {
         let count = self.count();
         let added = other.count() - from;
+        debug_assert!(count + added <= FANOUT, "N2");
         for slot in 0..added {
             self.prefixes[count + slot].set(other.prefixes[from + slot].get());
             self.entries[count + slot].set(other.entries[from + slot].get());
