@@ -64,17 +64,17 @@
 //! | --- | --- | --- |
 //! | M1, M2 | `Time::draw` (M1 debug) | `loom_sites`, `clock`; `round_down`, `skip_clock_wait` |
 //! | M3 | `read.rs` `look`, after the stamp (debug) | `loom_ownership`, `shuttle_engine`; `stamp_not_raised`, `look_before_stamp`, `skip_owner_wait`, `release_before_install` |
-//! | M4 | `commit.rs` `install`, `read.rs` `rest_on`, `store.rs` `install`, `splice` (debug) | `histories`, `twin`; `skip_later_writer` |
+//! | M4 | `commit.rs` `install`, `read.rs` `rest_on`, `store.rs` `install`, `splice` (debug) | `conformance`; `skip_later_writer` |
 //! | M5 | `begin.rs` `prepare` against `gc.rs` `advance_bound` (debug); `store.rs` `cut`, `gc.rs` `remove_dead` (debug) | `loom_sites`, `versions`; `infinite_bound`, `prune_one_too_many`, `splice_*` |
 //! | M6 | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
-//! | M7 | `wait.rs` `sleep_while` (debug) | `waits`, `push`, `twin` |
-//! | M8 | `scan.rs` `gather_row` | `twin` |
+//! | M7 | `wait.rs` `sleep_while` (debug) | `waits`, `push`, `conformance` |
+//! | M8 | `scan.rs` `gather_row` | `conformance` |
 //! | M9 | `commit.rs` `commit`; `install` (debug) | `answers`, `recovery`, `sim`; `error_without_wait` |
 //! | M10 | `advance.rs` `settle` | `push`, `loom_ownership`; `skip_refresh`, `refresh_*`, `check_before_turn` |
 //! | M11 | `wait.rs` `sleep_while`, `scan.rs` `run` (debug) | `reclaim`, `checkpoint` |
 //! | M12 | `begin.rs` `end` | `abandoned`, `loom_sites`; `release_of_the_doomed` |
 //! | S1, S3 | `pins.rs`, `store.rs` `retire` (debug) | `loom_pins`, `loom_ownership`; `forget_the_queued` |
-//! | S2, S4 | `store.rs` `begin`: versions that are gone are poisoned (debug) | `histories`, `versions`, `reclaim` |
+//! | S2, S4 | `store.rs` `begin`: versions that are gone are poisoned (debug) | `conformance` (histories), `versions`, `reclaim` |
 //! | C1 to C3 | `wal`, L8 | `checkpoint`, `sim` |
 //!
 //! # What is deliberately absent

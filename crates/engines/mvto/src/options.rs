@@ -36,7 +36,7 @@ pub struct Options {
     /// more get a named error, while reads, deletes and updates that make no row longer go on. A database that needs more is not
     /// opened. Default: half of what the process may have ([`env::memory`]).
     pub memory_bytes: Option<usize>,
-    /// Age at which a transaction is aborted, so that an abandoned one does not keep versions for ever. Default: none.
+    /// Age at which a transaction is aborted, so that an abandoned one keeps neither versions nor rows for ever. Default: none.
     pub transaction_age: Option<Duration>,
     /// Transactions open at once. Default 100,000.
     pub transactions: usize,
