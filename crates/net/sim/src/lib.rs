@@ -3,6 +3,7 @@
 //! - [`agenda`]: [`Agenda`], virtual time itself: what is going to happen, and when.
 //! - [`network`]: [`SimNetwork`], packets between nodes: delays, losses, duplicates, broken connections, cuts.
 //! - [`clock`]: [`DriftingClock`], which starts anywhere and runs fast or slow.
+//! - [`cluster`]: [`run`](cluster::run) goes from one happening to the next, for whatever implements [`Replicas`] in a [`World`].
 //! - [`chronicle`]: the story of a run: a digest always, the steps in words on request; and [`demand!`](crate::demand), which ends it.
 //!
 //! Disks are [`env::SimDisk`], seeds are drawn from by [`env::Randomness`].
@@ -10,18 +11,20 @@
 //! # Invariants
 //! A run is a function of its seed: no clock, no entropy, no order of a hash table. Equal seeds have equal digests.
 //!
-//! Deliberately absent: protocols. What a replica must do is said where the replica is.
+//! Deliberately absent: protocols, and the judges of their promises. What a replica must do is said where the replica is.
 
 #![forbid(unsafe_code)]
 
 pub mod agenda;
 pub mod chronicle;
 pub mod clock;
+pub mod cluster;
 pub mod network;
 
 pub use agenda::Agenda;
 pub use chronicle::{Chronicle, Outcome, Tally, Violation};
 pub use clock::DriftingClock;
+pub use cluster::{Replicas, World};
 pub use network::{Delay, NetworkCounts, NetworkOptions, Packet, SimNetwork};
 
 use env::Randomness;

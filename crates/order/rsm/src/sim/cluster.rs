@@ -12,9 +12,10 @@ use super::setting::{Given, Setting, Weather};
 use env::Randomness;
 use net::frame::{Decoder, MAX_FRAME_BYTES};
 use paxos::config::Durability;
-use paxos::replica::Effect;
-use sim::{Agenda, MILLISECOND, NetworkOptions, SECOND, SimNetwork};
-use sim::{Chronicle, Outcome, Violation, demand};
+use paxos::core::ReplicaId;
+use paxos::replica::{Effect, Input};
+use sim::cluster::{clock, run};
+use sim::{Chronicle, MILLISECOND, Outcome, Packet, Replicas, SECOND, Violation, World, demand};
 use std::fmt::Debug;
 
 /// Clients stop thinking of commands so long after the last fault.
@@ -23,7 +24,7 @@ const AFTERMATH_NS: u64 = SECOND;
 /// Within this time of virtual time after that, everything that was begun must be done, on every replica. See [`Cluster::limit`].
 const PATIENCE_NS: u64 = 20 * SECOND;
 
-/// What is going to happen, but for packets, timers of replicas and timers of clients.
+/// What is going to happen, beside what happens in every cluster.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     /// A fault.
@@ -40,30 +41,17 @@ enum Happening {
     Worked { node: usize, life: u64 },
     /// A pause of a node is over.
     Resume(usize),
-    /// Two nodes try to connect.
-    Connect(usize, usize),
-    /// A connection over a link that is cut is given up.
-    GiveUp(usize, usize),
     /// A client's attempt to connect has come to an end.
     Dialed { client: usize, attempt: u64 },
 }
 
 /// One run.
-pub struct Cluster {
-    now: u64,
+struct Cluster {
+    world: World<Happening>,
     setting: Setting,
-    randomness: Randomness,
-    chronicle: Chronicle,
     judge: Judge,
-    agenda: Agenda<Happening>,
-    /// Between the nodes.
-    network: SimNetwork,
-    /// Between nodes and clients: streams, always.
-    access: SimNetwork,
     /// By number. Where replicas without a journal crash, their second lives are nodes of their own.
     hosts: Vec<Host>,
-    /// Whether two nodes are connected.
-    connected: Vec<bool>,
     clients: Vec<Client>,
     client_decoder: Decoder,
     /// Voters without a journal that may still crash.
@@ -85,9 +73,11 @@ pub fn simulate(seed: u64, given: &Given, told: usize) -> Outcome {
     match Cluster::new(setting, randomness, chronicle) {
         Err((chronicle, violation)) => Outcome::of(chronicle, Err(violation)),
         Ok(mut cluster) => {
-            let result = cluster.run();
-            cluster.chronicle.add("simulated milliseconds", cluster.now / MILLISECOND);
-            Outcome::of(cluster.chronicle, result)
+            cluster.begin();
+            let result = run(&mut cluster).and_then(|()| cluster.finish());
+            let mut world = cluster.world;
+            world.chronicle.add("simulated milliseconds", world.now / MILLISECOND);
+            Outcome::of(world.chronicle, result)
         }
     }
 }
@@ -104,62 +94,157 @@ impl Cluster {
             Ok(clients) => clients,
             Err(violation) => return Err((chronicle, violation)),
         };
-        let calm = NetworkOptions { in_order: true, ..setting.network };
+        let mut world = World::new(randomness, chronicle, nodes, clients.len(), setting.network);
         Ok(Self {
-            now: 0,
-            chronicle,
             judge: Judge::default(),
-            agenda: Agenda::new(),
-            network: SimNetwork::new(randomness.next_u64(), nodes, setting.network),
-            access: SimNetwork::new(randomness.next_u64(), nodes + clients.len(), calm),
-            hosts: (0..nodes as u64).map(|id| Host::new(id, &setting, &mut randomness)).collect(),
-            connected: vec![false; nodes * nodes],
+            hosts: (0..nodes as u64).map(|id| Host::new(id, &setting, &mut world.randomness)).collect(),
+            world,
             clients,
             client_decoder: Decoder::new(MAX_FRAME_BYTES),
             expendable: (voters - 1) / 2,
             is_calm: false,
             effects: Vec::new(),
             ticks: (0, 0, 0),
-            randomness,
             setting,
         })
-    }
-
-    fn run(&mut self) -> Result<(), Violation> {
-        self.begin();
-        loop {
-            let Some((at, what)) = self.next() else { return Err(Violation("nothing will ever happen".into())) };
-            demand!(at <= self.limit(), "no progress: {}", self.describe());
-            self.now = at;
-            match what {
-                Next::Happening => self.happen()?,
-                Next::Packet => self.carry()?,
-                Next::Answer => self.carry_to_access()?,
-                Next::Tick(node) => self.tick(node)?,
-                Next::Client(client) => self.act(client)?,
-            }
-            self.notice_broken()?;
-            if self.is_over() {
-                return self.finish();
-            }
-        }
     }
 
     fn begin(&mut self) {
         let voters = self.setting.options.replicas as usize;
         let first_learner = self.hosts.len() - self.setting.learners as usize;
         for node in (0..voters).chain(first_learner..self.hosts.len()) {
-            let at = self.randomness.in_range(0..100 * MILLISECOND);
-            self.agenda.enter(at, Happening::Start(node));
+            let at = self.world.randomness.in_range(0..100 * MILLISECOND);
+            self.world.enter(at, Happening::Start(node));
         }
-        for one in 0..self.hosts.len() {
-            (0..one).for_each(|other| self.agenda.enter(0, Happening::Connect(one, other)));
-        }
+        self.world.connect_all();
         if self.setting.weather != Weather::Calm {
-            self.agenda.enter(SECOND / 2, Happening::Fault);
+            self.world.enter(SECOND / 2, Happening::Fault);
         }
-        self.agenda.enter(self.setting.faults_ns, Happening::Calm);
-        self.agenda.enter(self.setting.faults_ns + AFTERMATH_NS, Happening::Close);
+        self.world.enter(self.setting.faults_ns, Happening::Calm);
+        self.world.enter(self.setting.faults_ns + AFTERMATH_NS, Happening::Close);
+    }
+
+    /// Nodes that are up at the end.
+    fn must_live(&self) -> impl Iterator<Item = usize> + use<'_> {
+        let voters = self.setting.options.replicas as usize;
+        let with_journal = self.setting.options.durability == Durability::Fsync;
+        (0..self.hosts.len()).filter(move |node| {
+            let stays_dead = *node < voters && !with_journal && self.hosts[*node].lives > 0;
+            let unborn = self.hosts[*node].lives == 0;
+            let is_away = self.hosts[*node].is_dismissed;
+            self.hosts[*node].life.is_some() || !(stays_dead || unborn || is_away)
+        })
+    }
+
+    /// All replicas have the same state, byte for byte, and the clients' story has an order.
+    fn finish(&mut self) -> Result<(), Violation> {
+        let states: Vec<_> = self
+            .hosts
+            .iter()
+            .filter_map(|host| Some((host.options.id, host.life.as_ref()?.executor.snapshot())))
+            .collect();
+        for pair in states.windows(2) {
+            let [(one, (at, state)), (other, (other_at, other_state))] = pair else { continue };
+            demand!(at == other_at && state == other_state, "R{one} and R{other} differ after instance {at}");
+        }
+        for life in self.hosts.iter().filter_map(|host| host.life.as_ref()) {
+            nodes::count_replica(&mut self.world.chronicle, life.replica.counters());
+        }
+        self.world.chronicle.add("instances", self.judge.instances());
+        self.world.chronicle.digest(self.judge.instances());
+        self.judge.check_history()
+    }
+}
+
+/// Whose timer it is.
+#[derive(Clone, Copy, Debug)]
+enum Timer {
+    Replica(usize),
+    Client(usize),
+}
+
+impl Replicas for Cluster {
+    type Happening = Happening;
+    type Timer = Timer;
+
+    fn world(&mut self) -> &mut World<Happening> {
+        &mut self.world
+    }
+
+    fn is_up(&self, node: usize) -> bool {
+        self.hosts[node].life.is_some()
+    }
+
+    /// Nodes before clients.
+    fn next_timer(&self, now: u64) -> Option<(u64, Timer)> {
+        let alive = self.hosts.iter().enumerate().filter_map(|(node, host)| Some((node, host, host.life.as_ref()?)));
+        let ticks =
+            alive.map(|(node, host, life)| (life.deadline.max(host.paused_until).max(now), Timer::Replica(node)));
+        let clients = self.clients.iter().enumerate();
+        let acts = clients.map(|(client, state)| (state.deadline().max(now), Timer::Client(client)));
+        ticks.chain(acts).min_by_key(|(at, _)| *at)
+    }
+
+    fn wake(&mut self, timer: Timer) -> Result<(), Violation> {
+        match timer {
+            Timer::Replica(node) => self.tick(node),
+            Timer::Client(client) => self.act(client),
+        }
+    }
+
+    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+        match what {
+            Happening::Fault => self.next_fault(),
+            Happening::Calm => self.calm_down(),
+            Happening::Close => {
+                self.clients.iter_mut().for_each(Client::close);
+                Ok(())
+            }
+            Happening::Start(node) => self.start(node),
+            Happening::Synced { node, .. } | Happening::Worked { node, .. } if self.is_paused(node) => {
+                self.world.enter(self.hosts[node].paused_until, what);
+                Ok(())
+            }
+            Happening::Synced { node, life, record } => self.synced(node, life, record),
+            Happening::Worked { node, life } => self.worked(node, life),
+            Happening::Resume(node) => self.resume(node),
+            Happening::Dialed { client, attempt } => self.dialed(client, attempt),
+        }
+    }
+
+    fn receive(&mut self, packet: &Packet) -> Result<(), Violation> {
+        self.carry(packet)
+    }
+
+    fn receive_outside(&mut self, packet: &Packet) -> Result<(), Violation> {
+        self.carry_to_access(packet)
+    }
+
+    fn greet(&mut self, one: usize, other: usize) -> Result<bool, Violation> {
+        self.judge_each_other(one, other)
+    }
+
+    fn connected(&mut self, node: usize, peer: usize) -> Result<(), Violation> {
+        self.feed(node, Input::Connected(peer as ReplicaId))
+    }
+
+    fn disconnected(&mut self, node: usize, peer: usize) -> Result<(), Violation> {
+        self.lose_peer(node, peer)
+    }
+
+    fn hung_up(&mut self, client: usize, node: usize) {
+        self.hang_up(client, node);
+    }
+
+    /// Nothing is to be done any more, anywhere.
+    fn is_over(&self) -> bool {
+        let known = self.judge.instances();
+        self.clients.iter().all(Client::is_done)
+            && self.is_calm
+            && self.hosts.iter().filter_map(|host| host.life.as_ref()).all(|life| {
+                life.replica.view().executed == known && life.work.is_empty() && life.executor.executed().next == known
+            })
+            && self.must_live().all(|node| self.hosts[node].life.is_some())
     }
 
     /// The end of patience: a candidate may have to wait out the suspicion timeout a few times.
@@ -187,110 +272,6 @@ impl Cluster {
         let known = self.judge.instances();
         format!("{known} instances are known\n{}\nwaiting clients:\n{}", nodes.join("\n"), waiting.join("\n"))
     }
-
-    /// What comes next, and when. Of several at one moment, agenda, networks, nodes, clients, in this order.
-    fn next(&self) -> Option<(u64, Next)> {
-        let alive = self.hosts.iter().enumerate().filter_map(|(node, host)| Some((node, host, host.life.as_ref()?)));
-        let ticks =
-            alive.map(|(node, host, life)| (life.deadline.max(host.paused_until).max(self.now), Next::Tick(node)));
-        let clients = self.clients.iter().enumerate();
-        let acts = clients.map(|(client, state)| (state.deadline().max(self.now), Next::Client(client)));
-        let firsts = [
-            self.agenda.next_at().map(|at| (at, Next::Happening)),
-            self.network.next_at().map(|at| (at, Next::Packet)),
-            self.access.next_at().map(|at| (at, Next::Answer)),
-        ];
-        firsts.into_iter().flatten().chain(ticks).chain(acts).min_by_key(|(at, _)| *at).filter(|(at, _)| *at < u64::MAX)
-    }
-
-    fn happen(&mut self) -> Result<(), Violation> {
-        let Some((_, what)) = self.agenda.take_due(self.now) else { return Ok(()) };
-        match what {
-            Happening::Fault => self.next_fault(),
-            Happening::Calm => self.calm_down(),
-            Happening::Close => {
-                self.clients.iter_mut().for_each(Client::close);
-                Ok(())
-            }
-            Happening::Start(node) => self.start(node),
-            Happening::Synced { node, .. } | Happening::Worked { node, .. } if self.is_paused(node) => {
-                self.agenda.enter(self.hosts[node].paused_until, what);
-                Ok(())
-            }
-            Happening::Synced { node, life, record } => self.synced(node, life, record),
-            Happening::Worked { node, life } => self.worked(node, life),
-            Happening::Resume(node) => self.resume(node),
-            Happening::Connect(one, other) => self.connect(one, other),
-            Happening::GiveUp(one, other) => {
-                if self.network.is_cut(one, other) || self.network.is_cut(other, one) {
-                    self.network.break_connection(one, other);
-                }
-                Ok(())
-            }
-            Happening::Dialed { client, attempt } => self.dialed(client, attempt),
-        }
-    }
-
-    /// Nothing is to be done any more, anywhere.
-    fn is_over(&self) -> bool {
-        let known = self.judge.instances();
-        self.clients.iter().all(Client::is_done)
-            && self.is_calm
-            && self.hosts.iter().filter_map(|host| host.life.as_ref()).all(|life| {
-                life.replica.view().executed == known && life.work.is_empty() && life.executor.executed().next == known
-            })
-            && self.must_live().all(|node| self.hosts[node].life.is_some())
-    }
-
-    /// Nodes that are up at the end.
-    fn must_live(&self) -> impl Iterator<Item = usize> + use<'_> {
-        let voters = self.setting.options.replicas as usize;
-        let with_journal = self.setting.options.durability == Durability::Fsync;
-        (0..self.hosts.len()).filter(move |node| {
-            let stays_dead = *node < voters && !with_journal && self.hosts[*node].lives > 0;
-            let unborn = self.hosts[*node].lives == 0;
-            let is_away = self.hosts[*node].is_dismissed;
-            self.hosts[*node].life.is_some() || !(stays_dead || unborn || is_away)
-        })
-    }
-
-    /// All replicas have the same state, byte for byte, and the clients' story has an order.
-    fn finish(&mut self) -> Result<(), Violation> {
-        let states: Vec<_> = self
-            .hosts
-            .iter()
-            .filter_map(|host| Some((host.options.id, host.life.as_ref()?.executor.snapshot())))
-            .collect();
-        for pair in states.windows(2) {
-            let [(one, (at, state)), (other, (other_at, other_state))] = pair else { continue };
-            demand!(at == other_at && state == other_state, "R{one} and R{other} differ after instance {at}");
-        }
-        for life in self.hosts.iter().filter_map(|host| host.life.as_ref()) {
-            nodes::count_replica(&mut self.chronicle, life.replica.counters());
-        }
-        self.chronicle.add("instances", self.judge.instances());
-        self.chronicle.digest(self.judge.instances());
-        self.judge.check_history()
-    }
-
-    fn tell(&mut self, words: impl FnOnce() -> String) {
-        let now = self.now;
-        self.chronicle.tell(|| format!("{} {}", clock(now), words()));
-    }
-}
-
-/// What comes next.
-#[derive(Clone, Copy, Debug)]
-enum Next {
-    Happening,
-    Packet,
-    Answer,
-    Tick(usize),
-    Client(usize),
-}
-
-fn clock(now: u64) -> String {
-    format!("{:>5}.{:06}", now / SECOND, now % SECOND / 1_000)
 }
 
 /// The first words of something long.

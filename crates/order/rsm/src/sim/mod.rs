@@ -1,5 +1,5 @@
 //! The simulation of whole nodes and clients: the product's code with all I/O replaced. Sockets are a [`sim::SimNetwork`], disks
-//! [`env::SimDisk`]s, clocks numbers, threads an agenda; everything follows from one seed. ([`paxos::bare`] simulates cores alone.)
+//! [`env::SimDisk`]s, clocks numbers, threads an agenda; everything follows from one seed. (`paxos::bare` simulates cores alone.)
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -16,7 +16,7 @@
 //! are over, every client gets an answer and every replica all instances, within a bounded time.
 
 mod client;
-pub mod cluster;
+mod cluster;
 mod host;
 mod judge;
 mod registers;

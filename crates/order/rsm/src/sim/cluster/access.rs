@@ -15,7 +15,7 @@ use sim::Violation;
 
 impl Cluster {
     pub(super) fn act(&mut self, client: usize) -> Result<(), Violation> {
-        let now = self.now;
+        let now = self.world.now;
         match self.clients[client].connection {
             Connection::Pausing(until) if until <= now => self.dial(client),
             _ => {}
@@ -24,12 +24,12 @@ impl Cluster {
         let gives_up = self.clients[client].act(now, &mut messages);
         if let Connection::Open(node, _) = self.clients[client].connection {
             for message in &messages {
-                self.tell(|| format!("C{client} to R{node}: {}", brief(message)));
+                self.world.tell(|| format!("C{client} to R{node}: {}", brief(message)));
                 let bytes = encode_one(message)?;
-                self.access.send(now, self.hosts.len() + client, node as usize, bytes);
+                self.world.access.send(now, self.hosts.len() + client, node as usize, bytes);
             }
             if gives_up {
-                self.chronicle.count("impatient clients");
+                self.world.chronicle.count("impatient clients");
                 self.hang_up(client, node as usize);
             }
         }
@@ -42,12 +42,12 @@ impl Cluster {
         state.connection = Connection::Dialing(node);
         state.attempt += 1;
         let attempt = state.attempt;
-        let at = self.now + self.randomness.in_range(MILLISECOND / 10..5 * MILLISECOND);
-        self.agenda.enter(at, Happening::Dialed { client, attempt });
+        let at = self.world.now + self.world.randomness.in_range(MILLISECOND / 10..5 * MILLISECOND);
+        self.world.enter(at, Happening::Dialed { client, attempt });
     }
 
     pub(super) fn dialed(&mut self, client: usize, attempt: u64) -> Result<(), Violation> {
-        let now = self.now;
+        let now = self.world.now;
         let state = &mut self.clients[client];
         let Connection::Dialing(node) = state.connection else { return Ok(()) };
         if state.attempt != attempt {
@@ -60,7 +60,7 @@ impl Cluster {
         state.connection = Connection::Open(node, now);
         life.clients.insert(client, now);
         let leader = life.replica.leader();
-        self.tell(|| format!("C{client} talks to R{node}"));
+        self.world.tell(|| format!("C{client} talks to R{node}"));
         self.tell_leader(node as usize, client, leader)
     }
 
@@ -70,7 +70,7 @@ impl Cluster {
             life.clients.remove(&client);
         }
         if matches!(self.clients[client].connection, Connection::Open(connected, _) if connected as usize == node) {
-            self.clients[client].on_disconnected(self.now);
+            self.clients[client].on_disconnected(self.world.now);
         }
     }
 
@@ -106,17 +106,16 @@ impl Cluster {
         let connected = self.hosts[node].life.as_ref().is_some_and(|life| life.clients.contains_key(&client));
         if connected {
             let bytes = encode_one(message)?;
-            self.access.send(self.now, node, self.hosts.len() + client, bytes);
+            self.world.access.send(self.world.now, node, self.hosts.len() + client, bytes);
         }
         Ok(())
     }
 
-    pub(super) fn carry_to_access(&mut self) -> Result<(), Violation> {
-        let Some(packet) = self.access.deliver(self.now) else { return Ok(()) };
-        self.chronicle.digest(self.now ^ (packet.bytes.len() as u64) << 40);
+    pub(super) fn carry_to_access(&mut self, packet: &Packet) -> Result<(), Violation> {
+        self.world.chronicle.digest(self.world.now ^ (packet.bytes.len() as u64) << 40);
         match packet.to.checked_sub(self.hosts.len()) {
-            Some(client) => self.carry_to_client(client, &packet),
-            None => self.carry_to_node(&packet),
+            Some(client) => self.carry_to_client(client, packet),
+            None => self.carry_to_node(packet),
         }
     }
 
@@ -128,11 +127,15 @@ impl Cluster {
             if node as usize != packet.from || packet.sent_at < since {
                 return Ok(());
             }
-            self.tell(|| format!("R{node} to C{client}: {}", brief(&message)));
+            self.world.tell(|| format!("R{node} to C{client}: {}", brief(&message)));
             let mut told = Vec::new();
-            let leaves = self.clients[client].on_message(self.now, &message, &mut told);
+            let leaves = self.clients[client].on_message(self.world.now, &message, &mut told);
             for told in told {
-                self.chronicle.count(if told.outcome == Knowledge::Unknown { "unknown outcomes" } else { "answers" });
+                self.world.chronicle.count(if told.outcome == Knowledge::Unknown {
+                    "unknown outcomes"
+                } else {
+                    "answers"
+                });
                 self.judge.on_told(told)?;
             }
             if leaves {

@@ -7,7 +7,7 @@ use env::disk::Fault as DiskFault;
 use env::{Operation, SimDisk, Survival};
 use paxos::config::Durability;
 use paxos::journal::Resident;
-use sim::{Delay, MILLISECOND, NetworkOptions, SECOND, Violation, one_of};
+use sim::{MILLISECOND, SECOND, Violation, one_of};
 use std::io::ErrorKind;
 
 /// What can go wrong.
@@ -78,44 +78,32 @@ impl Cluster {
         if self.is_calm {
             return Ok(());
         }
-        let fault = *one_of(&mut self.randomness, faults(self.setting.weather));
-        self.tell(|| format!("fault: {fault:?}"));
+        let fault = *one_of(&mut self.world.randomness, faults(self.setting.weather));
+        self.world.tell(|| format!("fault: {fault:?}"));
         self.cause(fault);
-        let pause = self.randomness.in_range(0..2 * self.setting.fault_every_ns);
-        self.agenda.enter(self.now + pause, Happening::Fault);
+        let pause = self.world.randomness.in_range(0..2 * self.setting.fault_every_ns);
+        self.world.enter(self.world.now + pause, Happening::Fault);
         Ok(())
     }
 
     fn cause(&mut self, fault: Fault) {
         match fault {
-            Fault::Network => self.change_network(),
-            Fault::Break => {
-                let (one, other) = self.two_nodes();
-                self.network.break_connection(one, other);
-            }
+            Fault::Network => self.world.change_network(self.setting.network),
+            Fault::Break => self.world.break_one(),
             Fault::BreakClient => {
-                let (node, client) = (self.node(), self.randomness.in_range(0..self.setting.clients.into()) as usize);
-                self.access.break_connection(node, self.hosts.len() + client);
+                let (node, client) =
+                    (self.world.node(), self.world.randomness.in_range(0..self.setting.clients.into()) as usize);
+                self.world.access.break_connection(node, self.hosts.len() + client);
             }
-            Fault::CutOneWay => {
-                let (one, other) = self.two_nodes();
-                self.network.cut(one, other);
-                self.give_up_later();
-            }
-            Fault::Partition => {
-                let sides = self.randomness.next_u64();
-                let side: Vec<usize> = (0..self.hosts.len()).filter(|node| sides >> node & 1 == 1).collect();
-                self.network.partition(&side);
-                self.give_up_later();
-            }
+            Fault::CutOneWay => self.world.cut_one_way(),
+            Fault::Partition => self.world.partition(),
             Fault::Isolate => {
-                let node = if self.randomness.chance(1, 2) { self.leader() } else { self.node() };
-                self.network.isolate(node);
-                self.give_up_later();
+                let node = if self.world.randomness.chance(1, 2) { self.leader() } else { self.world.node() };
+                self.world.isolate(node);
             }
-            Fault::Heal => self.network.heal(),
+            Fault::Heal => self.world.network.heal(),
             Fault::Crash => {
-                let node = self.node();
+                let node = self.world.node();
                 self.crash_for_a_while(node);
             }
             Fault::CrashLeader => {
@@ -130,37 +118,10 @@ impl Cluster {
             Fault::Forget => self.forget(),
             Fault::Disk => self.hurt_disk(),
             Fault::Pause => {
-                let node = if self.randomness.chance(1, 2) { self.leader() } else { self.node() };
+                let node = if self.world.randomness.chance(1, 2) { self.leader() } else { self.world.node() };
                 let suspicion = u64::try_from(self.setting.options.suspicion.as_nanos()).unwrap_or(SECOND);
-                let until = self.now + self.randomness.in_range(0..4 * suspicion);
+                let until = self.world.now + self.world.randomness.in_range(0..4 * suspicion);
                 self.pause(node, until);
-            }
-        }
-    }
-
-    fn change_network(&mut self) {
-        let NetworkOptions { delay, in_order, .. } = self.setting.network;
-        let slower = *one_of(&mut self.randomness, &[1, 1, 5, 50]);
-        // A stream breaks with each packet lost.
-        let losses: &[u32] = if in_order { &[0, 200, 2_000] } else { &[0, 10_000, 100_000, 300_000] };
-        let options = NetworkOptions {
-            delay: Delay { usual_ns: delay.usual_ns * slower, longest_ns: delay.longest_ns * slower, ..delay },
-            loss_ppm: *one_of(&mut self.randomness, losses),
-            duplicate_ppm: *one_of(&mut self.randomness, &[0, 0, 50_000, 300_000]),
-            bytes_per_second: *one_of(&mut self.randomness, &[None, None, Some(1 << 20)]),
-            ..self.setting.network
-        };
-        self.network.set_options(options);
-    }
-
-    /// Who is behind a cut notices in its own time: soon, late, or never.
-    fn give_up_later(&mut self) {
-        for one in 0..self.hosts.len() {
-            for other in 0..one {
-                if self.network.is_cut(one, other) || self.network.is_cut(other, one) {
-                    let at = self.now + self.randomness.in_range(0..4 * SECOND);
-                    self.agenda.enter(at, Happening::GiveUp(one, other));
-                }
             }
         }
     }
@@ -182,11 +143,11 @@ impl Cluster {
             successor = node + voters;
         }
         let survivals = [Survival::Random, Survival::Random, Survival::SyncedOnly, Survival::Everything];
-        let survival = *one_of(&mut self.randomness, &survivals);
+        let survival = *one_of(&mut self.world.randomness, &survivals);
         self.crash(node, survival);
-        let pause = *one_of(&mut self.randomness, &[MILLISECOND, 100 * MILLISECOND, SECOND, 5 * SECOND]);
-        let at = self.now + self.randomness.in_range(0..pause);
-        self.agenda.enter(at, Happening::Start(successor));
+        let pause = *one_of(&mut self.world.randomness, &[MILLISECOND, 100 * MILLISECOND, SECOND, 5 * SECOND]);
+        let at = self.world.now + self.world.randomness.in_range(0..pause);
+        self.world.enter(at, Happening::Start(successor));
     }
 
     /// Every voter has met all others once.
@@ -202,22 +163,22 @@ impl Cluster {
 
     /// A voter comes back without some of its memory. It is as good as dead: fewer than half may go.
     fn forget(&mut self) {
-        let node = self.node();
+        let node = self.world.node();
         let host = &self.hosts[node];
         let is_voter = node < self.setting.options.replicas as usize;
         if !is_voter || host.is_forgetful || host.life.is_none() || self.expendable == 0 || !self.has_begun() {
             return;
         }
-        let old = if self.randomness.chance(1, 2) { self.outdated_copy(node) } else { None };
+        let old = if self.world.randomness.chance(1, 2) { self.outdated_copy(node) } else { None };
         self.expendable -= 1;
-        self.tell(|| format!("R{node} comes back {}", if old.is_some() { "as it was once" } else { "new" }));
-        self.chronicle.count(if old.is_some() { "old copies" } else { "lost memories" });
+        self.world.tell(|| format!("R{node} comes back {}", if old.is_some() { "as it was once" } else { "new" }));
+        self.world.chronicle.count(if old.is_some() { "old copies" } else { "lost memories" });
         self.crash(node, Survival::Everything);
         let host = &mut self.hosts[node];
         (host.is_forgetful, host.word) = (true, Word::default());
-        host.disk = old.unwrap_or_else(|| SimDisk::new(self.randomness.next_u64(), self.setting.disk));
-        let at = self.now + self.randomness.in_range(0..SECOND);
-        self.agenda.enter(at, Happening::Start(node));
+        host.disk = old.unwrap_or_else(|| SimDisk::new(self.world.randomness.next_u64(), self.setting.disk));
+        let at = self.world.now + self.world.randomness.in_range(0..SECOND);
+        self.world.enter(at, Happening::Start(node));
     }
 
     /// The node's saved disk, if every other voter has noted since that there is a newer one. One who has not cannot know.
@@ -235,10 +196,10 @@ impl Cluster {
     }
 
     fn hurt_disk(&mut self) {
-        let operation = *one_of(&mut self.randomness, &[Operation::Sync, Operation::Write, Operation::Allocate]);
-        let after = self.randomness.in_range(0..4);
+        let operation = *one_of(&mut self.world.randomness, &[Operation::Sync, Operation::Write, Operation::Allocate]);
+        let after = self.world.randomness.in_range(0..4);
         let kind = if operation == Operation::Sync { ErrorKind::Other } else { ErrorKind::StorageFull };
-        let node = self.node();
+        let node = self.world.node();
         if self.hosts[node].life.is_some() {
             self.hosts[node].disk.inject(DiskFault { operation, after, kind });
         }
@@ -246,29 +207,19 @@ impl Cluster {
 
     /// Everything is mended, and everybody comes back.
     pub(super) fn calm_down(&mut self) -> Result<(), Violation> {
-        self.tell(|| "calm".to_owned());
+        self.world.tell(|| "calm".to_owned());
         self.is_calm = true;
-        self.network.heal();
-        self.network.set_options(self.setting.network);
+        self.world.network.heal();
+        self.world.network.set_options(self.setting.network);
         for host in &mut self.hosts {
             host.disk.forget_faults();
         }
         Ok(())
     }
 
-    fn node(&mut self) -> usize {
-        self.randomness.in_range(0..self.hosts.len() as u64) as usize
-    }
-
-    fn two_nodes(&mut self) -> (usize, usize) {
-        let one = self.node();
-        let step = self.randomness.in_range(1..self.hosts.len().max(2) as u64) as usize;
-        (one, (one + step) % self.hosts.len())
-    }
-
     /// Whoever leads as far as anybody knows, or anybody.
     fn leader(&mut self) -> usize {
         let leaders = self.hosts.iter().filter_map(|host| host.life.as_ref()?.replica.leader());
-        leaders.last().map_or_else(|| self.node(), |leader| leader as usize)
+        leaders.last().map_or_else(|| self.world.node(), |leader| leader as usize)
     }
 }

@@ -14,54 +14,53 @@ impl Cluster {
         if self.hosts[node].life.is_some() || self.hosts[node].is_dismissed {
             return Ok(());
         }
-        self.tell(|| format!("R{node} starts"));
-        self.chronicle.count("starts");
-        self.hosts[node].start(self.now, &self.setting, &mut self.randomness)?;
+        self.world.tell(|| format!("R{node} starts"));
+        self.world.chronicle.count("starts");
+        self.hosts[node].start(self.world.now, &self.setting, &mut self.world.randomness)?;
         self.feed(node, Input::Tick)
     }
 
     /// A node stops, in the middle of whatever it does. The disk keeps what the survival says.
     pub(super) fn crash(&mut self, node: usize, survival: Survival) {
         let Some(life) = self.hosts[node].life.take() else { return };
-        self.tell(|| format!("R{node} crashes; of what is not synced, {survival:?} survives"));
-        self.chronicle.count("crashes");
+        self.world.tell(|| format!("R{node} crashes; of what is not synced, {survival:?} survives"));
+        self.world.chronicle.count("crashes");
         let host = &mut self.hosts[node];
-        if life.sync == Sync::Pending && survival == Survival::Random && self.randomness.chance(1, 2) {
+        if life.sync == Sync::Pending && survival == Survival::Random && self.world.randomness.chance(1, 2) {
             // The power goes while the log writes.
-            let change = host.disk.changes() + self.randomness.in_range(0..3);
+            let change = host.disk.changes() + self.world.randomness.in_range(0..3);
             host.disk.cut_power_at(change);
             if let Some(Err(_)) = life.journal.as_ref().map(|journal| journal.sync()) {
-                self.chronicle.count("writes cut off by a crash");
+                self.world.chronicle.count("writes cut off by a crash");
             }
         }
-        count_replica(&mut self.chronicle, life.replica.counters());
+        count_replica(&mut self.world.chronicle, life.replica.counters());
         let records = life.journal.as_ref().map_or(0, |journal| journal.records_before() + journal.appended());
         drop(life);
         host.disk = host.disk.power_cut_with(survival);
-        if self.randomness.chance(1, 4) {
+        if self.world.randomness.chance(1, 4) {
             host.saved = Some((host.disk.copy(), records));
         }
-        self.network.disconnect(node);
-        self.access.disconnect(node);
+        self.world.disconnect(node);
     }
 
     pub(super) fn tick(&mut self, node: usize) -> Result<(), Violation> {
-        let repeated = self.ticks.0 == self.now && self.ticks.1 == node;
-        self.ticks = (self.now, node, if repeated { self.ticks.2 + 1 } else { 0 });
+        let repeated = self.ticks.0 == self.world.now && self.ticks.1 == node;
+        self.ticks = (self.world.now, node, if repeated { self.ticks.2 + 1 } else { 0 });
         demand!(self.ticks.2 < 1_000, "R{node} wants to be called again and again at one moment");
         self.feed(node, Input::Tick)
     }
 
     pub(super) fn is_paused(&self, node: usize) -> bool {
-        self.now < self.hosts[node].paused_until
+        self.world.now < self.hosts[node].paused_until
     }
 
     /// A node does nothing for a while, and then everything that it has missed.
     pub(super) fn pause(&mut self, node: usize, until: u64) {
         if self.hosts[node].life.is_some() {
-            self.chronicle.count("pauses");
+            self.world.chronicle.count("pauses");
             self.hosts[node].paused_until = until;
-            self.agenda.enter(until, Happening::Resume(node));
+            self.world.enter(until, Happening::Resume(node));
         }
     }
 
@@ -95,16 +94,16 @@ impl Cluster {
 
     /// Hands an input to a replica and does what it wants.
     pub(super) fn feed_one(&mut self, node: usize, input: Input) -> Result<(), Violation> {
-        let now = self.now;
+        let now = self.world.now;
         let shown = self.hosts[node].clock.shows(now);
         let Some(life) = self.hosts[node].life.as_mut() else { return Ok(()) };
-        self.chronicle.tell(|| told(now, node, &input));
+        self.world.chronicle.tell(|| told(now, node, &input));
         let mut effects = std::mem::take(&mut self.effects);
         life.replica.handle(shown, input, &mut effects);
         let mut result = Ok(());
         for effect in effects.drain(..) {
             if result.is_ok() {
-                self.chronicle.tell(|| format!("{:>18}{}", "", brief(&effect)));
+                self.world.chronicle.tell(|| format!("{:>18}{}", "", brief(&effect)));
                 result = self.take_effect(node, effect);
             }
         }
@@ -122,12 +121,12 @@ impl Cluster {
             && life.durable < journal.appended()
         {
             let (least, most) = self.setting.sync_ns;
-            let at = self.now + self.randomness.in_range(least..most + 1);
+            let at = self.world.now + self.world.randomness.in_range(least..most + 1);
             let record = journal.appended();
             // A disk that syncs at once saves nothing of what is journalled until the end, one that syncs at the end nothing until then.
-            life.sync = if self.randomness.chance(1, 2) { Sync::Done } else { Sync::Pending };
+            life.sync = if self.world.randomness.chance(1, 2) { Sync::Done } else { Sync::Pending };
             let synced = if life.sync == Sync::Done { journal.sync() } else { Ok(record) };
-            self.agenda.enter(at, Happening::Synced { node, life: host.lives, record });
+            self.world.enter(at, Happening::Synced { node, life: host.lives, record });
             if let Err(error) = synced {
                 return self.stop(node, &error);
             }
@@ -166,7 +165,7 @@ impl Cluster {
                 }
             }
             Effect::Compact(up_to, records) => {
-                self.chronicle.count("compactions");
+                self.world.chronicle.count("compactions");
                 let compacted = life.journal.as_ref().map(|journal| journal.compact(up_to, records));
                 if let Some(Err(error)) = compacted
                     && error.is_fatal()
@@ -177,26 +176,26 @@ impl Cluster {
             Effect::Deliver(instance, value) => {
                 demand!(instance == life.next, "R{node} delivers {instance}, and {} is the next", life.next);
                 life.next += 1;
-                self.chronicle.digest(instance << 8 | node as u64);
-                self.chronicle.count("deliveries");
+                self.world.chronicle.digest(instance << 8 | node as u64);
+                self.world.chronicle.count("deliveries");
                 self.judge.on_delivery(node as u64, instance, &value)?;
                 return self.give_work(node, Work::Deliver(instance, value));
             }
             Effect::Install(instance, image) => {
                 demand!(instance >= life.next, "R{node} goes back from {} to {instance}", life.next);
                 life.next = instance;
-                self.chronicle.count("installs");
+                self.world.chronicle.count("installs");
                 return self.give_work(node, Work::Install(instance, image));
             }
             Effect::Admitted => {
-                self.chronicle.count("admissions");
+                self.world.chronicle.count("admissions");
                 if let Some(Err(error)) = life.journal.as_ref().map(|journal| journal.residence().admit()) {
                     return self.stop(node, &error);
                 }
             }
             Effect::TakeSnapshot => return self.give_work(node, Work::Snapshot),
             Effect::Leader(leader, _) => {
-                self.chronicle.count("changes of the leader");
+                self.world.chronicle.count("changes of the leader");
                 let clients: Vec<usize> = life.clients.keys().copied().collect();
                 for client in clients {
                     self.tell_leader(node, client, leader)?;
@@ -208,11 +207,11 @@ impl Cluster {
 
     /// A node whose disk has failed stops, as the product does.
     pub(super) fn stop(&mut self, node: usize, error: &dyn std::error::Error) -> Result<(), Violation> {
-        self.tell(|| format!("R{node} stops: {error}"));
-        self.chronicle.count("stopped by the disk");
+        self.world.tell(|| format!("R{node} stops: {error}"));
+        self.world.chronicle.count("stopped by the disk");
         self.crash(node, Survival::SyncedOnly);
-        let at = self.now + self.randomness.in_range(0..SECOND);
-        self.agenda.enter(at, Happening::Start(node));
+        let at = self.world.now + self.world.randomness.in_range(0..SECOND);
+        self.world.enter(at, Happening::Start(node));
         Ok(())
     }
 
@@ -236,8 +235,8 @@ impl Cluster {
         life.work.push_back(work);
         if life.work.len() == 1 {
             let (least, most) = self.setting.service_ns;
-            let at = self.now + self.randomness.in_range(least..most + 1);
-            self.agenda.enter(at, Happening::Worked { node, life: host.lives });
+            let at = self.world.now + self.world.randomness.in_range(least..most + 1);
+            self.world.enter(at, Happening::Worked { node, life: host.lives });
         }
         Ok(())
     }
@@ -249,8 +248,8 @@ impl Cluster {
         let Some(work) = state.work.pop_front() else { return Ok(()) };
         if !state.work.is_empty() {
             let (least, most) = self.setting.service_ns;
-            let at = self.now + self.randomness.in_range(least..most + 1);
-            self.agenda.enter(at, Happening::Worked { node, life });
+            let at = self.world.now + self.world.randomness.in_range(least..most + 1);
+            self.world.enter(at, Happening::Worked { node, life });
         }
         let bad = |error: &dyn std::error::Error| Violation(format!("R{node}'s executor: {error}"));
         match work {
@@ -258,7 +257,7 @@ impl Cluster {
                 let mut replies = Vec::new();
                 state.executor.deliver(instance, &value, &mut replies).map_err(|error| bad(&error))?;
                 let executions = state.executor.service().take_executions();
-                self.chronicle.add("executions", executions.len() as u64);
+                self.world.chronicle.add("executions", executions.len() as u64);
                 self.judge.on_execution(node as u64, instance, executions)?;
                 for reply in replies {
                     self.reply(node, reply)?;
@@ -272,7 +271,7 @@ impl Cluster {
             Work::Snapshot => {
                 let (instance, image) = state.executor.snapshot();
                 self.judge.on_snapshot(node as u64, instance, &image)?;
-                self.chronicle.count("snapshots");
+                self.world.chronicle.count("snapshots");
                 self.feed(node, Input::Taken(instance, image))
             }
         }
