@@ -6,14 +6,13 @@ use crate::memory::Memory;
 use crate::opening;
 use crate::units::{bytes, duration};
 use clap::{Args, ValueEnum};
-use seriatim::{Database, Durability};
-use sql::store::{Engine, Store};
+use seriatim::{Database, Durability, Engine};
+use sql::store::Store;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use twopl::TwoPhaseLocking;
 use wire::Server;
 
 /// Serve a database to psql and every other PostgreSQL client.
@@ -94,44 +93,41 @@ enum Kind {
 
 impl Serve {
     pub fn run(&self) -> Outcome {
-        match self.engine {
-            Kind::Mvto => {
-                let begun = Instant::now();
-                let database = self.open()?;
-                let opening = opening::lines(&database, &self.data, begun.elapsed());
-                self.serve(database.store(), Some(database.statement_memory()), &opening)?;
-                close(database)
-            }
-            Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
-                "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
-            )),
-            Kind::Twopl => {
-                let engine = TwoPhaseLocking::new(twopl::Options::default());
-                self.serve(Arc::new(Engine(Arc::new(engine))), None, &[])
-            }
-        }
+        let begun = Instant::now();
+        let database = self.open()?;
+        let opening = opening::lines(&database, &self.data, begun.elapsed());
+        self.serve(database.store(), database.statement_memory(), &opening)?;
+        close(database)
     }
 
     fn open(&self) -> Outcome<Database> {
         let age = self.limits.max_transaction_age;
-        let builder =
-            Database::builder().durability(self.durability.into()).max_transaction_age((!age.is_zero()).then_some(age));
-        crate::look::open(self.memory.limit(builder), &self.data)
+        let builder = Database::builder()
+            .engine(self.engine.into())
+            .durability(self.durability.into())
+            .max_transaction_age((!age.is_zero()).then_some(age));
+        let builder = self.memory.limit(builder);
+        match self.engine {
+            Kind::Mvto => crate::look::open(builder, &self.data),
+            Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
+                "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
+            )),
+            Kind::Twopl => Ok(builder.in_memory()?),
+        }
     }
 
-    fn serve(&self, mut store: Arc<dyn Store>, statement_memory: Option<usize>, opening: &[String]) -> Outcome {
+    fn serve(&self, mut store: Arc<dyn Store>, statement_memory: usize, opening: &[String]) -> Outcome {
         if let Some(file) = &self.history {
             store = Arc::new(recorded(store, file).map_err(Failure::file(file))?);
         }
-        let defaults = sql::database::Options::default();
         let options = sql::database::Options {
-            budget_bytes: statement_memory.unwrap_or(defaults.budget_bytes),
+            budget_bytes: statement_memory,
             statement_bytes: self.limits.statement_size,
             work_bytes: self.limits.work_mem,
             connections: self.limits.max_connections,
             idle_in_transaction: self.limits.idle_in_transaction_timeout,
             durability: self.durability.into(),
-            ..defaults
+            ..Default::default()
         };
         let database = sql::database::Database::open(store, options).map_err(Failure::trouble)?;
         let send_timeout = self.limits.send_timeout;
@@ -163,6 +159,15 @@ impl Serve {
         let mut out = std::io::stdout().lock();
         writeln!(out, "ready")?;
         Ok(out.flush()?)
+    }
+}
+
+impl From<Kind> for Engine {
+    fn from(kind: Kind) -> Engine {
+        match kind {
+            Kind::Mvto => Engine::Mvto,
+            Kind::Twopl => Engine::Twopl,
+        }
     }
 }
 

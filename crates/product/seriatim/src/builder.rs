@@ -1,6 +1,6 @@
 //! Knobs of a database.
 
-use crate::{Database, Durability, EngineOptions, Result, RetryPolicy};
+use crate::{Database, Durability, Engine, EngineOptions, Result, RetryPolicy};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +21,9 @@ pub struct Builder {
 /// What the builder has gathered.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub engine: mvto::Options,
+    pub engine: Engine,
+    /// The knobs of mvto. Those that the builder has a method for hold for every engine.
+    pub mvto: mvto::Options,
     pub retry: RetryPolicy,
     pub checkpoint_after: Option<u64>,
     pub lock_patience: Duration,
@@ -35,11 +37,11 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Default for Builder {
     fn default() -> Builder {
-        let (engine, retry) = (mvto::Options::default(), RetryPolicy::default());
         Builder {
             settings: Settings {
-                engine,
-                retry,
+                engine: Engine::default(),
+                mvto: mvto::Options::default(),
+                retry: RetryPolicy::default(),
                 checkpoint_after: Some(CHECKPOINT_AFTER_BYTES),
                 lock_patience: LOCK_PATIENCE,
             },
@@ -48,6 +50,22 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// How transactions are kept apart. Default [`Engine::Mvto`]. What the engine cannot do is refused when the database is
+    /// opened, with [`Invalid::Unsupported`](crate::Invalid::Unsupported): a directory with [`Engine::Twopl`], for example.
+    ///
+    /// ```
+    /// # use seriatim::{Database, Engine, Error};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Database::builder().engine(Engine::Twopl).in_memory()?;
+    /// assert_eq!(db.engine(), Engine::Twopl);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn engine(mut self, engine: Engine) -> Builder {
+        self.settings.engine = engine;
+        self
+    }
+
     /// How long opening waits for a process that is on its way out (killed, say) and still has the directory's lock. Nobody
     /// waits for one that runs. Default 10 s; zero: never.
     pub fn lock_patience(mut self, patience: Duration) -> Builder {
@@ -73,14 +91,14 @@ impl Builder {
 
     /// What an acknowledgement waits for, unless a transaction says otherwise. Default [`Durability::Fsync`].
     pub fn durability(mut self, durability: Durability) -> Builder {
-        self.settings.engine.durability = durability;
+        self.settings.mvto.durability = durability;
         self
     }
 
     /// Opens a database that is there to read it only, as often as one likes at the same time, also without the right to write:
     /// the directory is left as it is. Writes fail with [`Fault::ReadOnly`](crate::Fault::ReadOnly).
     pub fn read_only(mut self) -> Builder {
-        self.settings.engine.log.read_only = true;
+        self.settings.mvto.log.read_only = true;
         self
     }
 
@@ -94,7 +112,7 @@ impl Builder {
 
     /// The longest wait for one other transaction, unless a transaction says otherwise. Default 10 s.
     pub fn wait_limit(mut self, limit: Duration) -> Builder {
-        self.settings.engine.wait_limit = limit;
+        self.settings.mvto.wait_limit = limit;
         self
     }
 
@@ -106,31 +124,31 @@ impl Builder {
 
     /// Bytes of an encoded key. Default 8,192, at most 65,535.
     pub fn max_key_bytes(mut self, bytes: usize) -> Builder {
-        self.settings.engine.key_bytes = bytes;
+        self.settings.mvto.key_bytes = bytes;
         self
     }
 
     /// Bytes of an encoded row. Default and limit: 4,000,000.
     pub fn max_row_bytes(mut self, bytes: usize) -> Builder {
-        self.settings.engine.row_bytes = bytes;
+        self.settings.mvto.row_bytes = bytes;
         self
     }
 
     /// Rows and index entries written by one transaction. Default and limit: 4,294,967,295.
     pub fn max_write_rows(mut self, rows: usize) -> Builder {
-        self.settings.engine.write_set_rows = rows;
+        self.settings.mvto.write_set_rows = rows;
         self
     }
 
     /// Bytes of keys and rows written by one transaction. Default 1 TiB: memory ends sooner.
     pub fn max_write_bytes(mut self, bytes: usize) -> Builder {
-        self.settings.engine.write_set_bytes = bytes;
+        self.settings.mvto.write_set_bytes = bytes;
         self
     }
 
     /// Transactions open at once. Default 100,000.
     pub fn max_transactions(mut self, transactions: usize) -> Builder {
-        self.settings.engine.transactions = transactions;
+        self.settings.mvto.transactions = transactions;
         self
     }
 
@@ -139,28 +157,28 @@ impl Builder {
     /// opened ([`LimitKind::MemoryToOpen`](crate::LimitKind::MemoryToOpen)). Statements of SQL may hold a third of it besides.
     /// Default: half of what the process may have. The allocator takes about a fifth more.
     pub fn memory(mut self, bytes: usize) -> Builder {
-        self.settings.engine.memory_bytes = Some(bytes);
+        self.settings.mvto.memory_bytes = Some(bytes);
         self
     }
 
-    /// Every other knob: of the engine, and of its log.
+    /// Every other knob of the engine mvto and of its log. Other engines have none of them.
     ///
     /// ```
     /// # use seriatim::{Database, Error};
     /// # fn main() -> Result<(), Error> {
-    /// let db = Database::builder().engine(|options| options.tables = 1_000).in_memory()?;
+    /// let db = Database::builder().mvto(|options| options.tables = 1_000).in_memory()?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn engine(mut self, change: impl FnOnce(&mut EngineOptions)) -> Builder {
-        change(&mut self.settings.engine);
+    pub fn mvto(mut self, change: impl FnOnce(&mut EngineOptions)) -> Builder {
+        change(&mut self.settings.mvto);
         self
     }
 
     /// The age at which a transaction is aborted, so that a forgotten one does not keep old versions for ever. Default:
     /// none.
     pub fn max_transaction_age(mut self, age: impl Into<Option<Duration>>) -> Builder {
-        self.settings.engine.transaction_age = age.into();
+        self.settings.mvto.transaction_age = age.into();
         self
     }
 }

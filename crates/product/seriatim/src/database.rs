@@ -1,22 +1,21 @@
 //! The database: opening, tables, beginning, looking after.
 
 use crate::builder::{Builder, Settings};
-use crate::housekeeper::{Housekeeper, log_bytes};
-
-use crate::RetryPolicy;
 use crate::directory::check_to_open;
+use crate::engine::{self, Engine, EngineStats, OpenEngine};
+use crate::housekeeper::{Housekeeper, log_bytes};
 use crate::options::TransactionOptions;
 use crate::shape::{check_rows, difference};
 use crate::snapshot::Snapshot;
 use crate::table::TableRef;
 use crate::{
-    BytesKey, BytesTable, CheckpointReport, Conflict, Error, Fault, Invalid, Record, RecoveryReport, Result, RowTable,
-    Schema, Table, Transaction,
+    BytesKey, BytesTable, CheckpointReport, Conflict, Error, Invalid, Record, RecoveryReport, Result, RetryPolicy,
+    RowTable, Schema, Table, Transaction,
 };
-use env::time::{Duration, Instant};
-use env::{RealDisk, thread};
-use model::{Begin, SchemaBuilder, TableId};
-use mvto::Mvto;
+use env::RealDisk;
+use env::time::Duration;
+use model::{Begin, SchemaBuilder, Store, TableId};
+use mvto::Pace;
 use std::any::TypeId;
 use std::collections::HashSet;
 use std::fmt;
@@ -37,7 +36,12 @@ pub struct Database {
 pub(crate) struct Shared {
     /// Names this open database among those of the process, so that a table handle is not used with another.
     pub id: u64,
-    pub engine: Arc<Mvto>,
+    pub engine: Arc<dyn OpenEngine>,
+    kind: Engine,
+    /// The longest wait of a transaction that does not say.
+    pub wait_limit: Duration,
+    #[cfg(feature = "sql")]
+    pub memory_limit: usize,
     pub retry: RetryPolicy,
     place: Option<PathBuf>,
     housekeeper: Housekeeper,
@@ -97,16 +101,12 @@ impl Database {
 
     pub(crate) fn with_settings(settings: Settings, place: Option<&Path>) -> Result<Database> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let is_read_only = settings.engine.log.read_only;
+        engine::check(&settings, place.is_some())?;
+        let is_read_only = settings.mvto.log.read_only;
         place.map_or(Ok(()), |place| check_to_open(place, is_read_only))?;
         let disk = place.map(if is_read_only { RealDisk::read_only } else { RealDisk::new });
         let backlog = disk.as_ref().map_or(0, log_bytes);
-        #[cfg(feature = "sql")]
-        let durability = settings.engine.durability;
-        let engine = Arc::new(match disk {
-            Some(disk) => open_engine(&Arc::new(disk), &settings)?,
-            None => Mvto::in_memory(settings.engine)?,
-        });
+        let engine = engine::open(&settings, disk)?;
         let checkpoint_after = settings.checkpoint_after.filter(|_| place.is_some() && !is_read_only);
         let housekeeper = Housekeeper::start(engine.clone(), checkpoint_after, backlog)?;
         Ok(Database {
@@ -114,17 +114,26 @@ impl Database {
                 // Only uniqueness matters, so no order is needed.
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
                 engine,
+                kind: settings.engine,
+                wait_limit: settings.mvto.wait_limit,
+                #[cfg(feature = "sql")]
+                memory_limit: settings.mvto.memory_limit(),
                 retry: settings.retry,
                 place: place.map(Path::to_owned),
                 housekeeper,
                 retries: Mutex::default(),
                 checked: Mutex::default(),
                 #[cfg(feature = "sql")]
-                durability,
+                durability: settings.mvto.durability,
                 #[cfg(feature = "sql")]
                 sql: Mutex::default(),
             }),
         })
+    }
+
+    /// How its transactions are kept apart.
+    pub fn engine(&self) -> Engine {
+        self.shared.kind
     }
 
     /// The directory it was opened in; `None` in memory.
@@ -189,12 +198,12 @@ impl Database {
     /// # Errors
     /// [`Invalid::UnknownTable`], [`Error::Fault`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        Ok(self.shared.engine.drop_table(name)?)
+        Ok(self.shared.store().drop_table(name)?)
     }
 
     /// The shapes of all tables.
     pub fn tables(&self) -> Vec<Arc<Schema>> {
-        self.shared.engine.tables().into_iter().map(|(_, schema)| schema).collect()
+        self.shared.store().tables().into_iter().map(|(_, schema)| schema).collect()
     }
 
     fn at(&self, table: TableId) -> TableRef {
@@ -263,7 +272,9 @@ impl Database {
     /// # Errors
     /// [`Invalid::Unsupported`] in memory, [`Error::Fault`] if the disk fails (the database stays as it was).
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
-        Ok(self.shared.engine.checkpoint()?)
+        let unsupported = Invalid::Unsupported { what: "a checkpoint of a database in memory" };
+        let upkeep = self.shared.engine.upkeep().ok_or(unsupported)?;
+        Ok(upkeep.checkpoint(Pace::Full)?)
     }
 
     /// Why nothing can be written at present, while reads work: `None` as long as it can.
@@ -273,12 +284,12 @@ impl Database {
     /// [`Builder::read_only`] says [`Fault::ReadOnly`](crate::Fault::ReadOnly), and one whose log has failed
     /// [`Fault::LogFailed`](crate::Fault::LogFailed): that needs a restart.
     pub fn read_only(&self) -> Option<Error> {
-        self.shared.engine.refuses_writes().map(Error::from)
+        self.shared.engine.upkeep()?.refuses_writes().map(Error::from)
     }
 
     /// What opening found and did; `None` in memory.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
-        self.shared.engine.recovery()
+        self.shared.engine.upkeep()?.recovery()
     }
 
     /// Counters and gauges.
@@ -293,7 +304,7 @@ impl Database {
     /// The engine as SQL sees it: for `sql::database::Database::open`.
     #[cfg(feature = "sql")]
     pub fn store(&self) -> Arc<dyn ::sql::store::Store> {
-        Arc::new(::sql::store::Engine(self.shared.engine.clone()))
+        self.shared.engine.clone()
     }
 
     /// Closes the database now, whoever else has a handle: what they ask from then on is refused. Dropping the last handle
@@ -319,6 +330,11 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
+    /// Door 1.
+    pub fn store(&self) -> &dyn Store {
+        &*self.engine
+    }
+
     pub fn begin(&self, options: &TransactionOptions) -> Begin {
         Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit }
     }
@@ -363,7 +379,10 @@ impl Shared {
 
     fn close(&self) -> Result<()> {
         self.housekeeper.stop();
-        Ok(self.engine.close()?)
+        match self.engine.upkeep() {
+            Some(upkeep) => Ok(upkeep.close()?),
+            None => Ok(()),
+        }
     }
 }
 
@@ -405,29 +424,10 @@ impl IntoSchema for SchemaBuilder {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The engine's own: commits, aborts by rule, versions, the log.
-    pub engine: mvto::Stats,
+    /// The engine's own: commits, aborts by rule, memory, the log.
+    pub engine: EngineStats,
     /// How often [`Database::run`] had to run a body again, by the rule of the conflict.
     pub retries: Vec<(&'static str, u64)>,
     /// Why the last automatic checkpoint failed, if it did. It is tried again.
     pub checkpoint_failure: Option<Error>,
 }
-
-/// Opens the engine, and waits for a process that still has the directory's lock if it is on its way out.
-fn open_engine(disk: &Arc<RealDisk>, settings: &Settings) -> Result<Mvto> {
-    let begun = Instant::now();
-    loop {
-        match Mvto::open(disk.clone(), settings.engine.clone()) {
-            Err(model::Error::Fault(Fault::Locked { by_ending: true, .. }))
-                if begun.elapsed() < settings.lock_patience =>
-            {
-                // The system has no wait for a lock that ends after a time.
-                thread::sleep(LOCK_PAUSE);
-            }
-            opened => return Ok(opened?),
-        }
-    }
-}
-
-/// How long a lock is left alone between two attempts.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);

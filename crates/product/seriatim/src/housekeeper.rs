@@ -1,20 +1,22 @@
-//! Housekeeping: checkpoints by themselves, when the log has grown; and what nobody uses any more is freed though nobody works.
+//! Housekeeping: checkpoints by themselves, when the log has grown; and what nobody uses any more is freed though
+//! nobody works.
 
+use crate::engine::{OpenEngine, Upkeep};
 use crate::{Error, Result};
 use env::thread::{JoinHandle, spawn_named};
 use env::time::Duration;
 use env::{Disk, RealDisk};
 use model::Fault;
-use mvto::{Mvto, Pace};
+use mvto::Pace;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How often the thread collects, and looks at the log. A second's worth of log beyond the threshold costs a start nothing that
-/// matters, and commits need not signal anybody.
+/// How often the thread collects, and looks at the log. A second's worth of log beyond the threshold costs a start
+/// nothing that matters, and commits need not signal anybody.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A thread that collects, and takes a checkpoint each time the log has grown by enough.
 pub(crate) struct Housekeeper {
-    engine: Arc<Mvto>,
+    engine: Arc<dyn OpenEngine>,
     state: Arc<State>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -32,12 +34,20 @@ struct Told {
 }
 
 impl Housekeeper {
-    /// With checkpoints when the log has grown by `after_bytes`, and by half of the last checkpoint; or without.
-    pub fn start(engine: Arc<Mvto>, after_bytes: Option<u64>, backlog: u64) -> Result<Housekeeper> {
+    /// Without a thread if the engine needs no care. With checkpoints when the log has grown by `after_bytes`, and by
+    /// half of the last checkpoint; or without.
+    pub fn start(engine: Arc<dyn OpenEngine>, after_bytes: Option<u64>, backlog: u64) -> Result<Housekeeper> {
         let state = Arc::<State>::default();
+        if engine.upkeep().is_none() {
+            return Ok(Housekeeper { engine, state, thread: Mutex::default() });
+        }
         let body = {
             let (state, engine) = (state.clone(), engine.clone());
-            move || state.work(&engine, after_bytes, backlog)
+            move || {
+                if let Some(upkeep) = engine.upkeep() {
+                    state.work(upkeep, after_bytes, backlog);
+                }
+            }
         };
         let thread = spawn_named("housekeeper", body)
             .map_err(|error| Fault::Disk { detail: format!("cannot start the housekeeping thread: {error}") })?;
@@ -52,7 +62,9 @@ impl Housekeeper {
     /// Ends the thread and waits for the checkpoint that it may be taking. May be called again.
     pub fn stop(&self) {
         self.state.lock().stop = true;
-        self.engine.hurry_checkpoint();
+        if let Some(upkeep) = self.engine.upkeep() {
+            upkeep.hurry_checkpoint();
+        }
         self.state.changed.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -68,7 +80,7 @@ impl State {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, engine: &Mvto, after_bytes: Option<u64>, backlog: u64) {
+    fn work(&self, engine: &dyn Upkeep, after_bytes: Option<u64>, backlog: u64) {
         let mut log = Growth { backlog, base: 0 };
         let mut told = self.lock();
         loop {
@@ -79,12 +91,12 @@ impl State {
             }
             drop(told);
             engine.collect();
-            let (written, last_checkpoint) = written(engine);
+            let (written, last_checkpoint) = engine.written();
             if !after_bytes.is_some_and(|bytes| log.is_enough(written, bytes, last_checkpoint)) {
                 told = self.lock();
                 continue;
             }
-            let outcome = engine.checkpoint_at(Pace::Half);
+            let outcome = engine.checkpoint(Pace::Half);
             told = self.lock();
             // After a failure the next one waits until the log has grown again: a full disk is not hammered.
             log = Growth { backlog: 0, base: written };
@@ -106,20 +118,15 @@ impl Growth {
         self.backlog + written.saturating_sub(self.base)
     }
 
-    /// Whether a checkpoint pays: it writes everything, so that much log must have come that it is at most three times as much
-    /// writing in all.
+    /// Whether a checkpoint pays: it writes everything, so that much log must have come that it is at most three times
+    /// as much writing in all.
     fn is_enough(&self, written: u64, after_bytes: u64, last_checkpoint: u64) -> bool {
         self.since_checkpoint(written) >= after_bytes.max(last_checkpoint / 2)
     }
 }
 
-/// Bytes of records since the database was opened, and of the last checkpoint.
-fn written(engine: &Mvto) -> (u64, u64) {
-    engine.stats().log.map_or((0, 0), |log| (log.payload_bytes, log.checkpoint_bytes))
-}
-
-/// Bytes of log in the directory. After a crash it counts reserved space too, and the checkpoint that comes early then does
-/// no harm.
+/// Bytes of log in the directory. After a crash it counts reserved space too, and the checkpoint that comes early then
+/// does no harm.
 pub(crate) fn log_bytes(disk: &RealDisk) -> u64 {
     // A directory that is not there yet has no log, and one that cannot be read will be complained about by opening it.
     let names = disk.list("").unwrap_or_default();

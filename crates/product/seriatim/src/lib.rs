@@ -82,6 +82,7 @@ mod builder;
 mod bytes;
 mod database;
 mod directory;
+mod engine;
 mod error;
 mod field;
 mod housekeeper;
@@ -101,6 +102,7 @@ pub use backup::{BackupReport, VerifyReport};
 pub use builder::Builder;
 pub use bytes::{BytesKey, BytesTable, Entries};
 pub use database::{Database, IntoSchema, Stats};
+pub use engine::{Engine, EngineStats};
 pub use error::{Conflict, Duplicate, Error, GaveUp, Receipt, Result};
 pub use field::{AsKey, AsPrefix, Date, DateTime, Field};
 pub use model::RetryPolicy;
@@ -118,7 +120,7 @@ pub use model::{
     AbortClass, Change, Column, ColumnType, Durability, Fault, IndexSchema, Invalid, Key, KeyKind, Limit, LimitKind,
     RowBuf, RowKind, RowRef, Schema, SchemaBuilder, SerialPoint, Storage, Timestamp as TransactionId, Value, ValueRef,
 };
-pub use mvto::{CheckpointReport, Options as EngineOptions, RecoveryReport, Stats as EngineStats};
+pub use mvto::{CheckpointReport, Options as EngineOptions, RecoveryReport, Stats as MvtoStats};
 pub use wal::{LogOptions, LogStats};
 
 /// The tour in the README is a test of its own.

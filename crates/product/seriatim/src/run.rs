@@ -140,7 +140,7 @@ impl Database {
     /// Inside the body of another transaction, where it may be that one which is waited for, waiting has little patience.
     fn limit_wait(&self, nest: &Nest, mut options: TransactionOptions) -> TransactionOptions {
         if nest.is_inner {
-            let limit = options.wait_limit.unwrap_or(self.shared.engine.options().wait_limit);
+            let limit = options.wait_limit.unwrap_or(self.shared.wait_limit);
             options.wait_limit = Some(limit.min(NESTED_WAIT));
         }
         options

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The engine's transaction behind every view.
-pub(crate) type Engine = <mvto::Mvto as Interactive>::Owned;
+pub(crate) type Open = Box<dyn model::Transaction>;
 
 /// One unchanging view of the whole database: what every transaction that came before it wrote, and nothing of those
 /// after it.
@@ -47,19 +47,19 @@ pub struct Snapshot {
 /// no call of the user happens while it is borrowed.
 struct Core {
     /// `None` after the end, which comes before the database may close.
-    engine: Option<Engine>,
+    engine: Option<Open>,
     row: RowBuf,
 }
 
 impl Core {
-    fn engine(&mut self) -> &mut Engine {
+    fn engine(&mut self) -> &mut Open {
         self.engine.as_mut().expect("whoever ends the view has it to himself")
     }
 }
 
 impl Snapshot {
     pub(crate) fn begin(shared: &Arc<Shared>, options: TransactionOptions) -> Result<Snapshot> {
-        let engine = shared.engine.begin_owned(shared.begin(&options))?;
+        let engine = shared.store().begin(shared.begin(&options))?;
         let core = RefCell::new(Core { engine: Some(engine), row: RowBuf::new() });
         Ok(Snapshot { core, shared: shared.clone(), options })
     }
@@ -75,7 +75,7 @@ impl Snapshot {
         if self.shared.id == database { Ok(()) } else { Err(Error::OtherDatabase) }
     }
 
-    pub(crate) fn engine(&self) -> RefMut<'_, Engine> {
+    pub(crate) fn engine(&self) -> RefMut<'_, Open> {
         RefMut::map(self.core.borrow_mut(), Core::engine)
     }
 
@@ -127,7 +127,7 @@ impl Snapshot {
 
     /// Commits without waiting.
     pub(crate) fn end(mut self) -> Result<Pending> {
-        let committed = self.take_engine().map(Engine::commit).expect("it has not ended")?;
+        let committed = self.take_engine().map(Open::commit).expect("it has not ended")?;
         Ok(Pending { committed, shared: self.shared.clone() })
     }
 
@@ -143,12 +143,12 @@ impl Snapshot {
 
     fn abort_durably(&mut self) -> Result<()> {
         match self.take_engine() {
-            Some(engine) => Ok(self.shared.engine.abort_durably(engine)?),
+            Some(engine) => Ok(self.shared.store().abort_durably(engine)?),
             None => Ok(()),
         }
     }
 
-    fn take_engine(&mut self) -> Option<Engine> {
+    fn take_engine(&mut self) -> Option<Open> {
         self.core.get_mut().engine.take()
     }
 

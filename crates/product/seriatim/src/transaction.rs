@@ -173,7 +173,7 @@ impl Deref for Transaction {
 
 /// A point of a transaction to come back to.
 #[derive(Clone, Debug)]
-pub struct Savepoint(mvto::Savepoint);
+pub struct Savepoint(model::Savepoint);
 
 /// A transaction that others see, and that a crash may still undo. Dropping it waits for nothing.
 #[derive(Debug)]

@@ -65,7 +65,7 @@ impl Database {
 
     /// Bytes that the statements of all sessions may hold together: a third of what rows may take.
     pub fn statement_memory(&self) -> usize {
-        self.shared.engine.options().memory_limit() / 3
+        self.shared.memory_limit / 3
     }
 
     /// The SQL database in this one. Made once: its caches and sequences are shared by all sessions.

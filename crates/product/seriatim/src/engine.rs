@@ -1,0 +1,238 @@
+//! The engine of a database: which one, and what the facade asks of it beyond door 1.
+
+use crate::builder::Settings;
+use crate::{CheckpointReport, Fault, Invalid, LogStats, RecoveryReport, Result, Schema};
+use env::time::{Duration, Instant};
+use env::{RealDisk, thread};
+use model::{Store, TableId};
+use mvto::{Mvto, Pace};
+use std::fmt;
+use std::sync::Arc;
+use twopl::TwoPhaseLocking;
+
+/// How transactions are kept apart. Both engines are strictly serializable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Engine {
+    /// Multi-version timestamp ordering, in memory or on disk. Snapshots meet no conflict and delay no writer.
+    #[default]
+    Mvto,
+    /// Strict two-phase locking, in memory only. Readers and writers of a row wait for each other, and a
+    /// [`Snapshot`](crate::Snapshot) can be aborted in favour of an older transaction. To compare with.
+    Twopl,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Engine::Mvto => "mvto",
+            Engine::Twopl => "twopl",
+        })
+    }
+}
+
+/// Counters and gauges of an engine. What an engine does not have is zero.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct EngineStats {
+    /// Transactions that committed.
+    pub commits: u64,
+    /// Aborts by rule; rules that never struck are left out.
+    pub aborts: Vec<(&'static str, u64)>,
+    /// Transactions open now.
+    pub open: u64,
+    /// Transactions that wait now for others.
+    pub asleep: u64,
+    /// Tables.
+    pub tables: usize,
+    /// Bytes of memory of rows, versions, indexes and write buffers. Zero: the engine does not count them.
+    pub memory_bytes: usize,
+    /// Rows and index entries with replaced versions that wait to be given back.
+    pub waiting_versions: usize,
+    /// Figures of the log; `None` in memory.
+    pub log: Option<LogStats>,
+    /// Everything that the engine mvto counts; `None` with another.
+    pub mvto: Option<mvto::Stats>,
+}
+
+/// An open engine: door 1, and what the facade needs besides.
+pub(crate) trait OpenEngine: Store {
+    /// Creates a table that only transactions which begin later see.
+    fn create_table(&self, schema: Schema) -> model::Result<TableId>;
+
+    /// Returns the table of this name.
+    fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)>;
+
+    fn stats(&self) -> EngineStats;
+
+    /// Returns the care that the engine needs while it is open, if it needs any.
+    fn upkeep(&self) -> Option<&dyn Upkeep>;
+}
+
+/// Care of an engine that has versions to collect and, on a disk, a log to shorten.
+pub(crate) trait Upkeep {
+    /// Frees what nobody uses any more although no transaction runs.
+    fn collect(&self);
+
+    /// Writes a checkpoint, as fast as it can or at half of that.
+    fn checkpoint(&self, pace: Pace) -> model::Result<CheckpointReport>;
+
+    /// Lets a checkpoint that is being written go at full speed.
+    fn hurry_checkpoint(&self);
+
+    /// Returns the bytes logged since the database was opened, and the bytes of the last checkpoint.
+    fn written(&self) -> (u64, u64);
+
+    /// Returns why nothing can be written at present.
+    fn refuses_writes(&self) -> Option<model::Error>;
+
+    /// Returns what opening found and did; `None` in memory.
+    fn recovery(&self) -> Option<&RecoveryReport>;
+
+    /// Writes the rest of the log and closes it.
+    fn close(&self) -> model::Result<()>;
+}
+
+impl OpenEngine for model::Engine<Mvto> {
+    fn create_table(&self, schema: Schema) -> model::Result<TableId> {
+        self.0.create_table(schema)
+    }
+
+    fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
+        self.0.table(name)
+    }
+
+    fn stats(&self) -> EngineStats {
+        let stats = self.0.stats();
+        EngineStats {
+            commits: stats.commits + stats.read_only_commits,
+            aborts: stats.aborts.clone(),
+            open: stats.active as u64,
+            asleep: stats.asleep as u64,
+            tables: stats.tables,
+            memory_bytes: stats.memory_bytes,
+            waiting_versions: stats.waiting_versions,
+            log: stats.log,
+            mvto: Some(stats),
+        }
+    }
+
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        Some(&*self.0)
+    }
+}
+
+impl Upkeep for Mvto {
+    fn collect(&self) {
+        Mvto::collect(self);
+    }
+
+    fn checkpoint(&self, pace: Pace) -> model::Result<CheckpointReport> {
+        self.checkpoint_at(pace)
+    }
+
+    fn hurry_checkpoint(&self) {
+        Mvto::hurry_checkpoint(self);
+    }
+
+    fn written(&self) -> (u64, u64) {
+        self.stats().log.map_or((0, 0), |log| (log.payload_bytes, log.checkpoint_bytes))
+    }
+
+    fn refuses_writes(&self) -> Option<model::Error> {
+        Mvto::refuses_writes(self)
+    }
+
+    fn recovery(&self) -> Option<&RecoveryReport> {
+        Mvto::recovery(self)
+    }
+
+    fn close(&self) -> model::Result<()> {
+        Mvto::close(self)
+    }
+}
+
+impl OpenEngine for model::Engine<TwoPhaseLocking> {
+    fn create_table(&self, schema: Schema) -> model::Result<TableId> {
+        self.0.create_table(schema)
+    }
+
+    fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
+        self.0.table(name)
+    }
+
+    fn stats(&self) -> EngineStats {
+        let stats = self.0.stats();
+        let aborts = twopl::Reason::ALL.iter().map(|reason| (reason.rule(), stats.aborted[*reason as usize]));
+        EngineStats {
+            commits: stats.committed,
+            aborts: aborts.filter(|(_, count)| *count > 0).collect(),
+            open: stats.open,
+            asleep: stats.asleep,
+            tables: self.0.tables().len(),
+            ..EngineStats::default()
+        }
+    }
+
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        None
+    }
+}
+
+/// Opens the engine that the settings name, in memory or on a disk.
+pub(crate) fn open(settings: &Settings, disk: Option<RealDisk>) -> Result<Arc<dyn OpenEngine>> {
+    Ok(match settings.engine {
+        Engine::Mvto => Arc::new(model::Engine(Arc::new(match disk {
+            Some(disk) => open_mvto(&Arc::new(disk), settings)?,
+            None => Mvto::in_memory(settings.mvto.clone())?,
+        }))),
+        Engine::Twopl => Arc::new(model::Engine(Arc::new(TwoPhaseLocking::new(twopl_options(settings))))),
+    })
+}
+
+/// Refuses settings that the engine cannot meet, before anything is made for it.
+pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
+    let unsupported = match settings.engine {
+        Engine::Mvto => None,
+        Engine::Twopl if is_on_disk => Some("a directory: the engine twopl keeps everything in memory"),
+        Engine::Twopl if settings.mvto.memory_bytes.is_some() => Some("a limit on memory with the engine twopl"),
+        Engine::Twopl if settings.mvto.transaction_age.is_some() => {
+            Some("a limit on the age of transactions with the engine twopl")
+        }
+        Engine::Twopl => None,
+    };
+    unsupported.map_or(Ok(()), |what| Err(Invalid::Unsupported { what }.into()))
+}
+
+/// Returns the knobs that every engine has.
+fn twopl_options(settings: &Settings) -> twopl::Options {
+    let knobs = &settings.mvto;
+    twopl::Options {
+        key_bytes: knobs.key_bytes as u64,
+        row_bytes: knobs.row_bytes as u64,
+        write_set_rows: knobs.write_set_rows as u64,
+        write_set_bytes: knobs.write_set_bytes as u64,
+        transactions: knobs.transactions as u64,
+        wait_limit: knobs.wait_limit,
+        ..twopl::Options::default()
+    }
+}
+
+/// Opens mvto, and waits for a process that still has the directory's lock if it is on its way out.
+fn open_mvto(disk: &Arc<RealDisk>, settings: &Settings) -> Result<Mvto> {
+    let begun = Instant::now();
+    loop {
+        match Mvto::open(disk.clone(), settings.mvto.clone()) {
+            Err(model::Error::Fault(Fault::Locked { by_ending: true, .. }))
+                if begun.elapsed() < settings.lock_patience =>
+            {
+                // The system has no wait for a lock that ends after a time.
+                thread::sleep(LOCK_PAUSE);
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+/// How long a lock is left alone between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
