@@ -4,6 +4,7 @@ use crate::machine;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Why something failed: a sentence for the user.
@@ -15,7 +16,7 @@ pub struct Processes(Vec<Option<Process>>);
 
 #[derive(Debug)]
 struct Process {
-    child: Child,
+    child: Mutex<Child>,
     input: ChildStdin,
     output: Lines,
 }
@@ -86,8 +87,7 @@ impl Processes {
     /// # Errors
     /// One has ended by itself, or the operating system does not say.
     pub fn cpu_time(&self) -> Result<Duration, Failure> {
-        let times = self.ids().map(|id| machine::cpu_time_of(id).ok_or_else(|| format!("process {id} has ended")));
-        times.sum()
+        self.running().map(|process| process.ask_system(machine::cpu_time_of)).sum()
     }
 
     /// Memory that each of those which run uses, in MiB, by position.
@@ -95,13 +95,12 @@ impl Processes {
     /// # Errors
     /// One has ended by itself, or the operating system does not say.
     pub fn resident_mb(&self) -> Result<Vec<f64>, Failure> {
-        let sizes =
-            self.ids().map(|id| machine::resident_bytes_of(id).ok_or_else(|| format!("process {id} has ended")));
+        let sizes = self.running().map(|process| process.ask_system(machine::resident_bytes_of));
         sizes.map(|bytes| Ok(bytes? as f64 / f64::from(1 << 20))).collect()
     }
 
-    fn ids(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().flatten().map(|process| process.child.id())
+    fn running(&self) -> impl Iterator<Item = &Process> {
+        self.0.iter().flatten()
     }
 }
 
@@ -123,14 +122,26 @@ impl Process {
             .spawn()
             .map_err(|error| format!("cannot start {program}: {error}"))?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(input), Some(output)) => Ok(Process { child, input, output: Lines::new(output) }),
+            (Some(input), Some(output)) => Ok(Process { child: Mutex::new(child), input, output: Lines::new(output) }),
             _ => Err(format!("{program} has no input or no output")),
         }
     }
 
-    fn end(mut self) -> std::io::Result<()> {
-        self.child.kill()?;
-        self.child.wait().map(drop)
+    /// Asks the operating system about the process; fails with how it ended, if it has.
+    fn ask_system<T>(&self, question: impl Fn(u32) -> Option<T>) -> Result<T, Failure> {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = child.id();
+        question(id).ok_or_else(|| match child.try_wait() {
+            Ok(Some(status)) => format!("process {id} has ended by itself: {status}"),
+            Ok(None) => format!("process {id} is ending, or the operating system says nothing of it"),
+            Err(error) => format!("cannot look at process {id}: {error}"),
+        })
+    }
+
+    fn end(self) -> std::io::Result<()> {
+        let mut child = self.child.into_inner().unwrap_or_else(PoisonError::into_inner);
+        child.kill()?;
+        child.wait().map(drop)
     }
 }
 
@@ -198,5 +209,16 @@ mod tests {
         assert!(processes.ask(0, "an echo").is_err());
         assert!(processes.resident_mb().unwrap().is_empty());
         assert!(processes.start(&mut Command::new("/no/such/program")).is_err());
+    }
+
+    #[test]
+    fn a_process_that_ends_by_itself_is_reported_with_its_status() {
+        let mut processes = Processes::default();
+        processes.start(Command::new("sh").args(["-c", "exit 3"])).unwrap();
+        assert!(processes.hear(0).is_err(), "it writes nothing, and ends");
+        // Its output is closed a moment before it ends.
+        while !processes.resident_mb().is_err_and(|report| report.contains("has ended by itself: exit status: 3")) {
+            std::thread::yield_now();
+        }
     }
 }

@@ -15,6 +15,8 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_secs(5);
 /// How long pgbench may take to connect.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Failures that are kept of a round.
+const MOST_FAILURES: usize = 100;
 /// pgbench is told to run longer than any round: it ends when the server is killed.
 const FOR_EVER: &str = "1000000";
 
@@ -106,7 +108,7 @@ impl Shared {
 
     fn fail(&self, failure: Failure) {
         let mut state = self.state();
-        if !state.is_over {
+        if !state.is_over && state.failures.len() < MOST_FAILURES {
             state.failures.push(failure);
         }
     }
@@ -179,7 +181,11 @@ pub fn idle_reader(shared: &Shared, hold: Duration) -> Tally {
         match hold_snapshot(shared, &mut client, hold) {
             Ok(()) => tally.done += 1,
             Err(error) if is_conflict(&error) => tally.conflicts += 1,
-            Err(error) => shared.complain("the idle reader", &error),
+            // A session that is gone fails at once, again and again.
+            Err(error) => {
+                shared.complain("the idle reader", &error);
+                return tally;
+            }
         }
     }
     tally
