@@ -50,3 +50,31 @@ pub fn work(units: usize) -> Result<()> {
 pub fn look() -> Result<()> {
     INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().map_or(Ok(()), |interrupt| interrupt.check()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Error, state};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Lets so many looks pass.
+    struct After(AtomicU32);
+
+    impl Interrupt for After {
+        fn check(&self) -> Result<()> {
+            let left = self.0.load(Ordering::Relaxed);
+            self.0.store(left.saturating_sub(1), Ordering::Relaxed);
+            if left > 0 { Ok(()) } else { Err(Error::new(state::QUERY_CANCELED, "for the test")) }
+        }
+    }
+
+    #[test]
+    fn work_is_looked_at_now_and_then() {
+        begin_statement(Arc::new(After(AtomicU32::new(2))));
+        let steps = (0..).take_while(|_| work(BETWEEN_LOOKS / 4).is_ok()).count();
+        assert!((8..12).contains(&steps), "{steps}: two looks have passed");
+        assert!(look().is_err() && work(usize::MAX).is_err());
+        begin_statement(Arc::new(After(AtomicU32::new(1))));
+        assert!(look().is_ok(), "the next statement is another");
+    }
+}

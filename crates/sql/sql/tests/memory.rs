@@ -116,6 +116,89 @@ fn work_mem_beyond_the_sum_is_worth_no_more_than_the_sum() {
     assert!(error.fields().hint.as_deref().is_some_and(|hint| hint.contains("work_mem")), "{error:?}");
 }
 
+/// The checks that wait for COMMIT count until they have been made or taken back.
+#[test]
+fn deferred_checks_count() {
+    let database = small();
+    let mut client = Client::new(&database);
+    client.run("CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (1)");
+    client.run("CREATE TABLE c (id int REFERENCES p DEFERRABLE INITIALLY DEFERRED)");
+    let insert = |rows: u32| format!("INSERT INTO c SELECT i FROM generate_series(1, {rows}) i");
+    client.run("BEGIN");
+    let before = database.budget.used();
+    client.run(&insert(8000));
+    let held = database.budget.used();
+    assert!(held > before + 8000 * 64, "{held} after {before}");
+    client.run(&format!("SAVEPOINT s; {}", insert(8000)));
+    assert!(database.budget.used() > held + 8000 * 64, "{}", database.budget.used());
+    client.run("ROLLBACK TO s");
+    assert!(
+        database.budget.used() < held + held / 4,
+        "what was taken back is held no more: {}",
+        database.budget.used()
+    );
+    let error = client.fails(&insert(100_000));
+    assert_eq!(error.code(), "53200", "{error:?}");
+    client.run("ROLLBACK");
+    let recent_statements = 256 << 10;
+    assert!(database.budget.used() < before + recent_statements, "{} after {before}", database.budget.used());
+    client.run("BEGIN; INSERT INTO c VALUES (1); COMMIT");
+    assert_eq!(client.fails("INSERT INTO c VALUES (2)").code(), "23503");
+    drop(client);
+    assert_eq!(database.budget.used(), 0);
+}
+
+/// What is used, as SQL shows it.
+#[test]
+fn memory_can_be_seen() {
+    let database = small();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    assert_eq!(client.show("SELECT limit_bytes FROM seriatim_memory WHERE name = 'statements'"), BUDGET.to_string());
+    let rows = "SELECT used_bytes FROM seriatim_memory WHERE name = 'database'";
+    let number = |client: &mut Client, sql: &str| client.show(sql).parse::<i64>().expect("a number");
+    let before = number(&mut client, rows);
+    client.run("CREATE TABLE t (v text); INSERT INTO t SELECT repeat('x', 1000) FROM generate_series(1, 500)");
+    assert!(number(&mut client, rows) >= before + 500_000);
+    client.run("BEGIN; DECLARE c CURSOR FOR SELECT i FROM generate_series(1, 18000) i ORDER BY -i; FETCH 1 FROM c");
+    let used = number(&mut other, "SELECT used_bytes FROM seriatim_memory WHERE name = 'statements'");
+    assert!(used > BUDGET as i64 / 2, "{used}");
+    client.run("COMMIT");
+    assert_eq!(client.show("SELECT count(*) FROM seriatim_log"), "0", "this one has no log");
+}
+
+/// What the log has written, checkpoints included.
+#[test]
+fn writing_can_be_seen() {
+    let disk = Arc::new(env::SimDisk::new(1, env::SimDiskOptions::default()));
+    let engine = mvto::Mvto::open(disk, mvto::Options::default()).expect("an engine");
+    let database = Database::open(Arc::new(Engine(Arc::new(engine))), Options::default()).expect("a database");
+    let mut client = Client::new(&database);
+    client.run("CREATE TABLE t (v text); INSERT INTO t SELECT repeat('x', 1000) FROM generate_series(1, 500)");
+    let seen = "SELECT log_bytes > 500000, checkpoints, checkpoint_bytes > 500000, last_checkpoint_bytes > 500000, \
+        write_amplification = (log_bytes + checkpoint_bytes)::float8 / log_bytes, write_amplification > 1.5 \
+        FROM seriatim_log";
+    assert_eq!(client.show(seen), "t|0|f|f|t|f");
+    client.run("CHECKPOINT");
+    assert_eq!(client.show(seen), "t|1|t|t|t|t");
+}
+
+/// A sort by columns holds a row of one column in less than eighty bytes, and of a bounded one only what is wanted and some.
+#[test]
+fn sorts_and_distinct_hold_little() {
+    let database = database(Options { work_bytes: 8 << 20, ..Options::default() });
+    let mut client = Client::new(&database);
+    let sorted = "SELECT i FROM generate_series(1, 100000) i ORDER BY i DESC";
+    assert_eq!(client.run(sorted).rows.len(), 100_000);
+    let far = "SELECT i FROM generate_series(1, 1000000) i ORDER BY i DESC LIMIT 2 OFFSET 30000";
+    assert_eq!(client.show(far), "970000\n969999");
+    assert_eq!(client.show("SELECT count(DISTINCT i) FROM generate_series(1, 300000) i"), "300000");
+    assert_eq!(client.show("SELECT array_agg(DISTINCT i % 3) FROM generate_series(1, 1000) i"), "{0,1,2}");
+    let with_null = "SELECT array_agg(DISTINCT nullif(i % 3, 1)) FROM generate_series(1, 1000) i";
+    assert_eq!(client.show(with_null), "{0,2,NULL}");
+    let error = client.fails("SELECT count(DISTINCT i) FROM generate_series(1, 1000000) i");
+    assert!(error.code() == "53200" && error.fields().detail.as_deref().is_some_and(|detail| detail.contains("bytes")));
+}
+
 /// Prepared statements stay, so they count.
 #[test]
 fn prepared_statements_count() {

@@ -305,3 +305,27 @@ fn a_session_ends_at_the_wish_of_another() {
     let answer = other.query("select pg_terminate_backend(987654)");
     assert!(answer.contains("N[WARNING 01000 PID 987654 is not a PostgreSQL server process]"), "{answer}");
 }
+
+/// Long messages count while they are received, and one for which there is no room is passed over.
+#[test]
+fn messages_that_are_received_count() {
+    let server = start_with(Limits { budget_bytes: 16 << 20, statement_bytes: 32 << 20, ..Limits::default() });
+    let (mut slow, mut other) = (server.client(), server.client());
+    let long = query(&format!("select length('{}')", "x".repeat(700_000)));
+    let out_of_memory =
+        "E[ERROR 53200 out of memory: the statements of all sessions together may hold 16777216 bytes] Z[I]";
+    let longer = query(&format!("select length('{}')", "x".repeat(16_200_000)));
+    slow.send(&long[..500_000]);
+    let held = "select used_bytes >= 700000 from seriatim_memory where name = 'statements'";
+    while !other.query(held).contains("D[t]") {
+        std::thread::yield_now();
+    }
+    assert_eq!(other.ask(&[longer]), out_of_memory);
+    assert_eq!(other.query("select 1"), "T[?column?:23:0] D[1] C[SELECT 1] Z[I]", "the stream is in step");
+    slow.send(&long[500_000..]);
+    let answer = slow.answer();
+    assert!(answer.contains("D[700000]"), "{answer}");
+    let too_much = query(&format!("select length('{}')", "x".repeat(17_000_000)));
+    assert_eq!(slow.ask(&[too_much]), out_of_memory);
+    assert!(other.query(held).contains("D[f]"), "it is given back");
+}
