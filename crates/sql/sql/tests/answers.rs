@@ -7,13 +7,11 @@ use common::{Answer, Client};
 use env::disk::Fault;
 use env::{Operation, SimClock, SimDisk, SimDiskOptions, Survival};
 use mvto::Mvto;
-use seriatim_sql::Field;
 use seriatim_sql::Result;
 use seriatim_sql::database::Database;
-use seriatim_sql::error::SqlError;
 use seriatim_sql::session::{Format, Sink};
 use seriatim_sql::store::Engine;
-use seriatim_sql::types::{Datum, Styles};
+use seriatim_sql::types::Datum;
 use std::sync::Arc;
 use std::time::Duration;
 use wal::Driver;
@@ -146,8 +144,6 @@ fn sessions_without_synchronous_commit_do_not_wait() {
 struct Narrow<'a>(&'a SimDisk, usize);
 
 impl Sink for Narrow<'_> {
-    fn fields(&mut self, _: &[Field]) {}
-    fn rows(&mut self, _: &[Field], _: &Styles) {}
     fn row(&mut self, _: &[Datum]) -> Result<()> {
         Ok(())
     }
@@ -159,19 +155,9 @@ impl Sink for Narrow<'_> {
         self.1 += 1;
         Ok(())
     }
-    fn complete(&mut self, _: &str) {}
-    fn empty(&mut self) {}
-    fn notice(&mut self, _: &'static str, _: &SqlError) {}
-    fn parameter(&mut self, _: &str, _: &str) {}
     fn restart(&mut self) -> bool {
         false
     }
-    fn begin_statement(&mut self) {}
-    fn copy_out_start(&mut self, _: usize, _: bool) {}
-    fn copy_data(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-    fn copy_done(&mut self) {}
 }
 
 /// Rows of a long answer leave before their statement is done.

@@ -41,13 +41,13 @@ pub struct Connect {
     pub client: Option<std::net::SocketAddr>,
 }
 
-/// Where results go. The wire encodes them at once; the command line prints them.
+/// Where results go. The wire encodes them at once; the command line prints them. Methods with a body ignore what they are given.
 pub trait Sink {
     /// A statement of the simple protocol begins to return rows with these columns.
-    fn fields(&mut self, fields: &[Field]);
+    fn fields(&mut self, _fields: &[Field]) {}
     /// Rows of these columns follow. Once before the first row of every call, after [`Sink::fields`] where that is
     /// called, and in the extended protocol too: values are encoded by their types, and texts in these styles.
-    fn rows(&mut self, fields: &[Field], styles: &Styles);
+    fn rows(&mut self, _fields: &[Field], _styles: &Styles) {}
     /// A row.
     ///
     /// # Errors
@@ -70,27 +70,29 @@ pub trait Sink {
         true
     }
     /// The statement is complete: `SELECT 3`, `INSERT 0 1`, `BEGIN`.
-    fn complete(&mut self, tag: &str);
+    fn complete(&mut self, _tag: &str) {}
     /// The statement's text was empty.
-    fn empty(&mut self);
+    fn empty(&mut self) {}
     /// A notice, a warning.
-    fn notice(&mut self, severity: &'static str, notice: &SqlError);
+    fn notice(&mut self, _severity: &'static str, _notice: &SqlError) {}
     /// A setting that clients follow has changed.
-    fn parameter(&mut self, name: &str, value: &str);
+    fn parameter(&mut self, _name: &str, _value: &str) {}
     /// A statement's attempt failed and will be repeated: forget its rows. `false` if they have left already; then the
     /// statement is not repeated.
     fn restart(&mut self) -> bool;
     /// A statement begins: what [`Sink::restart`] goes back to.
-    fn begin_statement(&mut self);
+    fn begin_statement(&mut self) {}
     /// COPY TO STDOUT begins; the lines have this many columns.
-    fn copy_out_start(&mut self, columns: usize, binary: bool);
+    fn copy_out_start(&mut self, _columns: usize, _binary: bool) {}
     /// A line of COPY TO STDOUT, its newline included (binary: a tuple, and the header with the first).
     ///
     /// # Errors
     /// The client cannot be given it.
-    fn copy_data(&mut self, data: &[u8]) -> Result<()>;
+    fn copy_data(&mut self, _data: &[u8]) -> Result<()> {
+        Ok(())
+    }
     /// COPY TO STDOUT has given all its lines; [`Sink::complete`] follows.
-    fn copy_done(&mut self);
+    fn copy_done(&mut self) {}
 }
 
 /// How a call of [`Session::simple`] or [`Session::execute`] ended.

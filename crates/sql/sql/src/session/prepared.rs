@@ -336,30 +336,18 @@ fn same_shape(left: &Option<Vec<Field>>, right: &Option<Vec<Field>>) -> bool {
 mod tests {
     use super::*;
     use crate::session::Sink;
-    use crate::types::{Datum, Styles};
+    use crate::types::Datum;
 
     /// A client who does not listen.
     struct Nobody;
 
     impl Sink for Nobody {
-        fn fields(&mut self, _: &[Field]) {}
-        fn rows(&mut self, _: &[Field], _: &Styles) {}
         fn row(&mut self, _: &[Datum]) -> Result<()> {
             Ok(())
         }
-        fn complete(&mut self, _: &str) {}
-        fn empty(&mut self) {}
-        fn notice(&mut self, _: &'static str, _: &SqlError) {}
-        fn parameter(&mut self, _: &str, _: &str) {}
         fn restart(&mut self) -> bool {
             true
         }
-        fn begin_statement(&mut self) {}
-        fn copy_out_start(&mut self, _: usize, _: bool) {}
-        fn copy_data(&mut self, _: &[u8]) -> Result<()> {
-            Ok(())
-        }
-        fn copy_done(&mut self) {}
     }
 
     fn nothing() -> Arc<Prepared> {
