@@ -3,7 +3,10 @@
 mod common;
 
 use common::{Client, database};
+use seriatim_sql::database::Database;
 use seriatim_sql::session::Status;
+use seriatim_sql::store::Engine;
+use std::sync::Arc;
 
 #[test]
 fn transactions_begin_end_and_fail_as_psql_knows_it() {
@@ -65,4 +68,17 @@ fn a_limit_on_time_counts_from_the_statement_that_sets_it() {
     assert_eq!(client.fails(endless).code(), "57014");
     client.run("set statement_timeout = 0");
     assert_eq!(client.show("select 1"), "1");
+}
+
+/// Threads know the session that ran on them last: that must not keep the engine open, and its directory locked.
+#[test]
+fn a_database_that_is_dropped_is_closed() {
+    let disk = Arc::new(env::SimDisk::new(1, env::SimDiskOptions::default()));
+    for rows in ["1", "2", "3"] {
+        let engine = mvto::Mvto::open(disk.clone(), mvto::Options::default()).expect("nobody has it open");
+        let database = Database::open(Arc::new(Engine(Arc::new(engine))), Default::default()).expect("a database");
+        let mut client = Client::new(&database);
+        client.run("CREATE TABLE IF NOT EXISTS t (i int); INSERT INTO t VALUES (1)");
+        assert_eq!(client.show("SELECT count(*) FROM t"), rows);
+    }
 }

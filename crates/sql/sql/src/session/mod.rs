@@ -190,8 +190,9 @@ impl Session {
                 .hint("The only database is postgres: connect with -d postgres."));
         }
         let entry = database.sessions.enter(database.options.connections, &how.user, name, how.client)?;
-        let store = database.store.clone();
-        entry.cancel.on_end(move || store.rouse());
+        // Weak: threads keep the flag of the last session that ran on them, and must not keep the engine open.
+        let store = Arc::downgrade(&database.store);
+        entry.cancel.on_end(move || store.upgrade().iter().for_each(|store| store.rouse()));
         let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
         state.settings.tell("max_connections", database.options.connections.to_string());
         state.settings.tell("work_mem", format!("{}kB", database.options.work_bytes >> 10));
