@@ -69,7 +69,7 @@
 //! | M6 | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
 //! | M7 | `wait.rs` `sleep_while` (debug) | `waits`, `push`, `conformance` |
 //! | M8 | `scan.rs` `gather_row` | `conformance` |
-//! | M9 | `commit.rs` `commit`; `install` (debug) | `answers`, `recovery`, `sim`; `error_without_wait` |
+//! | M9 | `commit.rs` `commit`; `install` (debug) | `answers`, `recovery`, `sim`; `error_without_wait` (in `model`) |
 //! | M10 | `advance.rs` `settle` | `push`, `loom_ownership`; `skip_refresh`, `refresh_*`, `check_before_turn` |
 //! | M11 | `wait.rs` `sleep_while`, `scan.rs` `run` (debug) | `reclaim`, `checkpoint` |
 //! | M12 | `begin.rs` `end` | `abandoned`, `loom_sites`; `release_of_the_doomed` |
