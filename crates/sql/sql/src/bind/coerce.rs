@@ -50,7 +50,9 @@ impl Binder<'_, '_> {
                     return Ok(converted);
                 }
                 let styles = self.styles();
-                self.context.session.has_read_moments |= is_moment(data_type);
+                if is_moment(data_type) {
+                    self.names.note_moment();
+                }
                 let value = text::parse(literal, data_type, Modifier::NONE, &styles)
                     .map_err(|error| self.error_at(error, at))?;
                 Ok(Expr::constant(value, data_type))
@@ -120,7 +122,7 @@ impl Binder<'_, '_> {
 
     /// What the text forms of values depend on.
     pub(super) fn styles(&self) -> Styles {
-        self.context.session.styles()
+        self.names.styles()
     }
 
     /// A literal that no context has given a type is a text.

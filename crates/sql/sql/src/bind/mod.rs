@@ -31,7 +31,7 @@ mod window;
 mod with;
 mod write;
 
-use crate::context::Context;
+use crate::catalog::NameLookup;
 use crate::error::{Result, SqlError};
 use crate::plan::{self, Expr, Statement};
 use crate::types::{CastContext, Modifier, Type};
@@ -47,11 +47,11 @@ pub type Parameters = Vec<Option<Type>>;
 /// # Errors
 /// 42P01, 42703, 42883 and the like.
 pub fn statement(
-    context: &mut Context<'_>,
+    names: &mut dyn NameLookup,
     statement: &ast::Statement,
     parameters: &mut Parameters,
 ) -> Result<Statement> {
-    Binder::new(context, parameters, None).statement(statement)
+    Binder::new(names, parameters, None).statement(statement)
 }
 
 /// As [`statement`], with the text in which the syntax tree's places count, so that errors carry positions.
@@ -59,12 +59,12 @@ pub fn statement(
 /// # Errors
 /// As [`statement`].
 pub fn statement_with_text(
-    context: &mut Context<'_>,
+    names: &mut dyn NameLookup,
     text: &str,
     statement: &ast::Statement,
     parameters: &mut Parameters,
 ) -> Result<Statement> {
-    Binder::new(context, parameters, Some(text)).statement(statement)
+    Binder::new(names, parameters, Some(text)).statement(statement)
 }
 
 /// Binds an expression over the columns of one table (DEFAULT: no columns; CHECK; generated columns), cast to `wanted` by
@@ -73,12 +73,12 @@ pub fn statement_with_text(
 /// # Errors
 /// As [`statement`].
 pub fn expression(
-    context: &mut Context<'_>,
+    names: &mut dyn NameLookup,
     expression: &str,
     columns: &[(String, Type, Modifier)],
     wanted: Option<(Type, Modifier)>,
 ) -> Result<Expr> {
-    definition(context, expression, columns, wanted, true)
+    definition(names, expression, columns, wanted, true)
 }
 
 /// As [`expression`], to be printed: calls of functions with constants stay calls.
@@ -86,15 +86,15 @@ pub fn expression(
 /// # Errors
 /// As [`statement`].
 pub fn expression_as_written(
-    context: &mut Context<'_>,
+    names: &mut dyn NameLookup,
     expression: &str,
     columns: &[(String, Type, Modifier)],
 ) -> Result<Expr> {
-    definition(context, expression, columns, None, false)
+    definition(names, expression, columns, None, false)
 }
 
 fn definition(
-    context: &mut Context<'_>,
+    names: &mut dyn NameLookup,
     expression: &str,
     columns: &[(String, Type, Modifier)],
     wanted: Option<(Type, Modifier)>,
@@ -102,7 +102,7 @@ fn definition(
 ) -> Result<Expr> {
     let syntax = crate::parse::expression(expression)?;
     let mut parameters = vec![];
-    let mut binder = Binder::new(context, &mut parameters, None);
+    let mut binder = Binder::new(names, &mut parameters, None);
     binder.folds = folds;
     let column = |(at, (name, data_type, modifier)): (usize, &(String, Type, Modifier))| ScopeColumn {
         name: name.clone(),
@@ -110,8 +110,8 @@ fn definition(
         value: Expr::column(at, *data_type, *modifier),
         origin: None,
     };
-    let names = Names::of_columns(columns.iter().enumerate().map(column).collect());
-    let (bound, _) = binder.within(names, Clause::Definition, |binder| {
+    let visible = Names::of_columns(columns.iter().enumerate().map(column).collect());
+    let (bound, _) = binder.within(visible, Clause::Definition, |binder| {
         let bound = binder.expression(&syntax)?;
         match wanted {
             None => binder.known(bound),
@@ -125,8 +125,8 @@ fn definition(
 
 /// The state of binding one statement.
 struct Binder<'b, 's> {
-    /// The catalog and the session.
-    context: &'b mut Context<'s>,
+    /// What names mean.
+    names: &'b mut (dyn NameLookup + 's),
     /// The types of the parameters so far.
     parameters: &'b mut Parameters,
     /// The text in which places count; `None` inside a view.
@@ -158,9 +158,13 @@ struct Binder<'b, 's> {
 }
 
 impl<'b, 's> Binder<'b, 's> {
-    fn new(context: &'b mut Context<'s>, parameters: &'b mut Parameters, text: Option<&'b str>) -> Binder<'b, 's> {
+    fn new(
+        names: &'b mut (dyn NameLookup + 's),
+        parameters: &'b mut Parameters,
+        text: Option<&'b str>,
+    ) -> Binder<'b, 's> {
         Binder {
-            context,
+            names,
             parameters,
             text,
             frames: vec![],

@@ -66,7 +66,7 @@ impl Binder<'_, '_> {
         if let Some(view) = (catalog::built_in().view)(schema, table) {
             return Ok(Source::Relation(Relation::View(view)));
         }
-        match self.context.relation(schema, table)? {
+        match self.names.relation(schema, table)? {
             Some(relation) => Ok(Source::Relation(relation)),
             None => {
                 let full = schema.map_or(table.to_owned(), |schema| format!("{schema}.{table}"));

@@ -4,9 +4,39 @@ use super::{Namespace, Oid, Relation};
 use crate::context::Context;
 use crate::env::Noted;
 use crate::error::Result;
+use crate::types::Styles;
 
 /// The schemas that are there without being in the catalog's table, with PostgreSQL's identifiers.
 const BUILT_IN: [(Oid, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (13_244, "information_schema")];
+
+/// What binding may ask: what names mean, and in which styles literals are read.
+pub trait NameLookup {
+    /// As [`Context::relation`].
+    ///
+    /// # Errors
+    /// The engine's.
+    fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>>;
+
+    /// Styles in which literals are read.
+    fn styles(&self) -> Styles;
+
+    /// Notes that a literal was read that means another value at another time, or in another time zone.
+    fn note_moment(&mut self);
+}
+
+impl NameLookup for Context<'_> {
+    fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
+        Context::relation(self, schema, name)
+    }
+
+    fn styles(&self) -> Styles {
+        self.session.styles()
+    }
+
+    fn note_moment(&mut self) {
+        self.session.has_read_moments = true;
+    }
+}
 
 impl Context<'_> {
     /// The relation of this name; without a schema, the first along the search path. Protects the answer: nobody can

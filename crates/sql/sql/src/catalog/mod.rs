@@ -15,6 +15,7 @@ mod storage;
 pub use crate::definition::*;
 pub use built_in::{BuiltIn, built_in, register};
 pub use explain::{explain, explain_to_leave};
+pub use lookup::NameLookup;
 pub use storage::{after_commit, discard_temporary, drop_temporary, forget_created};
 
 pub(crate) use change::{

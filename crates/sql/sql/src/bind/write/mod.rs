@@ -68,7 +68,7 @@ impl Binder<'_, '_> {
         columns: &[(String, Type, Modifier)],
         wanted: Option<(Type, Modifier)>,
     ) -> Result<Expr> {
-        super::expression(self.context, text, columns, wanted)
+        super::expression(self.names, text, columns, wanted)
     }
 
     /// What a column becomes when nothing is said of it: the next number, its default, NULL.
