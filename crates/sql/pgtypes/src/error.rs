@@ -20,12 +20,14 @@ pub struct Fields {
     pub detail: Option<String>,
     /// Advice.
     pub hint: Option<String>,
+    /// Place in the text that is at fault, in characters from 1.
+    pub position: Option<u32>,
 }
 
 impl Error {
     /// An error with a code and a message.
     pub fn new(code: &'static str, message: impl Into<String>) -> Error {
-        Error(Box::new(Fields { code, message: message.into(), detail: None, hint: None }))
+        Error(Box::new(Fields { code, message: message.into(), detail: None, hint: None, position: None }))
     }
 
     /// 0A000: a feature of PostgreSQL that is not here.
@@ -57,6 +59,13 @@ impl Error {
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Error {
         self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds the position, in characters from 1, unless one is there.
+    #[must_use]
+    pub fn at(mut self, position: u32) -> Error {
+        self.0.position.get_or_insert(position);
         self
     }
 

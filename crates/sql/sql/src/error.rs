@@ -153,11 +153,11 @@ impl fmt::Display for SqlError {
 
 impl std::error::Error for SqlError {}
 
-/// An error of a value or a function.
+/// An error of a value, a function or the syntax.
 impl From<pgtypes::Error> for SqlError {
     fn from(error: pgtypes::Error) -> SqlError {
-        let pgtypes::error::Fields { code, message, detail, hint } = error.into_fields();
-        SqlError(Box::new(Fields { code, message, detail, hint, ..Fields::default() }))
+        let pgtypes::error::Fields { code, message, detail, hint, position } = error.into_fields();
+        SqlError(Box::new(Fields { code, message, detail, hint, position, ..Fields::default() }))
     }
 }
 

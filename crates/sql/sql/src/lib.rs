@@ -23,7 +23,6 @@ mod functions;
 mod improve;
 pub mod memory;
 mod open;
-mod parse;
 mod pg_catalog;
 mod plan;
 pub mod session;
@@ -36,3 +35,4 @@ pub use pgtypes as types;
 pub use plan::Field;
 
 use pgtypes::stack;
+use syntax as parse;

@@ -12,8 +12,8 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{ResolvedAggregate, is_ordered_set, json_agg_of_rows, resolve_aggregate};
 use crate::plan::{AggregateCall, Expr, SortKey};
 use crate::types::Type;
-use sqlparser::ast::{DuplicateTreatment, Expr as Syntax, Function, FunctionArgumentClause, OrderByExpr};
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
+use syntax::ast::{DuplicateTreatment, Expr as Syntax, Function, FunctionArgumentClause, OrderByExpr};
 
 impl Binder<'_, '_> {
     /// An aggregate over the groups of the row at hand.

@@ -9,8 +9,8 @@ use super::same::{same, same_all};
 use crate::error::Result;
 use crate::functions::{Resolved, ResolvedAggregate};
 use crate::plan::{AggregateCall, Expr, SortKey, WindowCall};
-use sqlparser::ast::NamedWindowDefinition;
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
+use syntax::ast::NamedWindowDefinition;
 
 /// Columns from here are keys of GROUP BY, until [`super::stages`] places them.
 pub(super) const KEYS: usize = 1 << 40;

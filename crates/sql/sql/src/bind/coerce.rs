@@ -7,7 +7,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, Volatility, common_type, resolve_function};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{self, CastContext, Datum, Modifier, Scalar, Styles, Type, cast, text};
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
 
 /// An expression and where it stands.
 pub(super) type Placed = (Expr, Location);

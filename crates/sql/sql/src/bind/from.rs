@@ -11,12 +11,12 @@ use super::target::Unknowns;
 use super::walk::{move_out, refers_to_nearest};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, common_type, resolve_function};
-use crate::parse::rewrite::{ROWS_FROM, is_carrier};
+use crate::parse::is_rows_from;
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
 use crate::types::{Modifier, Type};
-use sqlparser::ast::{
-    Expr as Syntax, FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
-    TableAlias, TableFactor, TableWithJoins,
+use syntax::ast::{
+    Expr as Syntax, FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, TableAlias,
+    TableFactor, TableWithJoins,
 };
 
 /// A part of FROM: its rows and their names.
@@ -26,7 +26,7 @@ pub(super) struct FromItem {
 }
 
 /// A function in FROM with its arguments' syntax.
-type FromCall<'f> = (String, Vec<&'f Syntax>, sqlparser::tokenizer::Location);
+type FromCall<'f> = (String, Vec<&'f Syntax>, syntax::ast::Location);
 
 impl Binder<'_, '_> {
     /// Binds FROM; without one there is one row of no columns.
@@ -143,7 +143,7 @@ impl Binder<'_, '_> {
         alias: Option<&TableAlias>,
         ordinality: bool,
     ) -> Result<FromItem> {
-        if matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if is_carrier(name, ROWS_FROM)) {
+        if is_rows_from(name) {
             let calls = arguments.iter().map(call_of).collect::<Result<_>>()?;
             return self.functions(calls, alias, ordinality);
         }
@@ -209,7 +209,7 @@ impl Binder<'_, '_> {
         &mut self,
         name: &str,
         arguments: Vec<&Syntax>,
-        at: sqlparser::tokenizer::Location,
+        at: syntax::ast::Location,
     ) -> Result<(Resolved, Vec<Expr>)> {
         let arguments = self.all_placed(arguments)?;
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
@@ -261,7 +261,7 @@ impl Binder<'_, '_> {
                 Ok(join_node(left, right, kind, lateral, Some(condition)))
             }
             JoinConstraint::Using(columns) => {
-                let columns: Vec<(String, sqlparser::tokenizer::Location)> = columns
+                let columns: Vec<(String, syntax::ast::Location)> = columns
                     .iter()
                     .map(|column| Ok((name::split(column)?.1, name::location(column))))
                     .collect::<Result<_>>()?;
@@ -286,7 +286,7 @@ impl Binder<'_, '_> {
         right: FromItem,
         kind: JoinKind,
         lateral: bool,
-        columns: Vec<(String, sqlparser::tokenizer::Location)>,
+        columns: Vec<(String, syntax::ast::Location)>,
     ) -> Result<FromItem> {
         let mut names = left.names.clone().followed_by(right.names.clone());
         let (left_columns, right_columns) = names.columns.split_at(left.names.columns.len());
@@ -317,7 +317,7 @@ impl Binder<'_, '_> {
         columns: &'n [ScopeColumn],
         name: &str,
         side: &str,
-        at: sqlparser::tokenizer::Location,
+        at: syntax::ast::Location,
     ) -> Result<&'n ScopeColumn> {
         let mut found = columns.iter().filter(|column| column.name == name);
         let error = match (found.next(), found.next()) {

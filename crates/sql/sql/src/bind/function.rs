@@ -9,11 +9,11 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, is_aggregate, resolve_function, window_function};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Modifier, Type};
-use sqlparser::ast::{
+use syntax::ast::Location;
+use syntax::ast::{
     DuplicateTreatment, Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments,
 };
-use sqlparser::tokenizer::Location;
 
 impl Binder<'_, '_> {
     /// A function call, or something that is written like one.
@@ -185,7 +185,7 @@ impl Binder<'_, '_> {
 
     /// What is written like a function, or as a word, and is none.
     fn keyword(&mut self, function: &Function, at: Location) -> Result<Option<Expr>> {
-        let [sqlparser::ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_slice() else { return Ok(None) };
+        let [syntax::ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_slice() else { return Ok(None) };
         if ident.quote_style.is_some() {
             return Ok(None);
         }
@@ -308,7 +308,7 @@ pub(super) fn has_star(function: &Function) -> bool {
 
 /// Whether a call is `ROW(...)`.
 pub(super) fn is_row_constructor(function: &Function) -> bool {
-    matches!(function.name.0.as_slice(), [sqlparser::ast::ObjectNamePart::Identifier(ident)]
+    matches!(function.name.0.as_slice(), [syntax::ast::ObjectNamePart::Identifier(ident)]
         if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("row"))
 }
 

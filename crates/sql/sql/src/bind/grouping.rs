@@ -13,7 +13,7 @@ use super::target::Target;
 use super::walk::{self, Visitor, bound_offset};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Aggregation, Expr, ExprKind, Plan};
-use sqlparser::ast::Expr as Syntax;
+use syntax::ast::Expr as Syntax;
 
 /// How many grouping sets a query may have (PostgreSQL's bound on CUBE's elements gives as many).
 const SETS_MOST: usize = 4096;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::functions::json_of_row;
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Datum, Type};
-use sqlparser::ast::{Expr as Syntax, Function};
+use syntax::ast::{Expr as Syntax, Function};
 
 /// The functions that make JSON of what they are given.
 const MAKERS: &[&str] = &[

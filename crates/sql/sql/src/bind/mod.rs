@@ -36,8 +36,8 @@ use crate::error::{Result, SqlError};
 use crate::plan::{self, Expr, Statement};
 use crate::types::{CastContext, Modifier, Type};
 use scope::{Clause, Frame, Names, ScopeColumn, TableNames};
-use sqlparser::ast;
 use std::sync::Arc;
+use syntax::ast;
 
 /// The types of a statement's parameters: given by the client, or found while binding.
 pub type Parameters = Vec<Option<Type>>;

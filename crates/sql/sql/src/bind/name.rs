@@ -1,8 +1,8 @@
 //! Identifiers: folded to lower case unless quoted, cut to 63 bytes.
 
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
+use syntax::ast::{Expr, Ident, ObjectName, ObjectNamePart};
 
 /// The name that an identifier means.
 pub(crate) fn fold(ident: &Ident) -> String {

@@ -5,7 +5,7 @@ use super::position::NOWHERE;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind};
 use crate::types::Type;
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
 
 /// The protocol counts parameters in 16 bits.
 const MOST: usize = u16::MAX as usize;

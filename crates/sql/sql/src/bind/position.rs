@@ -3,8 +3,8 @@
 use super::Binder;
 use crate::error::SqlError;
 use crate::parse::{byte_of, position_of};
-use sqlparser::ast::{Expr, Spanned};
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
+use syntax::ast::{Expr, Spanned};
 
 /// Where nothing is known of a place in the text.
 pub(super) const NOWHERE: Location = Location { line: 0, column: 0 };

@@ -10,10 +10,10 @@ use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, Field, Plan, SortKey};
 use crate::stack::deeper;
 use crate::types::{Datum, Modifier, Type};
-use sqlparser::ast::{
+use syntax::ast::Location;
+use syntax::ast::{
     Expr as Syntax, Fetch, LimitClause, LockClause, OrderByExpr, OrderByKind, Query, SetExpr, Value, Values,
 };
-use sqlparser::tokenizer::Location;
 
 /// A bound query.
 #[derive(Clone, Debug)]
@@ -128,9 +128,9 @@ impl Binder<'_, '_> {
                 self.with_tail(bound, tail)
             }
             SetExpr::Table(table) => {
-                let part = |name: &String| sqlparser::ast::ObjectNamePart::Identifier(name.as_str().into());
+                let part = |name: &String| syntax::ast::ObjectNamePart::Identifier(name.as_str().into());
                 let name = table.schema_name.iter().chain(&table.table_name).map(part).collect();
-                let item = self.table_factor(&sqlparser::ast::ObjectName(name), None)?;
+                let item = self.table_factor(&syntax::ast::ObjectName(name), None)?;
                 let plain = |column: &ScopeColumn| Field {
                     name: column.name.clone(),
                     data_type: column.value.data_type,

@@ -9,9 +9,9 @@ use crate::catalog::{Oid, Table};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind};
 use crate::types::Type;
-use sqlparser::ast::{self, Ident};
-use sqlparser::tokenizer::{Location, Span};
 use std::sync::Arc;
+use syntax::ast::{self, Ident};
+use syntax::ast::{Location, Span};
 
 /// A name in a row and what it stands for, over that row. Columns merged by USING are no plain columns.
 #[derive(Clone, Debug)]

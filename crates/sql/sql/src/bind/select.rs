@@ -12,7 +12,7 @@ use super::target::{Target, Unknowns};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey};
 use crate::types::Type;
-use sqlparser::ast::{Distinct, Expr as Syntax, GroupByExpr, LockClause, NonBlock, OrderByExpr, Select};
+use syntax::ast::{Distinct, Expr as Syntax, GroupByExpr, LockClause, NonBlock, OrderByExpr, Select};
 
 /// The parts of a SELECT, bound over the rows of FROM.
 pub(super) struct Parts {

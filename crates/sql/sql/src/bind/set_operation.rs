@@ -7,7 +7,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::common_type;
 use crate::plan::{Plan, SetOperation};
 use crate::types::Modifier;
-use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
+use syntax::ast::{SetExpr, SetOperator, SetQuantifier};
 
 impl Binder<'_, '_> {
     /// Binds a chain of set operations, which leans to the left, in a loop.
@@ -78,7 +78,7 @@ impl Binder<'_, '_> {
 }
 
 /// Where a side's first column stands.
-fn first_item(body: &SetExpr) -> sqlparser::tokenizer::Location {
+fn first_item(body: &SetExpr) -> syntax::ast::Location {
     match body {
         SetExpr::Select(select) => item_start(select.projection.first()),
         SetExpr::Query(query) => first_item(&query.body),

@@ -12,8 +12,8 @@ use crate::functions::sequence_state;
 use crate::parse::Command;
 use crate::plan::{Expr, Field, Path, Plan, Scan};
 use crate::types::{Modifier, Type};
-use sqlparser::ast::{ObjectName, Statement, TableAlias};
 use std::sync::Arc;
+use syntax::ast::{ObjectName, Statement, TableAlias};
 
 /// How many views may stand inside each other.
 const VIEWS: usize = 64;
@@ -54,12 +54,7 @@ impl Binder<'_, '_> {
     }
 
     /// Finds a relation; the catalogs' tables come first.
-    pub(super) fn lookup(
-        &mut self,
-        schema: Option<&str>,
-        table: &str,
-        at: sqlparser::tokenizer::Location,
-    ) -> Result<Source> {
+    pub(super) fn lookup(&mut self, schema: Option<&str>, table: &str, at: syntax::ast::Location) -> Result<Source> {
         if let Some(found) = (catalog::built_in().table)(schema, table) {
             return Ok(Source::Virtual(found));
         }
@@ -185,7 +180,7 @@ impl Binder<'_, '_> {
     /// Binds a view's query apart from the statement around it.
     fn view(&mut self, view: &View) -> Result<Bound> {
         if self.views >= VIEWS {
-            return Err(crate::parse::too_deep());
+            return Err(crate::parse::too_deep().into());
         }
         let Some(parsed) = crate::parse::statement(&view.query)? else {
             return Err(broken_view(view));

@@ -6,14 +6,14 @@ use super::position::{NOWHERE, start};
 use super::record::field_of;
 use super::scope::ScopeColumn;
 use crate::error::{Result, SqlError, state};
-use crate::parse::rewrite::expanded_record;
+use crate::parse::expanded_record;
 use crate::plan::{Expr, Field};
 use crate::types::Type;
-use sqlparser::ast::{
+use syntax::ast::Location;
+use syntax::ast::{
     Expr as Syntax, Function, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TrimWhereField,
     WildcardAdditionalOptions,
 };
-use sqlparser::tokenizer::Location;
 
 /// What becomes of a literal in a select list that nothing has given a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +168,7 @@ fn figure(syntax: &Syntax) -> Option<(String, Strength)> {
         Syntax::CompoundIdentifier(parts) => strong(fold(parts.last()?)),
         Syntax::CompoundFieldAccess { root, access_chain } => {
             let field = access_chain.iter().rev().find_map(|access| match access {
-                sqlparser::ast::AccessExpr::Dot(Syntax::Identifier(name)) => Some(fold(name)),
+                syntax::ast::AccessExpr::Dot(Syntax::Identifier(name)) => Some(fold(name)),
                 _ => None,
             });
             field.map_or_else(|| figure(root), strong)
@@ -210,10 +210,7 @@ fn figure_function(function: &Function) -> Option<(String, Strength)> {
     })
 }
 
-fn figure_cast(
-    argument: Option<(String, Strength)>,
-    data_type: &sqlparser::ast::DataType,
-) -> Option<(String, Strength)> {
+fn figure_cast(argument: Option<(String, Strength)>, data_type: &syntax::ast::DataType) -> Option<(String, Strength)> {
     if let Some(found) = argument
         && found.1 == Strength::Strong
     {

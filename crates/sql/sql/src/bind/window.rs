@@ -9,14 +9,14 @@ use super::position::{NOWHERE, start};
 use super::scope::Clause;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{is_aggregate, window_function};
-use crate::parse::rewrite;
+use crate::parse::{Exclusion, split_exclusion};
 use crate::plan::{Expr, Frame, FrameBound, FrameExclude, FrameUnit, SortKey, WindowCall, WindowKind};
 use crate::types::Type;
-use sqlparser::ast::{
+use syntax::ast::Location;
+use syntax::ast::{
     DuplicateTreatment, Expr as Syntax, Function, Ident, NamedWindowExpr, OrderByExpr, WindowFrame, WindowFrameBound,
     WindowFrameUnits, WindowSpec, WindowType,
 };
-use sqlparser::tokenizer::Location;
 
 /// How many windows may name each other.
 const NAMES: usize = 100;
@@ -46,7 +46,7 @@ impl Binder<'_, '_> {
         let partition = self.partition(&spec)?;
         let order = self.in_clause(Clause::WindowOrder, |binder| binder.plain_sort_keys(&spec.order_by))?;
         let mut frame = self.window_frame(spec.window_frame.as_ref(), &order)?;
-        frame.exclude = split_exclusion(&spec.partition_by).0;
+        frame.exclude = exclude(split_exclusion(&spec.partition_by).0);
         let call = WindowCall { function: kind, arguments, filter, frame };
         let column = self.frame().calls.window(WindowSlot { partition, order, call, result });
         Ok(Self::call_column(column, result))
@@ -224,15 +224,12 @@ impl Binder<'_, '_> {
     }
 }
 
-/// PARTITION BY without the frame's EXCLUDE, which it carries.
-fn split_exclusion(partition_by: &[Syntax]) -> (FrameExclude, &[Syntax]) {
-    let excludes = [FrameExclude::None, FrameExclude::Current, FrameExclude::Group, FrameExclude::Ties];
-    let carried = |name: &Ident| rewrite::EXCLUSIONS.iter().position(|carrier| rewrite::is_carrier(name, carrier));
-    match partition_by.split_first() {
-        Some((Syntax::Identifier(name), rest)) if carried(name).is_some() => {
-            (carried(name).map_or(FrameExclude::None, |at| excludes[at]), rest)
-        }
-        _ => (FrameExclude::None, partition_by),
+fn exclude(exclusion: Option<Exclusion>) -> FrameExclude {
+    match exclusion {
+        None | Some(Exclusion::NoOthers) => FrameExclude::None,
+        Some(Exclusion::CurrentRow) => FrameExclude::Current,
+        Some(Exclusion::Group) => FrameExclude::Group,
+        Some(Exclusion::Ties) => FrameExclude::Ties,
     }
 }
 

@@ -13,13 +13,13 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{Volatility, common_type};
 use crate::plan::{self, Expr, ExprKind, Field, Modifying, Plan, Statement};
 use crate::types::{Modifier, Type};
-use sqlparser::ast::{
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use syntax::ast::Location;
+use syntax::ast::{
     Cte, CteAsMaterialized, ObjectName, Query, SetExpr, SetOperator, SetQuantifier, Visit, Visitor as SyntaxVisitor,
     With,
 };
-use sqlparser::tokenizer::Location;
-use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// A query of WITH.
 pub(super) struct Named {

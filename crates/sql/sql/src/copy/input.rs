@@ -11,9 +11,9 @@ use crate::dml::rules::{Default, Rules};
 use crate::dml::{ForeignKeys, rows};
 use crate::error::{Result, SqlError, state};
 use crate::types::{Datum, Row, Styles, binary as wire, text};
-use sqlparser::ast::{CopySource, Statement};
 use std::ops::Range;
 use std::sync::Arc;
+use syntax::ast::{CopySource, Statement};
 
 /// Characters of a line or a value that an error shows.
 const SHOWN: usize = 100;

@@ -2,7 +2,7 @@
 
 use super::target::name_of;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{CopyLegacyCsvOption, CopyLegacyOption, CopyOption, Ident};
+use syntax::ast::{CopyLegacyCsvOption, CopyLegacyOption, CopyOption, Ident};
 
 /// The form of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

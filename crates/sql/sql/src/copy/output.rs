@@ -11,7 +11,7 @@ use crate::exec::Cursor;
 use crate::improve;
 use crate::plan::{self, Field};
 use crate::types::{Datum, Row, binary as wire, text};
-use sqlparser::ast::{CopySource, Ident, ObjectName, Statement};
+use syntax::ast::{CopySource, Ident, ObjectName, Statement};
 
 /// A running COPY TO STDOUT. It holds no borrow between calls.
 pub struct CopyOut {

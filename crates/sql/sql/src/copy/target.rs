@@ -3,8 +3,8 @@
 use crate::catalog::{Relation, Table};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{CopyTarget, Ident, ObjectName};
 use std::sync::Arc;
+use syntax::ast::{CopyTarget, Ident, ObjectName};
 
 /// A name as the catalog knows it.
 pub(super) fn name_of(name: &Ident) -> String {

@@ -6,16 +6,15 @@ use super::lines::{Lines, Quoting};
 use super::options::{Format, Options};
 use crate::error::SqlError;
 use proptest::prelude::*;
-use sqlparser::ast::{CopyLegacyOption, CopyOption, Statement};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
+use syntax::ast::{CopyLegacyOption, CopyOption, Statement};
 
 type Record = Vec<Option<String>>;
 
 fn written(copy: &str) -> (Vec<CopyOption>, Vec<CopyLegacyOption>, bool) {
-    let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, copy).expect("COPY");
-    match statements.pop() {
-        Some(Statement::Copy { options, legacy_options, to, .. }) => (options, legacy_options, !to),
+    let parsed = syntax::statement(copy).expect("COPY").expect("a statement");
+    let syntax::Command::Copy(statement) = parsed.command else { panic!("not COPY: {:?}", parsed.command) };
+    match (*statement).clone() {
+        Statement::Copy { options, legacy_options, to, .. } => (options, legacy_options, !to),
         other => panic!("not COPY: {other:?}"),
     }
 }

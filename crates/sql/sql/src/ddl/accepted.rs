@@ -5,8 +5,8 @@ use super::name::{fold, no_relation, split};
 use crate::catalog::{self, Relation, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{self, GranteeName, GranteesType, ObjectName, Owner};
 use std::time::Duration;
+use syntax::ast::{self, GranteeName, GranteesType, ObjectName, Owner};
 
 /// The role that there is.
 const ROLE: &str = "postgres";

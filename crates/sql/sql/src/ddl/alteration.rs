@@ -16,8 +16,8 @@ use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::parse::{Action, Alteration, Kind, SequenceWords};
 use crate::types::Type;
-use sqlparser::ast::ObjectName;
 use std::sync::Arc;
+use syntax::ast::ObjectName;
 
 /// The tag of such a definition.
 pub fn tag(alteration: &Alteration) -> String {

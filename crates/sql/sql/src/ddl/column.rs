@@ -7,7 +7,7 @@ use crate::catalog::{Column, Identity, Sequence, Table};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Modifier, Type};
-use sqlparser::ast::{self, ColumnDef, ColumnOption, DataType, Expr, GeneratedAs, Value};
+use syntax::ast::{self, ColumnDef, ColumnOption, DataType, Expr, GeneratedAs, Value};
 
 /// The most columns that a table can have.
 const MOST_COLUMNS: usize = 1600;

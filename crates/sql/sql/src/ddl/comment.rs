@@ -4,8 +4,8 @@ use super::name::{kind, no_relation, no_schema, parts, split};
 use crate::catalog::{Column, Relation, insert_namespace, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{CommentObject, ObjectName};
 use std::sync::Arc;
+use syntax::ast::{CommentObject, ObjectName};
 
 /// Runs COMMENT ON.
 pub(super) fn run(

@@ -6,7 +6,7 @@ use crate::catalog::{Check, Index, KeyForm, Table};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Modifier, Scalar, Type};
-use sqlparser::ast::{self, Expr, TableConstraint};
+use syntax::ast::{self, Expr, TableConstraint};
 
 /// A constraint that a statement wants, wherever it was written.
 pub(super) enum Wish<'s> {

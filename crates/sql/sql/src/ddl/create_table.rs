@@ -8,8 +8,8 @@ use crate::catalog::{
 };
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{self, ColumnDef, CreateTable, TableConstraint};
 use std::sync::Arc;
+use syntax::ast::{self, ColumnDef, CreateTable, TableConstraint};
 
 /// Runs CREATE TABLE.
 pub(super) fn run(context: &mut Context<'_>, statement: &CreateTable, notices: &mut Vec<SqlError>) -> Result<String> {

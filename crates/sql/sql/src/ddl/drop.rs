@@ -8,9 +8,9 @@ use crate::catalog::{
 };
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{ObjectName, ObjectType};
 use std::collections::HashSet;
 use std::sync::Arc;
+use syntax::ast::{ObjectName, ObjectType};
 
 /// Lines that an error or a notice shows at most.
 const MOST_LINES: usize = 100;

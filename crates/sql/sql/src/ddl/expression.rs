@@ -4,13 +4,13 @@ use super::column::next_value_of;
 use super::name::{fold, quoted};
 use crate::catalog::{Oid, Relation, Sequence};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::parse;
 use crate::types::Type;
-use sqlparser::ast::{self, Expr, visit_expressions, visit_expressions_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use syntax::ast::{self, Expr, visit_expressions, visit_expressions_mut};
 
 /// The columns that an expression names.
 pub(super) fn columns(expression: &str) -> Result<BTreeSet<String>> {
@@ -86,7 +86,7 @@ pub(super) fn with_sequences(context: &mut Context<'_>, expression: &Expr) -> Re
         let argument = next_value_argument(expression).filter(|argument| !is_text(argument));
         let Some(name) = argument.and_then(literal) else { return ControlFlow::Continue(()) };
         let named = match sequence(context, &name) {
-            Ok(Some(sequence)) => parse::expression(&next_value_of(&sequence)),
+            Ok(Some(sequence)) => parse::expression(&next_value_of(&sequence)).map_err(SqlError::from),
             Ok(None) => return ControlFlow::Continue(()),
             Err(error) => Err(error),
         };
@@ -110,7 +110,7 @@ pub(super) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) 
         if named.is_some_and(|(schema, name)| schema.as_ref() == Some(&old.schema) && name == old.name) {
             match parse::expression(&next_value_of(new)) {
                 Ok(renamed) => *expression = renamed,
-                Err(error) => return ControlFlow::Break(error),
+                Err(error) => return ControlFlow::Break(SqlError::from(error)),
             }
         }
         ControlFlow::Continue(())

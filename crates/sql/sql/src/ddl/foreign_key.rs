@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::dml::ForeignKeys;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Scalar, Type};
-use sqlparser::ast;
 use std::sync::Arc;
+use syntax::ast;
 
 /// Finds what a foreign key refers to. `table` has its columns and keys, and may itself be what it refers to.
 ///

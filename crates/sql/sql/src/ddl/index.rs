@@ -7,8 +7,8 @@ use super::rows::fill_index;
 use crate::catalog::{Index, Relation, Table, create_index_storage, name_taken, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType};
 use std::sync::Arc;
+use syntax::ast::{CreateIndex, Expr, IndexColumn, IndexType};
 
 /// The most columns that an index can have.
 const MOST_COLUMNS: usize = 32;

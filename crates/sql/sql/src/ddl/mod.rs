@@ -26,7 +26,7 @@ pub use alteration::{alter, tag};
 
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{self, Statement};
+use syntax::ast::{self, Statement};
 
 /// Runs a definition, if the statement is one, and says its tag (`CREATE TABLE`). Notices (`table "x" does not exist,
 /// skipping`) are pushed.

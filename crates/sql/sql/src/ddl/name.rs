@@ -3,9 +3,8 @@
 use crate::catalog::{Relation, TEMPORARY, Table};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
-use sqlparser::keywords::{ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 use std::collections::HashSet;
+use syntax::ast::{Ident, ObjectName, ObjectNamePart};
 
 /// The longest name in bytes.
 const LONGEST: usize = 63;
@@ -178,22 +177,13 @@ pub(super) fn joined<'n>(columns: impl Iterator<Item = &'n str>) -> String {
 pub(super) fn quote(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$')
-        && !is_reserved(name);
+        && !crate::parse::is_reserved(name);
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// The name as an identifier.
 pub(super) fn quoted(name: &str) -> Ident {
     if quote(name) == name { Ident::new(name) } else { Ident::with_quote('"', name) }
-}
-
-fn is_reserved(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    let all = sqlparser::keywords::ALL_KEYWORDS;
-    let Some(keyword) = all.binary_search(&upper.as_str()).ok().and_then(|at| ALL_KEYWORDS_INDEX.get(at)) else {
-        return false;
-    };
-    RESERVED_FOR_COLUMN_ALIAS.contains(keyword) || RESERVED_FOR_TABLE_ALIAS.contains(keyword)
 }
 
 /// What kind of relation it is, in messages.

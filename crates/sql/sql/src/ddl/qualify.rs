@@ -4,9 +4,9 @@ use super::name::{quoted, split};
 use crate::context::Context;
 use crate::error::{Result, SqlError};
 use crate::parse::Command;
-use sqlparser::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, VisitorMut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use syntax::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, VisitorMut};
 
 /// Gives the relations that a query names without a schema the schema in which they were found.
 ///

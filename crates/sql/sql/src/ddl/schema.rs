@@ -4,7 +4,7 @@ use super::name::{fold, parts};
 use crate::catalog::{Namespace, insert_namespace};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::SchemaName;
+use syntax::ast::SchemaName;
 
 /// Runs CREATE SCHEMA.
 pub(super) fn create(

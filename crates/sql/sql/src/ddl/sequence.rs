@@ -5,8 +5,8 @@ use crate::catalog::{Relation, Sequence, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::types::Type;
-use sqlparser::ast::{self, Expr, SequenceOptions, UnaryOperator, Value};
 use std::sync::Arc;
+use syntax::ast::{self, Expr, SequenceOptions, UnaryOperator, Value};
 
 /// The column that OWNED BY names; `None` for NONE.
 ///
@@ -124,7 +124,7 @@ impl Options {
             SequenceOptions::MaxValue(value) => set(&mut self.max, value.as_ref().map(integer).transpose()?),
             SequenceOptions::StartWith(value, _) => set(&mut self.start, integer(value)?),
             SequenceOptions::Cache(value) => set(&mut self.cache, integer(value)?),
-            // sqlparser's flag says NO.
+            // The flag says NO.
             SequenceOptions::Cycle(no) => set(&mut self.cycle, !no),
         }
     }

@@ -4,7 +4,7 @@ use super::name::{fold, quoted, split};
 use crate::catalog::Relation;
 use crate::context::Context;
 use crate::error::Result;
-use sqlparser::ast::{
+use syntax::ast::{
     Expr, JoinConstraint, JoinOperator, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
     TableFactor, TableWithJoins,
 };

@@ -11,8 +11,8 @@ use crate::exec::Cursor;
 use crate::improve::improve;
 use crate::plan::{Query, Statement};
 use crate::types::Type;
-use sqlparser::ast::{self, ColumnDef};
 use std::sync::Arc;
+use syntax::ast::{self, ColumnDef};
 
 /// Runs CREATE TABLE AS; `names` are the columns' names, if they were given.
 pub(super) fn run(

@@ -8,8 +8,8 @@ use super::sequence::restart;
 use crate::catalog::{Oid, Relation, Table, replace_relation};
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{CascadeOption, Truncate, TruncateIdentityOption};
 use std::sync::Arc;
+use syntax::ast::{CascadeOption, Truncate, TruncateIdentityOption};
 
 /// Runs TRUNCATE.
 pub(super) fn run(context: &mut Context<'_>, statement: &Truncate, notices: &mut Vec<SqlError>) -> Result<()> {

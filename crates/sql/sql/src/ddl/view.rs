@@ -8,10 +8,10 @@ use crate::catalog::{
 };
 use crate::context::Context;
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::{self, CreateView, Query, Statement, visit_relations};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use syntax::ast::{self, CreateView, Query, Statement, visit_relations};
 
 /// Runs CREATE VIEW.
 pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<()> {

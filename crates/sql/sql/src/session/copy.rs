@@ -4,7 +4,7 @@ use super::portal::{leave_if_full, read_only};
 use super::{Outcome, Session, Sink};
 use crate::copy::{CopyIn, CopyOut};
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast;
+use syntax::ast;
 
 /// A COPY FROM STDIN that waits for data.
 pub(super) struct Running {

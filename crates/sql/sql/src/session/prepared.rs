@@ -8,9 +8,9 @@ use crate::memory::Memory;
 use crate::parse::{Command, Parsed};
 use crate::plan::{Field, Statement};
 use crate::types::Type;
-use sqlparser::ast::SetExpr;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use syntax::ast::SetExpr;
 
 /// A prepared statement.
 pub(super) struct Prepared {
@@ -177,12 +177,7 @@ impl Session {
         }
     }
 
-    fn plan(
-        &mut self,
-        text: &str,
-        rows: &sqlparser::ast::Statement,
-        parameters: &mut bind::Parameters,
-    ) -> Result<Plan> {
+    fn plan(&mut self, text: &str, rows: &syntax::ast::Statement, parameters: &mut bind::Parameters) -> Result<Plan> {
         self.state.noted = Some(Vec::new());
         self.state.has_read_moments = false;
         let bound =
@@ -302,10 +297,10 @@ impl Prepared {
             Some(Command::Rows(statement)) => {
                 let writes =
                     |body: &SetExpr| matches!(body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
-                let parts = |query: &sqlparser::ast::Query| {
+                let parts = |query: &syntax::ast::Query| {
                     query.with.iter().flat_map(|with| &with.cte_tables).any(|cte| writes(&cte.query.body))
                 };
-                matches!(&**statement, sqlparser::ast::Statement::Query(query)
+                matches!(&**statement, syntax::ast::Statement::Query(query)
                     if query.locks.is_empty() && !writes(&query.body) && !parts(query))
             }
             _ => false,

@@ -127,8 +127,8 @@ impl Session {
         })
     }
 
-    fn define(&mut self, definition: &sqlparser::ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        let is_lock = matches!(definition, sqlparser::ast::Statement::Lock(_));
+    fn define(&mut self, definition: &syntax::ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
+        let is_lock = matches!(definition, syntax::ast::Statement::Lock(_));
         if is_lock && !self.open.as_ref().is_some_and(|open| open.explicit) {
             let message = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
@@ -137,7 +137,7 @@ impl Session {
         // A lock is no write: pg_dump takes some in its read-only transaction.
         let writes = (!is_lock).then_some(command.as_str());
         let tag = self.run_definition(writes, |context, notices| ddl::run(context, definition, notices))?;
-        let Some(tag) = tag else { return Err(crate::parse::missing::statement(&command.to_string())) };
+        let Some(tag) = tag else { return Err(crate::parse::missing_statement(&command.to_string()).into()) };
         self.complete(&tag, sink);
         Ok(Outcome::Done)
     }
@@ -304,7 +304,7 @@ impl Session {
     fn execute_prepared(
         &mut self,
         name: &str,
-        arguments: &[sqlparser::ast::Expr],
+        arguments: &[syntax::ast::Expr],
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
         let prepared = self.prepared_named(name)?;
@@ -331,13 +331,7 @@ impl Session {
         self.run_rows(&mut Portal::new(prepared, values, false), 0, sink)
     }
 
-    fn declare(
-        &mut self,
-        parsed: &Parsed,
-        name: &str,
-        query: &Arc<sqlparser::ast::Statement>,
-        hold: bool,
-    ) -> Result<()> {
+    fn declare(&mut self, parsed: &Parsed, name: &str, query: &Arc<syntax::ast::Statement>, hold: bool) -> Result<()> {
         if !hold && !self.open.as_ref().is_some_and(|open| open.explicit) {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
@@ -427,7 +421,7 @@ fn text_field(name: &str) -> Field {
 }
 
 /// What messages call a definition: the words that it begins with.
-fn command_name(definition: &sqlparser::ast::Statement) -> String {
+fn command_name(definition: &syntax::ast::Statement) -> String {
     let text = definition.to_string();
     let words =
         text.split_whitespace().filter(|word| !matches!(*word, "OR" | "REPLACE" | "TEMPORARY" | "MATERIALIZED"));

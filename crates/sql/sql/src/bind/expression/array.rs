@@ -11,7 +11,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{comparison_function, comparison_type_by, resolve_operator};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Datum, Modifier, Type, cast};
-use sqlparser::ast::{AccessExpr, BinaryOperator, Expr as Syntax, Subscript};
+use syntax::ast::{AccessExpr, BinaryOperator, Expr as Syntax, Subscript};
 
 impl Binder<'_, '_> {
     /// `ARRAY[a, b]`; inside a cast the elements have the cast's type.
@@ -70,7 +70,7 @@ impl Binder<'_, '_> {
         Ok(value)
     }
 
-    fn subscript(&mut self, array: Expr, subscript: &Subscript, at: sqlparser::tokenizer::Location) -> Result<Expr> {
+    fn subscript(&mut self, array: Expr, subscript: &Subscript, at: syntax::ast::Location) -> Result<Expr> {
         if let (Type::NAME, Subscript::Index { index }) = (array.data_type, subscript) {
             return self.letter(array, index, at);
         }
@@ -96,7 +96,7 @@ impl Binder<'_, '_> {
     }
 
     /// A name is an array of letters, from 0 on.
-    fn letter(&mut self, name: Expr, index: &Syntax, at: sqlparser::tokenizer::Location) -> Result<Expr> {
+    fn letter(&mut self, name: Expr, index: &Syntax, at: syntax::ast::Location) -> Result<Expr> {
         let one = || (Expr::constant(Datum::Int4(1), Type::INT4), at);
         let index = self.index(index)?;
         let position = self.call_operator("+", (index, at), one())?;
@@ -175,7 +175,7 @@ impl Binder<'_, '_> {
 }
 
 /// The names with which a chain begins: `schema.table.column` before a subscript.
-fn leading_names(root: &Syntax, chain: &[AccessExpr]) -> Vec<sqlparser::ast::Ident> {
+fn leading_names(root: &Syntax, chain: &[AccessExpr]) -> Vec<syntax::ast::Ident> {
     let Syntax::Identifier(first) = root else { return vec![] };
     let dotted = chain.iter().map_while(|access| match access {
         AccessExpr::Dot(Syntax::Identifier(name)) => Some(name.clone()),

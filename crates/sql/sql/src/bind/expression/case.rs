@@ -6,8 +6,8 @@ use crate::bind::position::start;
 use crate::error::Result;
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
-use sqlparser::ast::{CaseWhen, Expr as Syntax};
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
+use syntax::ast::{CaseWhen, Expr as Syntax};
 
 impl Binder<'_, '_> {
     /// CASE. The simple form is bound to comparisons.

@@ -6,10 +6,10 @@ use crate::bind::coerce::Placed;
 use crate::bind::position::start;
 use crate::error::{Result, SqlError};
 use crate::functions::{common_type, comparison_type};
-use crate::parse::rewrite;
+use crate::parse::symmetric_bound;
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
-use sqlparser::ast::{BinaryOperator, Expr as Syntax, ObjectNamePart};
+use syntax::ast::{BinaryOperator, Expr as Syntax};
 
 impl Binder<'_, '_> {
     /// The expressions that test something.
@@ -162,22 +162,12 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The bound after BETWEEN SYMMETRIC, as [`rewrite`] carries it.
-fn symmetric_bound(low: &Syntax) -> Option<&Syntax> {
-    let Syntax::Function(function) = low else { return None };
-    let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
-    match crate::bind::function::plain_arguments(function).ok()?.as_slice() {
-        [bound] if rewrite::is_carrier(name, rewrite::SYMMETRIC) => Some(bound),
-        _ => None,
-    }
-}
-
 fn is_implicit(from: Type, to: Type) -> bool {
     use crate::types::{CastContext, cast};
     from == Type::UNKNOWN || cast::context(from, to) == Some(CastContext::Implicit)
 }
 
-fn start_unknown() -> sqlparser::tokenizer::Location {
+fn start_unknown() -> syntax::ast::Location {
     crate::bind::position::NOWHERE
 }
 

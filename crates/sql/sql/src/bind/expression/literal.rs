@@ -5,8 +5,8 @@ use crate::bind::position::NOWHERE;
 use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
 use crate::types::{Datum, Modifier, Type, text};
-use sqlparser::ast::{self, Expr as Syntax, Value, ValueWithSpan};
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
+use syntax::ast::{self, Expr as Syntax, Value, ValueWithSpan};
 
 impl Binder<'_, '_> {
     /// A literal.

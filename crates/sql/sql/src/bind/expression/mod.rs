@@ -19,8 +19,8 @@ use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
 use crate::stack::deeper;
 use crate::types::{CastContext, Modifier, Type};
-use sqlparser::ast::{self, Expr as Syntax};
-use sqlparser::tokenizer::Location;
+use syntax::ast::Location;
+use syntax::ast::{self, Expr as Syntax};
 
 /// Collations that order texts by their bytes, as everything here does.
 const COLLATIONS: &[&str] = &["C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs_basic"];
@@ -110,7 +110,7 @@ impl Binder<'_, '_> {
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
         let (wanted, modifier) = crate::parse::data_type(data_type).map_err(|error| match data_type {
             ast::DataType::Custom(name, _) => self.error_at(error, super::name::location(name)),
-            _ => error,
+            _ => error.into(),
         })?;
         let input = match syntax {
             Syntax::Array(array) if wanted.is_array => self.array(&array.elem, super::coerce::element_of(wanted))?,

@@ -7,7 +7,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{comparison_type_by, resolve_operator};
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
-use sqlparser::ast::{BinaryOperator, Expr as Syntax, UnaryOperator, Value};
+use syntax::ast::{BinaryOperator, Expr as Syntax, UnaryOperator, Value};
 
 impl Binder<'_, '_> {
     /// `left op right`. Chains lean to the left and can be long: they are bound in a loop.

@@ -6,7 +6,7 @@ use crate::bind::position::{NOWHERE, start};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
-use sqlparser::ast::Expr as Syntax;
+use syntax::ast::Expr as Syntax;
 
 impl Binder<'_, '_> {
     /// `ROW(a, b)`, `(a, b)`

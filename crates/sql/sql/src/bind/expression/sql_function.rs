@@ -8,7 +8,7 @@ use crate::bind::position::{NOWHERE, start};
 use crate::bind::query::unnested;
 use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
-use sqlparser::ast::{BinaryOperator, CeilFloorKind, DateTimeField, Expr as Syntax, TrimWhereField, ValueWithSpan};
+use syntax::ast::{BinaryOperator, CeilFloorKind, DateTimeField, Expr as Syntax, TrimWhereField, ValueWithSpan};
 
 impl Binder<'_, '_> {
     /// Binds to a call of the function that the syntax stands for.
@@ -73,7 +73,7 @@ impl Binder<'_, '_> {
         &mut self,
         name: &str,
         arguments: impl IntoIterator<Item = &'e Syntax>,
-        at: sqlparser::tokenizer::Location,
+        at: syntax::ast::Location,
     ) -> Result<Expr> {
         let arguments = self.all_placed(arguments)?;
         self.call_by_name(name, arguments, at)
@@ -84,7 +84,7 @@ impl Binder<'_, '_> {
         name: &str,
         value: &Syntax,
         scale: &ValueWithSpan,
-        at: sqlparser::tokenizer::Location,
+        at: syntax::ast::Location,
     ) -> Result<Expr> {
         let arguments = vec![self.placed(value)?, (self.literal(scale)?, scale.span.start)];
         self.call_by_name(name, arguments, at)
@@ -96,7 +96,7 @@ impl Binder<'_, '_> {
         value: &Syntax,
         from: Option<&Syntax>,
         count: Option<&Syntax>,
-        at: sqlparser::tokenizer::Location,
+        at: syntax::ast::Location,
     ) -> Result<Expr> {
         let mut arguments = vec![self.placed(value)?];
         match from {

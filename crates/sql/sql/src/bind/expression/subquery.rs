@@ -11,8 +11,8 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, comparison_function, comparison_type_by, resolve_operator};
 use crate::plan::{Comparison, Expr, ExprKind, Plan, Subquery, SubqueryKind};
 use crate::types::Type;
-use sqlparser::ast::{BinaryOperator, Expr as Syntax, Query};
 use std::sync::Arc;
+use syntax::ast::{BinaryOperator, Expr as Syntax, Query};
 
 impl Binder<'_, '_> {
     /// A query below the row at hand.
@@ -165,7 +165,7 @@ pub(super) fn subquery_expression(kind: SubqueryKind, plan: Plan) -> Expr {
 }
 
 /// Where a query begins.
-pub(in crate::bind) fn query_start(query: &Query) -> sqlparser::tokenizer::Location {
-    use sqlparser::ast::Spanned;
+pub(in crate::bind) fn query_start(query: &Query) -> syntax::ast::Location {
+    use syntax::ast::Spanned;
     query.span().start
 }

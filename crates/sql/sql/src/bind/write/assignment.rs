@@ -9,7 +9,7 @@ use crate::bind::scope::Clause;
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind};
-use sqlparser::ast::{Assignment, AssignmentTarget, Expr as Syntax, ObjectName};
+use syntax::ast::{Assignment, AssignmentTarget, Expr as Syntax, ObjectName};
 
 impl Binder<'_, '_> {
     /// Binds the assignments of SET over the row at hand.

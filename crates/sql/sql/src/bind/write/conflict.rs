@@ -6,8 +6,8 @@ use crate::bind::scope::{Clause, Names};
 use crate::catalog::Table;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{ConflictUpdate, OnConflict};
-use sqlparser::ast::{self, ConflictTarget, OnConflictAction};
 use std::sync::Arc;
+use syntax::ast::{self, ConflictTarget, OnConflictAction};
 
 impl Binder<'_, '_> {
     /// Binds ON CONFLICT.

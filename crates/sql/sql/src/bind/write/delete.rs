@@ -5,8 +5,8 @@ use crate::bind::scope::Clause;
 use crate::bind::select::filtered;
 use crate::error::{Result, SqlError};
 use crate::plan::Delete;
-use sqlparser::ast::{self, FromTable};
 use std::sync::Arc;
+use syntax::ast::{self, FromTable};
 
 impl Binder<'_, '_> {
     /// Binds DELETE.

@@ -12,8 +12,8 @@ use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
 use crate::parse::{Overriding, overriding};
 use crate::plan::{Expr, Insert, Plan};
-use sqlparser::ast::{self, Expr as Syntax, OnInsert, SetExpr, TableObject};
 use std::sync::Arc;
+use syntax::ast::{self, Expr as Syntax, OnInsert, SetExpr, TableObject};
 
 impl Binder<'_, '_> {
     /// Binds INSERT.

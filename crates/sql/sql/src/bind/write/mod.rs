@@ -16,7 +16,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::resolve_function;
 use crate::plan::{Expr, ExprKind, Returning, Statement};
 use crate::types::{Datum, Modifier, Type};
-use sqlparser::ast::{self, SelectItem, With};
+use syntax::ast::{self, SelectItem, With};
 
 impl Binder<'_, '_> {
     /// A writing statement with a WITH clause before it.

@@ -7,8 +7,8 @@ use crate::bind::select::filtered;
 use crate::catalog::Table;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, Plan, Update};
-use sqlparser::ast::{self, Expr as Syntax, TableFactor, TableWithJoins, UpdateTableFromKind};
 use std::sync::Arc;
+use syntax::ast::{self, Expr as Syntax, TableFactor, TableWithJoins, UpdateTableFromKind};
 
 impl Binder<'_, '_> {
     /// Binds UPDATE.

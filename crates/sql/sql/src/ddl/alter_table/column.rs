@@ -14,7 +14,7 @@ use crate::dml::rules::{Default, row_columns};
 use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::types::{CastContext, Datum, Type, cast};
-use sqlparser::ast::{self, AlterColumnOperation, ColumnDef, DataType, Expr, GeneratedAs};
+use syntax::ast::{self, AlterColumnOperation, ColumnDef, DataType, Expr, GeneratedAs};
 
 /// ADD COLUMN: the rows are written anew, since each engine table has the columns that it was made with.
 pub(super) fn add(

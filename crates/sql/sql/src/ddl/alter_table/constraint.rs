@@ -10,7 +10,7 @@ use crate::ddl::foreign_key;
 use crate::ddl::name::Given;
 use crate::ddl::rows::{fill_index, rewrite};
 use crate::error::{Result, SqlError, state};
-use sqlparser::ast::TableConstraint;
+use syntax::ast::TableConstraint;
 
 /// ADD CONSTRAINT.
 pub(super) fn add(context: &mut Context<'_>, mut table: Table, constraint: &TableConstraint) -> Result<()> {

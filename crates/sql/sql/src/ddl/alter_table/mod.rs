@@ -14,8 +14,8 @@ use crate::context::Context;
 use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::types::Datum;
-use sqlparser::ast::{self, AlterTableOperation as Operation, DropBehavior};
 use std::sync::Arc;
+use syntax::ast::{self, AlterTableOperation as Operation, DropBehavior};
 
 /// Runs ALTER TABLE.
 pub(super) fn run(context: &mut Context<'_>, alter: &ast::AlterTable, notices: &mut Vec<SqlError>) -> Result<()> {

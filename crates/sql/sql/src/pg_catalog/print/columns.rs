@@ -1,15 +1,12 @@
 //! Which columns an expression names.
 
 use crate::catalog::Table;
-use sqlparser::ast::{Expr, visit_expressions};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 use std::ops::ControlFlow;
+use syntax::ast::{Expr, visit_expressions};
 
 /// The positions of the columns that an expression over a table's columns names, each once, as they appear.
 pub(in crate::pg_catalog) fn columns_in(expression: &str, table: &Table) -> Vec<usize> {
-    let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(expression).and_then(|mut parser| parser.parse_expr());
-    let Ok(parsed) = parsed else { return Vec::new() };
+    let Ok(parsed) = syntax::expression(expression) else { return Vec::new() };
     let mut columns = Vec::new();
     let _ = visit_expressions(&parsed, |part| {
         let name = match part {
@@ -25,6 +22,6 @@ pub(in crate::pg_catalog) fn columns_in(expression: &str, table: &Table) -> Vec<
 }
 
 /// A name as the catalog keeps it.
-fn fold(name: &sqlparser::ast::Ident) -> String {
+fn fold(name: &syntax::ast::Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
 }

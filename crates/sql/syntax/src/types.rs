@@ -1,7 +1,7 @@
 //! Types as SQL writes them.
 
-use crate::error::{Result, SqlError, state};
-use crate::types::{IntervalRange, Modifier, Scalar, Type, type_not_found};
+use pgtypes::{Error, Result, state};
+use pgtypes::{IntervalRange, Modifier, Scalar, Type, type_not_found};
 use sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
 /// The type that SQL's syntax names. `serial` is none.
@@ -29,7 +29,7 @@ pub fn data_type(written: &ast::DataType) -> Result<(Type, Modifier)> {
         DataType::Bytea => plain(Scalar::Bytea),
         DataType::Date => plain(Scalar::Date),
         DataType::Time(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
-            Err(SqlError::unsupported("type time with time zone"))
+            Err(Error::unsupported("type time with time zone"))
         }
         DataType::Time(digits, _) => with_digits(Type::TIME, *digits),
         DataType::Timestamp(digits, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
@@ -77,7 +77,7 @@ fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Result<(Type, Modifie
     let number = |modifier: &String| {
         modifier
             .parse()
-            .map_err(|_| SqlError::new(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers"))
+            .map_err(|_| Error::new(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers"))
     };
     let numbers: Vec<i64> = modifiers.iter().map(number).collect::<Result<_>>()?;
     Ok((found, found.modifier(&numbers)?))
@@ -92,8 +92,8 @@ fn word(part: &ast::ObjectNamePart) -> String {
     }
 }
 
-fn invalid(message: &str) -> SqlError {
-    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
+fn invalid(message: &str) -> Error {
+    Error::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
 fn float(precision: &ExactNumberInfo) -> Result<(Type, Modifier)> {
@@ -103,7 +103,7 @@ fn float(precision: &ExactNumberInfo) -> Result<(Type, Modifier)> {
         ExactNumberInfo::Precision(0) => return Err(invalid("precision for type float must be at least 1 bit")),
         ExactNumberInfo::Precision(_) => return Err(invalid("precision for type float must be less than 54 bits")),
         ExactNumberInfo::PrecisionAndScale(..) => {
-            return Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \",\""));
+            return Err(Error::new(state::SYNTAX_ERROR, "syntax error at or near \",\""));
         }
     };
     Ok((Type::of(scalar), Modifier::NONE))
@@ -127,7 +127,7 @@ fn character(length: &Option<CharacterLength>, data_type: Type, otherwise: Modif
     match length {
         None => Ok(otherwise),
         Some(CharacterLength::IntegerLength { length, .. }) => Ok(data_type.modifier(&[clamped(*length)])?),
-        Some(CharacterLength::Max) => Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"max\"")),
+        Some(CharacterLength::Max) => Err(Error::new(state::SYNTAX_ERROR, "syntax error at or near \"max\"")),
     }
 }
 

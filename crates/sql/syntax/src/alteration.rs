@@ -2,8 +2,8 @@
 //! about relations other than tables' columns, and a few forms of ALTER TABLE that dumps say.
 
 use super::words::Words;
-use crate::error::{Result, SqlError, state};
-use crate::types::Type;
+use pgtypes::Type;
+use pgtypes::{Error, Result, state};
 use sqlparser::ast::{Expr, Ident, ObjectName, SequenceOptions, Value};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -362,10 +362,10 @@ fn sequence_words(words: &mut Words<'_>) -> Result<SequenceWords> {
 
 /// Reads one option of a sequence; `false` if none comes next.
 fn sequence_word(words: &mut Words<'_>, said: &mut SequenceWords) -> Result<bool> {
-    let redundant = || Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+    let redundant = || Err(Error::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
     if words.take("AS") {
         let name = words.name()?;
-        let unknown = || SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"));
+        let unknown = || Error::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"));
         if said.data_type.replace(Type::parse_name(&name).ok_or_else(unknown)?).is_some() {
             return redundant();
         }

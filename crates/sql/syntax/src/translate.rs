@@ -2,21 +2,9 @@
 //! [`super::rewrite`]'s. Tokens keep their places, so that errors point
 //! into the text as it was written.
 
+use crate::carried::{OVERRIDING, Overriding};
 use sqlparser::ast::{self, Ident, Setting};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
-
-/// What INSERT says about columns whose values the table makes itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overriding {
-    /// OVERRIDING SYSTEM VALUE: the given values count.
-    System,
-    /// OVERRIDING USER VALUE: they do not.
-    User,
-}
-
-/// The key under which a parsed INSERT carries [`Overriding`]: its syntax has no place for it, and no PostgreSQL statement
-/// uses the settings that it has.
-const OVERRIDING: &str = "overriding";
 
 /// The tokens of a statement without spaces, translated; and what it says about generated values.
 pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
@@ -101,11 +89,4 @@ pub fn mark(statement: &mut ast::Statement, overriding: Overriding) {
     let what = if overriding == Overriding::System { "system" } else { "user" };
     insert.settings =
         Some(vec![Setting { key: Ident::new(OVERRIDING), value: ast::Expr::Identifier(Ident::new(what)) }]);
-}
-
-/// What an INSERT says about generated values.
-pub fn overriding(insert: &ast::Insert) -> Option<Overriding> {
-    let setting = insert.settings.iter().flatten().find(|setting| setting.key.value == OVERRIDING)?;
-    let is_system = matches!(&setting.value, ast::Expr::Identifier(what) if what.value == "system");
-    Some(if is_system { Overriding::System } else { Overriding::User })
 }

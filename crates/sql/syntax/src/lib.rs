@@ -1,23 +1,32 @@
 //! From text to syntax: `sqlparser`'s PostgreSQL dialect for rows and definitions, a few lines of our own for what a session
 //! says about itself (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
+//!
+//! The one crate that names the parser. `dialect.rs`, `translate.rs` and `rewrite.rs` say to it what it does not read;
+//! `carried.rs` reads from its tree the clauses for which the tree has no place; `command.rs` and `alteration.rs` read
+//! statements that it does not; `types.rs` its types; `missing.rs` names what PostgreSQL has and this has not.
+
+#![forbid(unsafe_code)]
 
 mod alteration;
+pub mod ast;
+mod carried;
 mod command;
 mod depth;
 mod dialect;
-pub(crate) mod missing;
-pub(crate) mod rewrite;
+mod missing;
+mod rewrite;
 mod translate;
 mod types;
 mod words;
 
 pub use alteration::{Action, Alteration, Kind, SequenceWords};
+pub use carried::{Exclusion, Overriding, expanded_record, is_rows_from, overriding, split_exclusion, symmetric_bound};
 pub use command::{Command, Discard, ExplainFormat, Fetch, Modes};
-pub use translate::{Overriding, overriding};
+pub use missing::statement as missing_statement;
 pub use types::data_type;
+pub use words::is_reserved;
 
-use crate::error::{Result, SqlError, state};
-use sqlparser::ast;
+use pgtypes::{Error, Result, state};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
@@ -72,7 +81,7 @@ pub fn statement(sql: &str) -> Result<Option<Parsed>> {
     let mut all = statements(sql)?;
     if all.len() > 1 {
         let message = "cannot insert multiple commands into a prepared statement";
-        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+        return Err(Error::new(state::SYNTAX_ERROR, message));
     }
     Ok(all.pop())
 }
@@ -164,24 +173,24 @@ fn place_of(walk: &mut Walk<'_>, tokens: &[TokenWithSpan]) -> Range<usize> {
     }
 }
 
-fn broken_token(text: &str, error: &TokenizerError) -> SqlError {
+fn broken_token(text: &str, error: &TokenizerError) -> Error {
     let message = match error.message.as_str() {
         message if message.starts_with("Unterminated string") => "unterminated quoted string".into(),
         message if message.contains("multi-line comment") => "unterminated /* comment".into(),
         message if message.starts_with("Expected close delimiter") => "unterminated quoted identifier".into(),
         message => format!("syntax error: {message}"),
     };
-    SqlError::new(state::SYNTAX_ERROR, message).at(position_of(text, error.location))
+    Error::new(state::SYNTAX_ERROR, message).at(position_of(text, error.location))
 }
 
-fn broken_syntax(text: &str, tokens: &[TokenWithSpan], error: &ParserError) -> SqlError {
+fn broken_syntax(text: &str, tokens: &[TokenWithSpan], error: &ParserError) -> Error {
     match error {
         ParserError::RecursionLimitExceeded => too_deep(),
-        ParserError::TokenizerError(message) => SqlError::new(state::SYNTAX_ERROR, message.clone()),
+        ParserError::TokenizerError(message) => Error::new(state::SYNTAX_ERROR, message.clone()),
         ParserError::ParserError(message) => match split_location(message) {
             Some((said, location)) => unexpected(text, tokens, location).detail(said.to_owned()),
             None if message.contains("found: EOF") => unexpected_end(text, tokens.last()).detail(message.clone()),
-            None => SqlError::new(state::SYNTAX_ERROR, format!("syntax error: {message}")),
+            None => Error::new(state::SYNTAX_ERROR, format!("syntax error: {message}")),
         },
     }
 }
@@ -194,15 +203,15 @@ fn split_location(message: &str) -> Option<(&str, Location)> {
     (location.line > 0).then_some((said, location))
 }
 
-fn unexpected(text: &str, tokens: &[TokenWithSpan], location: Location) -> SqlError {
+fn unexpected(text: &str, tokens: &[TokenWithSpan], location: Location) -> Error {
     let found = tokens.iter().find(|token| token.span.start == location && token.token != Token::EOF);
     let Some(found) = found else { return unexpected_end(text, tokens.last()) };
     let word = &text[byte_of(text, found.span.start)..byte_of(text, found.span.end)];
-    SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\"")).at(position_of(text, location))
+    Error::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{word}\"")).at(position_of(text, location))
 }
 
 /// 42601 where a statement ends too early: at the semicolon that follows its last token, or at the text's end.
-pub(crate) fn unexpected_end(text: &str, last: Option<&TokenWithSpan>) -> SqlError {
+pub(crate) fn unexpected_end(text: &str, last: Option<&TokenWithSpan>) -> Error {
     let end = last.filter(|token| token.token != Token::EOF).map_or(text.len(), |token| byte_of(text, token.span.end));
     let rest = text[end..].trim_start();
     let (at, message) = match rest.starts_with(';') {
@@ -210,11 +219,12 @@ pub(crate) fn unexpected_end(text: &str, last: Option<&TokenWithSpan>) -> SqlErr
         false => (text.len(), "syntax error at end of input"),
     };
     let position = u32::try_from(text[..at].chars().count()).unwrap_or(u32::MAX - 1) + 1;
-    SqlError::new(state::SYNTAX_ERROR, message).at(position)
+    Error::new(state::SYNTAX_ERROR, message).at(position)
 }
 
-pub(crate) fn too_deep() -> SqlError {
-    SqlError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
+/// 54001
+pub fn too_deep() -> Error {
+    Error::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
         .hint("Nest the statement less deep, or split it.")
 }
 

@@ -1,7 +1,8 @@
 //! Reads the words of a command one after another.
 
 use super::unexpected_end;
-use crate::error::{Result, SqlError, state};
+use pgtypes::{Error, Result, state};
+use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The tokens of a statement that are no space, and how far they have been read.
@@ -80,14 +81,14 @@ impl<'a> Words<'a> {
     }
 
     /// 42601 about the next token.
-    pub fn unexpected(&self) -> SqlError {
+    pub fn unexpected(&self) -> Error {
         match self.tokens.get(self.at) {
             None => unexpected_end(self.text, self.tokens.last().copied()),
             Some(token) => {
                 let (from, to) =
                     (super::byte_of(self.text, token.span.start), super::byte_of(self.text, token.span.end));
                 let message = format!("syntax error at or near \"{}\"", &self.text[from..to]);
-                SqlError::new(state::SYNTAX_ERROR, message).at(super::position_of(self.text, token.span.start))
+                Error::new(state::SYNTAX_ERROR, message).at(super::position_of(self.text, token.span.start))
             }
         }
     }
@@ -106,4 +107,14 @@ impl<'a> Words<'a> {
     pub fn rest(&self) -> Vec<TokenWithSpan> {
         self.tokens[self.at..].iter().map(|token| (*token).clone()).collect()
     }
+}
+
+/// Whether a word must be quoted to be a name.
+pub fn is_reserved(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let all = ALL_KEYWORDS;
+    let Some(keyword) = all.binary_search(&upper.as_str()).ok().and_then(|at| ALL_KEYWORDS_INDEX.get(at)) else {
+        return false;
+    };
+    RESERVED_FOR_COLUMN_ALIAS.contains(keyword) || RESERVED_FOR_TABLE_ALIAS.contains(keyword)
 }

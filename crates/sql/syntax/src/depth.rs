@@ -3,7 +3,7 @@
 //! The parser bounds nesting itself, but reads chains (`a + b + c`, `q UNION q UNION q`) in a loop, into a tree as deep as
 //! the chain is long.
 
-use crate::error::Result;
+use pgtypes::Result;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 

@@ -1,7 +1,7 @@
 //! PostgreSQL's statements and clauses that there are not: refused by their names, where the parser would complain of a word.
 
 use super::position_of;
-use crate::error::{SqlError, state};
+use pgtypes::{Error, state};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Statements by their first words.
@@ -126,7 +126,7 @@ const CLAUSES: &[(&str, &str, &str)] = &[
 ];
 
 /// The refusal of a statement that PostgreSQL has, in the place of a complaint about one of its words.
-pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: SqlError) -> SqlError {
+pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: Error) -> Error {
     if error.code() != state::SYNTAX_ERROR {
         return error;
     }
@@ -135,7 +135,7 @@ pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: SqlError) -> 
     let refusal = match STATEMENTS.iter().rfind(|name| words.starts_with(name)) {
         Some(name) => statement(name),
         None => match clause() {
-            Some((_, _, name)) => SqlError::unsupported(name),
+            Some((_, _, name)) => Error::unsupported(name),
             None => return error,
         },
     };
@@ -146,8 +146,8 @@ pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: SqlError) -> 
 }
 
 /// The refusal of a statement by its name, with a way out where there is one.
-pub(crate) fn statement(name: &str) -> SqlError {
-    let error = SqlError::unsupported(format_args!("the statement {name}"));
+pub fn statement(name: &str) -> Error {
+    let error = Error::unsupported(format_args!("the statement {name}"));
     let hint = match name {
         "CREATE DATABASE" | "DROP DATABASE" => {
             "The only database is \"postgres\". Another one is another server: seriatim serve --data ANOTHER_DIRECTORY --pg \

@@ -3,42 +3,12 @@
 //! One pass over a statement's tokens, before `sqlparser` sees them. Each clause is either replaced by another that means
 //! the same to PostgreSQL itself (`TABLE t` by `SELECT * FROM t`), or carried in a place that it reads, under a name that no
 //! statement can say there: a word that PostgreSQL reserves (`SYMMETRIC`), or one that is no single word ([`ROWS_FROM`]).
-//! The binder knows these carriers. Printed, they are PostgreSQL's own text again, or what this pass reads again, so that
+//! [`crate::carried`] reads them back. Printed, they are PostgreSQL's own text again, or what this pass reads again, so that
 //! views keep them. New tokens stand where those stood that they replace: positions in messages stay right.
 
-use sqlparser::ast::{Expr, Ident};
+use crate::carried::{ALL_FIELDS, EXCLUSIONS, ROWS_FROM};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
-
-/// `FROM ROWS FROM (f(x), g(y))` becomes a function of this name, with the calls as arguments.
-pub const ROWS_FROM: &str = "ROWS FROM";
-
-/// `BETWEEN SYMMETRIC low AND high` becomes `BETWEEN SYMMETRIC(low) AND high`: a call of a reserved word.
-pub const SYMMETRIC: &str = "SYMMETRIC";
-
-/// The frame's EXCLUDE becomes the first expression of PARTITION BY: a name of two words.
-pub const EXCLUSIONS: [&str; 4] = ["EXCLUDE NO OTHERS", "EXCLUDE CURRENT ROW", "EXCLUDE GROUP", "EXCLUDE TIES"];
-
-/// `(record).*` becomes `(record)."*"`, the name without its quotes.
-pub const ALL_FIELDS: &str = "*";
-
-/// Whether a name is one that only this pass gives.
-pub fn is_carrier(name: &Ident, carrier: &str) -> bool {
-    name.quote_style.is_none() && name.value.eq_ignore_ascii_case(carrier)
-}
-
-/// Whether an expression is `(record).*`, of which this is the record.
-pub fn expanded_record(syntax: &Expr) -> Option<Expr> {
-    use sqlparser::ast::AccessExpr;
-    let Expr::CompoundFieldAccess { root, access_chain } = syntax else { return None };
-    match access_chain.split_last()? {
-        (AccessExpr::Dot(Expr::Identifier(name)), before) if is_carrier(name, ALL_FIELDS) => Some(match before {
-            [] => (**root).clone(),
-            _ => Expr::CompoundFieldAccess { root: root.clone(), access_chain: before.to_vec() },
-        }),
-        _ => None,
-    }
-}
 
 /// The tokens of a statement or an expression in `sqlparser`'s words.
 pub fn rewrite(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {

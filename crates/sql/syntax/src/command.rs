@@ -3,8 +3,8 @@
 use super::alteration::{self, Alteration};
 use super::words::Words;
 use super::{Parsed, syntax};
-use crate::error::{Result, SqlError};
-use crate::types::Type;
+use pgtypes::Type;
+use pgtypes::{Error, Result};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -265,7 +265,7 @@ fn end_of_block(words: &mut Words<'_>) -> Result<bool> {
     let chain = words.take("AND CHAIN");
     let _ = chain || words.take("AND NO CHAIN");
     if words.take("PREPARED") {
-        return Err(SqlError::unsupported("two-phase commit"));
+        return Err(Error::unsupported("two-phase commit"));
     }
     Ok(chain)
 }
@@ -463,7 +463,7 @@ fn parameter_types(text: &str, tokens: &[TokenWithSpan]) -> Result<Vec<Option<Ty
         .iter()
         .map(|data_type| match data_type {
             ast::DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("unknown") => Ok(None),
-            _ => crate::parse::data_type(data_type).map(|(data_type, _)| Some(data_type)),
+            _ => crate::data_type(data_type).map(|(data_type, _)| Some(data_type)),
         })
         .collect()
 }
@@ -492,7 +492,7 @@ fn declare(text: &Arc<str>, mut words: Words<'_>) -> Result<Command> {
             break;
         }
         if words.take("SCROLL") {
-            return Err(SqlError::unsupported("a cursor that moves backward (SCROLL)"));
+            return Err(Error::unsupported("a cursor that moves backward (SCROLL)"));
         }
         let known = ["BINARY", "ASENSITIVE", "INSENSITIVE", "NO SCROLL"];
         if !known.iter().any(|word| words.take(word)) {
@@ -518,8 +518,7 @@ fn fetch(words: &mut Words<'_>, rows_wanted: bool) -> Result<Fetch> {
     } else if words.take("ALL") || words.take("FORWARD ALL") {
         count = None;
     } else if ["PRIOR", "BACKWARD", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"].iter().any(|word| words.take(word)) {
-        let error =
-            SqlError::new(crate::error::state::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward");
+        let error = Error::new(pgtypes::state::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward");
         return Err(error.hint("Declare it with SCROLL option to enable backward scan."));
     } else {
         words.take("FORWARD");
@@ -553,7 +552,7 @@ fn explain(text: &Arc<str>, mut words: Words<'_>) -> Result<Command> {
                 "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
                 _ => {
                     let message = format!("unrecognized EXPLAIN option \"{option}\"");
-                    return Err(SqlError::new(crate::error::state::SYNTAX_ERROR, message));
+                    return Err(Error::new(pgtypes::state::SYNTAX_ERROR, message));
                 }
             }
             words.take_token(&Token::Comma);
@@ -570,7 +569,7 @@ fn explain_format(word: &str) -> Result<ExplainFormat> {
     match word {
         "text" => Ok(ExplainFormat::Text),
         "json" => Ok(ExplainFormat::Json),
-        _ => Err(SqlError::unsupported(format!("EXPLAIN format \"{word}\""))),
+        _ => Err(Error::unsupported(format!("EXPLAIN format \"{word}\""))),
     }
 }
 
