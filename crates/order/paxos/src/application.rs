@@ -16,8 +16,8 @@ use tokio::net::TcpStream;
 
 use crate::config::Options;
 use crate::core::{Image, Instance, ReplicaId, Value};
+use crate::inbox::CoreInput;
 use crate::membership::{Greeted, Refusal};
-use crate::node::core_loop::CoreInput;
 use crate::replica::Input;
 use crate::request::Chunk;
 use crate::status::Status;

@@ -46,8 +46,10 @@ pub struct Options {
     pub catch_up_bytes_per_s: u64,
     /// Bytes of requests that wait here to be ordered; clients are not read from beyond that. Default 8 MiB.
     pub pending_bytes: usize,
-    /// Batches that were delivered and that the service has not executed yet, at most. Default 256.
+    /// Batches that were delivered and that the application has not taken yet, at most. Default 256.
     pub undone_batches: u64,
+    /// Bytes of such batches after which no more are delivered. Default 64 MiB. One long batch more is in memory at most.
+    pub undone_bytes: usize,
     /// Client sessions that are open at a time. Default 65,536; 0 to 1,048,576, and 0 where what stands on the nodes has none. When there
     /// are so many, the next one to open makes
     /// the longest idle quarter be forgotten.
@@ -99,6 +101,7 @@ impl Options {
             catch_up_bytes_per_s: 64 << 20,
             pending_bytes: 8 << 20,
             undone_batches: 256,
+            undone_bytes: 64 << 20,
             sessions: 1 << 16,
             durability: Durability::Memory,
         }
@@ -169,6 +172,9 @@ impl Options {
         }
         if self.undone_batches == 0 {
             return refuse("undone_batches", "at least 1");
+        }
+        if self.undone_bytes == 0 {
+            return refuse("undone_bytes", "at least 1 byte");
         }
         if self.sessions > 1 << 20 {
             return refuse("sessions", "at most 1,048,576");

@@ -76,8 +76,11 @@ pub mod acquaintances;
 pub mod application;
 #[cfg(feature = "sim")]
 pub mod bare;
+mod board;
 pub mod config;
 pub mod core;
+mod error;
+mod inbox;
 pub mod journal;
 pub mod membership;
 pub mod message;

@@ -29,25 +29,24 @@ use net::mailbox::Mailbox;
 
 use crate::acquaintances::Acquaintances;
 use crate::application::{Application, MakeGuests, Occupant, Seat, Submitter};
+use crate::board::Board;
 use crate::config::{Durability, Options};
 use crate::core::{Core, Proved, ReplicaId};
+use crate::inbox::CoreInput;
 use crate::journal::{Journal, Residence, enter_without_journal};
 use crate::membership::Membership;
 use crate::replica::Replica;
 use crate::status::{Status, Waiting};
 use crate::transport::{self, Post, Setup};
 
-pub(crate) mod board;
-pub(crate) mod core_loop;
-mod error;
-pub(crate) mod options;
+mod core_loop;
+mod options;
 mod service_loop;
 
-use board::Board;
-use core_loop::{CoreInput, CoreLoop, NodeClock};
+use core_loop::{CoreLoop, NodeClock};
 use service_loop::{Job, ServiceLoop};
 
-pub use error::{IoError, NodeError};
+pub use crate::error::{IoError, NodeError};
 pub use options::{Limits, Listen, NodeOptions};
 
 /// The weight of jobs is bounded by the replica's own limit.
@@ -201,7 +200,7 @@ impl Node {
             membership,
             addresses: options.addresses,
             key: options.key,
-            limits: options.limits,
+            peer_bytes: options.limits.peer_bytes,
             core: Arc::clone(&self.shared.inbox),
             post: Arc::clone(&self.shared.post),
             board: Arc::clone(&self.shared.board),

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
+use crate::board::{Board, JournalFigures, PeerFigures};
 use crate::config::{Durability, Options};
 use crate::core::{Ballot, Instance, ReplicaId, Role};
-use crate::node::board::{Board, JournalFigures, PeerFigures};
 use crate::replica::Counters;
 
 /// What a replica is at the moment.

@@ -18,13 +18,12 @@ use tokio::time::sleep;
 
 use crate::acquaintances::{Acquaintances, Rejection};
 use crate::application::{Guests, MakeGuests};
+use crate::board::Board;
 use crate::core::{Image, Instance, ReplicaId};
+use crate::error::NodeError;
+use crate::inbox::CoreInput;
 use crate::membership::{Identity, Membership, Refusal};
 use crate::message::PeerMessage;
-use crate::node::NodeError;
-use crate::node::board::Board;
-use crate::node::core_loop::CoreInput;
-use crate::node::options::Limits;
 use crate::replica::Input;
 
 mod acceptor;
@@ -61,7 +60,8 @@ pub(crate) struct Setup {
     pub(crate) membership: Membership,
     pub(crate) addresses: Vec<String>,
     pub(crate) key: Option<SharedKey>,
-    pub(crate) limits: Limits,
+    /// Bytes that wait to be sent to one peer, at most.
+    pub(crate) peer_bytes: usize,
     pub(crate) core: Arc<Mailbox<CoreInput>>,
     pub(crate) post: Arc<Mailbox<Post>>,
     pub(crate) board: Arc<Board>,
@@ -174,7 +174,7 @@ impl Net {
     }
 
     fn link(&self, id: ReplicaId) -> Rc<Link> {
-        let new = || Rc::new(Link::new(id, self.setup.limits.peer_bytes, self.setup.board.network.peer(id)));
+        let new = || Rc::new(Link::new(id, self.setup.peer_bytes, self.setup.board.network.peer(id)));
         Rc::clone(self.links.borrow_mut().entry(id).or_insert_with(new))
     }
 

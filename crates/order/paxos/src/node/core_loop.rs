@@ -7,11 +7,13 @@ use env::Moment;
 use net::connection::SharedFrame;
 use net::mailbox::{Closed, Refused};
 
-use super::board::{CoreFigures, JournalFigures, count};
+use super::Shared;
 use super::service_loop::Job;
-use super::{NodeError, Shared};
+use crate::board::{CoreFigures, JournalFigures, count};
 use crate::core::{Core, Message, ReplicaId};
-use crate::journal::{Journal, JournalError, Residence};
+use crate::error::NodeError;
+use crate::inbox::CoreInput;
+use crate::journal::{Journal, Residence};
 use crate::message::PeerMessage;
 use crate::replica::{Effect, Input, Replica};
 use crate::transport::Post;
@@ -41,15 +43,6 @@ impl NodeClock {
     fn instant(self, moment: Moment) -> Option<Instant> {
         (moment != Moment::NEVER).then(|| self.start.checked_add(Duration::from_nanos(moment.0))).flatten()
     }
-}
-
-/// What reaches the core.
-#[derive(Debug)]
-pub(crate) enum CoreInput {
-    /// For the replica.
-    Replica(Input),
-    /// The journal's thread has failed.
-    JournalFailed(JournalError),
 }
 
 /// Told whenever who leads has changed.

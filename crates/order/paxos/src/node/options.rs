@@ -7,8 +7,8 @@ use env::Disk;
 use net::auth::SharedKey;
 use wal::LogOptions;
 
-use super::NodeError;
 use crate::config::{Durability, Options};
+use crate::error::NodeError;
 
 /// Where a node takes connections, of peers and of clients.
 #[derive(Debug)]

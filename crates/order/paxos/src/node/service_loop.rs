@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use net::mailbox::Closed;
 
-use super::core_loop::CoreInput;
-use super::{NodeError, Shared};
+use super::Shared;
 use crate::application::Application;
 use crate::config::Options;
 use crate::core::{Image, Instance, Value};
+use crate::error::NodeError;
+use crate::inbox::CoreInput;
 use crate::replica::Input;
 
 /// What the application is to do.

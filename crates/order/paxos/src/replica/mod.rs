@@ -39,7 +39,8 @@
 //!    (`tests/recovery.rs`).
 //! 3. Only the core's own messages are sent, some of them again, some of them not (as on a network that loses them).
 //! 4. Requests of one origin keep their order, from `Input::Submit` to the batch (`tests/batching.rs`).
-//! 5. Whatever grows has a limit: requests that wait ([`Replica::room`], `MAX_FOREIGN_BYTES`), forwards, held messages, open
+//! 5. Whatever grows has a limit: requests that wait ([`Replica::room`], `MAX_FOREIGN_BYTES`), batches
+//!    that the application has not taken (`undone_batches`, `undone_bytes`), forwards, held messages, open
 //!    proposals (the window, and their bytes), what is kept (the span, and its bytes), queries (one), the journal.
 //! 6. Equal inputs, moments and seeds give equal effects: no clock, no entropy, no order of a hash (`tests/hostility.rs`).
 //! 7. No input makes it panic, or want to be called again and again at one moment (`tests/hostility.rs`).
@@ -66,6 +67,7 @@ mod round_trip;
 #[cfg(test)]
 mod tests;
 mod truncation;
+mod undone;
 
 use crate::config::{BadOption, Options};
 use crate::core::{Ballot, Config, Core, Image, Instance, Message, Output, Proved, Record, ReplicaId, Value, View};
@@ -85,6 +87,7 @@ use release::Release;
 use retransmission::Retransmission;
 use std::collections::VecDeque;
 use truncation::{Compaction, Truncation};
+use undone::Undone;
 
 /// A replica. See the module's tour.
 #[derive(Debug)]
@@ -105,8 +108,8 @@ pub struct Replica<C: Core = Proved> {
     outputs: Vec<Output>,
     /// Something was decided since the core last had nothing to deliver.
     ready: bool,
-    /// The service has executed every instance below.
-    done: Instance,
+    /// What the application has not taken yet.
+    undone: Undone,
     /// Who leads, and in which ballot, as clients were told.
     told: (Option<ReplicaId>, Ballot),
     /// This replica was elected, and has not said so.
@@ -161,7 +164,7 @@ impl<C: Core> Replica<C> {
             own: VecDeque::new(),
             outputs: Vec::new(),
             ready: true,
-            done: view.executed,
+            undone: Undone::new(options.undone_batches, options.undone_bytes, view.executed),
             told: (None, 0),
             announce: false,
             listeners: None,

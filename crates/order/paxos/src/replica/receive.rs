@@ -20,7 +20,7 @@ impl<C: Core> Replica<C> {
                 self.release_durable(effects);
             }
             Input::Executed(below) => {
-                self.done = self.done.max(below.min(self.view.executed));
+                self.undone.taken(below);
                 self.settle(effects);
             }
             Input::Taken(at, image) => self.snapshot_taken(at, image, effects),

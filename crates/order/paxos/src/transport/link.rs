@@ -25,12 +25,12 @@ use tokio::time::sleep;
 
 use super::Net;
 use super::pieces::{Cutter, PieceAssembly, SnapshotTooLong};
+use crate::board::{PeerFigures, count};
 use crate::core::{Image, Instance, Message, ReplicaId};
+use crate::error::NodeError;
+use crate::inbox::CoreInput;
 use crate::membership::{Greeted, GreetingError, Refusal};
 use crate::message::PeerMessage;
-use crate::node::NodeError;
-use crate::node::board::{PeerFigures, count};
-use crate::node::core_loop::CoreInput;
 use crate::replica::Input;
 
 /// The first and the longest pause between attempts to connect.

@@ -113,6 +113,26 @@ fn a_service_that_stops_is_not_fed_for_ever() {
 }
 
 #[test]
+fn long_batches_that_the_service_has_not_taken_are_bounded_in_bytes() {
+    let mut cluster = Cluster::led(3, 0, |options| options.undone_bytes = 100);
+    cluster.node_mut(0).service_stopped = true;
+    for sequence in 0..100 {
+        cluster.submit(0, chunk(0, 1, sequence..sequence + 1));
+        cluster.run(3 * MS);
+    }
+    let lengths =
+        |cluster: &Cluster| cluster.node(0).delivered.iter().map(|(_, value)| value.len()).collect::<Vec<_>>();
+    let [.., last] = lengths(&cluster)[..] else { panic!("nothing was delivered") };
+    let bytes: usize = lengths(&cluster).iter().sum();
+    assert!((100..100 + last).contains(&bytes), "no more once the limit is reached: {bytes}");
+    cluster.node_mut(0).service_stopped = false;
+    let done = cluster.node(0).delivered.len() as u64;
+    cluster.input(0, Input::Executed(done));
+    cluster.run(SUSPICION);
+    assert_eq!(cluster.requests(1).len(), 100);
+}
+
+#[test]
 fn batches_are_bounded_in_bytes_and_a_long_request_travels_alone() {
     let mut batcher = Batcher::new(&Options::new(3, 0));
     let (bodies, value) = (12_000, Options::new(3, 0).max_value_bytes());
