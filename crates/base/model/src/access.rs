@@ -1,6 +1,6 @@
 //! What a transaction body may say.
 
-use crate::{Columns, Delta, Error, Item, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
+use crate::{Columns, Delta, Draws, Error, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::ops::ControlFlow;
 
 /// The reads and writes of one transaction. A transaction reads its own writes.
@@ -9,10 +9,28 @@ use std::ops::ControlFlow;
 ///
 /// # Errors
 /// Every method: [`crate::Error::Aborted`] if the protocol had to abort the transaction, [`crate::Error::Invalid`] for
-/// an unknown table or a key or row that does not fit it, [`crate::Error::Limit`] at a limit.
+/// an unknown table or a key or row that does not fit it, [`crate::Error::Limit`] at a limit, [`crate::Error::NotYet`] in
+/// engines that run a body before everything that it reads is there.
 pub trait Access {
     /// Reads the row under `key` into `row`; `false` if there is none (then `row` is empty).
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool>;
+
+    /// Reads several rows of a table whose keys do not depend on each other, and shows each to `each` with the position of its
+    /// key, in any order; `None` where there is no row. An engine may look them up side by side.
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        let mut row = RowBuf::new();
+        for (at, key) in keys.iter().enumerate() {
+            let found = self.read(table, key, columns, &mut row)?;
+            each(at, found.then(|| row.row()));
+        }
+        Ok(())
+    }
 
     /// As [`Access::read`] of the whole row, and announces that it will be written: engines that can, own the row now,
     /// so that on hot rows transactions queue instead of aborting.
@@ -38,9 +56,16 @@ pub trait Access {
     /// Visits the rows of a range in order until the visitor breaks. The whole range up to where it stopped is
     /// protected: no phantom can appear in it.
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
+
+    /// Random numbers and the time of this transaction ([`crate::Begin::draws`]). `None`: it was begun without.
+    fn draws(&mut self) -> Option<&mut Draws> {
+        None
+    }
 }
 
-/// A transaction body: no effect but through `Access`, so that it may run more than once.
+/// A transaction body. It may run more than once, and each run must do the same where it reads the same: no effect but through
+/// `Access`, and no random number or time but [`Access::draws`]. [`Error::NotYet`] is passed on at once: the engine runs the
+/// body again when what it wanted to read is there.
 pub trait Program {
     /// What it returns when it wants to commit.
     type Output;
@@ -57,6 +82,15 @@ pub trait Program {
 impl<A: Access + ?Sized> Access for &mut A {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         (**self).read(table, key, columns, row)
+    }
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        (**self).read_many(table, keys, columns, each)
     }
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         (**self).read_for_update(table, key, row)
@@ -75,5 +109,8 @@ impl<A: Access + ?Sized> Access for &mut A {
     }
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         (**self).scan(scan, visit)
+    }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        (**self).draws()
     }
 }

@@ -6,14 +6,20 @@
 
 mod capabilities;
 mod declared;
+mod footprint;
 mod interactive;
 mod object;
+mod pending;
 mod reexecutable;
+mod registry;
 mod transaction;
 
 pub use capabilities::{LogUsage, ReadView, Savepoint, Savepoints, SharedReads, Snapshots, Supervised, Tables, Usage};
-pub use declared::{AsDeclared, Declared, Footprint, FootprintEntry, Procedure};
+pub use declared::{AsDeclared, Completed, Declared, Procedure, Ticket};
+pub use footprint::{Footprint, FootprintEntry, FootprintRange, Guarded, Touch};
 pub use interactive::Interactive;
 pub use object::{Engine, Store, Transaction};
+pub use pending::{Later, Pending};
 pub use reexecutable::{AsReexecutable, Reexecutable};
+pub use registry::{AnyProcedure, LoggedCall, NameTaken, Registry, UnknownCall, encode_call};
 pub use transaction::{Begin, Committed, Finish, Mode};

@@ -19,6 +19,9 @@ pub enum Error {
     /// statement did not happen; the transaction lives on. Only supervised transactions meet it, and the facts are those of
     /// the abort that it would have been for others.
     Unavailable(Box<Abort>),
+    /// What the body wants to read is not there yet, so this attempt stops. Nothing is aborted: the engine runs the body again
+    /// when it is there. Bodies pass it on; no door returns it.
+    NotYet,
     /// A limit was reached. The statement did not happen; the transaction lives on.
     Limit(Limit),
     /// The caller asked for something that makes no sense. The statement did not happen; the transaction lives on.
@@ -312,6 +315,7 @@ impl Error {
                 AbortClass::Age => "25P04",
                 AbortClass::Requested => "40000",
             },
+            Error::NotYet => "40000",
             Error::Limit(limit) => match limit.kind {
                 LimitKind::Transactions | LimitKind::Locks => "53400",
                 LimitKind::Memory | LimitKind::MemoryToOpen => "53200",
@@ -401,6 +405,7 @@ impl fmt::Display for Error {
         match self {
             Error::Aborted(abort) => abort.fmt(f),
             Error::Unavailable(abort) => write!(f, "the statement was given up: {}", abort.explanation),
+            Error::NotYet => f.write_str("what is read is not there yet; the attempt stops, and the body runs again"),
             Error::Limit(limit) => limit.fmt(f),
             Error::Invalid(invalid) => invalid.fmt(f),
             Error::Duplicate(duplicate) => duplicate.fmt(f),

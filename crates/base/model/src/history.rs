@@ -1,7 +1,7 @@
 //! What an observer may see of a transaction, and an [`Access`] that writes it down.
 
 use crate::{
-    Access, Columns, Delta, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, SerialPoint, TableId,
+    Access, Columns, Delta, Direction, Draws, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, SerialPoint, TableId,
 };
 use std::ops::{Bound, ControlFlow};
 
@@ -56,8 +56,9 @@ impl Operation {
     }
 }
 
-/// Passes everything on and writes down what happened. Rows are read whole; scans of secondary indexes and filtered
-/// scans are written down as reads of the rows that they saw.
+/// Passes everything on and writes down what happened. Rows are read whole. Scans of secondary indexes are written down as reads
+/// of the rows that they saw. So are filtered scans, since judges do not know predicates; their range is then read again
+/// without the filter and written down as a scan, and a row that passes the filter but was not shown as a read of nothing.
 #[derive(Debug)]
 pub struct Recorder<A> {
     inner: A,
@@ -94,6 +95,16 @@ impl<A: Access> Recorder<A> {
     /// it.
     pub fn forget_after(&mut self, count: usize) {
         self.operations.truncate(count);
+    }
+
+    /// All rows of a range, in ascending order.
+    fn read_range(&mut self, table: TableId, lower: &Bound<Key>, upper: &Bound<Key>) -> Result<Vec<(Key, Vec<u8>)>> {
+        let mut rows = Vec::new();
+        self.inner.scan(&Scan::table(table).between(lower.clone(), upper.clone()), &mut |item| {
+            rows.push((item.key.into(), item.row.bytes().to_vec()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows)
     }
 
     fn note_read(&mut self, table: TableId, key: &[u8], found: bool, row: &RowBuf) {
@@ -165,9 +176,12 @@ impl<A: Access> Access for Recorder<A> {
             shown.project(item.row, scan.columns);
             visit(Item { row: shown.row(), ..item })
         })?;
-        if scan.index.is_some() || scan.filter.is_some() {
-            let table = scan.table;
-            self.operations.extend(seen.into_iter().map(|(key, row)| Operation::Read(table, key, Some(row))));
+        let reads = |seen: &[(Key, Vec<u8>)]| {
+            let read = |(key, row): &(Key, Vec<u8>)| Operation::Read(scan.table, key.clone(), Some(row.clone()));
+            seen.iter().map(read).collect::<Vec<_>>()
+        };
+        if scan.index.is_some() {
+            self.operations.extend(reads(&seen));
             return Ok(end);
         }
         let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
@@ -177,10 +191,22 @@ impl<A: Access> Access for Recorder<A> {
                 Direction::Backward => lower = Bound::Included(position.clone()),
             }
         }
-        if scan.direction == Direction::Backward {
+        if let Some(filter) = scan.filter {
+            self.operations.extend(reads(&seen));
+            let all = self.read_range(scan.table, &lower, &upper)?;
+            let passes = |(key, row): &&(Key, Vec<u8>)| {
+                filter.matches(RowRef::new(row)) && !seen.iter().any(|(seen, _)| seen == key)
+            };
+            let missed = all.iter().filter(passes).map(|(key, _)| Operation::Read(scan.table, key.clone(), None));
+            self.operations.extend(missed);
+            seen = all;
+        } else if scan.direction == Direction::Backward {
             seen.reverse();
         }
         self.operations.push(Operation::Scan(scan.table, lower, upper, seen));
         Ok(end)
+    }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.inner.draws()
     }
 }

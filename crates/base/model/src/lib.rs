@@ -7,6 +7,7 @@
 //! - what a transaction body says: [`Access`], and a [`Program`] generic over it;
 //! - how it enters an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
 //!   [`AsReexecutable`] and [`AsDeclared`]; door 1 as an object: [`Store`];
+//! - what is there later: [`Pending`], a commit's decision, a position's durability, a procedure's end;
 //! - what an engine may offer beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, [`Tables`] and
 //!   [`Snapshots`] of an engine;
 //! - what comes back: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and
@@ -19,6 +20,7 @@
 
 mod access;
 mod doors;
+mod draws;
 mod error;
 pub mod history;
 mod key;
@@ -37,10 +39,12 @@ pub use access::{Access, Program};
 /// Reads the arguments of procedures and the fields of log records.
 pub use codec::Reader as Decoder;
 pub use doors::{
-    AsDeclared, AsReexecutable, Begin, Committed, Declared, Engine, Finish, Footprint, FootprintEntry, Interactive,
-    LogUsage, Mode, Procedure, ReadView, Reexecutable, Savepoint, Savepoints, SharedReads, Snapshots, Store,
-    Supervised, Tables, Transaction, Usage,
+    AnyProcedure, AsDeclared, AsReexecutable, Begin, Committed, Completed, Declared, Engine, Finish, Footprint,
+    FootprintEntry, FootprintRange, Guarded, Interactive, Later, LogUsage, LoggedCall, Mode, NameTaken, Pending,
+    Procedure, ReadView, Reexecutable, Registry, Savepoint, Savepoints, SharedReads, Snapshots, Store, Supervised,
+    Tables, Ticket, Touch, Transaction, UnknownCall, Usage, encode_call,
 };
+pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader};
 pub use malformed::Malformed;

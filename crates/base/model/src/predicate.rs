@@ -1,6 +1,6 @@
 //! Predicates as data: they are evaluated, kept, shipped and printed.
 
-use crate::{RowRef, Value};
+use crate::{RowRef, Value, ValueRef};
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -12,6 +12,8 @@ pub enum Predicate {
     True,
     /// A column against a constant.
     Compare(u16, Comparison, Value),
+    /// The column equals one of these, which are sorted and of one type, NULL last: made by [`Predicate::any_of`].
+    In(u16, Vec<Value>),
     /// The column is NULL.
     IsNull(u16),
     /// The column, a text, starts with this.
@@ -68,6 +70,15 @@ impl Comparison {
 }
 
 impl Predicate {
+    /// `column IN (values)`: unknown instead of false if one of them is NULL. All that are not NULL must be of one type.
+    pub fn any_of(column: u16, mut values: Vec<Value>) -> Predicate {
+        // NULLs compare with nothing: they go last.
+        let is_null = |value: &Value| *value == Value::Null;
+        values.sort_by(|a, b| a.as_ref().compare(b.as_ref()).unwrap_or_else(|| is_null(a).cmp(&is_null(b))));
+        values.dedup();
+        Predicate::In(column, values)
+    }
+
     /// Whether the row passes.
     pub fn matches(&self, row: RowRef<'_>) -> bool {
         self.evaluate(row) == Some(true)
@@ -80,6 +91,7 @@ impl Predicate {
             Predicate::Compare(column, comparison, constant) => {
                 Some(comparison.accepts(row.get(usize::from(*column)).compare(constant.as_ref())?))
             }
+            Predicate::In(column, values) => is_one_of(row.get(usize::from(*column)), values),
             Predicate::IsNull(column) => Some(row.get(usize::from(*column)).column_type().is_none()),
             Predicate::StartsWith(column, prefix) => {
                 Some(row.get(usize::from(*column)).as_text()?.starts_with(prefix.as_str()))
@@ -89,6 +101,18 @@ impl Predicate {
             Predicate::Not(inner) => inner.evaluate(row).map(|truth| !truth),
         }
     }
+}
+
+fn is_one_of(value: ValueRef<'_>, values: &[Value]) -> Option<bool> {
+    value.column_type()?;
+    let known = match values {
+        [known @ .., Value::Null] => known,
+        known => known,
+    };
+    // Values of another type than the column's are never found.
+    let order = |listed: &Value| listed.as_ref().compare(value).unwrap_or(Ordering::Less);
+    let found = known.binary_search_by(order).is_ok();
+    if !found && known.len() < values.len() { None } else { Some(found) }
 }
 
 /// One operand equal to `decisive` decides; else an unknown one makes it unknown; else it is the opposite.
@@ -125,6 +149,13 @@ impl fmt::Display for Predicate {
         match self {
             Predicate::True => f.write_str("true"),
             Predicate::Compare(column, comparison, value) => write!(f, "#{column} {comparison} {value}"),
+            Predicate::In(column, values) => {
+                write!(f, "#{column} IN (")?;
+                for (at, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if at > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")
+            }
             Predicate::IsNull(column) => write!(f, "#{column} IS NULL"),
             Predicate::StartsWith(column, prefix) => write!(f, "#{column} LIKE '{prefix}%'"),
             Predicate::And(all) => join(f, all, "AND"),

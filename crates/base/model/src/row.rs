@@ -188,7 +188,30 @@ impl RowBuf {
         match columns {
             Columns::All => self.set_bytes(row.bytes()),
             Columns::None => self.0.clear(),
-            Columns::Some(columns) => self.set_values(columns.iter().map(|&column| row.get(usize::from(column)))),
+            Columns::Some(columns) => self.pick(row, columns),
+        }
+    }
+
+    /// Copies tags and slots; texts and byte strings move, so their slots get new offsets.
+    fn pick(&mut self, row: RowRef<'_>, columns: &[u16]) {
+        self.0.clear();
+        self.0.extend_from_slice(
+            &u16::try_from(columns.len()).expect("schemas have at most 65,535 columns").to_le_bytes(),
+        );
+        let tag = |column: u16| {
+            assert!(usize::from(column) < row.width(), "column {column} of a row of {}", row.width());
+            row.0[2 + usize::from(column)]
+        };
+        self.0.extend(columns.iter().map(|&column| tag(column)));
+        let slots = self.0.len();
+        self.0.resize(slots + columns.len() * SLOT, 0);
+        for (place, &column) in columns.iter().enumerate() {
+            let column = usize::from(column);
+            let is_variable =
+                matches!(ColumnType::from_tag(row.0[2 + column]), Some(ColumnType::Text | ColumnType::Bytes));
+            let slot = if is_variable { self.append(row.variable(column)) } else { row.slot(column) };
+            let at = slots + place * SLOT;
+            self.0[at..at + SLOT].copy_from_slice(&slot.to_le_bytes());
         }
     }
 

@@ -23,6 +23,9 @@ pub struct Scan<'a> {
     pub filter: Option<&'a Predicate>,
     /// What a visit sees of a row.
     pub columns: Columns<'a>,
+    /// Stops after this many rows were examined, passing or not, so that a selective filter does not keep its caller waiting.
+    /// `None`: no limit. An engine may examine a few more.
+    pub examine: Option<usize>,
 }
 
 /// Which end of a range comes first.
@@ -51,7 +54,7 @@ pub struct Item<'a> {
 pub enum ScanEnd {
     /// Everything in the range was visited.
     Finished,
-    /// The visitor stopped after this position; [`Scan::resume`] goes on behind it.
+    /// The visitor stopped at this position, or [`Scan::examine`] did; [`Scan::resume`] goes on behind it.
     Stopped(Key),
 }
 
@@ -66,6 +69,7 @@ impl<'a> Scan<'a> {
             direction: Direction::Forward,
             filter: None,
             columns: Columns::All,
+            examine: None,
         }
     }
 
@@ -102,6 +106,12 @@ impl<'a> Scan<'a> {
     /// Only these columns.
     pub fn columns(mut self, columns: Columns<'a>) -> Scan<'a> {
         self.columns = columns;
+        self
+    }
+
+    /// At most this many rows examined.
+    pub fn examine(mut self, rows: usize) -> Scan<'a> {
+        self.examine = Some(rows);
         self
     }
 

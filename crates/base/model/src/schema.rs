@@ -230,9 +230,10 @@ impl Schema {
     pub fn check_predicate(&self, predicate: &Predicate) -> Result<(), Invalid> {
         match predicate {
             Predicate::True => Ok(()),
-            Predicate::Compare(column, ..) | Predicate::IsNull(column) | Predicate::StartsWith(column, _) => {
-                self.check_column(*column)
-            }
+            Predicate::Compare(column, ..)
+            | Predicate::In(column, _)
+            | Predicate::IsNull(column)
+            | Predicate::StartsWith(column, _) => self.check_column(*column),
             Predicate::And(operands) | Predicate::Or(operands) => {
                 operands.iter().try_for_each(|operand| self.check_predicate(operand))
             }

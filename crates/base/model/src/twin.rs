@@ -155,12 +155,16 @@ impl Access for Twin {
             found.reverse();
         }
         let mut shown = RowBuf::new();
-        for (position, key, row) in found {
-            if scan.filter.is_some_and(|filter| !filter.matches(RowRef::new(row))) {
-                continue;
+        let most = scan.examine.unwrap_or(usize::MAX);
+        for (examined, (position, key, row)) in (1..).zip(found) {
+            let passes = scan.filter.is_none_or(|filter| filter.matches(RowRef::new(row)));
+            if passes {
+                shown.project(RowRef::new(row), scan.columns);
+                if visit(Item { position: &position, key, row: shown.row() }).is_break() {
+                    return Ok(ScanEnd::Stopped(position));
+                }
             }
-            shown.project(RowRef::new(row), scan.columns);
-            if visit(Item { position: &position, key, row: shown.row() }).is_break() {
+            if examined >= most {
                 return Ok(ScanEnd::Stopped(position));
             }
         }

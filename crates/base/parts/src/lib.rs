@@ -6,6 +6,7 @@
 //! - [`memory`]: counting bytes without a counter that all threads write.
 //! - [`spin`]: waiting for somebody who is about to finish.
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
+//! - [`promise`]: a value that one thread resolves and another waits for, polls or is called with.
 //! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
 //!
 //! Invariants are numbered where they hold: L1 to L4 in [`index::leaf`], N1 to N3 and O1 to O3 in the ordered index, H1 to H4 in the
@@ -25,6 +26,7 @@
 pub mod epoch;
 pub mod index;
 pub mod memory;
+pub mod promise;
 pub mod spin;
 pub mod sync;
 pub mod wait;

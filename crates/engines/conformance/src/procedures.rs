@@ -131,8 +131,8 @@ fn open<F: Procedures>() -> (Arc<F::Engine>, Arc<F::Door>, TableId) {
     (engine, door, table)
 }
 
-fn call<F: Procedures, P: Procedure<Error = Error>>(door: &F::Door, mut procedure: P) -> P::Output {
-    door.call(&mut procedure, Begin::default(), &mut keep_trying).expect("it is retried").0
+fn call<F: Procedures, P: Procedure<Error = Error>>(door: &F::Door, procedure: P) -> P::Output {
+    door.call(procedure, Begin::default(), keep_trying).expect("it is retried").0
 }
 
 fn read<F: Procedures>(door: &F::Door, table: TableId, reads: &[u64]) -> Vec<Option<u64>> {
@@ -195,10 +195,9 @@ pub fn concurrent_procedures_are_serializable<F: Procedures>() {
             let (reads, written) = (keys(4), keys(3));
             let value = |(at, key): (usize, u64)| (key, turn << 16 | (at as u64) << 8 | u64::from(number));
             let writes = written.into_iter().enumerate().map(value).collect();
-            let mut touch = Touch { table, reads, writes };
+            let touch = Touch { table, reads, writes };
             let start_ns = clock.now();
-            let ((_, operations), committed) =
-                door.call(&mut touch, Begin::default(), &mut keep_trying).expect("it is retried");
+            let ((_, operations), committed) = door.call(touch, Begin::default(), keep_trying).expect("it is retried");
             let outcome = Outcome::Committed(serial_point(&committed));
             history.push(Transaction { client: number, start_ns, end_ns: clock.now(), outcome, operations });
         }

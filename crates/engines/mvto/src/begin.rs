@@ -12,7 +12,7 @@ use crate::write_set::{Buffered, Lent, Workspace, Write};
 use env::Clock;
 use env::time::Duration;
 use model::{
-    Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, Supervisor, TableId,
+    Begin, Draws, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, Supervisor, TableId,
     Timestamp,
 };
 use parts::sync::Mutex;
@@ -31,6 +31,8 @@ pub(crate) struct Core {
     pub slot: Option<Slot>,
     pub work: Lent,
     pub poison: Option<Error>,
+    /// What its body may draw.
+    pub draws: Option<Draws>,
     /// What its read views leave behind.
     pub shared: SharedNotes,
 }
@@ -103,6 +105,7 @@ impl Core {
             slot: None,
             work: Lent::default(),
             poison: None,
+            draws: how.draws,
             shared: SharedNotes::default(),
         }
     }

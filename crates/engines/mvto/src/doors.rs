@@ -8,12 +8,16 @@ use env::time::Duration;
 use env::{Clock, Retries};
 use model::retry::{self, Failure};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Error, Finish, Interactive, Invalid, Item, Limit, LimitKind, LogPosition,
-    LogUsage, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads,
-    Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
+    Access, Begin, Columns, Committed, Delta, Draws, Error, Finish, Interactive, Invalid, Item, Later, Limit,
+    LimitKind, LogPosition, LogUsage, Pending, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan,
+    ScanEnd, Schema, SharedReads, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
+use parts::promise::promise;
+use std::future::Future;
 use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use wal::Log;
 
 /// A way to hold an engine.
@@ -138,6 +142,10 @@ impl<H: Handle> Access for Transaction<H> {
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.on_table(scan.table, |engine, core| engine.scan(core, scan, visit))
     }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.core.draws.as_mut()
+    }
 }
 
 impl<H: Handle> Finish for Transaction<H> {
@@ -181,8 +189,9 @@ impl<H: Handle> Finish for Transaction<H> {
         Some(self)
     }
 
-    fn commit(mut self) -> Result<Committed> {
-        self.statement(|engine, core| engine.commit(core))
+    /// Decided alone, so always ready.
+    fn begin_commit(mut self) -> Pending<Result<Committed>> {
+        Pending::ready(self.statement(|engine, core| engine.commit(core)))
     }
 
     fn abort(self) {}
@@ -275,12 +284,62 @@ impl<C: Clock> Interactive for Mvto<C> {
         self.log.iter().for_each(Log::rouse);
     }
 
+    fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>> {
+        if position <= (**self).durable() {
+            return Pending::ready(Ok(()));
+        }
+        Pending::later(Syncing { engine: self.clone(), position, told: None })
+    }
+
     fn ddl(&self) -> Option<&dyn Tables> {
         Some(self)
     }
 
     fn snapshots(&self) -> Option<&dyn Snapshots> {
         Some(self)
+    }
+}
+
+/// A position that the log has not synced yet.
+struct Syncing<C> {
+    engine: Arc<Mvto<C>>,
+    position: LogPosition,
+    /// What the log told, once it was asked to tell.
+    told: Option<Pending<Result<()>>>,
+}
+
+impl<C: Clock> Syncing<C> {
+    /// Has the log call back.
+    fn tell(&self, callback: Box<dyn FnOnce(Result<()>) + Send>) {
+        match &self.engine.log {
+            None => callback(Ok(())),
+            Some(log) => log.on_durable(self.position, Box::new(|synced| callback(synced.map_err(log_fault)))),
+        }
+    }
+}
+
+impl<C: Clock> Later<Result<()>> for Syncing<C> {
+    fn wait(self: Box<Self>) -> Result<()> {
+        match self.told {
+            Some(told) => told.wait(),
+            None => self.engine.wait_durable(self.position),
+        }
+    }
+
+    fn on_resolved(self: Box<Self>, callback: Box<dyn FnOnce(Result<()>) + Send>) {
+        match self.told {
+            Some(told) => told.on_resolved(callback),
+            None => self.tell(callback),
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        if self.told.is_none() {
+            let (promise, told) = promise();
+            self.tell(Box::new(|synced| promise.resolve(synced)));
+            self.told = Some(told);
+        }
+        Pin::new(self.told.as_mut().expect("the log was asked")).poll(context)
     }
 }
 

@@ -66,8 +66,9 @@ impl<C: Clock> Mvto<C> {
         scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         let own = own_in_range(writes, place, scan).peekable();
         let cursor = Cursor::new(bytes(&scan.lower), bytes(&scan.upper), scan.direction);
-        let (last_own, found, spare) = (None, Vec::new(), Vec::new());
-        let mut walk = Walk { engine: self, scan, place, index, writes, reads, own, last_own, cursor, found, spare };
+        let (last_own, found, spare, examined) = (None, Vec::new(), Vec::new(), 0);
+        let mut walk =
+            Walk { engine: self, scan, place, index, writes, reads, own, last_own, cursor, found, examined, spare };
         let end = walk.run(view, visit);
         let range = seen_range(scan, place, &end);
         walk.reads.into_iter().for_each(|reads| reads.note_range(range.clone(), self.options.read_set));
@@ -109,6 +110,8 @@ enum Pause<'a> {
     More,
     /// There is nothing more.
     End,
+    /// As many rows were examined as the scan wants; this is the last one's position.
+    Enough(&'a [u8]),
     /// The reader waits for whoever holds this tuple, and goes on from where it was found.
     Held(Place<'a>, Pinned),
 }
@@ -129,6 +132,8 @@ struct Walk<'a, C, I: Iterator<Item = usize>> {
     /// What no leaf has been asked for yet.
     cursor: Cursor,
     found: Vec<Found<'a>>,
+    /// Rows that were looked at, whether they passed the filter or not.
+    examined: usize,
     /// Memory for the entries of a leaf.
     spare: Vec<&'a Tuple>,
 }
@@ -154,6 +159,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
             match pause {
                 Pause::More => {}
                 Pause::End => return Ok(ScanEnd::Finished),
+                Pause::Enough(position) => return Ok(ScanEnd::Stopped(position.into())),
                 Pause::Held(place, tuple) => self.engine.wait_to_read(view, place, tuple)?,
             }
             looks = (looks * LOOKS_GROWTH).min(MOST_LOOKS);
@@ -252,7 +258,8 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
         if self.scan.filter.is_none_or(|filter| filter.matches(row)) {
             self.found.push(Found { position, key, row });
         }
-        Pause::End
+        self.examined += 1;
+        if self.scan.examine.is_some_and(|most| self.examined >= most) { Pause::Enough(position) } else { Pause::End }
     }
 
     /// Lets the next gathering begin at a key.

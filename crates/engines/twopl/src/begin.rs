@@ -5,8 +5,8 @@ use super::locks::{Granted, Kind, LockMode, Owner, Patience, Refusal, wait_for_l
 use super::store::{Catalog, Keyspace, Record, State, Table};
 use super::{Reason, TwoPhaseLocking};
 use model::{
-    Abort, Begin, Error, FootprintEntry, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, Supervisor, TableId,
-    Target, Timestamp,
+    Abort, Begin, Error, Footprint, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, Scan, Supervisor, TableId,
+    Target, Timestamp, Touch,
 };
 use parts::sync::MutexGuard;
 use parts::sync::atomic::Ordering::Relaxed;
@@ -22,8 +22,8 @@ pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
     /// Who sees its waits, and may end them.
     pub(super) supervisor: Option<Arc<dyn Supervisor>>,
     catalog: Arc<Catalog>,
-    /// What a declared procedure may touch, sorted; locked before it runs.
-    footprint: Option<Vec<FootprintEntry>>,
+    /// What a declared procedure may touch; its keys are locked before it runs.
+    footprint: Option<Footprint>,
     /// Each locked record once.
     pub(super) locked: Vec<(Arc<Keyspace>, Arc<Record>)>,
     /// The keyspace of each locked range.
@@ -82,21 +82,16 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     ///
     /// # Errors
     /// [`Invalid`] for what cannot be a key, a limit, or the end of the transaction's patience.
-    pub(super) fn lock_footprint(&mut self, mut entries: Vec<FootprintEntry>) -> Result<()> {
-        entries.sort();
-        // Sorted, reading stands before writing: what is both is one entry, which writes.
-        entries.dedup_by(|later, earlier| {
-            let same = (later.table, &later.key) == (earlier.table, &earlier.key);
-            earlier.writes |= same && later.writes;
-            same
-        });
-        for entry in &entries {
-            let table = self.table(entry.table)?;
-            table.schema.check_key(&entry.key)?;
-            let mode = if entry.writes { LockMode::Exclusive } else { LockMode::Shared };
-            self.with_record(&table.rows, &entry.key, mode, |_| ())?;
+    pub(super) fn lock_footprint(&mut self, footprint: Footprint) -> Result<()> {
+        for same_key in footprint.keys().chunk_by(|one, next| (one.table, &one.key) == (next.table, &next.key)) {
+            let first = &same_key[0];
+            let table = self.table(first.table)?;
+            table.schema.check_key(&first.key)?;
+            let writes = same_key.iter().any(|entry| entry.touch.writes());
+            let mode = if writes { LockMode::Exclusive } else { LockMode::Shared };
+            self.with_record(&table.rows, &first.key, mode, |_| ())?;
         }
-        self.footprint = Some(entries);
+        self.footprint = Some(footprint);
         Ok(())
     }
 
@@ -128,23 +123,31 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     ///
     /// # Errors
     /// The abort [`Reason::FootprintMiss`].
-    pub(super) fn check_declared(&mut self, table: &Table, key: &[u8], mode: LockMode) -> Result<()> {
-        let Some(footprint) = &self.footprint else { return Ok(()) };
-        let found = footprint.binary_search_by(|entry| (entry.table, &entry.key[..]).cmp(&(table.id, key)));
-        let is_declared = found.is_ok_and(|at| mode == LockMode::Shared || footprint[at].writes);
-        if is_declared {
-            Ok(())
-        } else {
-            Err(self.fail(Reason::FootprintMiss, &table.rows, Target::Key(key.into()), None))
+    pub(super) fn check_declared(&mut self, table: &Table, key: &[u8], action: Touch) -> Result<()> {
+        match &self.footprint {
+            Some(footprint) if !footprint.covers(table.id, key, action) => {
+                Err(self.fail(Reason::FootprintMiss, &table.rows, Target::Key(key.into()), None))
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Whether ranges may be scanned: a footprint has none, so that no retry would help.
-    pub(super) fn check_may_scan(&self, table: &Table) -> Result<()> {
-        match self.footprint {
-            None => Ok(()),
-            Some(_) => Err(Invalid::Undeclared { table: table.schema.name().into() }.into()),
+    /// Whether a range is one that was declared.
+    ///
+    /// # Errors
+    /// The abort [`Reason::FootprintMiss`]; [`Invalid::Undeclared`] if the footprint has no range of the table, so that a
+    /// retry would not help.
+    pub(super) fn check_may_scan(&mut self, table: &Table, scan: &Scan<'_>) -> Result<()> {
+        let Some(footprint) = &self.footprint else { return Ok(()) };
+        let is_of_rows = scan.index.is_none();
+        if is_of_rows && footprint.covers_range(table.id, &scan.lower, &scan.upper) {
+            return Ok(());
         }
+        if is_of_rows && footprint.ranges().iter().any(|range| range.table == table.id) {
+            let target = Target::Range(scan.lower.clone(), scan.upper.clone());
+            return Err(self.fail(Reason::FootprintMiss, &table.rows, target, None));
+        }
+        Err(Invalid::Undeclared { table: table.schema.name().into() }.into())
     }
 
     /// Locks the record of a key, there or not, and looks at it.

@@ -6,9 +6,9 @@ use super::begin::Transaction;
 use super::locks::{Kind, LockMode};
 use model::retry::{self, Failure};
 use model::{
-    Access, Begin, Columns, Committed, Declared, Delta, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode,
-    Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
-    Supervised, Supervisor, TableId, Tables, Timestamp,
+    Access, Begin, Columns, Committed, Completed, Declared, Delta, Draws, Error, Finish, Interactive, Invalid, Item,
+    LogPosition, Mode, Pending, Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint, Savepoints,
+    Scan, ScanEnd, Schema, Supervised, Supervisor, TableId, Tables, Ticket, Timestamp, Touch,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use std::time::Duration;
 
 impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        self.read_point(table, key, LockMode::Shared, columns, row)
+        self.read_point(table, key, (LockMode::Shared, Touch::Read), columns, row)
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         let mode = if self.check_writable().is_ok() { LockMode::Exclusive } else { LockMode::Shared };
-        self.read_point(table, key, mode, Columns::All, row)
+        self.read_point(table, key, (mode, Touch::Update), Columns::All, row)
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
@@ -42,6 +42,10 @@ impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.scan_range(scan, visit)
+    }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.how.draws.as_mut()
     }
 }
 
@@ -82,8 +86,9 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
         Some(self)
     }
 
-    fn commit(self) -> Result<Committed> {
-        self.finish()
+    /// Decided alone, so always ready.
+    fn begin_commit(self) -> Pending<Result<Committed>> {
+        Pending::ready(self.finish())
     }
 
     fn abort(mut self) {
@@ -177,6 +182,10 @@ impl Interactive for TwoPhaseLocking {
         Ok(())
     }
 
+    fn durable(self: &Arc<Self>, _: LogPosition) -> Pending<Result<()>> {
+        Pending::ready(Ok(()))
+    }
+
     fn ddl(&self) -> Option<&dyn Tables> {
         Some(self)
     }
@@ -208,8 +217,10 @@ impl TwoPhaseLocking {
         let mut trial = Transaction::begin(self, trial, Kind::Reconnaissance, age)?;
         let footprint = procedure.footprint(&mut trial)?;
         drop(trial);
-        let mut transaction = Transaction::begin(self, how, Kind::Declared, age)?;
-        transaction.lock_footprint(footprint.0)?;
+        // Ranges are locked where they are scanned, out of the order of keys: who has some gives way like anybody (I7).
+        let kind = if footprint.ranges().is_empty() { Kind::Declared } else { Kind::Interactive };
+        let mut transaction = Transaction::begin(self, how, kind, age)?;
+        transaction.lock_footprint(footprint)?;
         Ok(transaction)
     }
 }
@@ -227,13 +238,11 @@ impl Reexecutable for TwoPhaseLocking {
 }
 
 impl Declared for TwoPhaseLocking {
-    fn call<P: Procedure>(
-        &self,
-        procedure: &mut P,
-        how: Begin,
-        retry: &mut dyn Retry,
-    ) -> std::result::Result<(P::Output, Committed), P::Error> {
+    /// Runs the procedure in the call: this engine has no threads of its own.
+    fn submit<P: Procedure>(&self, mut procedure: P, how: Begin, mut retry: Box<dyn Retry + Send>) -> Ticket<P> {
         let age = self.next_timestamp();
-        self.run(procedure, retry, |procedure| self.begin_declared(procedure, how, age))
+        let completed: Completed<P> =
+            self.run(&mut procedure, &mut *retry, |procedure| self.begin_declared(procedure, how, age));
+        Pending::ready(completed)
     }
 }

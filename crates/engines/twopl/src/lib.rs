@@ -47,15 +47,16 @@
 //! - **I6** Waits go to whoever is in the way; wounds go only down: declared procedures precede interactive
 //!   transactions, which precede reconnaissance; within a kind, age decides.
 //! - **I7** A declared procedure locks its footprint in the order of tables and keys before it runs. Two of them never
-//!   form a cycle there, so they do not wound each other there.
+//!   form a cycle there, so they do not wound each other there. One that declares ranges locks those where it scans, out
+//!   of that order, so it ranks with interactive transactions.
 //!
 //! # Doors
 //! All three. Door 1 ([`model::Interactive`]) owns at the statement in both writing modes. Door 2
 //! ([`model::Reexecutable`]) adds the kept age. Door 3 ([`model::Declared`]) locks the declared footprint, found by a
 //! trial read if need be, and aborts on a point outside it ([`Reason::FootprintMiss`]), after which a retry looks
-//! again; a range cannot be declared, so a scan is [`model::Invalid::Undeclared`]. But for the limit on waiting,
-//! procedures abort for nothing else, with one exception: unique index entries follow from rows, are not in footprints,
-//! and of two procedures that want each other's the younger gives way like anybody.
+//! again; a scan of a table without a declared range is [`model::Invalid::Undeclared`]. But for the limit on waiting,
+//! procedures abort for nothing else, with two exceptions: unique index entries follow from rows, are not in footprints,
+//! and of two procedures that want each other's the younger gives way like anybody; so does one that declares ranges.
 //!
 //! # What is deliberately absent
 //! - Snapshots: [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] are the same here. They take shared locks, wait

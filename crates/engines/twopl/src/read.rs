@@ -5,7 +5,8 @@ use super::begin::Transaction;
 use super::locks::LockMode;
 use super::store::{Keyspace, Record, Table, is_empty_range};
 use model::{
-    Columns, Direction, IndexId, Invalid, Item, Key, Predicate, Result, RowBuf, RowRef, Scan, ScanEnd, Storage, TableId,
+    Columns, Direction, IndexId, Invalid, Item, Key, Predicate, Result, RowBuf, RowRef, Scan, ScanEnd, Storage,
+    TableId, Touch,
 };
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ struct Walk<'s, 'v> {
     direction: Direction,
     filter: Option<&'s Predicate>,
     columns: Columns<'s>,
+    examine: Option<usize>,
     visit: &'v mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     row: RowBuf,
     shown: RowBuf,
@@ -31,7 +33,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         &mut self,
         table: TableId,
         key: &[u8],
-        mode: LockMode,
+        (mode, action): (LockMode, Touch),
         columns: Columns<'_>,
         row: &mut RowBuf,
     ) -> Result<bool> {
@@ -39,7 +41,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         table.schema.check_key(key)?;
         table.schema.check_columns(columns)?;
         self.check_key_bytes(key)?;
-        self.check_declared(&table, key, mode)?;
+        self.check_declared(&table, key, action)?;
         let found = self.read_row(&table, key, mode, columns, row);
         self.end_of_read();
         found
@@ -70,14 +72,14 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         let keyspace = table.keyspace(scan.index)?;
         table.schema.check_columns(scan.columns)?;
         scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
-        self.check_may_scan(&table)?;
+        self.check_may_scan(&table, scan)?;
         if is_empty_range(&scan.lower, &scan.upper) {
             return Ok(ScanEnd::Finished);
         }
         self.lock_range(&keyspace, scan.lower.clone(), scan.upper.clone())?;
-        let (direction, filter, columns) = (scan.direction, scan.filter, scan.columns);
+        let Scan { direction, filter, columns, examine, .. } = *scan;
         let (row, shown) = (RowBuf::new(), RowBuf::new());
-        let mut walk = Walk { table, keyspace, direction, filter, columns, visit, row, shown };
+        let mut walk = Walk { table, keyspace, direction, filter, columns, examine, visit, row, shown };
         let end = self.walk(&mut walk, scan.lower.clone(), scan.upper.clone())?;
         if let ScanEnd::Stopped(position) = &end {
             walk.keyspace.ranges.shrink(&self.owner, direction, position.clone(), &self.engine.sleepers);
@@ -86,8 +88,10 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         Ok(end)
     }
 
+    /// Visits record after record. Records that have a row count as examined.
     fn walk(&mut self, walk: &mut Walk<'_, '_>, mut lower: Bound<Key>, mut upper: Bound<Key>) -> Result<ScanEnd> {
         let mut batch = Vec::with_capacity(BATCH);
+        let mut examined = 0;
         loop {
             batch.clear();
             walk.keyspace.collect((&lower, &upper), walk.direction, BATCH, &mut batch);
@@ -97,17 +101,19 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
                 Direction::Backward => upper = Bound::Excluded(last.key.clone()),
             }
             for record in &batch {
-                if self.visit(walk, record)?.is_break() {
+                let Some(flow) = self.visit(walk, record)? else { continue };
+                examined += 1;
+                if flow.is_break() || walk.examine.is_some_and(|most| examined >= most) {
                     return Ok(ScanEnd::Stopped(record.key.clone()));
                 }
             }
         }
     }
 
-    /// Shows one record to the visitor, if it has a row and that passes.
-    fn visit(&mut self, walk: &mut Walk<'_, '_>, record: &Arc<Record>) -> Result<ControlFlow<()>> {
+    /// Shows one record to the visitor if its row passes; `None` if it has none.
+    fn visit(&mut self, walk: &mut Walk<'_, '_>, record: &Arc<Record>) -> Result<Option<ControlFlow<()>>> {
         if !self.peek(&walk.keyspace, record, &mut walk.row)? {
-            return Ok(ControlFlow::Continue(()));
+            return Ok(None);
         }
         let mut key = None;
         if walk.keyspace.index.is_some() {
@@ -115,7 +121,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             let found = self.read_row(&walk.table, primary, LockMode::Shared, Columns::All, &mut walk.row)?;
             assert!(found, "I5: an entry that nobody is changing has its row");
         }
-        Ok(walk.show(&record.key, key.as_ref().unwrap_or(&record.key)))
+        Ok(Some(walk.show(&record.key, key.as_ref().unwrap_or(&record.key))))
     }
 
     /// Copies the row of a record in a locked range; false if it has none. Waits for whoever is changing it: no lock is

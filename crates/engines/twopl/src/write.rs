@@ -4,7 +4,7 @@ use super::TwoPhaseLocking;
 use super::begin::Transaction;
 use super::locks::LockMode;
 use super::store::{Record, Table};
-use model::{Delta, Duplicate, IndexId, Limit, LimitKind, Result, RowBuf, RowRef, TableId};
+use model::{Delta, Duplicate, IndexId, Limit, LimitKind, Result, RowBuf, RowRef, TableId, Touch};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             let table = self.table(table)?;
             table.schema.check_key(key)?;
             table.schema.check_row(key, row)?;
-            self.target(table, key)?
+            self.target(table, key, if may_replace { Touch::Overwrite } else { Touch::Insert })?
         };
         if target.before.is_some() && !may_replace {
             return Err(Duplicate { table: target.table.schema.clone(), index: None, key: key.into() }.into());
@@ -45,7 +45,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         self.check_writable()?;
         let table = self.table(table)?;
         table.schema.check_key(key)?;
-        let target = self.target(table, key)?;
+        let target = self.target(table, key, Touch::Update)?;
         let Some(before) = &target.before else { return Ok(false) };
         let after = target.table.schema.changed(before.row(), delta)?;
         target.table.schema.check_row(key, after.row())?;
@@ -58,7 +58,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         self.check_writable()?;
         let table = self.table(table)?;
         table.schema.check_key(key)?;
-        let target = self.target(table, key)?;
+        let target = self.target(table, key, Touch::Delete)?;
         if target.before.is_none() {
             return Ok(false);
         }
@@ -67,9 +67,9 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     }
 
     /// Locks a row for a change.
-    fn target(&mut self, table: Arc<Table>, key: &[u8]) -> Result<Target> {
+    fn target(&mut self, table: Arc<Table>, key: &[u8], action: Touch) -> Result<Target> {
         self.check_key_bytes(key)?;
-        self.check_declared(&table, key, LockMode::Exclusive)?;
+        self.check_declared(&table, key, action)?;
         let look = |state: &mut super::store::State| (state.row.clone(), state.changed);
         let (record, (before, is_changed)) = self.with_record(&table.rows, key, LockMode::Exclusive, look)?;
         Ok(Target { table, record, before, is_changed })

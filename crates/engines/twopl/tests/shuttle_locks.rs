@@ -59,8 +59,8 @@ fn procedures_do_not_abort_each_other() {
                 .map(|(from, to)| {
                     let engine = engine.clone();
                     thread::spawn(move || {
-                        let mut transfer = Transfer(table, from, to);
-                        engine.call(&mut transfer, Begin::default(), &mut |_, _: &_| false).expect("no abort");
+                        let transfer = Transfer(table, from, to);
+                        engine.call(transfer, Begin::default(), |_, _: &_| false).expect("no abort");
                     })
                 })
                 .into_iter()

@@ -361,7 +361,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         let control = Control::new();
         let mut retrying = Retrying::new(&control, self.seat(after_all).randomness);
         let mut log = self.log(after_all);
-        let how = Begin { mode: client.draw(), durability: Some(self.run.durability), wait_limit: None };
+        let how = Begin { mode: client.draw(), durability: Some(self.run.durability), ..Begin::default() };
         let acknowledge = |committed: Committed| self.acknowledge(committed.log_position);
         let (output, _) = self.execute(&mut client, how, &mut retrying, log.as_mut(), acknowledge)?;
         client.check(output).map_err(RunError::Wrong)?;
@@ -495,7 +495,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
     /// Draws and runs one transaction; returns whether it committed.
     fn run_transaction(&mut self) -> Result<bool, RunError> {
         let stage = self.stage;
-        let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), wait_limit: None };
+        let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
         let before = self.log.as_ref().map_or(0, Log::committed_operations);
         let acknowledge = |committed: Committed| stage.acknowledge(committed.log_position);
         let (client, retrying) = (&mut self.client, &mut self.retrying);

@@ -5,7 +5,7 @@ use env::Randomness;
 use model::{Abort, AbortClass, Target, Timestamp};
 use model::{
     Access, AsReexecutable, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item,
-    LogPosition, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, TableId,
+    LogPosition, Pending, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, TableId,
 };
 use seriatim_lab::driver::{Extent, Outcome, Run, RunError};
 use seriatim_lab::engines::{OnEngine, OneMutex};
@@ -126,16 +126,19 @@ impl Finish for Transaction<'_> {
     fn set_reads_wait(&mut self, wait: bool) {
         self.inner().set_reads_wait(wait);
     }
-    fn commit(mut self) -> Result<Committed> {
+    fn begin_commit(mut self) -> Pending<Result<Committed>> {
         let inner = self.inner.take().expect("there until it ends");
         if self.engine.strikes(Fault::AbortsEveryThird, 3) {
-            return Err(conflict());
+            return Pending::ready(Err(conflict()));
         }
-        let mut committed = inner.commit()?;
-        if self.engine.fault == Fault::BackwardPoints {
-            committed.serial_point.0 = u64::MAX - committed.serial_point.0;
-        }
-        Ok(committed)
+        let is_backward = self.engine.fault == Fault::BackwardPoints;
+        inner.begin_commit().map(move |decided| {
+            let mut committed = decided?;
+            if is_backward {
+                committed.serial_point.0 = u64::MAX - committed.serial_point.0;
+            }
+            Ok(committed)
+        })
     }
     fn abort(self) {}
 }
@@ -161,6 +164,9 @@ impl Interactive for Faulty {
             Fault::LogFails => Err(model::Fault::OutcomeUnknown { detail: "the disk is gone".into() }.into()),
             _ => Ok(()),
         }
+    }
+    fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>> {
+        Pending::ready(self.wait_durable(position))
     }
 }
 

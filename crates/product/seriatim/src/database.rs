@@ -336,7 +336,7 @@ impl Shared {
     }
 
     pub fn begin(&self, options: &TransactionOptions) -> Begin {
-        Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit }
+        Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit, draws: None }
     }
 
     /// The SQL database, made by the first that asks.

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Answer, Client, database, database_twopl, store};
 use model::{
-    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Result as EngineResult, RetryPolicy,
-    Schema, TableId, Tables,
+    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Pending, Result as EngineResult,
+    RetryPolicy, Schema, TableId, Tables,
 };
 use seriatim_sql::database::{Database, Options};
 use seriatim_sql::session::{Outcome, Status};
@@ -371,6 +371,10 @@ impl Store for Faulty {
         self.engine.rouse();
     }
 
+    fn durable(&self, position: LogPosition) -> Pending<EngineResult<()>> {
+        Pending::ready(self.wait_durable(position))
+    }
+
     fn ddl(&self) -> Option<&dyn Tables> {
         Some(self)
     }
@@ -484,13 +488,13 @@ impl Finish for FaultyTransaction {
         self.inner.set_reads_wait(wait);
     }
 
-    fn commit(self) -> EngineResult<Committed> {
+    fn begin_commit(self) -> Pending<EngineResult<Committed>> {
         let conflicts = &self.state.conflicts;
         let armed = self.state.armed.load(Ordering::SeqCst);
         let take = |left: u32| left.checked_sub(1);
         if (self.wrote || armed) && conflicts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
             self.inner.abort();
-            return Err(model::Abort {
+            let conflict = model::Abort {
                 class: model::AbortClass::ReadWrite,
                 rule: "later-reader",
                 explanation: "a test wants it so",
@@ -498,12 +502,12 @@ impl Finish for FaultyTransaction {
                 target: model::Target::None,
                 transaction: model::Timestamp(1),
                 other: None,
-            }
-            .into());
+            };
+            return Pending::ready(Err(conflict.into()));
         }
-        let committed = self.inner.commit()?;
         // In memory nothing waits.
-        Ok(Committed { log_position: LogPosition(1), ..committed })
+        let durable_later = |committed| Committed { log_position: LogPosition(1), ..committed };
+        self.inner.begin_commit().map(move |decided| decided.map(durable_later))
     }
 
     fn abort(self) {

@@ -1,9 +1,9 @@
-//! Door 3: procedures whose footprint is known before they run.
+//! Door 3: procedures whose footprint is known before they run. A caller submits many and waits for them later.
 
-use crate::{Access, Begin, Committed, Key, Program, Reexecutable, Result, Retry, TableId};
+use crate::{Access, Begin, Committed, Footprint, Guarded, Pending, Program, Reexecutable, Result, Retry};
 
-/// A program with a name and arguments that can be written down: BOHM's log, replication and re-execution need both.
-pub trait Procedure: Program + Sized {
+/// A program with a name and arguments that can be written down: input logs, replication and re-execution need both.
+pub trait Procedure: Program<Output: Send + 'static, Error: Send + 'static> + Sized + Send + 'static {
     /// Stable: it stands in logs.
     const NAME: &'static str;
 
@@ -16,69 +16,59 @@ pub trait Procedure: Program + Sized {
     /// [`crate::Malformed`] if it did not.
     fn decode_arguments(arguments: &[u8]) -> std::result::Result<Self, crate::Malformed>;
 
-    /// What it will access: computed from the arguments, or found by a trial read through `access` (reconnaissance),
-    /// which the engine verifies at execution.
+    /// What it will access: computed from the arguments, or found by a trial read through `access` (reconnaissance), which the
+    /// engine verifies at execution. Engines that order procedures before they run take trial reads from a recent state.
     ///
     /// # Errors
     /// What [`Access`] returned.
     fn footprint<A: Access + ?Sized>(&self, access: &mut A) -> Result<Footprint>;
 }
 
-/// What a procedure will access.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Footprint(pub Vec<FootprintEntry>);
+/// How a procedure ended: its output and its commit, or its error; or the engine's last error as the procedure's.
+pub type Completed<P> = std::result::Result<(<P as Program>::Output, Committed), <P as Program>::Error>;
 
-/// One key of a footprint.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FootprintEntry {
-    /// The table.
-    pub table: TableId,
-    /// The key.
-    pub key: Key,
-    /// Whether it will be written.
-    pub writes: bool,
-}
-
-impl Footprint {
-    /// Adds a key that will be read.
-    pub fn reads(mut self, table: TableId, key: impl Into<Key>) -> Footprint {
-        self.0.push(FootprintEntry { table, key: key.into(), writes: false });
-        self
-    }
-
-    /// Adds a key that will be written, and may be read.
-    pub fn writes(mut self, table: TableId, key: impl Into<Key>) -> Footprint {
-        self.0.push(FootprintEntry { table, key: key.into(), writes: true });
-        self
-    }
-}
+/// A submitted procedure: to be waited for, called back by, or polled. Dropping it does not withdraw the procedure.
+pub type Ticket<P> = Pending<Completed<P>>;
 
 /// Door 3: procedures whose footprint is known before they run.
 pub trait Declared: Send + Sync + 'static {
-    /// Runs the procedure until it commits, its own error stops it, or `retry` gives up (footprints found by
-    /// reconnaissance can miss).
+    /// Hands a procedure in. It runs until it commits, its own error stops it, or `retry` gives up (footprints found by
+    /// reconnaissance can miss). Its error comes once everything that it read is durable.
+    ///
+    /// An engine with threads of its own returns at once, so that one caller keeps a batch full; it waits while its queue is
+    /// full. An engine without runs the procedure in the call. Procedures of one caller that touch the same keys take effect in
+    /// the order of submission where the engine fixes the order ahead; else a caller that needs an order waits.
+    fn submit<P: Procedure>(&self, procedure: P, how: Begin, retry: Box<dyn Retry + Send>) -> Ticket<P>;
+
+    /// Submits a procedure and waits for it.
     ///
     /// # Errors
-    /// The procedure's error, once everything that it read is durable; or the engine's last one as the procedure's.
-    fn call<P: Procedure>(
-        &self,
-        procedure: &mut P,
-        how: Begin,
-        retry: &mut dyn Retry,
-    ) -> std::result::Result<(P::Output, Committed), P::Error>;
+    /// As its ticket.
+    fn call<P: Procedure>(&self, procedure: P, how: Begin, retry: impl Retry + Send + 'static) -> Completed<P> {
+        self.submit(procedure, how, Box::new(retry)).wait()
+    }
 }
 
-/// Door 3 on an engine with door 2, which has no use for the footprint.
+/// Door 3 on an engine with door 2. The procedure runs in the call of [`Declared::submit`]. Its footprint is computed in its own
+/// transaction, so that it cannot be outdated: what it does not cover is a mistake ([`crate::Invalid::Undeclared`]).
 #[derive(Clone, Debug)]
 pub struct AsDeclared<E>(pub E);
 
 impl<E: Reexecutable> Declared for AsDeclared<E> {
-    fn call<P: Procedure>(
-        &self,
-        procedure: &mut P,
-        how: Begin,
-        retry: &mut dyn Retry,
-    ) -> std::result::Result<(P::Output, Committed), P::Error> {
-        self.0.execute(procedure, how, retry)
+    fn submit<P: Procedure>(&self, procedure: P, how: Begin, mut retry: Box<dyn Retry + Send>) -> Ticket<P> {
+        Pending::ready(self.0.execute(&mut HeldToFootprint(procedure), how, &mut *retry))
+    }
+}
+
+/// A procedure that touches what it declares, or fails.
+struct HeldToFootprint<P>(P);
+
+impl<P: Procedure> Program for HeldToFootprint<P> {
+    type Output = P::Output;
+    type Error = P::Error;
+
+    fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> std::result::Result<P::Output, P::Error> {
+        let footprint = self.0.footprint(access)?;
+        self.0.run(&mut Guarded::new(access, &footprint))
     }
 }

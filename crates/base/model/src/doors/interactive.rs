@@ -1,7 +1,7 @@
 //! Door 1: the caller holds the transaction open.
 
 use crate::retry::Failure;
-use crate::{Access, Begin, Committed, Error, Finish, LogPosition, Result, Snapshots, Tables};
+use crate::{Access, Begin, Committed, Error, Finish, LogPosition, Pending, Result, Snapshots, Tables};
 use std::sync::Arc;
 
 /// Door 1: the caller holds the transaction open. SQL needs it.
@@ -44,6 +44,9 @@ pub trait Interactive: Send + Sync + 'static {
 
     /// Has every [`Interactive::wait_durable_unless`] ask again whether it is over.
     fn rouse(&self) {}
+
+    /// As [`Interactive::wait_durable`], for callers that must not block: the log may become durable later. Ready if it is.
+    fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>>;
 
     /// Creation and removal of tables at run time, if the engine can. SQL needs it.
     fn ddl(&self) -> Option<&dyn Tables> {

@@ -4,9 +4,9 @@
 //! boxed transaction is [`Access`] and [`Finish`], so that whatever is generic over door 1 takes them too.
 
 use crate::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Invalid, Item, LogPosition,
-    Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots, Supervised, TableId,
-    Tables, Timestamp, Usage,
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Interactive, Invalid, Item, Key,
+    LogPosition, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots,
+    Supervised, TableId, Tables, Timestamp, Usage,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -35,6 +35,9 @@ pub trait Store: Send + Sync + 'static {
     /// As [`Interactive::rouse`].
     fn rouse(&self);
 
+    /// As [`Interactive::durable`].
+    fn durable(&self, position: LogPosition) -> Pending<Result<()>>;
+
     /// As [`Interactive::ddl`].
     fn ddl(&self) -> Option<&dyn Tables>;
 
@@ -44,19 +47,16 @@ pub trait Store: Send + Sync + 'static {
 
 /// An open transaction, as an object.
 pub trait Transaction: Access + Finish + Send {
-    /// As [`Finish::commit`].
-    ///
-    /// # Errors
-    /// As [`Finish::commit`].
-    fn commit_boxed(self: Box<Self>) -> Result<Committed>;
+    /// As [`Finish::begin_commit`].
+    fn begin_commit_boxed(self: Box<Self>) -> Pending<Result<Committed>>;
 
     /// As [`Finish::abort`].
     fn abort_boxed(self: Box<Self>);
 }
 
 impl<T: Access + Finish + Send + 'static> Transaction for T {
-    fn commit_boxed(self: Box<Self>) -> Result<Committed> {
-        (*self).commit()
+    fn begin_commit_boxed(self: Box<Self>) -> Pending<Result<Committed>> {
+        (*self).begin_commit()
     }
 
     fn abort_boxed(self: Box<Self>) {
@@ -82,6 +82,10 @@ impl<E: Interactive> Store for Engine<E> {
 
     fn rouse(&self) {
         self.0.rouse();
+    }
+
+    fn durable(&self, position: LogPosition) -> Pending<Result<()>> {
+        self.0.durable(position)
     }
 
     fn ddl(&self) -> Option<&dyn Tables> {
@@ -115,6 +119,10 @@ impl Interactive for dyn Store {
 
     fn rouse(&self) {
         Store::rouse(self);
+    }
+
+    fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>> {
+        Store::durable(&**self, position)
     }
 
     fn ddl(&self) -> Option<&dyn Tables> {
@@ -201,6 +209,15 @@ impl Access for Box<dyn Transaction> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         (**self).read(table, key, columns, row)
     }
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        (**self).read_many(table, keys, columns, each)
+    }
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         (**self).read_for_update(table, key, row)
     }
@@ -218,6 +235,9 @@ impl Access for Box<dyn Transaction> {
     }
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         (**self).scan(scan, visit)
+    }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        (**self).draws()
     }
 }
 
@@ -252,8 +272,8 @@ impl Finish for Box<dyn Transaction> {
     fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
         (**self).shared_reads()
     }
-    fn commit(self) -> Result<Committed> {
-        Transaction::commit_boxed(self)
+    fn begin_commit(self) -> Pending<Result<Committed>> {
+        Transaction::begin_commit_boxed(self)
     }
     fn abort(self) {
         Transaction::abort_boxed(self);

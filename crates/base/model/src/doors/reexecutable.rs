@@ -19,10 +19,16 @@ pub trait Reexecutable: Send + Sync + 'static {
 }
 
 /// Door 2 on an engine with door 1.
-#[derive(Clone, Debug)]
-pub struct AsReexecutable<E>(pub Arc<E>);
+#[derive(Debug)]
+pub struct AsReexecutable<E: ?Sized>(pub Arc<E>);
 
-impl<E: Interactive> Reexecutable for AsReexecutable<E> {
+impl<E: ?Sized> Clone for AsReexecutable<E> {
+    fn clone(&self) -> AsReexecutable<E> {
+        AsReexecutable(self.0.clone())
+    }
+}
+
+impl<E: Interactive + ?Sized> Reexecutable for AsReexecutable<E> {
     fn execute<P: Program>(
         &self,
         program: &mut P,

@@ -1,6 +1,8 @@
 //! How a transaction begins, what it is promised while it is open, how it ends.
 
-use crate::{Durability, Error, LogPosition, Result, Savepoints, SerialPoint, SharedReads, Supervised, Timestamp};
+use crate::{
+    Draws, Durability, Error, LogPosition, Pending, Result, Savepoints, SerialPoint, SharedReads, Supervised, Timestamp,
+};
 use std::time::Duration;
 
 /// How a transaction begins.
@@ -12,6 +14,8 @@ pub struct Begin {
     pub durability: Option<Durability>,
     /// The longest wait for one other transaction; `None`: the engine's default.
     pub wait_limit: Option<Duration>,
+    /// What its body may draw ([`crate::Access::draws`]), the same in every attempt; `None`: nothing.
+    pub draws: Option<Draws>,
 }
 
 /// What a transaction may do, and when it takes hold of what it writes.
@@ -87,13 +91,23 @@ pub trait Finish {
         None
     }
 
-    /// Commits, or aborts with the reason.
-    ///
-    /// # Errors
-    /// [`Error::Aborted`] with the reason, [`Error::Fault`] if the log could not take it.
-    fn commit(self) -> Result<Committed>
+    /// Begins to commit. The decision is the pending value: [`Error::Aborted`] with the reason, [`Error::Fault`] if the log could
+    /// not take it. An engine that decides alone has it ready; one that asks other replicas resolves it when they have
+    /// answered. Dropping the pending value does not withdraw the commit.
+    fn begin_commit(self) -> Pending<Result<Committed>>
     where
         Self: Sized;
+
+    /// Commits, or aborts with the reason; blocks until it is decided.
+    ///
+    /// # Errors
+    /// As [`Finish::begin_commit`].
+    fn commit(self) -> Result<Committed>
+    where
+        Self: Sized,
+    {
+        self.begin_commit().wait()
+    }
 
     /// Drops everything it wrote.
     fn abort(self)

@@ -9,7 +9,7 @@ use env::{Disk, SimDisk};
 use model::twin::Twin;
 use model::{
     Access, AsDeclared, AsReexecutable, Begin, Committed, Decoder, Fault, Interactive, Invalid, Key, Limit, LimitKind,
-    LogPosition, Program, Reexecutable, Result, Retry, RowRef, Schema, TableId,
+    LogPosition, Pending, Program, Reexecutable, Result, Retry, RowRef, Schema, TableId,
 };
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -214,6 +214,10 @@ impl Interactive for Small {
         let is_early = self.flaw == Flaw::AcknowledgesTooSoon && !store.commits.len().is_multiple_of(3);
         let is_durable = store.durable as u64 >= position.0 || is_early;
         if is_durable { Ok(()) } else { store.save() }
+    }
+
+    fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>> {
+        Pending::ready(self.wait_durable(position))
     }
 }
 

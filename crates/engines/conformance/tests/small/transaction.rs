@@ -4,8 +4,8 @@ use super::{Flaw, Small};
 use model::twin::Twin;
 use model::{
     Abort, AbortClass, Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Invalid, Item, Key,
-    LimitKind, LogPosition, Mode, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SerialPoint,
-    TableId, Target, Timestamp,
+    LimitKind, LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
+    SerialPoint, TableId, Target, Timestamp,
 };
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, Deref, RangeBounds};
@@ -298,8 +298,8 @@ impl<H: Deref<Target = Small>> Finish for Transaction<H> {
         Some(self)
     }
 
-    fn commit(mut self) -> Result<Committed> {
-        self.finish()
+    fn begin_commit(mut self) -> Pending<Result<Committed>> {
+        Pending::ready(self.finish())
     }
 
     fn abort(self) {}

@@ -7,7 +7,7 @@
 use model::twin::Twin;
 use model::{
     Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Invalid, Item, LogPosition, Mode,
-    Result, RowBuf, RowRef, Scan, ScanEnd, Schema, SerialPoint, TableId, Timestamp,
+    Pending, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, SerialPoint, TableId, Timestamp,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::{Arc, Condvar, Mutex};
@@ -120,11 +120,11 @@ impl<H: Deref<Target = OneMutex>> Finish for Transaction<H> {
     /// No effect: nobody reads beside the transaction that has the map.
     fn set_reads_wait(&mut self, _: bool) {}
 
-    fn commit(mut self) -> Result<Committed> {
+    fn begin_commit(mut self) -> Pending<Result<Committed>> {
         let map = self.map();
         map.twin.commit();
         map.commits += 1;
-        Ok(Committed { serial_point: SerialPoint(map.commits), log_position: LogPosition::ZERO })
+        Pending::ready(Ok(Committed { serial_point: SerialPoint(map.commits), log_position: LogPosition::ZERO }))
     }
 
     fn abort(self) {}
@@ -165,5 +165,9 @@ impl Interactive for OneMutex {
 
     fn wait_durable(&self, _: LogPosition) -> Result<()> {
         Ok(())
+    }
+
+    fn durable(self: &Arc<Self>, _: LogPosition) -> Pending<Result<()>> {
+        Pending::ready(Ok(()))
     }
 }

@@ -203,7 +203,7 @@ impl Session {
             Durability::Fsync if follows.is_commit_asynchronous => Durability::Async,
             durability => durability,
         };
-        Begin { mode, durability: Some(durability), wait_limit: self.state.lock_timeout() }
+        Begin { mode, durability: Some(durability), wait_limit: self.state.lock_timeout(), draws: None }
     }
 
     /// Whether the transaction refuses writes only because its statement was taken for one that only reads.

@@ -1,10 +1,11 @@
 //! A store that tells an observer what its transactions do: histories, for judges of serializability.
 
 use super::{Store, Transaction};
-use model::history::{self, Outcome, Recorder};
+use model::history::{self, Operation, Outcome, Recorder};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Fault, Finish, Invalid, Item, LogPosition, Result,
-    RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Snapshots, Supervised, TableId, Tables, Timestamp,
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Fault, Finish, Invalid, Item, LogPosition,
+    Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Snapshots, Supervised, TableId, Tables,
+    Timestamp,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -48,6 +49,10 @@ impl Store for Recorded {
         self.inner.rouse();
     }
 
+    fn durable(&self, position: LogPosition) -> Pending<Result<()>> {
+        self.inner.durable(position)
+    }
+
     fn ddl(&self) -> Option<&dyn Tables> {
         self.inner.ddl()
     }
@@ -71,27 +76,25 @@ impl Observer {
     fn now(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
+
+    fn report(&self, start_ns: u64, outcome: Outcome, operations: Vec<Operation>) {
+        (self.tell)(history::Transaction { client: 0, start_ns, end_ns: self.now(), outcome, operations });
+    }
 }
 
 impl Observed {
     fn recorder(&mut self) -> &mut Recorder<Box<dyn Transaction>> {
         self.recorder.as_mut().expect("only the end takes the recorder, and takes the transaction with it")
     }
-
-    /// Ends the transaction with `end`, and tells what it did and what became of it.
-    fn end<T>(&mut self, end: impl FnOnce(Box<dyn Transaction>) -> T, became: impl FnOnce(&T) -> Outcome) -> Option<T> {
-        let (inner, operations) = self.recorder.take()?.into_parts();
-        let ended = end(inner);
-        let (start_ns, end_ns) = (self.start_ns, self.observer.now());
-        let outcome = became(&ended);
-        (self.observer.tell)(history::Transaction { client: 0, start_ns, end_ns, outcome, operations });
-        Some(ended)
-    }
 }
 
 impl Drop for Observed {
     fn drop(&mut self) {
-        self.end(Finish::abort, |()| Outcome::Aborted);
+        if let Some(recorder) = self.recorder.take() {
+            let (inner, operations) = recorder.into_parts();
+            inner.abort();
+            self.observer.report(self.start_ns, Outcome::Aborted, operations);
+        }
     }
 }
 
@@ -157,13 +160,19 @@ impl Finish for Observed {
         self.recorder().inner().supervised()
     }
 
-    fn commit(mut self) -> Result<Committed> {
-        let committed = self.end(Finish::commit, |ended| match ended {
-            Ok(committed) => Outcome::Committed(committed.serial_point),
-            Err(Error::Fault(Fault::OutcomeUnknown { .. })) => Outcome::Unknown,
-            Err(_) => Outcome::Aborted,
-        });
-        committed.expect("a transaction ends once")
+    fn begin_commit(mut self) -> Pending<Result<Committed>> {
+        let recorder = self.recorder.take().expect("a transaction ends once");
+        let (inner, operations) = recorder.into_parts();
+        let (observer, start_ns) = (self.observer.clone(), self.start_ns);
+        inner.begin_commit().map(move |decided| {
+            let outcome = match &decided {
+                Ok(committed) => Outcome::Committed(committed.serial_point),
+                Err(Error::Fault(Fault::OutcomeUnknown { .. })) => Outcome::Unknown,
+                Err(_) => Outcome::Aborted,
+            };
+            observer.report(start_ns, outcome, operations);
+            decided
+        })
     }
 
     fn abort(self) {}
@@ -190,5 +199,8 @@ impl Access for Observed {
     }
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.recorder().scan(scan, visit)
+    }
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.recorder().draws()
     }
 }

@@ -213,6 +213,7 @@ fn fill(batch: &mut Batch, entries: &mut Entries, size: usize, run: &mut Run<'_,
         direction,
         filter: None,
         columns: Columns::All,
+        examine: None,
     };
     let end = run.context.transaction.scan(&scan, &mut |item| {
         batch.push(item.key, item.row.bytes());

@@ -1,0 +1,147 @@
+//! Procedures by name: what an input log names can be run again.
+
+use crate::{Access, Decoder, Draws, Footprint, Malformed, Procedure, Result};
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The procedures that an input log may name.
+#[derive(Default)]
+pub struct Registry(BTreeMap<&'static str, Entry>);
+
+struct Entry {
+    procedure: TypeId,
+    decode: fn(&[u8]) -> std::result::Result<Box<dyn AnyProcedure>, Malformed>,
+}
+
+/// A call of a procedure, read from a log.
+pub struct LoggedCall {
+    /// The procedure with its arguments.
+    pub procedure: Box<dyn AnyProcedure>,
+    /// What it draws from, if it was begun with draws.
+    pub draws: Option<Draws>,
+}
+
+/// A procedure whose type is not known: it is run for its effects.
+pub trait AnyProcedure: Send {
+    /// As [`Procedure::NAME`].
+    fn name(&self) -> &'static str;
+
+    /// As [`Procedure::footprint`].
+    ///
+    /// # Errors
+    /// As [`Procedure::footprint`].
+    fn footprint(&self, access: &mut dyn Access) -> Result<Footprint>;
+
+    /// Runs the body; whether it wants to commit. Where the engine's own error stopped it, the engine knows from `access`.
+    fn run(&mut self, access: &mut dyn Access) -> bool;
+}
+
+impl<P: Procedure> AnyProcedure for P {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn footprint(&self, access: &mut dyn Access) -> Result<Footprint> {
+        Procedure::footprint(self, access)
+    }
+
+    fn run(&mut self, access: &mut dyn Access) -> bool {
+        crate::Program::run(self, access).is_ok()
+    }
+}
+
+/// A name that another procedure has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameTaken(pub &'static str);
+
+/// A logged call that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnknownCall {
+    /// No procedure of this name is registered.
+    Name(String),
+    /// The record is damaged.
+    Record(Malformed),
+    /// The arguments are not those of the procedure of this name.
+    Arguments(&'static str, Malformed),
+}
+
+impl Registry {
+    /// No procedures.
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// Registers a procedure by its name. Twice is once.
+    ///
+    /// # Errors
+    /// [`NameTaken`] if another procedure has the name: logs would be ambiguous.
+    pub fn register<P: Procedure>(&mut self) -> std::result::Result<(), NameTaken> {
+        let procedure = TypeId::of::<P>();
+        let decode = |arguments: &[u8]| Ok(Box::new(P::decode_arguments(arguments)?) as Box<dyn AnyProcedure>);
+        let entry = self.0.entry(P::NAME).or_insert(Entry { procedure, decode });
+        if entry.procedure == procedure { Ok(()) } else { Err(NameTaken(P::NAME)) }
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    /// Reads what [`encode_call`] wrote.
+    ///
+    /// # Errors
+    /// [`UnknownCall`] says whether the log or the registry is at fault.
+    pub fn decode(&self, record: &[u8]) -> std::result::Result<LoggedCall, UnknownCall> {
+        let mut reader = Decoder::new(record);
+        let (name, draws) = read_head(&mut reader).map_err(UnknownCall::Record)?;
+        let (&name, entry) = self.0.get_key_value(name).ok_or_else(|| UnknownCall::Name(name.to_owned()))?;
+        let procedure = (entry.decode)(reader.rest()).map_err(|error| UnknownCall::Arguments(name, error))?;
+        Ok(LoggedCall { procedure, draws })
+    }
+}
+
+fn read_head<'r>(reader: &mut Decoder<'r>) -> std::result::Result<(&'r str, Option<Draws>), Malformed> {
+    let name = reader.text32()?;
+    let draws = match reader.u8()? {
+        0 => None,
+        1 => Some(Draws::decode(reader)?),
+        _ => return Err(Malformed),
+    };
+    Ok((name, draws))
+}
+
+/// Appends a call to an input log's record: name, draws, arguments. What follows from them need not be logged.
+pub fn encode_call<P: Procedure>(procedure: &P, draws: Option<Draws>, out: &mut Vec<u8>) {
+    codec::put_bytes32(out, P::NAME.as_bytes());
+    out.push(u8::from(draws.is_some()));
+    draws.inspect(|draws| draws.encode(out));
+    procedure.encode_arguments(out);
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}
+
+impl fmt::Display for NameTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "another procedure is registered as {}", self.0)
+    }
+}
+
+impl std::error::Error for NameTaken {}
+
+impl fmt::Display for UnknownCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnknownCall::Name(name) => write!(f, "no procedure is registered as {name}"),
+            UnknownCall::Record(error) => write!(f, "damaged record of a call: {error}"),
+            UnknownCall::Arguments(name, error) => write!(f, "damaged arguments of procedure {name}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for UnknownCall {}

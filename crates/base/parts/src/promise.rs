@@ -1,0 +1,130 @@
+//! A value that one thread promises and another takes: what an engine resolves a [`Pending`] with.
+
+use crate::sync::{Arc, Condvar, Mutex};
+use model::{Later, Pending};
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
+
+/// The side that has to keep the promise.
+#[derive(Debug)]
+#[must_use = "whoever waits for it waits for ever"]
+pub struct Promise<T>(Arc<Cell<T>>);
+
+/// The side that waits.
+struct Promised<T>(Arc<Cell<T>>);
+
+#[derive(Debug)]
+struct Cell<T> {
+    state: Mutex<State<T>>,
+    resolved: Condvar,
+}
+
+enum State<T> {
+    /// Nobody has asked without blocking.
+    Open,
+    /// To be woken when the value is there.
+    Polled(Waker),
+    /// To be called when the value is there.
+    Called(Box<dyn FnOnce(T) + Send>),
+    Resolved(T),
+    /// The value has been taken.
+    Taken,
+    /// The promise was dropped.
+    Broken,
+}
+
+/// A promise and what it promises.
+pub fn promise<T: Send + 'static>() -> (Promise<T>, Pending<T>) {
+    let cell = Arc::new(Cell { state: Mutex::new(State::Open), resolved: Condvar::new() });
+    (Promise(cell.clone()), Pending::later(Promised(cell)))
+}
+
+const BROKEN: &str = "whoever made the promise has kept it";
+
+impl<T> Promise<T> {
+    /// Keeps the promise: wakes whoever waits, or calls back on this thread.
+    pub fn resolve(self, value: T) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, State::Taken) {
+            // Outside the latch: the callback may do anything.
+            State::Called(callback) => {
+                drop(state);
+                callback(value);
+            }
+            before => {
+                *state = State::Resolved(value);
+                drop(state);
+                self.0.resolved.notify_all();
+                if let State::Polled(waker) = before {
+                    waker.wake();
+                }
+            }
+        }
+    }
+}
+
+/// A promise that is dropped is a bug of its maker: whoever waits panics instead of waiting for ever.
+impl<T> Drop for Promise<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, State::Open | State::Polled(_)) {
+            let before = std::mem::replace(&mut *state, State::Broken);
+            drop(state);
+            self.0.resolved.notify_all();
+            if let State::Polled(waker) = before {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl<T: Send> Later<T> for Promised<T> {
+    fn wait(self: Box<Self>) -> T {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match std::mem::replace(&mut *state, State::Taken) {
+                State::Resolved(value) => return value,
+                State::Broken => panic!("{BROKEN}"),
+                _ => *state = State::Open,
+            }
+            state = self.0.resolved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn on_resolved(self: Box<Self>, callback: Box<dyn FnOnce(T) + Send>) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Resolved(value) => {
+                drop(state);
+                callback(value);
+            }
+            State::Broken => panic!("{BROKEN}"),
+            _ => *state = State::Called(callback),
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<T> {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, State::Taken) {
+            State::Resolved(value) => Poll::Ready(value),
+            State::Broken => panic!("{BROKEN}"),
+            _ => {
+                *state = State::Polled(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for State<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            State::Open => "open",
+            State::Polled(_) => "polled",
+            State::Called(_) => "called",
+            State::Resolved(_) => "resolved",
+            State::Taken => "taken",
+            State::Broken => "broken",
+        })
+    }
+}
