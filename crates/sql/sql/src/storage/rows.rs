@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::types::{Array, Datum, Interval, Numeric, Row, Scalar, Type};
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
-use model::{ColumnType, RowBuf, RowRef, ValueRef};
+use model::{ColumnType, RowBuf, RowRef, Value, ValueRef};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -94,6 +94,41 @@ fn stands_in(value: &Datum, kind: ColumnType) -> bool {
         | Datum::Record(_) => ColumnType::Bytes,
     };
     own == kind
+}
+
+/// Whether the engine's order of stored values, and their equality, are those of the type: what it compares for a scan is what SQL
+/// would. Not where blanks, digits or a structure count otherwise than their bytes.
+pub fn is_ordered_as_stored(data_type: Type) -> bool {
+    if data_type.is_array {
+        return false;
+    }
+    match data_type.scalar {
+        Scalar::Bool
+        | Scalar::Int2
+        | Scalar::Int4
+        | Scalar::Int8
+        | Scalar::Oid
+        | Scalar::Float4
+        | Scalar::Float8
+        | Scalar::Date
+        | Scalar::Time
+        | Scalar::Timestamp
+        | Scalar::Timestamptz
+        | Scalar::Text
+        | Scalar::Varchar
+        | Scalar::Name
+        | Scalar::Bytea
+        | Scalar::Uuid => true,
+        _ => false,
+    }
+}
+
+/// A value as the engine stores it, if it has a type for it.
+pub fn engine_value_of(value: &Datum) -> Option<Value> {
+    match value {
+        Datum::Numeric(_) | Datum::Interval(_) | Datum::Array(_) | Datum::Record(_) => None,
+        value => Some(engine_value(value, &[]).to_owned()),
+    }
 }
 
 fn engine_value<'v>(value: &'v Datum, encoded: &'v [u8]) -> ValueRef<'v> {
@@ -248,6 +283,27 @@ pub fn decode_row(row: RowRef<'_>, columns: &[Column], wanted: Option<&[usize]>,
                     *place = decode_value(row.get(at), column.data_type)?;
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// As [`decode_row`], from a row that holds the columns `stored` only, in that order; both lists are sorted.
+///
+/// # Errors
+/// XX001 for a stored value that is none of its column's type.
+pub fn decode_columns(
+    row: RowRef<'_>,
+    stored: &[u16],
+    columns: &[Column],
+    wanted: Option<&[usize]>,
+    out: &mut Row,
+) -> Result<()> {
+    out.clear();
+    out.resize(columns.len(), Datum::Null);
+    for (place, column) in stored.iter().map(|&column| usize::from(column)).enumerate() {
+        if wanted.is_none_or(|wanted| wanted.binary_search(&column).is_ok()) {
+            out[column] = decode_value(row.get(place), columns[column].data_type)?;
         }
     }
     Ok(())

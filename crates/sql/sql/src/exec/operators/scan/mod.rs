@@ -2,17 +2,22 @@
 //!
 //! A scan asks the engine for a batch of stored rows or index entries, copies their bytes, and lets go of the engine; rows
 //! are decoded as they are asked for, the filter's columns first. The next batch resumes behind the last key. Batches start
-//! small and double: a statement that stops after a few rows has read, and protected against phantoms, only about those.
+//! small and double, counted in rows that the engine examines: a statement that stops after a few rows has read, and protected
+//! against phantoms, only about those. Filter and columns travel with the scan as far as the engine can take them ([`pushed`]).
 
+mod pushed;
 mod range;
+#[cfg(test)]
+mod tests;
 
 use super::super::evaluate::is_null;
 use super::super::scope::{Run, out_of_step};
 use crate::error::Result;
-use crate::plan::{Expr, ExprKind, Scan};
-use crate::storage::decode_row;
+use crate::plan::Scan;
+use crate::storage::{decode_columns, decode_row};
 use crate::types::{Datum, Row};
 use model::{Columns, Direction, Key, RowBuf, RowRef, ScanEnd};
+use pushed::Pushed;
 use range::{Entries, Range};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -29,8 +34,9 @@ pub struct ScanState {
     /// What was read and not yet asked for.
     batch: Batch,
     batch_size: usize,
-    /// The columns of the filter, if it does not need all.
-    filter_columns: Option<Vec<usize>>,
+    pushed: Pushed,
+    /// The columns of rows that were scanned; `None`: all.
+    columns: Option<Vec<u16>>,
     buffer: RowBuf,
     decoded: Row,
 }
@@ -97,7 +103,10 @@ impl ScanState {
         self.started = true;
         self.batch_size = FIRST_BATCH;
         self.ranges = run.ranges(scan)?;
-        self.filter_columns = scan.filter.as_ref().and_then(columns_of);
+        self.pushed = run.push_down(scan)?;
+        if self.ranges.iter().any(|range| matches!(range, Range::Between(entries) if !entries.index)) {
+            self.columns = pushed::asked(scan, self.pushed.rest_columns.as_deref());
+        }
         Ok(())
     }
 
@@ -129,7 +138,8 @@ impl ScanState {
                     }
                 }
                 Range::Between(entries) => {
-                    if !fill(batch, entries, self.batch_size, run)? {
+                    run.context.check_cancel()?; // No row of the last batch may have passed.
+                    if !fill(batch, entries, self.batch_size, &self.pushed, self.columns.as_deref(), run)? {
                         self.ranges.pop_front();
                     }
                     self.batch_size = (self.batch_size * 2).min(LARGEST_BATCH);
@@ -141,14 +151,18 @@ impl ScanState {
     /// The row under a key that came from the engine, if it passes the filter.
     fn consider(&mut self, scan: &Scan, found: Found<'_>, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let table = scan.table.storage.id();
-        let stored = match found.row {
-            Some(row) => row,
+        let (columns, stored) = match found.row {
+            Some(row) => (self.columns.as_deref(), row),
             None if run.context.transaction.read(table, found.key, Columns::All, &mut self.buffer)? => {
-                self.buffer.bytes()
+                if !self.pushed.passes(self.buffer.row()) {
+                    return Ok(None);
+                }
+                (None, self.buffer.bytes())
             }
             None => return Ok(None),
         };
-        if !passes(scan, self.filter_columns.as_deref(), stored, &mut self.decoded, run)? {
+        let row = Stored { columns, row: RowRef::new(stored) };
+        if !self.pushed.rest_holds(scan, row, &mut self.decoded, run)? {
             return Ok(None);
         }
         if scan.for_update {
@@ -156,9 +170,9 @@ impl ScanState {
             if !run.context.transaction.read_for_update(table, found.key, &mut self.buffer)? {
                 return Ok(None);
             }
-            return finish(scan, self.buffer.bytes(), found.key).map(Some);
+            return finish(scan, Stored { columns: None, row: self.buffer.row() }, found.key).map(Some);
         }
-        finish(scan, stored, found.key).map(Some)
+        finish(scan, row, found.key).map(Some)
     }
 
     /// The row under one key: it is owned at once if it will be written.
@@ -169,55 +183,80 @@ impl ScanState {
         } else {
             run.context.transaction.read(table, key, Columns::All, &mut self.buffer)?
         };
-        let stored = self.buffer.bytes();
-        if !found || !passes(scan, self.filter_columns.as_deref(), stored, &mut self.decoded, run)? {
-            return Ok(None);
-        }
-        finish(scan, stored, key).map(Some)
+        let row = Stored { columns: None, row: self.buffer.row() };
+        let passes =
+            found && self.pushed.passes(row.row) && self.pushed.rest_holds(scan, row, &mut self.decoded, run)?;
+        if passes { finish(scan, row, key).map(Some) } else { Ok(None) }
     }
 }
 
-/// Whether a stored row passes the filter, of which only the columns are decoded.
-fn passes(
-    scan: &Scan,
-    columns: Option<&[usize]>,
-    stored: &[u8],
-    decoded: &mut Row,
-    run: &mut Run<'_, '_>,
-) -> Result<bool> {
-    let Some(filter) = &scan.filter else { return Ok(true) };
-    decode_row(RowRef::new(stored), &scan.table.columns, columns, decoded)?;
-    run.holds(filter, decoded)
+/// A row of the engine: of these columns only, or whole.
+#[derive(Clone, Copy)]
+struct Stored<'r> {
+    columns: Option<&'r [u16]>,
+    row: RowRef<'r>,
+}
+
+impl Stored<'_> {
+    /// Refills `out` with the wanted columns; the others are NULL.
+    fn decode(&self, scan: &Scan, wanted: Option<&[usize]>, out: &mut Row) -> Result<()> {
+        match self.columns {
+            None => decode_row(self.row, &scan.table.columns, wanted, out),
+            Some(columns) => decode_columns(self.row, columns, &scan.table.columns, wanted, out),
+        }
+    }
+}
+
+impl Pushed {
+    /// Whether a whole row passes what the engine evaluates in scans.
+    fn passes(&self, row: RowRef<'_>) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.matches(row))
+    }
+
+    /// Whether a row passes the rest, of which only the columns are decoded.
+    fn rest_holds(&self, scan: &Scan, row: Stored<'_>, decoded: &mut Row, run: &mut Run<'_, '_>) -> Result<bool> {
+        let Some(filter) = scan.filter.as_ref().filter(|_| !self.rest.is_empty()) else { return Ok(true) };
+        row.decode(scan, self.rest_columns.as_deref(), decoded)?;
+        let conjuncts = pushed::conjuncts(filter);
+        for &at in &self.rest {
+            if !run.holds(&conjuncts[at], decoded)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// The row as the plan wants it.
-fn finish(scan: &Scan, stored: &[u8], key: &[u8]) -> Result<Row> {
+fn finish(scan: &Scan, stored: Stored<'_>, key: &[u8]) -> Result<Row> {
     let mut row = Row::with_capacity(scan.table.columns.len() + usize::from(scan.with_key));
-    decode_row(RowRef::new(stored), &scan.table.columns, scan.wanted.as_deref(), &mut row)?;
+    stored.decode(scan, scan.wanted.as_deref(), &mut row)?;
     if scan.with_key {
         row.push(Datum::Bytea(key.into()));
     }
     Ok(row)
 }
 
-/// Reads a batch; `false` if the range ends with it.
-fn fill(batch: &mut Batch, entries: &mut Entries, size: usize, run: &mut Run<'_, '_>) -> Result<bool> {
+/// Reads a batch, for which the engine examines `size` rows; `false` if the range ends with it.
+fn fill(
+    batch: &mut Batch,
+    entries: &mut Entries,
+    size: usize,
+    pushed: &Pushed,
+    columns: Option<&[u16]>,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
     batch.clear();
     batch.entries = entries.index;
     let direction = if entries.backward { Direction::Backward } else { Direction::Forward };
-    let scan = model::Scan {
-        table: entries.table,
-        index: None,
-        lower: entries.lower.clone(),
-        upper: entries.upper.clone(),
-        direction,
-        filter: None,
-        columns: Columns::All,
-        examine: None,
-    };
+    let (lower, upper) = (entries.lower.clone(), entries.upper.clone());
+    let mut scan = model::Scan { direction, ..model::Scan::table(entries.table).between(lower, upper).examine(size) };
+    if !entries.index {
+        (scan.filter, scan.columns) = (pushed.filter.as_ref(), pushed::as_columns(columns));
+    }
     let end = run.context.transaction.scan(&scan, &mut |item| {
         batch.push(item.key, item.row.bytes());
-        if batch.ends.len() < size { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        ControlFlow::Continue(())
     })?;
     match end {
         ScanEnd::Finished => Ok(false),
@@ -227,18 +266,4 @@ fn fill(batch: &mut Batch, entries: &mut Entries, size: usize, run: &mut Run<'_,
             Ok(true)
         }
     }
-}
-
-/// The columns that an expression looks at, in order; `None` if a subquery may look at any.
-fn columns_of(expression: &Expr) -> Option<Vec<usize>> {
-    let mut columns = Vec::new();
-    let mut all = false;
-    expression.walk(&mut |expression| match expression.kind {
-        ExprKind::Column(column) => columns.push(column),
-        ExprKind::Subquery(_) => all = true,
-        _ => {}
-    });
-    columns.sort_unstable();
-    columns.dedup();
-    (!all).then_some(columns)
 }

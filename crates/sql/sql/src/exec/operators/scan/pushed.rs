@@ -1,0 +1,192 @@
+//! What of a scan the engine does: the part of its filter that is a [`Predicate`], and the columns that it returns. So what a
+//! plan reads is what the engine protects.
+//!
+//! A conjunct is translated only if it selects exactly the rows for which SQL finds it true, NULLs included; the others are
+//! evaluated here, over the rows that the engine shows.
+
+use super::super::super::scope::Run;
+use crate::definition::Table;
+use crate::error::Result;
+use crate::plan::{Comparison, Expr, ExprKind, Scan};
+use crate::storage::{column_type, engine_value_of, is_ordered_as_stored};
+use crate::types::{Scalar, Type};
+use model::{Columns, Predicate, Value};
+use std::collections::BTreeSet;
+
+/// The division of a scan's work.
+#[derive(Default)]
+pub(super) struct Pushed {
+    /// The engine's part of the filter.
+    pub filter: Option<Predicate>,
+    /// The conjuncts that are evaluated here, by their places in the filter.
+    pub rest: Vec<usize>,
+    /// The columns of these conjuncts, sorted; `None`: any.
+    pub rest_columns: Option<Vec<usize>>,
+}
+
+/// The operands of a conjunction.
+pub(super) fn conjuncts(filter: &Expr) -> &[Expr] {
+    if let ExprKind::And(all) = &filter.kind { all } else { std::slice::from_ref(filter) }
+}
+
+/// The columns that a scan of the table's rows asks for, sorted; `None`: all.
+pub(super) fn asked(scan: &Scan, rest_columns: Option<&[usize]>) -> Option<Vec<u16>> {
+    let mut columns: BTreeSet<usize> = rest_columns?.iter().copied().collect();
+    if !scan.for_update {
+        // A row that will be written is read again, whole, as it is owned.
+        columns.extend(scan.wanted.as_ref()?);
+    }
+    let columns: Option<Vec<u16>> = columns.into_iter().map(|column| u16::try_from(column).ok()).collect();
+    columns.filter(|columns| columns.len() < scan.table.columns.len())
+}
+
+/// As the engine wants it.
+pub(super) fn as_columns(asked: Option<&[u16]>) -> Columns<'_> {
+    match asked {
+        None => Columns::All,
+        Some([]) => Columns::None,
+        Some(columns) => Columns::Some(columns),
+    }
+}
+
+impl Run<'_, '_> {
+    /// Divides the filter of a scan that starts now: parameters and columns of enclosing rows have their values.
+    pub(super) fn push_down(&mut self, scan: &Scan) -> Result<Pushed> {
+        let Some(filter) = &scan.filter else {
+            return Ok(Pushed { rest_columns: Some(Vec::new()), ..Pushed::default() });
+        };
+        let conjuncts = conjuncts(filter);
+        let (mut pushed, mut rest) = (Vec::new(), Vec::new());
+        for (at, conjunct) in conjuncts.iter().enumerate() {
+            match self.predicate(&scan.table, conjunct)? {
+                Some(predicate) => pushed.push(predicate),
+                None => rest.push(at),
+            }
+        }
+        let filter = match pushed.len() {
+            0 => None,
+            1 => pushed.pop(),
+            _ => Some(Predicate::And(pushed)),
+        };
+        let rest_columns = columns_of(rest.iter().map(|&at| &conjuncts[at]));
+        Ok(Pushed { filter, rest, rest_columns })
+    }
+
+    /// The condition as a predicate over the stored row; `None` if it is none, or might differ in a single row.
+    fn predicate(&mut self, table: &Table, condition: &Expr) -> Result<Option<Predicate>> {
+        Ok(match &condition.kind {
+            ExprKind::And(all) => self.predicates(table, all)?.map(Predicate::And),
+            ExprKind::Or(any) => self.predicates(table, any)?.map(Predicate::Or),
+            ExprKind::Not(inner) => self.predicate(table, inner)?.map(|inner| Predicate::Not(Box::new(inner))),
+            ExprKind::IsNull(inner) => nullable(table, inner).map(Predicate::IsNull),
+            ExprKind::Column(_) if condition.data_type == Type::BOOL => {
+                let column = ordered(table, condition);
+                column.map(|column| Predicate::Compare(column, Comparison::Equal, Value::Bool(true)))
+            }
+            ExprKind::Compare(comparison, left, right) => match (ordered(table, left), ordered(table, right)) {
+                (Some(column), None) => {
+                    let value = self.constant(table, column, right)?;
+                    value.map(|value| Predicate::Compare(column, *comparison, value))
+                }
+                (None, Some(column)) => {
+                    let value = self.constant(table, column, left)?;
+                    value.map(|value| Predicate::Compare(column, mirrored(*comparison), value))
+                }
+                _ => None,
+            },
+            ExprKind::IsSame(left, right) => match ordered(table, left) {
+                Some(column) => self.constant(table, column, right)?.map(|value| is_same(column, value)),
+                None => None,
+            },
+            ExprKind::InList(left, list) => match ordered(table, left) {
+                Some(column) => self.constants(table, column, list)?.map(|values| Predicate::any_of(column, values)),
+                None => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn predicates(&mut self, table: &Table, conditions: &[Expr]) -> Result<Option<Vec<Predicate>>> {
+        conditions.iter().map(|condition| self.predicate(table, condition)).collect()
+    }
+
+    /// The value that an expression has during the whole scan, as the engine stores it in a column of this type.
+    fn constant(&mut self, table: &Table, column: u16, expression: &Expr) -> Result<Option<Value>> {
+        let is_known =
+            matches!(expression.kind, ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. });
+        if !is_known || !is_ordered_as_stored(expression.data_type) {
+            return Ok(None);
+        }
+        let stored = column_type(table.columns[usize::from(column)].data_type);
+        let value = engine_value_of(&self.evaluate(expression, &[])?);
+        Ok(value.filter(|value| value.as_ref().column_type().is_none_or(|kind| kind == stored)))
+    }
+
+    fn constants(&mut self, table: &Table, column: u16, list: &[Expr]) -> Result<Option<Vec<Value>>> {
+        list.iter().map(|expression| self.constant(table, column, expression)).collect()
+    }
+}
+
+/// IS NOT DISTINCT FROM: never unknown.
+fn is_same(column: u16, value: Value) -> Predicate {
+    if value == Value::Null {
+        return Predicate::IsNull(column);
+    }
+    let is_there = Predicate::Not(Box::new(Predicate::IsNull(column)));
+    Predicate::And(vec![is_there, Predicate::Compare(column, Comparison::Equal, value)])
+}
+
+fn mirrored(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+        same => same,
+    }
+}
+
+/// The column whose stored values stand in SQL's order; also behind a cast that keeps every value and the order.
+fn ordered(table: &Table, expression: &Expr) -> Option<u16> {
+    let (column, to) = match &expression.kind {
+        ExprKind::Column(column) => (*column, None),
+        ExprKind::Cast { input, .. } => match input.kind {
+            ExprKind::Column(column) => (column, Some(expression.data_type)),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let own = table.columns.get(column)?.data_type;
+    let keeps = match to {
+        None => true,
+        Some(Type::INT4) => own == Type::INT2,
+        Some(Type::INT8) => own == Type::INT2 || own == Type::INT4,
+        Some(Type::FLOAT8) => own == Type::FLOAT4,
+        Some(Type::TEXT) => own == Type::VARCHAR,
+        Some(_) => false,
+    };
+    (keeps && is_ordered_as_stored(own)).then_some(column)?.try_into().ok()
+}
+
+/// The column whose stored NULLs are what IS NULL means: of a record it means its fields.
+fn nullable(table: &Table, expression: &Expr) -> Option<u16> {
+    let ExprKind::Column(column) = expression.kind else { return None };
+    let data_type = table.columns.get(column)?.data_type;
+    (data_type.is_array || data_type.scalar != Scalar::Record).then_some(column)?.try_into().ok()
+}
+
+/// The columns that conditions look at, sorted; `None` if a subquery may look at any.
+fn columns_of<'e>(conditions: impl Iterator<Item = &'e Expr>) -> Option<Vec<usize>> {
+    let mut columns = BTreeSet::new();
+    let mut any = false;
+    for condition in conditions {
+        condition.walk(&mut |part| match part.kind {
+            ExprKind::Column(column) => {
+                columns.insert(column);
+            }
+            ExprKind::Subquery(_) => any = true,
+            _ => {}
+        });
+    }
+    (!any).then(|| columns.into_iter().collect())
+}
