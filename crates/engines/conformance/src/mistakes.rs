@@ -107,7 +107,7 @@ pub fn rows_of_the_wrong_shape_are_refused<F: Sessions>() {
         let mistake = place.mistake(|open| open.put(place.people, &person(1), wrong.row()));
         assert!(matches!(mistake, Invalid::Row { .. }), "{mistake:?}");
     }
-    for wrong in wrong_rows.iter().skip(4) {
+    for wrong in &wrong_rows {
         let mistake = place.mistake(|open| open.insert(place.people, &person(7), wrong.row()));
         assert!(matches!(mistake, Invalid::Row { .. }), "{mistake:?}");
     }

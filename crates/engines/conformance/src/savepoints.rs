@@ -66,6 +66,7 @@ pub fn a_released_savepoint_keeps_what_was_written<F: Sessions>() {
         let inner = savepoint(&mut open).expect("nobody in the way");
         put(&mut open, table, 1, 2).expect("nobody in the way");
         release(&mut open, inner);
+        assert_eq!(invalid(rollback_to(&mut open, &inner)), Invalid::UnknownSavepoint, "released is gone");
         assert_eq!(get(&mut open, table, 1).expect("nobody in the way"), Some(2));
         rollback_to(&mut open, &outer).expect("it is open");
         assert_eq!(get(&mut open, table, 1).expect("nobody in the way"), None);

@@ -3,9 +3,10 @@
 
 mod support;
 
+use conformance::registers::{abort, invalid, limit};
 use model::{
-    Abort, AbortClass, Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive,
-    Invalid, Item, Key, Limit, LimitKind, Mode, Predicate, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
+    AbortClass, Access, Begin, ColumnType, Columns, Comparison, Finish, IndexId, Interactive, Invalid, Item, Key,
+    Limit, LimitKind, Mode, Predicate, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
 };
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeSet;
@@ -18,30 +19,6 @@ use support::{
     Engine, Open, all, at, begin, begin_as, delete, engine_and_clock, get, impatient, insert, now, put, registers,
     rule, set, with_registers,
 };
-
-#[track_caller]
-fn limit<T: std::fmt::Debug>(result: Result<T, Error>) -> Limit {
-    match result {
-        Err(Error::Limit(limit)) => limit,
-        other => panic!("a limit, not {other:?}"),
-    }
-}
-
-#[track_caller]
-fn invalid<T: std::fmt::Debug>(result: Result<T, Error>) -> Invalid {
-    match result {
-        Err(Error::Invalid(invalid)) => invalid,
-        other => panic!("a mistake, not {other:?}"),
-    }
-}
-
-#[track_caller]
-fn abort<T: std::fmt::Debug>(result: Result<T, Error>) -> Abort {
-    match result {
-        Err(Error::Aborted(abort)) => *abort,
-        other => panic!("an abort, not {other:?}"),
-    }
-}
 
 fn bytes_table(engine: &Engine) -> TableId {
     engine.create_table(Schema::bytes("bytes").build().expect("a good schema")).expect("a new table")
@@ -113,20 +90,6 @@ fn an_index_entry_that_is_too_long_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn a_row_that_is_too_long_is_refused_and_the_transaction_lives_on() {
-    let (engine, _) = engine_and_clock(Options { row_bytes: 100, ..impatient() });
-    let table = bytes_table(&engine);
-    let mut open = begin(&engine);
-    open.put(table, b"a", RowBuf::from_bytes(&[1; 100]).row()).expect("just at the limit");
-    let refused = open.put(table, b"a", RowBuf::from_bytes(&[1; 101]).row());
-    assert_eq!(limit(refused), Limit { kind: LimitKind::RowBytes, limit: 100, actual: 101 });
-    let mut row = RowBuf::new();
-    assert!(open.read(table, b"a", Columns::All, &mut row).expect("it lives on"));
-    assert_eq!(row.bytes().len(), 100, "the refused statement did not happen");
-    open.commit().expect("it lives on");
-}
-
-#[test]
 fn the_greatest_keys_and_rows_that_can_be_allowed_work() {
     let (engine, _) = engine_and_clock(Options { key_bytes: usize::MAX, row_bytes: usize::MAX, ..impatient() });
     assert_eq!((engine.options().key_bytes, engine.options().row_bytes), (65_535, 4_000_000));
@@ -140,34 +103,6 @@ fn the_greatest_keys_and_rows_that_can_be_allowed_work() {
     assert_eq!(seen, row);
 }
 
-#[test]
-fn too_many_written_rows_are_refused_and_the_transaction_lives_on() {
-    let (engine, _, table) = with_registers(Options { write_set_rows: 3, ..impatient() }, &[]);
-    let mut open = begin(&engine);
-    for key in 0..3 {
-        put(&mut open, table, key, key).expect("up to the limit");
-    }
-    assert_eq!(limit(put(&mut open, table, 3, 3)), Limit { kind: LimitKind::WriteSetRows, limit: 3, actual: 4 });
-    assert_eq!(limit(insert(&mut open, table, 4, 4)).kind, LimitKind::WriteSetRows);
-    assert_eq!(get(&mut open, table, 3).expect("it lives on"), None);
-    open.commit().expect("it lives on");
-    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(0, 0), (1, 1), (2, 2)]);
-}
-
-/// A row that was written already takes no more room in the write set.
-#[test]
-fn a_row_counts_once_in_the_write_set_however_often_it_is_written() {
-    let (engine, _, table) = with_registers(Options { write_set_rows: 3, ..impatient() }, &[]);
-    let mut open = begin(&engine);
-    for key in 0..3 {
-        put(&mut open, table, key, key).expect("up to the limit");
-    }
-    put(&mut open, table, 1, 10).expect("no row more than before");
-    assert!(delete(&mut open, table, 2).expect("no row more than before"));
-    open.commit().expect("nobody in the way");
-    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(0, 0), (1, 10)]);
-}
-
 /// "Rows and index entries written by one transaction": a row with two indexes makes three.
 #[test]
 fn index_entries_count_in_the_write_set() {
@@ -177,17 +112,6 @@ fn index_entries_count_in_the_write_set() {
     put_person(&mut open, table, 1, "ann", 30).expect("three of four");
     assert_eq!(limit(put_person(&mut open, table, 2, "bob", 40)).kind, LimitKind::WriteSetRows);
     open.commit().expect("it lives on");
-}
-
-#[test]
-fn too_many_written_bytes_are_refused_and_the_transaction_lives_on() {
-    let (engine, _, table) = with_registers(Options { write_set_bytes: 40, ..impatient() }, &[]);
-    let mut open = begin(&engine);
-    put(&mut open, table, 1, 1).expect("16 bytes");
-    put(&mut open, table, 2, 2).expect("32 bytes");
-    assert_eq!(limit(put(&mut open, table, 3, 3)), Limit { kind: LimitKind::WriteSetBytes, limit: 40, actual: 48 });
-    open.commit().expect("it lives on");
-    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 1), (2, 2)]);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -314,25 +238,6 @@ fn an_abandoned_transaction_keeps_no_versions_beyond_its_age() {
     assert_eq!(rule(get(&mut abandoned, table, 1)), "age");
 }
 
-/// Waiting has a limit; the waiter is aborted and may be retried, the owner is not disturbed.
-#[test]
-fn a_wait_has_a_limit() {
-    let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1)]);
-    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
-    put(&mut owner, table, 1, 2).expect("nobody in the way");
-    let wait_limit = Some(Duration::from_millis(1));
-    let patience = Begin { mode: Mode::OwnAtStatement, wait_limit, ..Begin::default() };
-    let mut waiter = engine.begin_owned(patience).expect("begin only notes down");
-    let aborted = put(&mut waiter, table, 1, 3);
-    assert!(aborted.clone().expect_err("a wait").is_retryable());
-    let aborted = abort(aborted);
-    assert_eq!((aborted.rule, aborted.class, aborted.other), ("wait-limit", AbortClass::WaitLimit, owner.timestamp()));
-    assert_eq!(rule(put(&mut waiter, table, 7, 7)), "wait-limit", "an aborted transaction answers only that");
-    assert_eq!(rule(waiter.commit()), "wait-limit");
-    owner.commit().expect("nobody in the way");
-    assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 2)]);
-}
-
 #[test]
 fn a_body_that_never_wins_is_told_so() {
     let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
@@ -399,84 +304,6 @@ fn unknown_tables_and_indexes_are_named() {
     assert_eq!(told, Invalid::UnknownIndex { table: "people".into(), index: "number 2".into() });
 }
 
-#[test]
-fn keys_and_rows_of_the_wrong_shape_are_refused() {
-    let (engine, _, registers) = with_registers(impatient(), &[]);
-    let people = engine.create_table(people()).expect("a new table");
-    let row = |values: &[ValueRef<'_>]| RowBuf::from_values(values);
-    let good = row(&[ValueRef::Int(1), ValueRef::Null, ValueRef::Int(1)]);
-    let wrong_rows = [
-        row(&[ValueRef::Int(1), ValueRef::Null]),
-        row(&[ValueRef::Int(1), ValueRef::Null, ValueRef::Null]),
-        row(&[ValueRef::Int(1), ValueRef::Int(1), ValueRef::Int(1)]),
-        row(&[ValueRef::Int(2), ValueRef::Null, ValueRef::Int(1)]),
-        RowBuf::from_bytes(b""),
-        RowBuf::from_bytes(b"\x03\x00 no typed row"),
-        RowBuf::from_bytes(&good.bytes()[..10]),
-    ];
-    for wrong in &wrong_rows {
-        let told = mistake(&engine, registers, |open| open.put(people, &person(1), wrong.row()));
-        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
-        let told = mistake(&engine, registers, |open| open.insert(people, &person(1), wrong.row()));
-        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
-    }
-    let key = Invalid::Key { table: "people".into() };
-    for wrong in [&b""[..], b"seven b", b"nine byte"] {
-        let mut row = RowBuf::new();
-        assert_eq!(mistake(&engine, registers, |open| open.read(people, wrong, Columns::All, &mut row)), key);
-        assert_eq!(mistake(&engine, registers, |open| open.put(people, wrong, good.row())), key);
-        assert_eq!(mistake(&engine, registers, |open| open.delete(people, wrong)), key);
-    }
-    let in_registers = Invalid::Key { table: "registers".into() };
-    assert_eq!(mistake(&engine, registers, |open| open.delete(registers, b"short")), in_registers);
-}
-
-#[test]
-fn updates_that_make_no_sense_are_refused() {
-    let (engine, _, registers) = with_registers(impatient(), &[]);
-    let people = engine.create_table(people()).expect("a new table");
-    let mut load = begin(&engine);
-    put_person(&mut load, people, 1, "ann", i64::MAX).expect("nobody in the way");
-    load.commit().expect("nobody in the way");
-    let wrong = [
-        Delta::new().add(2, 1),
-        Delta::new().add(1, 1),
-        Delta::new().set(7, 1i64),
-        Delta::new().set(2, "old"),
-        Delta::new().set(2, Value::Null),
-        Delta::new().set(0, 2i64),
-    ];
-    for delta in wrong {
-        let told = mistake(&engine, registers, |open| open.update(people, &person(1), &delta));
-        assert!(matches!(told, Invalid::Row { .. }), "{delta:?}: {told:?}");
-    }
-    let told = mistake(&engine, registers, |open| {
-        let own = at(open);
-        put(open, registers, 1, own)?;
-        open.update(registers, &Key::from_u64(1), &Delta::new().add(0, 1))
-    });
-    assert!(matches!(told, Invalid::Row { .. }), "byte rows have no columns: {told:?}");
-}
-
-/// Columns that are not there are refused by reads and scans alike, whether or not there is a row.
-#[test]
-fn columns_that_are_not_there_are_refused() {
-    let (engine, _, registers) = with_registers(impatient(), &[]);
-    let people = engine.create_table(people()).expect("a new table");
-    let mut load = begin(&engine);
-    put_person(&mut load, people, 1, "ann", 30).expect("nobody in the way");
-    load.commit().expect("nobody in the way");
-    for id in [1, 2] {
-        let mut row = RowBuf::new();
-        let told = mistake(&engine, registers, |open| open.read(people, &person(id), Columns::Some(&[3]), &mut row));
-        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
-    }
-    let mut row = RowBuf::new();
-    let told =
-        mistake(&engine, registers, |open| open.read(registers, &Key::from_u64(1), Columns::Some(&[0]), &mut row));
-    assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
-}
-
 /// As above, for scans and their filters.
 #[test]
 fn scans_of_columns_that_are_not_there_are_refused() {
@@ -497,40 +324,6 @@ fn scans_of_columns_that_are_not_there_are_refused() {
         let told = mistake(&engine, registers, |open| open.scan(scan, &mut |_| ControlFlow::Continue(())));
         assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
     }
-}
-
-#[test]
-fn a_hash_table_has_no_ranges() {
-    let (engine, _, registers) = with_registers(impatient(), &[]);
-    let hash = engine.create_table(support::registers("hash", Storage::Hash)).expect("a new table");
-    assert_eq!(mistake(&engine, registers, |open| all(open, hash)), Invalid::NotOrdered { table: "hash".into() });
-}
-
-#[test]
-fn read_only_transactions_refuse_to_write_and_live_on() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 1)]);
-    for mode in [Mode::ReadOnly, Mode::Snapshot] {
-        let mut open = begin_as(&engine, mode);
-        assert_eq!(invalid(put(&mut open, table, 1, 2)), Invalid::ReadOnly);
-        assert_eq!(invalid(insert(&mut open, table, 2, 2)), Invalid::ReadOnly);
-        assert_eq!(invalid(delete(&mut open, table, 1)), Invalid::ReadOnly);
-        assert_eq!(invalid(open.update(table, &Key::from_u64(1), &Delta::new())), Invalid::ReadOnly);
-        let mut row = RowBuf::new();
-        assert!(open.read_for_update(table, &Key::from_u64(1), &mut row).expect("it only reads"));
-        assert_eq!(get(&mut open, table, 1).expect("it lives on"), Some(1));
-        open.commit().expect("read-only transactions always commit");
-    }
-}
-
-#[test]
-fn a_savepoint_belongs_to_its_transaction() {
-    let (engine, _, table) = with_registers(impatient(), &[]);
-    let (mut one, mut two) = (begin(&engine), begin(&engine));
-    let savepoint = one.savepoint().expect("nobody in the way");
-    put(&mut two, table, 1, 1).expect("nobody in the way");
-    assert_eq!(invalid(two.rollback_to(&savepoint)), Invalid::UnknownSavepoint);
-    two.commit().expect("it lives on");
-    assert_eq!(now(&engine, table, 1), Some(1));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-//! Tables that come while transactions run, and savepoints as a capability.
+//! Tables that come while transactions run.
 
-use model::{Access, Begin, Columns, Finish, Interactive, Mode, RowBuf, RowRef, Savepoints, Schema, Tables};
+use model::{Access, Begin, Columns, Finish, Interactive, Mode, RowBuf, RowRef, Schema, Tables};
 use seriatim_mvto::{Mvto, Options};
 use std::sync::Arc;
 
@@ -35,24 +35,4 @@ fn an_older_transaction_uses_an_unlisted_table_and_is_refused_a_listed_one() {
     old.commit().unwrap();
     let mut new = engine.begin(Begin::default()).unwrap();
     assert_eq!((read(&mut new, before, b"k"), read(&mut new, another, b"k")), (Some(b"2".into()), Some(b"2".into())));
-}
-
-#[test]
-fn a_released_savepoint_keeps_what_was_written_and_gives_its_memory_back() {
-    let engine = engine();
-    let table = engine.create_table(Schema::bytes("t").build().unwrap()).unwrap();
-    let mut transaction = engine.begin_owned(Begin::default()).unwrap();
-    let outer = Savepoints::savepoint(&mut transaction).unwrap();
-    transaction.put(table, b"a", RowRef::new(b"1")).unwrap();
-    let inner = Savepoints::savepoint(&mut transaction).unwrap();
-    transaction.put(table, b"a", RowRef::new(b"2")).unwrap();
-    transaction.release(inner);
-    assert!(Savepoints::rollback_to(&mut transaction, &inner).is_err(), "released is gone");
-    assert_eq!(read(&mut transaction, table, b"a").unwrap(), b"2");
-    Savepoints::rollback_to(&mut transaction, &outer).unwrap();
-    assert_eq!(read(&mut transaction, table, b"a"), None);
-    transaction.put(table, b"a", RowRef::new(b"3")).unwrap();
-    transaction.release(outer);
-    transaction.commit().unwrap();
-    assert_eq!(read(&mut engine.begin(Begin::default()).unwrap(), table, b"a").unwrap(), b"3");
 }
