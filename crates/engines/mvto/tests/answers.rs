@@ -8,7 +8,10 @@ use model::{
     Program, Reexecutable, Result, RowBuf, Schema, SharedReads, TableId,
 };
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 use wal::Driver;
 
@@ -118,6 +121,51 @@ fn an_open_or_aborted_transaction_says_what_it_rests_on() {
     assert!(!survives(&disk, table), "nobody has waited yet");
     db.abort_durably(reader).unwrap();
     assert!(survives(&disk, table));
+}
+
+/// The three ways to wait for a position without its transaction: all end once it is durable, and not before.
+#[test]
+fn a_position_can_be_waited_for_polled_or_listened_to() {
+    let rests_on = |db: &Arc<Db>, table| {
+        let mut reader = db.begin(Begin::default()).unwrap();
+        assert!(read(&mut reader, table).unwrap());
+        reader.rests_on()
+    };
+    let (disk, db, table) = with_undurable_row();
+    let position = rests_on(&db, table);
+    let pending = Interactive::durable(&db, position);
+    assert!(!pending.is_ready() && Interactive::durable(&db, LogPosition::ZERO).is_ready());
+    pending.wait().unwrap();
+    assert!(survives(&disk, table));
+
+    let (disk, db, table) = with_undurable_row();
+    let mut pending = Interactive::durable(&db, rests_on(&db, table));
+    let (told, heard) = std::sync::mpsc::channel();
+    let waker = Waker::from(Arc::new(Bell(std::sync::Mutex::new(told))));
+    let mut context = Context::from_waker(&waker);
+    let synced = loop {
+        match Pin::new(&mut pending).poll(&mut context) {
+            Poll::Ready(synced) => break synced,
+            Poll::Pending => heard.recv().unwrap(),
+        }
+    };
+    synced.unwrap();
+    assert!(survives(&disk, table));
+
+    let (disk, db, table) = with_undurable_row();
+    disk.inject(DiskFault { operation: Operation::Sync, after: 0, kind: std::io::ErrorKind::Other });
+    let (told, heard) = std::sync::mpsc::channel();
+    Interactive::durable(&db, rests_on(&db, table)).on_resolved(move |synced| told.send(synced).unwrap());
+    assert!(matches!(heard.recv().unwrap(), Err(Error::Fault(Fault::OutcomeUnknown { .. }))));
+}
+
+/// Rings when it is woken.
+struct Bell(std::sync::Mutex<std::sync::mpsc::Sender<()>>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.lock().unwrap().send(()).unwrap();
+    }
 }
 
 /// If the wait fails, the answer is not given: what it rests on may be gone.
