@@ -1,4 +1,4 @@
-//! What stands on a node: the application that takes the batches, and the guests that share its address.
+//! What stands on a node: the application that takes the batches, and the server of clients at the same address.
 //!
 //! A node orders bytes. What they mean, who may hand them in, and what is answered, is said here by others: replicated services with
 //! sessions and clients (`seriatim-rsm`), or a total order of a process's own payloads ([`order`](crate::order)).
@@ -70,9 +70,9 @@ impl std::error::Error for BadSnapshot {}
 /// A task on the I/O thread of a node.
 pub type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Serves those who connect to a node and are no replicas, on the node's I/O thread.
-pub trait Guests {
-    /// The key of guests, if it is not the replicas'.
+/// Serves the clients of a node, on the node's I/O thread.
+pub trait ClientSide {
+    /// Key of clients, if it is not the replicas'.
     fn key(&self) -> Option<&SharedKey>;
 
     /// Whether one more may come.
@@ -81,19 +81,19 @@ pub trait Guests {
     /// Why not.
     fn admit(&self) -> Result<(), Refusal>;
 
-    /// Serves a guest that has greeted, until it goes.
+    /// Serves a client that has greeted, until it leaves.
     fn serve(self: Rc<Self>, stream: TcpStream, greeted: Greeted) -> Task;
 
-    /// Runs beside all connections. It should end soon after [`Occupant::close`] was called: what is to be sent still is sent until then.
+    /// Runs beside all connections. It should end soon after [`NodeParts::close`] was called: what is to be sent still is sent until then.
     fn run(self: Rc<Self>) -> Task;
 }
 
-/// Makes guests, on the I/O thread.
-pub type MakeGuests = Box<dyn FnOnce() -> Rc<dyn Guests> + Send>;
+/// Makes a [`ClientSide`], on the I/O thread.
+pub type MakeClientSide = Box<dyn FnOnce() -> Rc<dyn ClientSide> + Send>;
 
-/// Where an occupant stands: what its node tells it at the start.
+/// What a node hands to whatever is built on it.
 #[derive(Clone)]
-pub struct Seat {
+pub struct NodeHandle {
     /// The node's options. The replica's number is the one that it has now: see [`Node::id`](crate::node::Node::id).
     pub options: Options,
     /// The way into the order.
@@ -102,28 +102,28 @@ pub struct Seat {
     pub status: Arc<dyn Fn() -> Option<Status> + Send + Sync>,
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for NodeHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seat({})", self.options.id)
+        write!(f, "NodeHandle({})", self.options.id)
     }
 }
 
-/// What a node is occupied by.
-pub struct Occupant<A> {
+/// What is built on a node.
+pub struct NodeParts<A> {
     /// Takes the batches.
     pub application: A,
     /// Called on the core's thread whenever who leads has changed, and so whatever was submitted and not delivered may be lost. It must
     /// not wait.
     pub on_leader: Box<dyn FnMut(Option<ReplicaId>) + Send>,
-    /// Makes the guests, on the I/O thread. Without them, clients are refused.
-    pub guests: Option<MakeGuests>,
+    /// Makes the server of clients, on the I/O thread. `None`: clients are refused.
+    pub client_side: Option<MakeClientSide>,
     /// Called when nothing more will come of the node, perhaps more than once. Whoever waits for something must be woken.
     pub close: Box<dyn Fn() + Send + Sync>,
 }
 
-impl<A> fmt::Debug for Occupant<A> {
+impl<A> fmt::Debug for NodeParts<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Occupant(..)")
+        f.write_str("NodeParts(..)")
     }
 }
 

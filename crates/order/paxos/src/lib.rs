@@ -14,7 +14,7 @@
 //!     │             │         │  └── messages of peers, suspicion, catch-up, snapshots
 //!     │             │         ├────► journal: what must be remembered; votes wait until it is durable
 //!     │             │         └────► deliver i, i + 1, ... ──► application
-//!  guests (I/O)  core thread    log threads            application's thread
+//!  clients (I/O) core thread    log threads            application's thread
 //! ```
 //!
 //! The parts, from the inside out: [`core`] is the automaton; [`replica`] everything around it that needs no I/O; [`journal`] keeps what it

@@ -28,7 +28,7 @@ use net::credit::Credit;
 use net::mailbox::Mailbox;
 
 use crate::acquaintances::Acquaintances;
-use crate::application::{Application, MakeGuests, Occupant, Seat, Submitter};
+use crate::application::{Application, MakeClientSide, NodeHandle, NodeParts, Submitter};
 use crate::board::Board;
 use crate::config::{Durability, Options};
 use crate::core::{Core, Proved, ReplicaId};
@@ -77,7 +77,7 @@ struct Shared {
     credit: Arc<Credit>,
     board: Arc<Board>,
     failure: Mutex<Option<NodeError>>,
-    /// The occupant's.
+    /// [`NodeParts::close`].
     close: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -117,7 +117,7 @@ impl Shared {
         self.close_output();
     }
 
-    /// Nothing more is sent, by the node or by its occupant.
+    /// Nothing more is sent, by the node or by what is built on it.
     fn close_output(&self) {
         self.post.close();
         if let Some(close) = self.close.get() {
@@ -135,15 +135,15 @@ impl Shared {
 }
 
 impl Node {
-    /// Starts a replica with the proved core, for the occupant that is made when it is known where it stands.
+    /// Starts a replica with the proved core, and what `build` builds on it: called once the replica has its number.
     ///
     /// # Errors
     /// What [`NodeError`] names: options, key, address, journal, threads.
     pub fn start<A: Application>(
         options: NodeOptions,
-        occupy: impl FnOnce(Seat) -> Occupant<A>,
+        build: impl FnOnce(NodeHandle) -> NodeParts<A>,
     ) -> Result<Self, NodeError> {
-        Self::start_with::<Proved, A>(options, occupy)
+        Self::start_with::<Proved, A>(options, build)
     }
 
     /// The same with another core: the laboratory compares the proved one with a plain one.
@@ -152,7 +152,7 @@ impl Node {
     /// As [`start`](Self::start).
     pub fn start_with<C: Core, A: Application>(
         mut options: NodeOptions,
-        occupy: impl FnOnce(Seat) -> Occupant<A>,
+        build: impl FnOnce(NodeHandle) -> NodeParts<A>,
     ) -> Result<Self, NodeError> {
         options.check()?;
         let listener = listen(&options)?;
@@ -168,10 +168,10 @@ impl Node {
         };
         let membership = membership(&node.options, seed, residence.as_deref(), journal.as_ref());
         node.shared.board.write_records(membership.records);
-        let Occupant { application, on_leader, guests, close } = occupy(node.seat());
+        let NodeParts { application, on_leader, client_side, close } = build(node.handle());
         // Nobody else has set it: the node is new.
         let _ = node.shared.close.set(close);
-        let setup = node.setup(options, membership, guests);
+        let setup = node.setup(options, membership, client_side);
         let acquaintances = Acquaintances::new(membership, residence.clone());
         let core = CoreLoop::new(replica, journal, residence, clock, on_leader, &node.shared);
         let service = ServiceLoop::new(application, &node.options, &node.shared);
@@ -184,17 +184,17 @@ impl Node {
         Ok(node)
     }
 
-    fn seat(&self) -> Seat {
+    fn handle(&self) -> NodeHandle {
         let (inbox, credit) = (Arc::clone(&self.shared.inbox), Arc::clone(&self.shared.credit));
         let (shared, options) = (Arc::clone(&self.shared), self.options.clone());
-        Seat {
+        NodeHandle {
             options: self.options.clone(),
             submitter: Submitter::new(self.options.id, inbox, credit),
             status: Arc::new(move || shared.status(&options)),
         }
     }
 
-    fn setup(&self, options: NodeOptions, membership: Membership, guests: Option<MakeGuests>) -> Setup {
+    fn setup(&self, options: NodeOptions, membership: Membership, client_side: Option<MakeClientSide>) -> Setup {
         let failing = Arc::clone(&self.shared);
         Setup {
             membership,
@@ -204,7 +204,7 @@ impl Node {
             core: Arc::clone(&self.shared.inbox),
             post: Arc::clone(&self.shared.post),
             board: Arc::clone(&self.shared.board),
-            guests,
+            client_side,
             fail: Box::new(move |error| failing.fail(error)),
         }
     }

@@ -1,4 +1,4 @@
-//! The I/O thread: connections of peers, one task or two each, on one current-thread runtime, and beside them whatever guests do.
+//! The I/O thread: connections of peers, one task or two each, on one current-thread runtime, and beside them the server of clients.
 //!
 //! What comes from peers is decoded here and handed to the core, what the core says is led to its connections. Nothing waits for a slow
 //! end: what a peer does not take in time is dropped, and the protocol sends it again.
@@ -17,7 +17,7 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
 
 use crate::acquaintances::{Acquaintances, Rejection};
-use crate::application::{Guests, MakeGuests};
+use crate::application::{ClientSide, MakeClientSide};
 use crate::board::Board;
 use crate::core::{Image, Instance, ReplicaId};
 use crate::error::NodeError;
@@ -35,7 +35,7 @@ use link::Link;
 pub use acceptor::MAX_STRANGERS;
 pub use pieces::{MAX_SNAPSHOT_BYTES, PieceAssembly, SnapshotTooLong};
 
-/// When the node stops, guests are waited for so long: for their last replies.
+/// How long a stopping node waits for the last replies to clients.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Peers are told so often how long this replica's journal is.
@@ -65,8 +65,8 @@ pub(crate) struct Setup {
     pub(crate) core: Arc<Mailbox<CoreInput>>,
     pub(crate) post: Arc<Mailbox<Post>>,
     pub(crate) board: Arc<Board>,
-    /// Makes those who serve whoever is no replica.
-    pub(crate) guests: Option<MakeGuests>,
+    /// Makes the server of clients.
+    pub(crate) client_side: Option<MakeClientSide>,
     /// Stops the node.
     pub(crate) fail: Box<dyn Fn(NodeError) + Send>,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Setup {
 /// What the tasks of the I/O thread share.
 struct Net {
     setup: Setup,
-    guests: Option<Rc<dyn Guests>>,
+    client_side: Option<Rc<dyn ClientSide>>,
     acquaintances: RefCell<Acquaintances>,
     links: RefCell<BTreeMap<ReplicaId, Rc<Link>>>,
 }
@@ -89,9 +89,10 @@ async fn serve(mut setup: Setup, acquaintances: Acquaintances, listener: TcpList
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let post = Arc::clone(&setup.post);
-    let guests = setup.guests.take().map(|make| make());
-    let hosting = guests.clone().map(|guests| spawn_local(guests.run()));
-    let net = Rc::new(Net { guests, acquaintances: RefCell::new(acquaintances), links: RefCell::default(), setup });
+    let client_side = setup.client_side.take().map(|make| make());
+    let hosting = client_side.clone().map(|client_side| spawn_local(client_side.run()));
+    let net =
+        Rc::new(Net { client_side, acquaintances: RefCell::new(acquaintances), links: RefCell::default(), setup });
     spawn_local(acceptor::accept(Rc::clone(&net), listener));
     for id in net.connects_to() {
         spawn_local(link::keep(Rc::clone(&net), id));
@@ -127,7 +128,7 @@ impl Net {
 
     fn key_for(&self, identity: &Identity) -> Option<&SharedKey> {
         let own = match identity {
-            Identity::Client => self.guests.as_ref().and_then(|guests| guests.key()),
+            Identity::Client => self.client_side.as_ref().and_then(|client_side| client_side.key()),
             Identity::Replica(_) => None,
         };
         own.or(self.setup.key.as_ref())
@@ -136,7 +137,7 @@ impl Net {
     /// Does this replica want the other end? If it is a replica that it must be, it is this one.
     fn judge(&self, identity: &Identity, expected: Option<ReplicaId>) -> Result<(), Refusal> {
         let Identity::Replica(other) = identity else {
-            return self.guests.as_ref().map_or(Err(Refusal::NoClients), |guests| guests.admit());
+            return self.client_side.as_ref().map_or(Err(Refusal::NoClients), |client_side| client_side.admit());
         };
         let mut acquaintances = self.acquaintances.borrow_mut();
         if expected.is_some_and(|id| id != other.id) && !acquaintances.is_oneself(other) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use net::mailbox::Mailbox;
-use paxos::application::{Guests, MakeGuests, Occupant, Seat, Submitter};
+use paxos::application::{ClientSide, MakeClientSide, NodeHandle, NodeParts, Submitter};
 use paxos::config::BadOption;
 use paxos::core::{Core, Proved, ReplicaId};
 use paxos::node;
@@ -32,8 +32,8 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use application::Executing;
-use clients::{Front, Post, Setup};
+use application::ServiceApplication;
+use clients::{ClientServer, Post, Setup};
 use figures::Figures;
 
 pub use local::{LocalClient, LocalError};
@@ -75,18 +75,18 @@ impl Node {
         let post = Arc::new(Mailbox::new(options.limits.io_bytes));
         let figures = Arc::<Figures>::default();
         let mut submitter = None;
-        let clients = ClientsOf {
+        let clients = ClientSetup {
             addresses: options.addresses.clone(),
             key: options.client_key.clone(),
             limits: options.limits,
             post: Arc::clone(&post),
             figures: Arc::clone(&figures),
         };
-        let node = node::Node::start_with::<C, _>(options.into_node(), |seat| {
-            submitter = Some(seat.submitter.clone());
-            clients.occupant(seat, service)
+        let node = node::Node::start_with::<C, _>(options.into_node(), |handle| {
+            submitter = Some(handle.submitter.clone());
+            clients.parts(handle, service)
         })?;
-        let submitter = submitter.expect("a node that has started was occupied");
+        let submitter = submitter.expect("a node that has started was built");
         Ok(Self { node, post, figures, submitter, locals: AtomicU64::new(0) })
     }
 
@@ -147,7 +147,7 @@ impl Drop for Node {
 }
 
 /// What the clients' side of a node is made of, before it is known where it stands.
-struct ClientsOf {
+struct ClientSetup {
     addresses: Vec<String>,
     key: Option<net::auth::SharedKey>,
     limits: Limits,
@@ -155,25 +155,25 @@ struct ClientsOf {
     figures: Arc<Figures>,
 }
 
-impl ClientsOf {
-    fn occupant<S: Service>(self, seat: Seat, service: S) -> Occupant<Executing<S>> {
+impl ClientSetup {
+    fn parts<S: Service>(self, handle: NodeHandle, service: S) -> NodeParts<ServiceApplication<S>> {
         let (leads, closes) = (Arc::clone(&self.post), Arc::clone(&self.post));
-        let executor = Executor::new(&seat.options, service);
-        let application = Executing::new(executor, Arc::clone(&self.post), Arc::clone(&self.figures));
-        Occupant {
+        let executor = Executor::new(&handle.options, service);
+        let application = ServiceApplication::new(executor, Arc::clone(&self.post), Arc::clone(&self.figures));
+        NodeParts {
             application,
             on_leader: Box::new(move |leader| {
                 // If the box is closed, so is everything.
                 let _ = leads.force(Post::Leader(leader), 1);
             }),
-            guests: Some(self.guests(seat)),
+            client_side: Some(self.client_side(handle)),
             close: Box::new(move || closes.close()),
         }
     }
 
-    fn guests(self, seat: Seat) -> MakeGuests {
+    fn client_side(self, handle: NodeHandle) -> MakeClientSide {
         let Self { addresses, key, limits, post, figures } = self;
-        let Seat { options, submitter, status: below } = seat;
+        let NodeHandle { options, submitter, status: below } = handle;
         let (its_post, its_figures) = (Arc::clone(&post), Arc::clone(&figures));
         let tell = move || match below() {
             Some(below) => status(below, &its_post, &its_figures).to_json(),
@@ -181,7 +181,7 @@ impl ClientsOf {
         };
         let sessions = options.sessions;
         let setup = Setup { addresses, key, limits, sessions, submitter, post, figures, status: Box::new(tell) };
-        Box::new(move || Rc::new(Front::new(setup)) as Rc<dyn Guests>)
+        Box::new(move || Rc::new(ClientServer::new(setup)) as Rc<dyn ClientSide>)
     }
 }
 

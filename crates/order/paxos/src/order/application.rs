@@ -69,7 +69,7 @@ pub(super) enum Own {
 pub(super) type OnOwn = Box<dyn FnMut(Own) + Send>;
 
 /// Delivers what was ordered.
-pub(super) struct Delivering {
+pub(super) struct OrderApplication {
     deliveries: Arc<Deliveries>,
     own: (ReplicaId, Life),
     on_own: OnOwn,
@@ -81,7 +81,7 @@ pub(super) struct Delivering {
     next: Instance,
 }
 
-impl Delivering {
+impl OrderApplication {
     pub(super) fn new(
         deliveries: Arc<Deliveries>,
         own: (ReplicaId, Life),
@@ -128,7 +128,7 @@ impl Delivering {
     }
 }
 
-impl Application for Delivering {
+impl Application for OrderApplication {
     fn deliver(&mut self, at: Instance, batch: &Value) {
         assert_eq!(at, self.next, "P9: instances are delivered in order and without holes");
         self.next += 1;
@@ -208,8 +208,8 @@ mod tests {
     use env::time::Instant;
     use std::sync::mpsc;
 
-    fn delivering(deliveries: &Arc<Deliveries>, resume_after: Option<OrderPosition>) -> Delivering {
-        Delivering::new(Arc::clone(deliveries), (0, 7), resume_after, Box::new(|_| ()))
+    fn application(deliveries: &Arc<Deliveries>, resume_after: Option<OrderPosition>) -> OrderApplication {
+        OrderApplication::new(Arc::clone(deliveries), (0, 7), resume_after, Box::new(|_| ()))
     }
 
     fn queue() -> Arc<Deliveries> {
@@ -240,52 +240,52 @@ mod tests {
     #[test]
     fn positions_count_the_payloads_of_an_instance() {
         let deliveries = queue();
-        let mut delivering = delivering(&deliveries, None);
+        let mut application = application(&deliveries, None);
         let mut foreign = Chunk::new();
         foreign.push(Request { origin: 2, session: 5, sequence: 2, nonce: Some(1), body: b"of a session" }).unwrap();
         for (at, batch) in [batch(&[0, 1]), foreign.into_value(), Value::new(), batch(&[1, 2, 4])].iter().enumerate() {
-            delivering.deliver(at as u64, batch);
+            application.deliver(at as u64, batch);
         }
         let all = waiting(&deliveries);
         let places: Vec<_> = all.iter().map(|delivered| delivered.position).collect();
         assert_eq!(places, [place(0, 0), place(0, 1), place(3, 0)]);
         assert!(all.iter().all(|delivered| delivered.payload[..] == [delivered.submission as u8]));
         assert!(all.iter().all(|delivered| delivered.origin == 2));
-        assert_eq!(delivering.next(), 4);
+        assert_eq!(application.next(), 4);
     }
 
     #[test]
     fn the_own_life_hears_of_its_deliveries() {
         let (sender, heard) = mpsc::channel();
         let on_own = Box::new(move |own| sender.send(own).unwrap());
-        let mut delivering = Delivering::new(queue(), (2, 5), None, on_own);
-        delivering.deliver(0, &batch(&[0, 2, 1, 1]));
+        let mut application = OrderApplication::new(queue(), (2, 5), None, on_own);
+        application.deliver(0, &batch(&[0, 2, 1, 1]));
         let mut earlier_life = Chunk::new();
         earlier_life.push(Request { origin: 2, session: 4, sequence: 0, nonce: None, body: b"" }).unwrap();
-        delivering.deliver(1, &earlier_life.into_value());
-        drop(delivering);
+        application.deliver(1, &earlier_life.into_value());
+        drop(application);
         assert_eq!(heard.iter().collect::<Vec<_>>(), [Own::Delivered(0), Own::Early, Own::Delivered(1)]);
     }
 
     #[test]
     fn what_an_earlier_life_has_seen_is_not_delivered_again() {
         let deliveries = queue();
-        let mut delivering = delivering(&deliveries, Some(place(1, 0)));
-        delivering.deliver(0, &batch(&[0]));
-        delivering.deliver(1, &batch(&[1, 2]));
+        let mut application = application(&deliveries, Some(place(1, 0)));
+        application.deliver(0, &batch(&[0]));
+        application.deliver(1, &batch(&[1, 2]));
         assert_eq!(waiting(&deliveries).iter().map(|delivered| delivered.submission).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
     fn a_snapshot_of_what_was_not_delivered_ends_the_order() {
-        let mut ahead = delivering(&queue(), None);
+        let mut ahead = application(&queue(), None);
         ahead.deliver(0, &batch(&[0, 1]));
         let (at, image) = ahead.snapshot();
         let seen = queue();
-        delivering(&seen, ahead.last).install(at, &image).unwrap();
+        application(&seen, ahead.last).install(at, &image).unwrap();
         assert_eq!(seen.ended(), None, "an earlier life has seen it");
         let missed = queue();
-        let mut behind = delivering(&missed, None);
+        let mut behind = application(&missed, None);
         behind.install(at, &image).unwrap();
         assert_eq!(missed.ended(), Some(OrderError::Missed));
         assert_eq!(behind.snapshot(), (at, image.clone()), "equal states have equal bytes");
@@ -306,7 +306,7 @@ mod tests {
     fn a_full_queue_holds_the_application_up_until_somebody_takes_or_all_ends() {
         let deliveries = Arc::new(Deliveries::new(1, 100));
         let (sender, done) = mpsc::channel();
-        let mut blocked = delivering(&deliveries, None);
+        let mut blocked = application(&deliveries, None);
         let thread = env::thread::spawn_named("application", move || {
             for submission in 0..4 {
                 blocked.deliver(submission, &batch(&[submission]));

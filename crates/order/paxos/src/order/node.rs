@@ -9,10 +9,10 @@ use env::time::{Duration, Instant};
 use env::{Moment, Randomness};
 use net::mailbox::Closed;
 
-use super::application::{Deliveries, Delivering, Own};
+use super::application::{Deliveries, OrderApplication, Own};
 use super::proposer::{Proposer, Waiting};
 use super::{Delivered, OrderError, OrderPosition, TotalOrder};
-use crate::application::{Occupant, Seat, Submitter};
+use crate::application::{NodeHandle, NodeParts, Submitter};
 use crate::node::{Node, NodeError, NodeOptions};
 
 /// What a node of the order bears.
@@ -87,12 +87,12 @@ impl NodeOrder {
         // What tells this cluster from one with sessions.
         options.replica.sessions = 0;
         let mut shared = None;
-        let node = Node::start(options, |seat| {
-            let own = Arc::new(Shared::new(seat, &limits));
+        let node = Node::start(options, |handle| {
+            let own = Arc::new(Shared::new(handle, &limits));
             shared = Some(Arc::clone(&own));
-            own.occupant(resume_after)
+            own.parts(resume_after)
         })?;
-        let shared = shared.expect("a node that has started was occupied");
+        let shared = shared.expect("a node that has started was built");
         Ok(Self { shared, node, taken: Mutex::default() })
     }
 
@@ -171,31 +171,31 @@ impl TotalOrder for NodeOrder {
 }
 
 impl Shared {
-    fn new(seat: Seat, limits: &OrderLimits) -> Self {
+    fn new(handle: NodeHandle, limits: &OrderLimits) -> Self {
         let waiting = Waiting { proposals: limits.proposals, bytes: limits.proposed_bytes };
         let life = Randomness::from_entropy().next_u64();
         let retry = limits.retry.max(Duration::from_millis(1));
         Self {
             start: Instant::now(),
-            proposer: Mutex::new(Proposer::new(seat.submitter.id(), life, waiting, retry)),
+            proposer: Mutex::new(Proposer::new(handle.submitter.id(), life, waiting, retry)),
             deliveries: Arc::new(Deliveries::new(limits.deliveries, limits.delivered_bytes)),
-            submitter: seat.submitter,
+            submitter: handle.submitter,
         }
     }
 
-    fn occupant(self: Arc<Self>, resume_after: Option<OrderPosition>) -> Occupant<Delivering> {
+    fn parts(self: Arc<Self>, resume_after: Option<OrderPosition>) -> NodeParts<OrderApplication> {
         let own = (self.submitter.id(), self.lock().life());
         let (leads, closes) = (Arc::clone(&self), Arc::clone(&self.deliveries));
         let deliveries = Arc::clone(&self.deliveries);
         let on_own = Box::new(move |own| self.hear(own));
-        Occupant {
-            application: Delivering::new(deliveries, own, resume_after, on_own),
+        NodeParts {
+            application: OrderApplication::new(deliveries, own, resume_after, on_own),
             on_leader: Box::new(move |leader| {
                 if leader.is_some() {
                     leads.change(|proposer, now| proposer.lost(now));
                 }
             }),
-            guests: None,
+            client_side: None,
             close: Box::new(move || closes.end(OrderError::Stopped("its replica does not run any more".into()))),
         }
     }

@@ -86,10 +86,10 @@ async fn welcome(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<Strangers>) 
     strangers.leave(number);
     match greeted {
         Ok(greeted) => match greeted.identity {
-            // Without guests, clients were refused.
+            // Without a server of clients they were refused.
             Identity::Client => {
-                if let Some(guests) = net.guests.clone() {
-                    guests.serve(stream, greeted).await;
+                if let Some(client_side) = net.client_side.clone() {
+                    client_side.serve(stream, greeted).await;
                 }
             }
             Identity::Replica(membership) => link::run(&net, membership.id, stream, greeted).await,

@@ -16,7 +16,7 @@ use crate::service::Service;
 const REPLIES_AT_ONCE: usize = 1_024;
 
 /// The state of the service's thread.
-pub(super) struct Executing<S> {
+pub(super) struct ServiceApplication<S> {
     executor: Executor<S>,
     post: Arc<Mailbox<Post>>,
     figures: Arc<Figures>,
@@ -24,13 +24,13 @@ pub(super) struct Executing<S> {
     bad_batches: u64,
 }
 
-impl<S: Service> Executing<S> {
+impl<S: Service> ServiceApplication<S> {
     pub(super) fn new(executor: Executor<S>, post: Arc<Mailbox<Post>>, figures: Arc<Figures>) -> Self {
         Self { executor, post, figures, replies: Vec::new(), bad_batches: 0 }
     }
 }
 
-impl<S: Service> Application for Executing<S> {
+impl<S: Service> Application for ServiceApplication<S> {
     fn deliver(&mut self, at: Instance, batch: &Value) {
         if self.executor.deliver(at, batch, &mut self.replies).is_err() {
             // All replicas skip the same part of it.

@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use net::auth::SharedKey;
 use net::frame::{Decoder, Packer};
 use net::mailbox::Mailbox;
-use paxos::application::{Guests, Submitter, Task};
+use paxos::application::{ClientSide, Submitter, Task};
 use paxos::core::{ReplicaId, Session};
 use paxos::membership::{Greeted, Refusal};
 use paxos::request::{BadRequest, Chunk, MAX_BODY_BYTES, OPEN, Request};
@@ -73,13 +73,13 @@ pub(super) struct Setup {
 }
 
 /// The clients' side of a node, on its I/O thread.
-pub(super) struct Front {
+pub(super) struct ClientServer {
     setup: Setup,
     clients: Clients,
     leader: Cell<Option<ReplicaId>>,
 }
 
-impl Front {
+impl ClientServer {
     pub(super) fn new(setup: Setup) -> Self {
         let clients = Clients::new(setup.limits, setup.sessions, Arc::clone(&setup.figures));
         Self { setup, clients, leader: Cell::new(None) }
@@ -150,7 +150,7 @@ impl Front {
     }
 }
 
-impl Guests for Front {
+impl ClientSide for ClientServer {
     fn key(&self) -> Option<&SharedKey> {
         self.setup.key.as_ref()
     }
@@ -480,24 +480,24 @@ impl Clients {
 }
 
 /// Ends when there is nothing more to read, or nothing that makes sense.
-async fn read(front: &Front, client: &Rc<Client>, mut stream: OwnedReadHalf, mut decoder: Decoder) {
+async fn read(server: &ClientServer, client: &Rc<Client>, mut stream: OwnedReadHalf, mut decoder: Decoder) {
     decoder.set_limit(MAX_CLIENT_FRAME_BYTES);
     loop {
         let mut chunk = Chunk::with_capacity(decoder.buffer().len());
         while let Ok(Some(frame)) = decoder.next_frame().inspect_err(|_| client.dismiss()) {
             for message in frame.messages::<ClientMessage>() {
                 match message {
-                    Ok(message) => front.hear(client, message, &mut chunk),
+                    Ok(message) => server.hear(client, message, &mut chunk),
                     Err(_) => client.dismiss(),
                 }
             }
         }
-        front.clients.note_unfinished(client, decoder.unfinished());
+        server.clients.note_unfinished(client, decoder.unfinished());
         // Clients that have sent something wait here while too much waits to be ordered, and nobody reads what they send next.
-        if !chunk.is_empty() && front.setup.submitter.room().await.is_err() {
+        if !chunk.is_empty() && server.setup.submitter.room().await.is_err() {
             return;
         }
-        if front.setup.submitter.submit(chunk).is_err() || client.is_dismissed.get() {
+        if server.setup.submitter.submit(chunk).is_err() || client.is_dismissed.get() {
             return;
         }
         match stream.read_buf(decoder.buffer()).await {
