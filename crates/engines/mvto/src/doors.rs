@@ -83,7 +83,7 @@ impl<H: Handle> Transaction<H> {
         (self.engine.engine(), &self.core)
     }
 
-    /// The timestamp that it began at, which is its name in others' aborts; in [`Mode::OwnAtStatement`] it changes if the
+    /// The timestamp that it began at, which is its name in others' aborts; in [`model::Mode::OwnAtStatement`] it changes if the
     /// transaction moves before it holds anything. Its place in the serial order is there, or above it if it moves until it
     /// commits. `None` before its first statement.
     pub fn timestamp(&self) -> Option<Timestamp> {
