@@ -7,7 +7,7 @@ pub mod ordered;
 pub use hash::Hash;
 pub use ordered::Ordered;
 
-/// What an index stores: a pointer to a shared record that carries its own key.
+/// Entry of an index: a pointer to a shared record that carries its own key.
 ///
 /// # Safety
 /// `key` returns the same bytes for as long as the entry lives, whatever other threads do to the entry.
@@ -16,7 +16,7 @@ pub unsafe trait Entry: Send + Sync + 'static {
     fn key(&self) -> &[u8];
 }
 
-/// How wide the keys of one index are.
+/// Width of the keys of one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyWidth {
     /// Every key has exactly eight bytes: a comparison never looks at the entry.
@@ -25,7 +25,7 @@ pub enum KeyWidth {
     Any,
 }
 
-/// What became of an insert.
+/// Result of an insert.
 #[derive(Debug)]
 pub enum Insert<'g, E> {
     /// The key was absent and nobody had found it so above the insert's position: this entry is in the index now.

@@ -72,7 +72,7 @@ impl Meter {
         (self.sum.load(Relaxed) + shares).max(0).cast_unsigned()
     }
 
-    /// How much a thread may gather before others see it: less than this need not be counted at all.
+    /// Returns the bytes that a thread may gather before others see them: less than this need not be counted at all.
     #[inline]
     pub fn step(&self) -> usize {
         self.step

@@ -2,7 +2,7 @@
 
 use crate::sync::{spin_loop, thread};
 
-/// How often a waiting thread looks again before it offers its core to whom it waits for.
+/// Looks of a waiting thread before it offers its core to others.
 const SPINS_BEFORE_YIELD: u32 = 64;
 
 /// A few looks, then the core is offered to others before each further one. For waits of nanoseconds, on somebody who holds

@@ -59,7 +59,7 @@ pub struct WaitTable {
 
 #[derive(Debug)]
 struct Shard {
-    /// How many threads sleep here. Its lock orders the waiter's last check against the waker's notification.
+    /// Number of threads that sleep here. Its lock orders the waiter's last check against the waker's notification.
     sleepers: Mutex<usize>,
     changed: Condvar,
 }
@@ -126,7 +126,7 @@ impl WaitTable {
         Waker::from(Arc::new(Place { table: self.clone(), address }))
     }
 
-    /// How many threads sleep in the table at this moment, for figures and tests.
+    /// Returns the number of threads that sleep in the table at this moment, for figures and tests.
     pub fn sleepers(&self) -> usize {
         self.shards.iter().map(|shard| *shard.lock()).sum()
     }

@@ -1,11 +1,11 @@
-//! What the log does ahead of need, on a thread of its own: preparing segments, raising the timestamp ceiling.
+//! Work ahead of need, on a thread of its own: preparing segments, raising the timestamp ceiling.
 
 use crate::error::LogError;
 use crate::group::StopOnPanic;
 use crate::shared::{Shared, State};
 use crate::sync::{MutexGuard, Ordering, lock};
 
-/// What there is to do.
+/// Work to be done.
 enum Task {
     /// This many segments are to be there, prepared.
     Segments(usize),

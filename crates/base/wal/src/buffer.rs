@@ -69,7 +69,7 @@ impl Buffer {
         self.stopped_at = Some(self.tail);
     }
 
-    /// Whether the last record is a stop.
+    /// Returns whether the last record is a stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped_at == Some(self.tail)
     }
@@ -94,12 +94,12 @@ impl Buffer {
         &mut self.sealed
     }
 
-    /// Whether half of the segment is used.
+    /// Returns whether more than half of the segment is used.
     pub fn is_half_full(&self) -> bool {
         self.tail - self.segment.place.start > self.segment.place.capacity / 2
     }
 
-    /// Whether a record of `bytes` bytes has room in the segment.
+    /// Returns whether a record of `bytes` bytes has room in the segment.
     pub fn fits(&self, bytes: u64) -> bool {
         let group = if self.is_chunk_open() { 0 } else { overhead::GROUP };
         self.tail + group + bytes <= self.segment.place.redo_limit()

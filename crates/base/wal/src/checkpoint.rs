@@ -217,14 +217,14 @@ impl Drop for CheckpointWriter {
     }
 }
 
-/// What a checkpoint says of itself.
+/// Description of a checkpoint, as stored in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointInfo {
     /// Where the log was when it was begun.
     pub start: LogPosition,
     /// Its rows are what the records up to the start with stamps below this have left.
     pub bound: u64,
-    /// How many rows it has.
+    /// Number of rows.
     pub rows: u64,
     /// Bytes of them, with 8 more for each.
     pub bytes: u64,
@@ -264,7 +264,7 @@ impl CheckpointReader {
         Ok(self)
     }
 
-    /// What the checkpoint says of itself.
+    /// Returns the checkpoint's description.
     #[must_use]
     pub fn info(&self) -> CheckpointInfo {
         self.info

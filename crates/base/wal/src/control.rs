@@ -26,14 +26,14 @@ pub struct Control {
     ceiling: u64,
 }
 
-/// What the slots say.
+/// Contents of the slots.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlState {
     /// The log's identity.
     pub identity: u64,
     /// The greatest ceiling that was ever promised.
     pub ceiling: u64,
-    /// How often it was raised.
+    /// Number of times that it was raised.
     pub sequence: u64,
     /// Slots that do not say the same: damaged, or an interrupted raise.
     pub stale_slots: [bool; 2],

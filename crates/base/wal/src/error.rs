@@ -1,4 +1,4 @@
-//! What can go wrong, and what it means for a transaction that was on its way.
+//! Errors of the log, and what each means for a transaction that was on its way.
 
 use env::DiskError;
 use env::process::Holder;
@@ -24,7 +24,7 @@ pub enum LogError {
     },
     /// The disk did not take earlier records for so long that the buffer is still full; nothing was appended.
     Stalled {
-        /// How long the caller was made to wait.
+        /// Duration of the caller's wait.
         waited: Duration,
     },
     /// A write or an fsync failed earlier and the log has stopped for good. Whether transactions that were waiting are
@@ -36,7 +36,7 @@ pub enum LogError {
     Locked {
         /// The lock file.
         path: String,
-        /// Who has it, where that is known.
+        /// Its holder, where that is known.
         holder: Option<Holder>,
     },
     /// The directory was written by a newer version of this software.
@@ -53,7 +53,7 @@ pub enum LogError {
     Corrupt(Damage),
     /// The directory holds no log.
     NotALog {
-        /// What was looked for.
+        /// The missing thing.
         file: String,
     },
     /// The log was opened to be read only ([`LogOptions::read_only`](crate::LogOptions::read_only)); nothing was appended.
@@ -74,13 +74,13 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Whether transactions that were being made durable may or may not have been.
+    /// Returns whether transactions that were being made durable may or may not have been.
     #[must_use]
     pub fn outcome_unknown(&self) -> bool {
         matches!(self, Self::Stopped(_))
     }
 
-    /// Whether more disk space would help.
+    /// Returns whether more disk space would help.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
@@ -149,9 +149,9 @@ pub struct Damage {
     pub file: String,
     /// Where in the file the damage begins, in bytes.
     pub offset: u64,
-    /// How many bytes from there on cannot be used; zero if the file or a part of it is missing.
+    /// Number of bytes from there on that cannot be used; zero if the file or a part of it is missing.
     pub bytes: u64,
-    /// What is wrong.
+    /// Kind of damage.
     pub kind: DamageKind,
 }
 
@@ -161,7 +161,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// How a stretch of a file is wrong.
+/// Kind of damage of a stretch of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DamageKind {

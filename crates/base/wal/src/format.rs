@@ -54,7 +54,7 @@ const _: () = assert!(overhead::GROUP + overhead::STOP + overhead::GROUP + overh
 
 const MAGIC: [u8; 8] = *b"SERIATIM";
 
-/// What a block is.
+/// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum BlockKind {
@@ -71,11 +71,11 @@ pub enum BlockKind {
 /// A block's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it is.
+    /// Kind.
     pub kind: BlockKind,
     /// Drawn when the log was created; equal in all its files.
     pub identity: u64,
-    /// What the kind says.
+    /// Numbers, by kind.
     pub numbers: [u64; 4],
 }
 
@@ -123,11 +123,11 @@ impl Block {
     }
 }
 
-/// What a record is.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
-    /// What an engine appended.
+    /// A payload that an engine appended.
     Redo = 1,
     /// Begins a group; its payload is a position that was durable when the group was written: all before it is vouched for.
     Group = 2,
@@ -149,12 +149,12 @@ impl RecordKind {
         kinds.into_iter().find(|kind| *kind as u8 == byte)
     }
 
-    /// Whether records of this kind make up large ones.
+    /// Returns whether records of this kind make up large ones.
     pub fn is_part(self) -> bool {
         matches!(self, Self::FirstPart | Self::Part | Self::LastPart)
     }
 
-    /// Whether a record of this kind may have a payload of `length` bytes.
+    /// Returns whether a record of this kind may have a payload of `length` bytes.
     fn allows(self, length: u32) -> bool {
         match self {
             Self::Redo | Self::FirstPart => true,
@@ -172,13 +172,13 @@ pub struct RecordHeader {
     pub checksum: u32,
     /// The payload's length in bytes.
     pub length: u32,
-    /// What the record is.
+    /// Kind of the record.
     pub kind: RecordKind,
     /// The timestamp of a redo record or of a part of one; zero in others.
     pub stamp: u64,
 }
 
-/// What stands where a record may begin.
+/// Bytes where a record may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Nothing was written here.
@@ -213,7 +213,7 @@ impl RecordHeader {
         overhead::RECORD + u64::from(self.length)
     }
 
-    /// Whether `payload` at `position` is what was written.
+    /// Returns whether `payload` at `position` is what was written.
     pub fn verify(&self, payload: &[u8], position: u64, identity: u64) -> bool {
         let expected = checksum(crc32c::crc32c(payload), self.length, self.kind, self.stamp, position, identity);
         payload.len() as u64 == u64::from(self.length) && expected == self.checksum

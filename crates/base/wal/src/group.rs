@@ -18,9 +18,9 @@ pub struct Writer {
     unsynced: bool,
     /// A write or fdatasync has failed.
     failed: bool,
-    /// How many waited for the last group that was synced.
+    /// Number of waiters of the last group that was synced.
     last_group: usize,
-    /// What an fdatasync takes: a moving mean.
+    /// Duration of an fdatasync: a moving mean.
     sync_time: Duration,
 }
 
@@ -49,16 +49,16 @@ impl Writer {
     }
 }
 
-/// What one round takes from the buffer.
+/// Records that one round takes from the buffer.
 struct Group {
     chunks: Vec<Chunk>,
     /// Where it ends.
     end: u64,
-    /// Who waits for it.
+    /// Number of waiters.
     waiters: usize,
 }
 
-/// What one round has done.
+/// Effort of one round.
 #[derive(Default)]
 struct Effort {
     syncs: u64,

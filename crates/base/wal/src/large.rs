@@ -78,7 +78,7 @@ impl std::fmt::Debug for LargeRecord<'_> {
     }
 }
 
-/// What a large record needs at most.
+/// Upper limit of what a large record needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// Bytes of its parts.

@@ -250,7 +250,7 @@ impl Log {
         result
     }
 
-    /// Whether the caller is the one to end the log.
+    /// Begins the end of the log. Returns whether the caller is the one to end it.
     fn begin_end(&self, phase: Phase) -> bool {
         let mut state = self.shared.lock();
         if state.phase != Phase::Open {

@@ -4,7 +4,7 @@ use crate::error::LogError;
 use crate::format::{SEGMENT_HEADER, SEGMENT_RESERVE, overhead};
 use std::time::Duration;
 
-/// Who writes and syncs the log.
+/// Driver of writes and syncs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Driver {
     /// The log's own threads: one writes groups and syncs them, one prepares segments ahead.
@@ -15,7 +15,7 @@ pub enum Driver {
     Caller,
 }
 
-/// How a log works.
+/// Options of a log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// Bytes of one segment file, reserved when it is created. Also bounds the largest part of a record (about 200 bytes less).
@@ -28,16 +28,16 @@ pub struct LogOptions {
     /// least 1 KiB. One record larger than that passes alone. Parts of large records use half of it,
     /// so that others always find room.
     pub buffer_bytes: usize,
-    /// How long [`Async`](crate::Durability::Async) records may stay unsynced. Default 50 ms; 1 ms to 1 hour.
+    /// Longest time that [`Async`](crate::Durability::Async) records stay unsynced. Default 50 ms; 1 ms to 1 hour.
     pub flush_interval: Duration,
-    /// How long the log waits, at most, for those who waited for the previous group to come with their next records before
+    /// Longest time that the log waits for those who waited for the previous group to come with their next records before
     /// it syncs the next group; it never waits if the previous group had one waiter, nor longer than a quarter of what an
     /// fdatasync takes here. Without that wait, groups hold about half of the clients. Default 200 us; zero (never) to 10 ms.
     pub group_gather: Duration,
-    /// How long an append may wait for the disk (buffer full, or next segment not ready) before it fails with
+    /// Longest wait of an append for the disk (buffer full, or next segment not ready) before it fails with
     /// [`LogError::Stalled`]. Default 10 s; at least 1 ms.
     pub append_timeout: Duration,
-    /// Who does the work. Default: the log's own threads.
+    /// Driver of the work. Default: the log's own threads.
     pub driver: Driver,
     /// Reads what is there and writes nothing: appends and checkpoints fail with [`LogError::ReadOnly`], and the directory is
     /// left as it is, with what a crash has left in it. Default false.

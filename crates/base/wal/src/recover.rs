@@ -24,7 +24,7 @@ pub const LOCK: &str = "LOCK";
 /// Bytes that are read at a time.
 const READ: u64 = 256 * 1024;
 
-/// What recovery hands to the engine: first all rows of `checkpoint`, then all `records`, which must be read to the end before
+/// Data that recovery hands to the engine: first all rows of `checkpoint`, then all `records`, which must be read to the end before
 /// the first new checkpoint is finished.
 pub struct Recovered {
     /// The rows of the last checkpoint.
@@ -32,11 +32,11 @@ pub struct Recovered {
     /// The records that follow, in log order. Those that end up to the checkpoint's start and have a stamp below its bound are
     /// already in it, deletions included, and must be skipped.
     pub records: RecordReader,
-    /// What was found.
+    /// Report.
     pub report: RecoveryReport,
 }
 
-/// What recovery has found.
+/// Report of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// The log was created just now.
@@ -50,7 +50,7 @@ pub struct RecoveryReport {
     pub ceiling: u64,
     /// The greatest stamp in the log, of parts of unfinished records too.
     pub max_stamp: u64,
-    /// How many records will be read; a large one counts once.
+    /// Number of records to be read; a large one counts once.
     pub records: u64,
     /// Segment files that they are in.
     pub segments: u64,
@@ -70,7 +70,7 @@ pub struct TailCut {
 }
 
 impl TailCut {
-    /// What would be cut off after the last segment's intact records.
+    /// Bytes that would be cut off after the last segment's intact records.
     pub(crate) fn of(last: &Scanned) -> Option<Self> {
         let bytes = last.leftover_bytes();
         let (file, offset) = (Segment::name(last.place.number), last.place.offset(last.scan.end));
@@ -179,7 +179,7 @@ pub struct Resumed {
     pub lock: DiskLock,
     /// The control file.
     pub control: Control,
-    /// How it does.
+    /// The way on.
     pub going: Going,
     /// For the engine.
     pub recovered: Recovered,
@@ -279,7 +279,7 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
     Ok(Resumed { lock, control, going, recovered: Recovered { checkpoint, records, report } })
 }
 
-/// How a log goes on.
+/// Way in which a log goes on.
 pub struct Going {
     /// Where appends go.
     pub buffer: Buffer,
@@ -335,7 +335,7 @@ fn refuse_to_replace(disk: &dyn Disk, inventory: &Inventory) -> Result<(), LogEr
     Err(LogError::Corrupt(damage))
 }
 
-/// Whether a segment has nothing after its header, whatever log it belongs to.
+/// Returns whether a segment has nothing after its header, whatever log it belongs to.
 fn is_blank_file(disk: &dyn Disk, name: &str) -> Result<bool, DiskError> {
     let mut window = crate::window::Window::new(disk.open(name)?.into())?;
     let mut offset = crate::format::SEGMENT_HEADER;

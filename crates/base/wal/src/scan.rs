@@ -14,7 +14,7 @@ use env::{Disk, DiskError};
 /// An intact record.
 #[derive(Clone, Copy, Debug)]
 pub struct RawRecord {
-    /// What it is.
+    /// Kind.
     pub kind: RecordKind,
     /// The timestamp of a redo record or of a part of one.
     pub stamp: u64,
@@ -24,14 +24,14 @@ pub struct RawRecord {
     pub end: u64,
 }
 
-/// What follows in a segment.
+/// Next item of a segment.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// An intact record.
     Record(RawRecord),
     /// Nothing was written here, or the file ends.
     Empty,
-    /// What stands here is no record.
+    /// The bytes here are no record.
     Damaged,
 }
 
@@ -95,7 +95,7 @@ impl Records {
     }
 }
 
-/// How a segment's records end.
+/// End of a segment's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// With a seal; the log goes on in the next segment. How many bytes recovery once cut off here.
@@ -107,17 +107,17 @@ pub enum Ending {
     Stopped,
     /// In the open: the last record is neither, and what follows is either nothing or unusable.
     Open {
-        /// What follows is not zero; a power cut's leftover, or damage.
+        /// The bytes that follow are not zero; a power cut's leftover, or damage.
         leftover_bytes: u64,
     },
 }
 
-/// What a scan of one segment has found.
+/// Result of a scan of one segment.
 #[derive(Clone, Debug)]
 pub struct SegmentScan {
     /// Where the intact records end.
     pub end: u64,
-    /// How they end.
+    /// Their end.
     pub ending: Ending,
     /// Redo records; a large one counts where its last part is.
     pub records: u64,
@@ -191,13 +191,13 @@ impl SegmentScan {
         Ok(scan)
     }
 
-    /// Whether nothing was ever written to the segment.
+    /// Returns whether nothing was ever written to the segment.
     pub fn is_blank(&self, place: Place) -> bool {
         self.end == place.start && self.ending == (Ending::Open { leftover_bytes: 0 })
     }
 }
 
-/// What stands beyond the last intact record of a segment without a seal.
+/// Bytes beyond the last intact record of a segment without a seal.
 struct Leftover {
     /// Bytes up to the last one that is not zero.
     bytes: u64,
@@ -236,7 +236,7 @@ impl Leftover {
 /// Bytes of a leftover that are searched at a time.
 const STRETCH: u64 = 64 * 1024;
 
-/// What the intact record at the start of `bytes` vouches for, if one begins there.
+/// Returns the position that the intact record at the start of `bytes` vouches for, if one begins there.
 fn voucher(bytes: &[u8], position: u64, identity: u64) -> Option<u64> {
     let Slot::Header(header) = RecordHeader::parse(bytes) else { return None };
     if !matches!(header.kind, RecordKind::Group | RecordKind::Stop) {
@@ -295,7 +295,7 @@ impl Scanned {
         Ok(Self { place: segment.place, scan })
     }
 
-    /// Whether nothing was ever written to it.
+    /// Returns whether nothing was ever written to it.
     pub fn is_blank(&self) -> bool {
         self.scan.is_blank(self.place)
     }
@@ -309,7 +309,7 @@ impl Scanned {
     }
 }
 
-/// What a chain of segments amounts to.
+/// Judgement of a chain of segments.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     /// Which of them is the last that was written to (or the first blank one), if the log's end can be told.

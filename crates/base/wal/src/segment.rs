@@ -44,7 +44,7 @@ impl Place {
 /// An open segment file.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// What it holds.
+    /// Its place in the log.
     pub place: Place,
     /// The file.
     pub file: Arc<dyn DiskFile>,

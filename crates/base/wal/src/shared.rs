@@ -1,4 +1,4 @@
-//! What appenders, waiters and the log's threads share, and the rules by which they wait for each other.
+//! State that appenders, waiters and the log's threads share, and the rules by which they wait for each other.
 
 use crate::buffer::Buffer;
 use crate::control::Control;
@@ -21,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// Called once with the fate of a position.
 pub type Callback = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
-/// How far the log's life has come.
+/// Phase of the log's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Open for appends.
@@ -38,7 +38,7 @@ pub struct State {
     pub buffer: Buffer,
     /// The segments that follow, prepared: more than one only for large records.
     pub next: VecDeque<Arc<Segment>>,
-    /// How many of them large records will still need.
+    /// Number of them that large records will still need.
     pub promised: usize,
     /// Somebody wants the next segment prepared.
     pub next_wanted: bool,
@@ -64,7 +64,7 @@ pub struct State {
     pub refused: Option<LogError>,
     /// An appender waits for the buffer to be emptied.
     pub drain_wanted: bool,
-    /// Who wants to be called, by position.
+    /// Callbacks, by position.
     pub callbacks: BTreeMap<(u64, u64), Callback>,
     /// Callbacks ever registered: tells equal positions apart.
     pub callback_number: u64,
@@ -131,7 +131,7 @@ pub struct Shared {
     pub disk: Arc<dyn Disk>,
     /// As given.
     pub options: LogOptions,
-    /// Of all its files.
+    /// Identity of all its files.
     pub identity: u64,
     /// The latch. Order: `preparing` before `writer`; these and `control` before `state`.
     pub state: Mutex<State>,
@@ -177,7 +177,7 @@ impl Shared {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Whether the log has no threads.
+    /// Returns whether the log has no threads.
     pub fn is_driven_by_callers(&self) -> bool {
         self.options.driver == Driver::Caller
     }
@@ -196,7 +196,7 @@ impl Shared {
         Ok(LogPosition(place.end))
     }
 
-    /// Whether a segment takes a record of so many bytes.
+    /// Checks that a segment takes a record of so many bytes.
     pub fn check_size(&self, bytes: usize) -> Result<(), LogError> {
         let limit = self.options.max_payload();
         if bytes > limit { Err(LogError::TooLarge { bytes, limit }) } else { Ok(()) }
@@ -453,7 +453,7 @@ impl Shared {
         if position > state.buffer.tail() { Err(LogError::NotAppended(LogPosition(position))) } else { Ok(()) }
     }
 
-    /// Whether somebody will still make more durable.
+    /// Returns whether more will still become durable.
     pub fn check_waitable(&self, state: &State) -> Result<(), LogError> {
         match (&state.stopped, state.phase) {
             (Some(error), _) => Err(LogError::Stopped(error.clone())),
@@ -541,7 +541,7 @@ pub fn call_all(callbacks: impl IntoIterator<Item = Callback>, result: &Result<(
     }
 }
 
-/// How long an append will still wait for the disk.
+/// Time that an append will still wait for the disk.
 struct Patience {
     limit: env::time::Duration,
     since: Option<Instant>,

@@ -3,7 +3,7 @@
 use env::time::Duration;
 use model::LogPosition;
 
-/// What the log has done since it was opened.
+/// Counts since the log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStats {
     /// The position of the last appended record.
@@ -22,7 +22,7 @@ pub struct LogStats {
     pub sync_time: Duration,
     /// The longest of them.
     pub longest_sync: Duration,
-    /// Those who waited for a sync, summed over all syncs: divided by `syncs`, the mean group.
+    /// Waiters of a sync, summed over all syncs: divided by `syncs`, the mean group.
     pub waiters: u64,
     /// Most waiters that one sync has served.
     pub largest_group: u64,

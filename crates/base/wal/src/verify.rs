@@ -10,7 +10,7 @@ use env::Disk;
 use model::LogPosition;
 use std::collections::BTreeSet;
 
-/// What a directory holds.
+/// Report on a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
     /// Segments that could be read, oldest first.
@@ -32,7 +32,7 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
-    /// Whether the database can be opened without losing anything that was known to be durable.
+    /// Returns whether the database can be opened without losing anything that was known to be durable.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.damage.is_empty()
@@ -45,7 +45,7 @@ impl VerifyReport {
     }
 }
 
-/// What a segment holds.
+/// Report on a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentReport {
     /// The file's name.

@@ -39,10 +39,10 @@ use parts::index::Entry;
 use parts::index::ordered::Cursor;
 use std::ops::Bound;
 
-/// How often a committing transaction draws. The first draw lies above all stamps, unless clocks of different cores disagree.
+/// Draws of a committing transaction, at most. The first lies above all stamps, unless clocks of different cores disagree.
 const DRAWS: usize = 4;
 
-/// What a refresh compares: everything must be as it was at `from`, seen by `view`, which is the transaction's at the later
+/// Comparison of a refresh: everything must be as it was at `from`, seen by `view`, which is the transaction's at the later
 /// timestamp.
 struct Refresh {
     from: Timestamp,
@@ -183,7 +183,7 @@ impl<C: Clock> Mvto<C> {
         Ok(None)
     }
 
-    /// Whether a key is as it was. Looked at already: nothing below the later timestamp can come any more.
+    /// Checks that a key is as it was. It has been looked at: no version below the later timestamp can come any more.
     fn compare(&self, refresh: &Refresh, place: Place<'_>, tuple: &Tuple) -> Result<()> {
         let newest = tuple.newest_begin();
         if newest > refresh.from {

@@ -33,22 +33,22 @@ pub(crate) struct Core {
     pub poison: Option<Error>,
     /// What its body may draw.
     pub draws: Option<Draws>,
-    /// What its read views leave behind.
+    /// Notes that its read views leave.
     pub shared: SharedNotes,
 }
 
-/// What read views, which only borrow their transaction, leave for its next statement.
+/// Notes that read views, which only borrow their transaction, leave for its next statement.
 #[derive(Debug, Default)]
 pub(crate) struct SharedNotes {
     /// As [`View::rests_on`].
     pub rests_on: AtomicU64,
-    /// What they have read, if the transaction may move.
+    /// Their read set, if the transaction may move.
     pub reads: Mutex<ReadSet>,
     /// The abort that one of them met.
     pub abort: Mutex<Option<Error>>,
 }
 
-/// What a read needs to know of its transaction.
+/// View of a transaction: what its reads need to know of it.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     /// The place in the serial order, zero before the first statement: the timestamp that it began at, or has moved to.
@@ -66,7 +66,7 @@ pub(crate) struct View {
     pub rests_on: LogPosition,
     /// The longest wait for one other transaction.
     pub wait_limit: Duration,
-    /// Who sees its waits, and may end them.
+    /// Supervisor that sees its waits and may end them.
     pub supervisor: Option<Arc<dyn Supervisor>>,
 }
 
@@ -77,7 +77,7 @@ impl View {
     }
 }
 
-/// How a transaction ended, for the counters.
+/// Outcome of a transaction, for the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Committed { wrote: bool },
@@ -110,7 +110,7 @@ impl Core {
         }
     }
 
-    /// Takes over what read views have left.
+    /// Takes over the notes of read views.
     ///
     /// # Errors
     /// The abort that one of them met.
@@ -129,13 +129,13 @@ impl Core {
         self.slot.is_some()
     }
 
-    /// What an answer that tells of the reads must wait for (M9), also after the end.
+    /// Returns the position that an answer which tells of the reads must wait for (M9), also after the end.
     pub fn rests_on(&self) -> LogPosition {
         let shared = LogPosition(self.shared.rests_on.load(Ordering::Relaxed)); // Read views have ended, or are the asker's.
         self.to_await(self.view.rests_on.max(shared))
     }
 
-    /// What is awaited of a position, by the durability that was asked for.
+    /// Returns the position to wait for, by the durability that was asked for: zero if there is none.
     pub fn to_await(&self, position: LogPosition) -> LogPosition {
         if self.durability == Durability::Fsync { position } else { LogPosition::ZERO }
     }
@@ -397,12 +397,12 @@ fn clock_fault(fault: ClockFault) -> Error {
     Fault::Clock { detail: fault.to_string() }.into()
 }
 
-/// Whether an entry of the write set will be installed.
+/// Returns whether an entry of the write set will be installed.
 pub(crate) fn is_installed(write: &Write) -> bool {
     write.buffered != Buffered::Unchanged
 }
 
-/// How often a draw continues engine time because the clock has stepped back once more.
+/// Times that one draw continues engine time because the clock has stepped back, at most.
 const STEPS_BACK: usize = 4;
 
 /// Workspaces kept by each site. More than one only where transactions of one site overlap.

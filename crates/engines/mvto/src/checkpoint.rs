@@ -26,7 +26,7 @@ use parts::sync::atomic::Ordering;
 use std::sync::PoisonError;
 use wal::{CheckpointWriter, LogError};
 
-/// What a checkpoint wrote.
+/// Report of a finished checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointReport {
     /// Every record of the log up to here is in it.
@@ -37,11 +37,11 @@ pub struct CheckpointReport {
     pub rows: u64,
     /// Bytes of keys and rows.
     pub bytes: u64,
-    /// How long it took.
+    /// Duration.
     pub elapsed: Duration,
 }
 
-/// How fast a checkpoint is written.
+/// Speed at which a checkpoint is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// As fast as it goes: somebody waits for it.
@@ -52,7 +52,7 @@ pub enum Pace {
 
 /// Encoded rows are written when they are so many bytes, or the batch's last.
 const BATCH_BYTES: usize = 256 << 10;
-/// How long who is just committing is left alone.
+/// Pause before a row is looked at again that a transaction commits.
 const COMMIT_PAUSE: Duration = Duration::from_micros(50);
 
 impl<C: Clock> Mvto<C> {
@@ -117,7 +117,7 @@ struct Writing<'a, C> {
     report: CheckpointReport,
 }
 
-/// What was encoded under one guard.
+/// Rows encoded under one guard.
 #[derive(Default)]
 struct Batch {
     rows: Vec<u8>,

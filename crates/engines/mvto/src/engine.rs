@@ -30,7 +30,7 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) sites: Sites<SiteExtra>,
     pub(crate) bound: Bound,
     pub(crate) memory: Memory,
-    /// How often engine time was continued because the clock had stepped back.
+    /// Number of times that engine time was continued because the clock had stepped back.
     pub(crate) clock_steps: AtomicU64,
     pub(crate) age_limit_ticks: Option<u64>,
     /// While no site has more open transactions than this, the limit on them is not reached.
@@ -49,14 +49,14 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) changing_catalog: Mutex<()>,
     /// Held while a checkpoint is written: whoever asks for another meanwhile waits for it.
     pub(crate) writing_checkpoint: Mutex<()>,
-    /// Those who wait for it.
+    /// Number of callers that wait for it.
     pub(crate) waiting_checkpoints: AtomicUsize,
     pub(crate) waits: Arc<WaitTable>,
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
 }
 
-/// What the engine keeps at each site.
+/// State that the engine keeps at each site.
 #[derive(Debug, Default)]
 pub(crate) struct SiteExtra {
     /// Workspaces to lend. Boxed: they move between sites and transactions.
@@ -104,7 +104,7 @@ impl Counters {
     }
 }
 
-/// What the engine has done since it was opened, and what it holds now.
+/// Counts since the engine was opened, and what it holds now.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -112,7 +112,7 @@ pub struct Stats {
     pub commits: u64,
     /// Transactions that committed and wrote nothing.
     pub read_only_commits: u64,
-    /// Those among them that were pushed, or met a later writer, and committed later than they began.
+    /// Writing commits at a later timestamp than the begin: pushed by a reader, or behind a later writer.
     pub moved: u64,
     /// Aborts by rule; rules that never struck are left out.
     pub aborts: Vec<(&'static str, u64)>,
@@ -126,7 +126,7 @@ pub struct Stats {
     pub asleep: usize,
     /// Below this, nothing is read any more.
     pub bound: Timestamp,
-    /// How often the clock stepped back, and time was continued where it had been.
+    /// Number of times that the clock stepped back and time was continued where it had been.
     pub clock_steps: u64,
     /// Versions that were replaced.
     pub replaced_versions: u64,
@@ -284,7 +284,7 @@ impl<C: Clock> Mvto<C> {
         self.catalog().tables().map(|table| (table.id, table.schema.clone())).collect()
     }
 
-    /// What the engine has done and holds. Locks each site for a moment.
+    /// Returns counts and holdings. Locks each site for a moment.
     pub fn stats(&self) -> Stats {
         let (mut sum, mut waiting) = (Counters::default(), 0);
         self.sites.for_each(|state| {
@@ -331,7 +331,7 @@ impl<C: Clock> Mvto<C> {
 }
 
 impl<C> Mvto<C> {
-    /// How far the log is durable. In memory: everything is as durable as it gets.
+    /// Returns the position up to which the log is durable; in memory, the greatest.
     pub(crate) fn durable(&self) -> LogPosition {
         self.log.as_ref().map_or(LogPosition(u64::MAX), Log::durable)
     }
@@ -351,7 +351,7 @@ impl<C> Mvto<C> {
         self.check_log().err().or_else(|| log.refused().map(log_fault))
     }
 
-    /// What recovery found when the engine was opened; `None` in memory.
+    /// Returns the report of the recovery at the opening; `None` in memory.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
         self.recovery.as_ref()
     }

@@ -39,15 +39,15 @@ pub(crate) struct Garbage {
     pub held: bool,
 }
 
-/// How much of the queue one transaction takes over. More than it can leave itself in the common case, so queues shrink.
+/// Entries of the queue that one transaction takes over: more than it leaves itself in the common case, so queues shrink.
 pub(crate) const TAKEN_AT_BEGIN: usize = 16;
-/// How much of each site's queue whoever advances the bound takes over, so that idle sites are collected too.
+/// Entries of each site's queue that an advance of the bound takes over, so that idle sites are collected too.
 const TAKEN_AT_ADVANCE: usize = 64;
-/// How much of each site's queue is taken over at a time where nobody waits.
+/// Entries of each site's queue that are taken over at a time where no transaction waits.
 const TAKEN_AT_REST: usize = 1024;
-/// How much of what each site holds for open snapshots is looked at again then.
+/// Entries held for open snapshots that are looked at again then, of each site.
 const HELD_AT_REST: usize = 256;
-/// How often the epoch is asked to free what it can, where nobody waits.
+/// Attempts to free what the epoch allows, where no transaction waits.
 const EPOCH_STEPS: usize = 16;
 /// A site's transactions advance the bound this often.
 pub(crate) const BEGINS_PER_ADVANCE: u64 = 64;
@@ -67,7 +67,7 @@ pub(crate) struct Bound {
     surveyor: Mutex<Surveyor>,
 }
 
-/// What one survey leaves for the next; surveys come one after the other.
+/// State that one survey leaves for the next; surveys come one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Surveyor {
     /// The floor of the survey before: who is older than that has seen two.
@@ -76,7 +76,7 @@ pub(crate) struct Surveyor {
     since_published: usize,
 }
 
-/// How far collection may go.
+/// Limits up to which collection may go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     bound: Timestamp,
@@ -99,7 +99,7 @@ impl Bound {
         self.surveyor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far collection may go now.
+    /// Returns the limits up to which collection may go now.
     pub fn reach(&self) -> Reach {
         Reach { bound: self.get(), floor: Timestamp(self.floor.load(Ordering::Relaxed)) }
     }

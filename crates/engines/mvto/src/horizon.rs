@@ -1,4 +1,4 @@
-//! What may still be read: the open snapshots, and a floor below which there are no others.
+//! Versions that may still be read: the open snapshots, and a floor below which there are no others.
 //!
 //! ```text
 //! time    -----s1---------------s2----------F======================>
@@ -17,7 +17,7 @@ pub struct Horizon {
     pub number: u64,
     /// In ascending order.
     open: Vec<u64>,
-    /// Nobody else is, or ever will be, below.
+    /// No other transaction is, or will ever be, below.
     floor: u64,
 }
 
@@ -28,12 +28,12 @@ impl Horizon {
         Horizon { number, open, floor }
     }
 
-    /// Nobody but the snapshots in it is, or ever will be, below.
+    /// Returns the floor: no transaction but the listed snapshots is, or will ever be, below.
     pub fn floor(&self) -> Timestamp {
         Timestamp(self.floor)
     }
 
-    /// Whether somebody may read a version that is valid from `begin` until `end`, the next one's begin: a transaction at `T`
+    /// Returns whether some transaction may read a version that is valid from `begin` until `end`, the next one's begin: a transaction at `T`
     /// reads it if `begin < T <= end` (M4).
     pub fn needs(&self, begin: Timestamp, end: Timestamp) -> bool {
         if end.0 >= self.floor {

@@ -50,7 +50,7 @@ fn begin_collecting(limit: usize) -> usize {
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Whether there is memory for a row (`None`: its deletion).
+    /// Checks that there is memory for a row (`None`: its deletion).
     ///
     /// # Errors
     /// [`LimitKind::Memory`].
@@ -98,7 +98,7 @@ impl<C: Clock> Mvto<C> {
         Err(Limit { kind: LimitKind::Memory, limit: *limit as u64, actual: actual as u64 }.into())
     }
 
-    /// Whether a key will take more memory than it does.
+    /// Returns whether a key will take more memory than it does now.
     fn grows(&self, core: &Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<bool> {
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, .. } = &**work;

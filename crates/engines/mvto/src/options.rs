@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The engine's knobs: meaning, unit, default, limit.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What an acknowledgement waits for, unless its transaction says otherwise. Default: [`Durability::Fsync`].
+    /// Event that an acknowledgement waits for, unless its transaction says otherwise. Default: [`Durability::Fsync`].
     pub durability: Durability,
     /// Sites, a power of two from 1 to 1,024. Default 64. More sites let more threads begin at once without sharing a
     /// mutex; each timestamp is up to this many ticks of the clock away, which begin waits out.
@@ -42,7 +42,7 @@ pub struct Options {
     pub transactions: usize,
     /// Tables, and indexes of SQL, each of which is a table here. Default 100,000.
     pub tables: usize,
-    /// How far ahead the durable ceiling of timestamps is written, half a lease before it is passed. Default 60 s: one
+    /// Time by which the durable ceiling of timestamps is written ahead, half a lease before it is passed. Default 60 s: one
     /// small write a minute, and a restart skips at most that much.
     pub ceiling_lease: Duration,
     /// The seed of hash-stored tables, so that a run can be repeated exactly. Default: none, drawn from the operating system for

@@ -49,10 +49,10 @@ pub struct Ownership {
     last_read: AtomicU64,
 }
 
-/// Who holds a tuple.
+/// Holder of a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody.
+    /// No transaction holds it.
     Free,
     /// This transaction owns it since a statement, and will commit at this timestamp or above it.
     Executing(Timestamp),
@@ -72,7 +72,7 @@ impl Holder {
     }
 }
 
-/// How a transaction owns a tuple: under which timestamp, and in which of its phases.
+/// Owner of a tuple: the transaction's timestamp and its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Names the transaction. It commits here or above.
@@ -103,7 +103,7 @@ impl Ownership {
         Ownership { word: AtomicU64::new(word), last_read: AtomicU64::new(last_read) }
     }
 
-    /// Who holds it now.
+    /// Returns the present holder.
     pub fn holder(&self) -> Holder {
         holder(load_in_total_order(&self.word))
     }
@@ -151,7 +151,7 @@ impl Ownership {
         }
     }
 
-    /// Whether `holder`, in whichever phase, still holds it and knows of a sleeper.
+    /// Returns whether `holder`, in whichever phase, still holds it and knows of a sleeper.
     pub fn is_awaited(&self, holder: Holder) -> bool {
         word_of(holder).is_some_and(|word| self.word.load(SeqCst) | EXECUTING == word | EXECUTING | WAITERS)
     }

@@ -16,17 +16,17 @@ const QUEUED: u32 = 1 << 31;
 pub struct Pins(AtomicU32);
 
 impl Pins {
-    /// So many, none of them a queue's.
+    /// `count` pins, none of them a queue entry's.
     pub fn new(count: u32) -> Pins {
         Pins(AtomicU32::new(count))
     }
 
-    /// One more.
+    /// Adds a pin.
     pub fn pin(&self) {
         self.0.fetch_add(1, SeqCst);
     }
 
-    /// One less.
+    /// Removes a pin.
     pub fn unpin(&self) {
         let before = self.0.fetch_sub(1, SeqCst);
         debug_assert!(before & !QUEUED > 0, "S1: it was pinned");
@@ -46,12 +46,12 @@ impl Pins {
         debug_assert!(before & QUEUED != 0, "S3: there is an entry");
     }
 
-    /// Whether nobody has it pinned. Asked after the kill (S1).
+    /// Returns whether there is no pin. For use after the kill (S1).
     pub fn is_zero(&self) -> bool {
         self.0.load(SeqCst) == 0
     }
 
-    /// Whether the asker's pin is the only one, and nothing is queued. Asked after the kill (S1).
+    /// Returns whether the caller's pin is the only one, and nothing is queued. For use after the kill (S1).
     pub fn is_one(&self) -> bool {
         self.0.load(SeqCst) == 1
     }

@@ -28,14 +28,14 @@ pub(crate) struct Scope<'a> {
     pub reads: Option<&'a mut ReadSet>,
 }
 
-/// Whether a read is noted, in case the transaction moves. What it owns nobody changes, so that need not be.
+/// Whether a read is noted, in case the transaction moves. No other transaction changes what it owns, so an owned row is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
     Read,
     Owned,
 }
 
-/// What a look at a tuple finds.
+/// Result of a look at a tuple.
 pub(crate) enum Seen<'g> {
     /// The newest version below the reader, if any.
     Version(Option<VersionRef<'g>>),
@@ -195,7 +195,7 @@ impl<C: Clock> Mvto<C> {
     }
 }
 
-/// Whether a reader waits for whoever holds the tuple (M3, M7).
+/// Returns whether a reader waits for this holder of the tuple (M3, M7).
 fn keeps_from_reading(view: &View, holder: Holder) -> bool {
     match holder {
         Holder::Committing(owner) => owner < view.at,

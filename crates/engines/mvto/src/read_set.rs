@@ -1,4 +1,4 @@
-//! What a transaction that owns at the statement has read, in case it must move to a later timestamp (`advance.rs`).
+//! Read set of a transaction that owns at the statement, in case it must move to a later timestamp (`advance.rs`).
 //!
 //! Keys are noted as they come; whenever their number has doubled they are sorted, and repetitions go. So a transaction that
 //! reads the same few keys in each of a million statements keeps few, at no price per read but a copy of the key.
@@ -64,7 +64,7 @@ impl ReadSet {
         &self.ranges
     }
 
-    /// Whether more was read than is noted.
+    /// Returns whether more was read than is noted.
     pub fn has_overflowed(&self) -> bool {
         self.overflowed
     }

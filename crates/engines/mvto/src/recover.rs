@@ -34,7 +34,7 @@ const CHECKPOINT_ROW: u8 = 5;
 const ROW: u8 = 1;
 const DELETE: u8 = 0;
 
-/// What recovery found.
+/// Report of a recovery.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RecoveryReport {
@@ -230,7 +230,7 @@ impl Rebuild {
         }
     }
 
-    /// Whether all that was found fits the limit on memory.
+    /// Checks that everything found fits the limit on memory.
     fn check_memory(&self) -> Result<()> {
         if self.beyond_limit_bytes == 0 {
             return Ok(());
@@ -239,7 +239,7 @@ impl Rebuild {
         Err(Limit { kind: LimitKind::MemoryToOpen, limit: self.memory.limit as u64, actual: actual as u64 }.into())
     }
 
-    /// Whether there is room for a row; if not, what it and all later ones would take is only added up.
+    /// Returns whether there is room for a row; if not, the bytes of this and all later rows are only added up.
     fn has_room(&mut self, indexes: usize, key: &[u8], row: Option<&[u8]>) -> bool {
         let used = self.memory.meter.about() + self.entries_bytes;
         if self.beyond_limit_bytes == 0 && used < self.memory.limit_of_updates() {

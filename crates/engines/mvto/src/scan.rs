@@ -27,7 +27,7 @@ use std::ops::{Bound, ControlFlow};
 
 /// Rows that are looked at before the first visit.
 const FIRST_LOOKS: usize = 1;
-/// How much more are looked at each time.
+/// Factor by which the number of looks grows each time.
 const LOOKS_GROWTH: usize = 8;
 /// Rows that are looked at under one guard, at most: about a leaf of the index.
 const MOST_LOOKS: usize = 64;
@@ -76,7 +76,7 @@ impl<C: Clock> Mvto<C> {
     }
 }
 
-/// What part of its range a scan has seen. All of it counts where it failed on the way.
+/// Returns the part of its range that a scan has seen; all of it if the scan failed on the way.
 fn seen_range(scan: &Scan<'_>, place: Place<'_>, end: &Result<ScanEnd>) -> Range {
     let (space, mut lower, mut upper) = (place.id(), scan.lower.clone(), scan.upper.clone());
     match (end, scan.direction) {
@@ -104,7 +104,7 @@ struct Found<'a> {
     row: RowRef<'a>,
 }
 
-/// Why a gathering has ended.
+/// Reason why a gathering has ended.
 enum Pause<'a> {
     /// There may be more.
     More,
@@ -129,7 +129,7 @@ struct Walk<'a, C, I: Iterator<Item = usize>> {
     own: Peekable<I>,
     /// The own write that was gathered (or is a deletion) last.
     last_own: Option<usize>,
-    /// What no leaf has been asked for yet.
+    /// The rest of the range: no leaf has been asked for it yet.
     cursor: Cursor,
     found: Vec<Found<'a>>,
     /// Rows that were looked at, whether they passed the filter or not.
@@ -280,7 +280,7 @@ fn keep<'a>(view: &mut View, place: Place<'a>, sought: Sought<'_>) -> Option<(&'
     tuple.keep(version, place.space())
 }
 
-/// What a visitor sees of a row.
+/// Returns a row as its visitor sees it.
 fn item<'i>(columns: Columns<'_>, found: &Found<'i>, shown: &'i mut RowBuf) -> Item<'i> {
     let row = match columns {
         Columns::All => found.row,

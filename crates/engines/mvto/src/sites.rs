@@ -31,7 +31,7 @@ use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
-/// How often a clock may be read without passing a timestamp before it counts as stalled: about a second.
+/// Readings without passing a timestamp after which a clock counts as stalled: about a second.
 #[cfg(not(any(loom, feature = "shuttle")))]
 const STALL_READINGS: u32 = 1 << 25;
 #[cfg(any(loom, feature = "shuttle"))]
@@ -47,7 +47,7 @@ pub struct Time<C> {
     /// The time as somebody has known it: nobody draws below. Coarse, and mostly read only; exact as to the floors of surveys.
     /// Loaded with the site locked and before the clock is read, so that a healthy clock shows more.
     noted: AtomicU64,
-    /// How coarse: drawing raises `noted` after so many ticks.
+    /// Ticks after which drawing raises `noted` again.
     coarse_ticks: u64,
     /// Number of sites; timestamps are congruent to their site modulo this.
     sites: u64,
@@ -56,7 +56,7 @@ pub struct Time<C> {
 /// A clock that steps back by less, behind the back of a site that has been idle for longer, goes unnoticed.
 const COARSE_STEP: Duration = Duration::from_micros(20);
 
-/// What a broken clock did.
+/// Fault of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockFault {
     /// It did not pass a timestamp while it was read very often.
@@ -66,7 +66,7 @@ pub enum ClockFault {
     },
     /// It showed less than before.
     SteppedBack {
-        /// What it had shown.
+        /// The earlier reading.
         before: u64,
         /// Its last reading.
         reading: u64,
@@ -190,7 +190,7 @@ pub struct Site<X> {
     ended: Condvar,
 }
 
-/// What a site's mutex guards.
+/// State under a site's mutex.
 #[derive(Debug)]
 pub struct SiteState<X> {
     /// Last timestamp drawn.
@@ -208,7 +208,7 @@ pub struct SiteState<X> {
 struct Active {
     /// Where it reads.
     at: u64,
-    /// What owner words call it.
+    /// Name in owner words.
     name: u64,
     beginner: Beginner,
     /// It may be looking at versions right now.
@@ -217,7 +217,7 @@ struct Active {
     doomed: bool,
 }
 
-/// What is known of a transaction from its begin on.
+/// Facts about a transaction that are fixed at its begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginner {
     /// The number of the thread that began it.
@@ -352,7 +352,7 @@ impl<X> Sites<X> {
         floor
     }
 
-    /// Whether the transaction that owner words call `name` is doomed; dooms it if it is between two statements and reads below
+    /// Returns whether the transaction that owner words call `name` is doomed; dooms it if it is between two statements and reads below
     /// `oldest_allowed`. Whatever it owns may then be taken (M12).
     pub fn doom(&self, name: Timestamp, oldest_allowed: u64) -> bool {
         let site = &self.sites[name.0 as usize & (self.sites.len() - 1)]; // Where it was drawn (M1).
@@ -397,8 +397,8 @@ impl<X> Sites<X> {
         Ok(())
     }
 
-    /// Whether this thread has begun one that is active below `at` and may write. Only then can its wait for older writers be one
-    /// for itself.
+    /// Returns whether this thread has begun a transaction that is active below `at` and may write. Only then can its wait for
+    /// older writers be a wait for itself.
     pub fn has_older_writer_of(&self, thread: usize, at: Timestamp) -> bool {
         let state = self.lock(self.assign(thread));
         let is_its = |active: &Active| active.may_write() && active.beginner.thread == thread;
@@ -425,7 +425,7 @@ impl<X> Sites<X> {
         (count, oldest.map(Timestamp))
     }
 
-    /// What the engine keeps beside each used site.
+    /// Visits the engine's own state of each used site.
     pub fn for_each(&self, mut visit: impl FnMut(&mut SiteState<X>)) {
         self.sites[..self.used.load(SeqCst)].iter().for_each(|site| visit(&mut lock(site)));
     }
@@ -444,7 +444,7 @@ impl<X> Site<X> {
     }
 }
 
-/// Those who wait at a site.
+/// Threads that wait at a site.
 struct Waiting<X> {
     sites: Arc<[CachePadded<Site<X>>]>,
     site: usize,
@@ -466,7 +466,7 @@ impl Active {
 }
 
 impl<X> SiteState<X> {
-    /// Who registered there.
+    /// Returns the beginner of a registered transaction.
     pub fn beginner(&self, slot: Slot) -> Beginner {
         self.active[slot.place as usize].beginner
     }

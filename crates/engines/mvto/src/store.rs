@@ -5,7 +5,7 @@
 //!                                                       newest first; immutable once linked
 //! ```
 //!
-//! Who keeps what alive:
+//! What keeps what alive:
 //! - a **tuple** is in its index until it is killed there, then freed through the epoch; whoever holds one beyond an epoch
 //!   guard has *pinned* it (write sets and the garbage queues), and a pinned tuple is never killed (S1);
 //! - a **version** is linked until nobody can read it any more: until it is *cut off* with all that lies behind the newest
@@ -43,12 +43,12 @@ pub use space::Space;
 /// A key and all its versions. Its bytes: this header, then the key.
 #[derive(Debug)]
 pub struct Tuple {
-    /// Who owns it and who has read it last.
+    /// Owner and last-read stamp.
     pub ownership: Ownership,
     /// Newest version; null in a tuple that an unfinished or aborted insert left. Stored by the owner with Release, loaded
     /// with Acquire: publishes the version's bytes.
     head: AtomicPtr<Version>,
-    /// Who keeps it from being killed.
+    /// Pins that keep it from being killed.
     pins: Pins,
     /// Held by the one thread that takes versions out of the chain. Acquire and Release: each sees the chain as the one
     /// before left it.
@@ -84,7 +84,7 @@ const POOLED_BLOCKS: usize = 128;
 /// Bytes kept of each size, at most.
 const POOLED_BYTES: usize = 64 << 10;
 
-/// What is left of a key.
+/// Remains of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remains {
     /// A row.
@@ -171,7 +171,7 @@ impl Tuple {
     /// Frees a tuple and its versions.
     ///
     /// # Safety
-    /// Nobody can reach the tuple any more.
+    /// No thread can reach the tuple any more.
     pub unsafe fn free(tuple: NonNull<Tuple>) {
         // SAFETY: the caller's promise: it is ours alone now.
         let (key_length, mut version) = unsafe { ((*tuple.as_ptr()).key_length, *(*tuple.as_ptr()).head.get_mut()) };
@@ -250,7 +250,7 @@ impl Tuple {
         self.versions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many versions are linked.
+    /// Returns the number of linked versions.
     pub fn version_count(&self) -> usize {
         self.versions.load(Ordering::Relaxed) as usize // A count publishes nothing.
     }
@@ -272,18 +272,18 @@ impl Tuple {
         }
     }
 
-    /// What is left of the key for those at or above `bound`, and for the snapshots of the horizon. The asker need not own the
-    /// tuple, nor be registered.
+    /// Returns what is left of the key for transactions at or above `bound`, and for the snapshots of the horizon. The caller
+    /// need not own the tuple, nor be registered.
     pub fn remains(&self, bound: Timestamp, horizon: &Horizon) -> Remains {
         self.trim().remains(bound, horizon)
     }
 
-    /// Whether nobody has it pinned. Asked after the kill (S1).
+    /// Returns whether there is no pin. For use after the kill (S1).
     pub fn is_unpinned(&self) -> bool {
         self.pins.is_zero()
     }
 
-    /// Whether the asker's pin is the only one. Asked after the kill (S1).
+    /// Returns whether the caller's pin is the only one. For use after the kill (S1).
     pub fn is_pinned_once_only(&self) -> bool {
         self.pins.is_one()
     }
@@ -339,7 +339,7 @@ impl Trimming<'_> {
         self.0.newest()
     }
 
-    /// What is left of the key for those at or above `bound`, and for the snapshots of the horizon.
+    /// Returns what is left of the key for transactions at or above `bound`, and for the snapshots of the horizon.
     pub fn remains(&self, bound: Timestamp, horizon: &Horizon) -> Remains {
         let Some(newest) = self.newest() else {
             return Remains::Nothing { begin: Timestamp::ZERO, log_position: LogPosition::ZERO };
@@ -458,7 +458,7 @@ impl<'a> VersionRef<'a> {
         usize::from(self.version().blocks) * BLOCK
     }
 
-    /// Whether it says that the key is absent.
+    /// Returns whether it says that the key is absent.
     pub fn is_tombstone(self) -> bool {
         self.version().length == TOMBSTONE
     }

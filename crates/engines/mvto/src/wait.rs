@@ -20,17 +20,17 @@ use parts::sync::spin_loop;
 use parts::wait::Waited;
 use std::task::Waker;
 
-/// How often a waiter looks at the owner before it sleeps: commits are short.
+/// Looks at the owner before a waiter sleeps: commits are short.
 #[cfg(not(feature = "shuttle"))]
 const LOOKS_BEFORE_SLEEP: u32 = 200;
 #[cfg(feature = "shuttle")]
 const LOOKS_BEFORE_SLEEP: u32 = 2;
 
-/// How often a waiter looks whether an owner has become too old.
+/// Bounds on the interval at which a waiter checks the age of an owner.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
-/// Whether `blocks` says so of whoever holds the tuple, for longer than a commit takes most often.
+/// Returns whether `blocks` holds of the tuple's holder for longer than most commits take. Spins meanwhile.
 pub(crate) fn is_held(view: &View, tuple: &Tuple, blocks: impl Fn(Holder) -> bool) -> bool {
     let mut looks = 0;
     while blocks(tuple.ownership.holder()) {
@@ -43,7 +43,7 @@ pub(crate) fn is_held(view: &View, tuple: &Tuple, blocks: impl Fn(Holder) -> boo
     false
 }
 
-/// What [M7](crate) allows: to wait for older transactions, and, if it executes, for all that commit.
+/// Returns whether M7 allows the wait: for older transactions and, while executing, for all that commit.
 fn may_wait(view: &View, holder: Holder) -> bool {
     match holder {
         Holder::Executing(owner) => owner < view.name,
@@ -52,7 +52,7 @@ fn may_wait(view: &View, holder: Holder) -> bool {
     }
 }
 
-/// A wait that its transaction's supervisor knows of, until it is dropped.
+/// A wait that the transaction's supervisor has been told of, until it is dropped.
 struct Attended<'view>(Option<&'view dyn Supervisor>);
 
 impl Drop for Attended<'_> {
@@ -62,12 +62,12 @@ impl Drop for Attended<'_> {
 }
 
 impl View {
-    /// Whether it takes what is free, and nothing else.
+    /// Returns whether it takes free tuples only and never waits.
     pub fn never_waits(&self) -> bool {
         self.supervisor.is_some() && self.wait_limit.is_zero()
     }
 
-    /// How long a wait that began at `started` may go on. Takes no lock.
+    /// Returns how long a wait that began at `started` may go on. Takes no lock.
     fn patience(&self, started: Instant) -> Duration {
         let left = self.wait_limit.saturating_sub(started.elapsed());
         let supervised = self.supervisor.as_ref().and_then(|supervisor| supervisor.patience());
@@ -94,7 +94,7 @@ impl View {
 }
 
 impl<C: Clock> Mvto<C> {
-    /// Waits while `blocks` says so of whoever holds the tuple. Who may wait for whom, M7 says.
+    /// Waits while `blocks` holds of the tuple's holder. M7 says which transaction may wait for which.
     ///
     /// # Errors
     /// The wait has ended before.

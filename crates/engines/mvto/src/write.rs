@@ -17,10 +17,10 @@ use parts::epoch;
 use parts::index::Insert;
 use parts::spin::Backoff;
 
-/// How often a transaction moves for the sake of one tuple. It moves again only if others have come in between.
+/// Moves of a transaction for one tuple, at most. It moves again only if another writer has come in between.
 const MOVES: usize = 100;
 
-/// What came of claiming a tuple.
+/// Result of claiming a tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// It is owned.
@@ -31,7 +31,7 @@ pub(crate) enum Claim {
     Held,
 }
 
-/// What a write does to a secondary index: leaves an entry, enters another.
+/// Change of a secondary index by a write: the entry that is left and the one that is entered.
 struct EntryChange {
     index: IndexId,
     leaves: Option<Key>,
@@ -159,7 +159,7 @@ impl<C: Clock> Mvto<C> {
         Ok(())
     }
 
-    /// Whether an entry fits the limits and, in a unique index, is free.
+    /// Checks that an entry fits the limits and, in a unique index, is free.
     fn check_entry(&self, core: &mut Core, id: TableId, change: &EntryChange, key: &[u8]) -> Result<()> {
         let Some(entry) = &change.enters else { return Ok(()) };
         self.check_key_length(entry)?;
@@ -321,7 +321,7 @@ impl<C: Clock> Mvto<C> {
         check_limit(LimitKind::KeyBytes, self.options.key_bytes, key.len())
     }
 
-    /// Whether a row (`None`: its deletion) and what follows from it in the indexes fit the limits.
+    /// Checks that a row (`None`: its deletion) and its index entries fit the limits.
     fn check_write(
         &self,
         core: &Core,
@@ -363,7 +363,7 @@ pub(crate) fn conflict(
     reason.abort(view.name, Some((&place, key)), other.into()).into()
 }
 
-/// Whether a writer waits for whoever holds a tuple (M7): for older transactions, and, if it executes, for all that commit.
+/// Returns whether a writer waits for this holder of a tuple (M7): for older transactions, and, if it executes, for all that commit.
 fn must_wait(view: &View, holder: Holder) -> bool {
     match holder {
         Holder::Executing(owner) => view.moves && owner < view.name,

@@ -20,7 +20,7 @@ use order::Order;
 /// Write sets up to this size are searched from front to back.
 const LINEAR: usize = 16;
 
-/// What one transaction has written, in the order of first writing.
+/// Writes of one transaction, in the order of first writing.
 #[derive(Debug, Default)]
 pub(crate) struct WriteSet {
     pub entries: Vec<Write>,
@@ -28,18 +28,18 @@ pub(crate) struct WriteSet {
     arena: Arena,
     /// The entries of each space in the order of their keys, once there are more than [`LINEAR`] in all.
     orders: BTreeMap<SpaceId, Order>,
-    /// What buffered values were, newest last, while a savepoint is open: of entries that were there when it was opened.
+    /// Earlier values, newest last, while a savepoint is open: of entries that existed when it was opened.
     undo: Vec<(u32, Buffered)>,
     /// Open savepoints, oldest first.
     savepoints: Vec<Mark>,
     next_savepoint: u64,
     /// Bytes of keys and rows, counted against the limit; overwriting does not give back.
     pub bytes: usize,
-    /// How much of [`WriteSet::held_bytes`] has been counted.
+    /// Part of [`WriteSet::held_bytes`] that has been counted.
     counted: usize,
 }
 
-/// What an open savepoint remembers.
+/// An open savepoint.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     number: u64,
@@ -60,10 +60,10 @@ pub(crate) struct Write {
     pub buffered: Buffered,
 }
 
-/// What the transaction wants a key to be.
+/// Buffered value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Buffered {
-    /// What it was: rolled back to before it was written, or owned for a later write.
+    /// The stored value: rolled back to before it was written, or owned for a later write.
     Unchanged,
     /// This row in the arena.
     Row(arena::Place),
@@ -80,7 +80,7 @@ impl WriteSet {
         self.orders.get(&space)?.find(&self.entries, key)
     }
 
-    /// What the transaction itself wrote: `None` nothing, `Some(None)` a delete.
+    /// Returns the transaction's own write: `None` if there is none, `Some(None)` for a delete.
     pub fn own_value(&self, space: SpaceId, key: &[u8]) -> Option<Option<&[u8]>> {
         if self.entries.is_empty() {
             return None;
@@ -208,12 +208,12 @@ impl WriteSet {
         }
     }
 
-    /// Whether anything will be installed.
+    /// Returns whether anything will be installed.
     pub fn changes_anything(&self) -> bool {
         self.entries.iter().any(|write| write.buffered != Buffered::Unchanged)
     }
 
-    /// Whether any tuple is owned.
+    /// Returns whether any tuple is owned.
     pub fn owns_anything(&self) -> bool {
         self.entries.iter().any(|write| write.owned)
     }
@@ -247,15 +247,15 @@ impl WriteSet {
     }
 }
 
-/// What a transaction works with, lent by its site and given back at its end, so that a steady load allocates nothing.
+/// Buffers of a transaction, lent by its site and given back at its end, so that a steady load allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub catalog: Arc<Catalog>,
     pub writes: WriteSet,
-    /// What it has read, if it owns at the statement.
+    /// Read set, if it owns at the statement.
     pub reads: ReadSet,
     pub pool: VersionPool,
-    /// What may still be read, as last looked up.
+    /// Horizon as last looked up.
     pub horizon: Arc<Horizon>,
     /// Tuples whose replaced versions this transaction leaves to be collected.
     pub garbage: Vec<Garbage>,
@@ -321,7 +321,7 @@ impl Workspace {
         }
     }
 
-    /// Whether it is worth keeping for another transaction.
+    /// Returns whether it is small enough to be kept for another transaction.
     pub fn is_modest(&self) -> bool {
         let entries = self.writes.entries.capacity().max(self.reads.capacity());
         self.writes.arena.capacity() + self.record.capacity() <= KEPT_BYTES && entries <= 4096

@@ -45,7 +45,7 @@ use std::{
 
 pub use self::scan::HashCursor;
 
-/// How many independently growing parts an index has unless told otherwise.
+/// Default number of independently growing parts.
 const SHARDS: usize = 64;
 
 /// An index from keys to entries for point access. It never frees an entry.
@@ -158,12 +158,12 @@ impl<E: Entry> Hash<E> {
         cursor.advance(&self.shards, guard, batch)
     }
 
-    /// How many entries there are. Exact when nobody inserts or removes.
+    /// Returns the number of entries. Exact while no thread inserts or removes.
     pub fn len(&self) -> usize {
         self.shards.iter().map(Shard::len).sum()
     }
 
-    /// Whether there are no entries, as exact as [`Self::len`].
+    /// Returns whether there are no entries, as exactly as [`Self::len`].
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

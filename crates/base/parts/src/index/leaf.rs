@@ -50,12 +50,12 @@ pub struct StampedLatch {
     stamp: AtomicU64,
 }
 
-/// What a reader saw of the version word before it looked at the slots. Never that of a latched leaf.
+/// Version word that a reader saw before it looked at the slots. Never that of a latched leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version(u64);
 
 impl Version {
-    /// Whether the leaf had left its index: find the key's leaf again, from the root.
+    /// Returns whether the leaf had left its index: find the key's leaf again, from the root.
     #[inline]
     pub fn is_retired(self) -> bool {
         self.0 & RETIRED != 0
@@ -94,7 +94,7 @@ impl StampedLatch {
         }
     }
 
-    /// Whether the slots, read since `seen` with relaxed or acquire loads, are as they were at one instant.
+    /// Returns whether the slots, read since `seen` with relaxed or acquire loads, are as they were at one instant.
     #[inline]
     pub fn validate(&self, seen: Version) -> bool {
         // Partner of the Release fence in `latch_at`: having read a word that a writer stored, the load below
@@ -152,7 +152,7 @@ impl StampedLatch {
         }
     }
 
-    /// Whether somebody holds the latch now.
+    /// Returns whether a writer holds the latch now.
     pub(super) fn is_latched(&self) -> bool {
         self.version.load(Relaxed) & LATCHED != 0
     }

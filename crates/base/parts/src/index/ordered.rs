@@ -126,7 +126,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         Self { root: AtomicPtr::new(Self::empty_root(&meter)), width, meter, entries: PhantomData }
     }
 
-    /// How wide the keys are.
+    /// Returns the width of the keys.
     pub fn width(&self) -> KeyWidth {
         self.width
     }
@@ -281,7 +281,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         !cursor.is_finished()
     }
 
-    /// How many entries there are, counted leaf by leaf: exact if nobody inserts or removes meanwhile.
+    /// Counts the entries leaf by leaf: exact if no thread inserts or removes meanwhile.
     pub fn len(&self, guard: &Guard) -> usize {
         let mut cursor = Cursor::new(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
         let (mut batch, mut count) = (Vec::with_capacity(FANOUT), 0);
@@ -291,7 +291,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         count + batch.len()
     }
 
-    /// Whether there is no entry, as exactly as [`Self::len`].
+    /// Returns whether there is no entry, as exactly as [`Self::len`].
     pub fn is_empty(&self, guard: &Guard) -> bool {
         self.len(guard) == 0
     }

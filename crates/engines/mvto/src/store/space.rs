@@ -47,7 +47,7 @@ impl Space {
         }
     }
 
-    /// What counts its memory.
+    /// Returns the meter that counts its memory.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }

@@ -12,7 +12,7 @@ const CHUNK: usize = 64;
 pub(super) struct Arena {
     /// The first grows as it is filled; the others are made whole.
     chunks: Vec<Vec<u8>>,
-    /// How many rows of each chunk are still to be installed; empty before that begins, and where there is one chunk only.
+    /// Rows of each chunk that are still to be installed; empty before that begins, and where there is one chunk only.
     uses: Vec<u32>,
 }
 

@@ -13,9 +13,9 @@ use crate::{
 };
 use std::ptr::{self, NonNull};
 
-/// How many slots fit into a bucket of one cache line.
+/// Slots of a bucket of one cache line.
 const SLOTS: usize = 5;
-/// How many slots fit into an overflow block of one cache line.
+/// Slots of an overflow block of one cache line.
 const OVERFLOW_SLOTS: usize = 7;
 /// Addresses are below this bit, tags above (H4).
 const ADDRESS_BITS: u32 = usize::BITS - TAG_BITS;
@@ -44,7 +44,7 @@ struct Overflow<E> {
 #[repr(transparent)]
 pub(super) struct Slot<E>(AtomicPtr<E>);
 
-/// What a slot holds: the address of an entry, tagged.
+/// Contents of a slot: the address of an entry, tagged.
 #[derive(Debug)]
 pub(super) struct Tagged<E>(*mut E);
 

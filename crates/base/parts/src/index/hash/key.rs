@@ -1,4 +1,4 @@
-//! What a key looks like to the hash index: its hash, and how it is compared.
+//! Keys as the hash index sees them: hashes, and comparison.
 
 use super::super::{Entry, KeyWidth};
 use foldhash::{SharedSeed, quality::FoldHasher};
@@ -6,7 +6,7 @@ use std::hash::Hasher;
 
 /// The bits of a hash from which the shard is taken: the topmost.
 const SHARD_SHIFT: u32 = 58;
-/// How many bits a tag has; the lowest is always one.
+/// Bits of a tag; the lowest is always one.
 pub(super) const TAG_BITS: u32 = 16;
 /// Tags are taken anew from the hash whenever so many more of its bits have gone into the choice of the bucket: at
 /// least eight bits of a tag then tell the entries of one bucket apart.
@@ -21,19 +21,19 @@ fn window(depth: u32) -> u32 {
     depth - depth % TAG_WINDOW
 }
 
-/// What a slot shows of a hash in a bucket that `depth` bits decide: odd, so never that of an empty slot (H4).
+/// Tag: the part of a hash that a slot shows in a bucket that `depth` bits decide: odd, so never that of an empty slot (H4).
 #[inline]
 pub(super) fn tag(hash: u64, depth: u32) -> usize {
     (hash >> window(depth) << 1) as usize & ((1 << TAG_BITS) - 1) | 1
 }
 
-/// Whether an entry with this tag goes to the new bucket when a bucket that `depth` bits decide is split.
+/// Returns whether an entry with this tag goes to the new bucket when a bucket that `depth` bits decide is split.
 #[inline]
 pub(super) fn goes_up(tag: usize, depth: u32) -> bool {
     tag >> (depth - window(depth) + 1) & 1 == 1
 }
 
-/// Whether a bucket that `depth` bits decide has other tags than one that one bit more decides.
+/// Returns whether a bucket that `depth` bits decide has other tags than one that one bit more decides.
 #[inline]
 pub(super) fn is_last_of_window(depth: u32) -> bool {
     window(depth) != window(depth + 1)
@@ -84,7 +84,7 @@ impl KeyHasher {
 }
 
 impl Probe<'_> {
-    /// Whether `entry` is the one that this probe looks for.
+    /// Returns whether `entry` is the one that this probe looks for.
     #[inline]
     pub(super) fn is_of<E: Entry>(&self, entry: &E) -> bool {
         match self.key {

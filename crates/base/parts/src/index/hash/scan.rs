@@ -3,10 +3,10 @@
 use super::{super::Entry, shard::Shard};
 use crate::epoch::Guard;
 
-/// How many buckets are visited under one guard.
+/// Buckets visited under one guard.
 const BUCKETS_PER_BATCH: usize = 128;
 
-/// How far a scan of the index has come; the default is the start.
+/// Progress of a scan of the index; the default is the start.
 ///
 /// It counts in *reversed hashes*, lowest bit first. In that order a bucket covers one contiguous range, and a split
 /// cuts the range in two halves next to each other: what lies before the cursor stays before it, however the index

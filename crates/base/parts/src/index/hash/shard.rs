@@ -37,7 +37,7 @@ pub(super) struct Shard<E: Entry> {
 }
 
 struct Directory<E> {
-    /// How many buckets there are: at least the first segment's. Publishes, with `Release`, the segment of the
+    /// Number of buckets: at least the first segment's. Publishes, with `Release`, the segment of the
     /// newest bucket; loaded with `Acquire`.
     buckets: AtomicUsize,
     /// Null, or the first bucket of a segment. Published by `buckets`.
@@ -45,7 +45,7 @@ struct Directory<E> {
 }
 
 struct Tally {
-    /// How many entries there are.
+    /// Number of entries.
     entries: AtomicUsize,
     /// Whether somebody is splitting a bucket. Publishes its work with `Release` to the next, who takes it with
     /// `Acquire`.
@@ -181,7 +181,7 @@ impl<E: Entry> Shard<E> {
         Home::of(hash, self.buckets())
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     #[inline]
     fn buckets(&self) -> usize {
         self.directory.buckets.load(Acquire)
@@ -215,7 +215,7 @@ impl<E: Entry> Shard<E> {
 
 /// Growing.
 impl<E: Entry> Shard<E> {
-    /// Whether there should be more buckets.
+    /// Returns whether there should be more buckets.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {
         self.len() > self.buckets() * ENTRIES_PER_BUCKET
@@ -292,7 +292,7 @@ impl<E: Entry> Drop for Shard<E> {
 pub(super) struct Home {
     /// As many of the hash's low bits as `depth` says.
     pub(super) position: usize,
-    /// How many bits decide: one more once the bucket has been split.
+    /// Number of bits that decide: one more once the bucket has been split.
     pub(super) depth: u32,
 }
 
@@ -308,11 +308,11 @@ impl Home {
     }
 }
 
-/// What becomes of the entry in a slot when its bucket, which `depth` bits decide, is split: its slot's new form, and
+/// Returns what becomes of the entry in a slot when its bucket, which `depth` bits decide, is split: its slot's new form, and
 /// whether it goes to the new bucket. Looks at the entry itself only when its tag has to be taken anew.
 ///
 /// # Safety
-/// That of [`Tagged::entry`].
+/// As [`Tagged::entry`].
 unsafe fn resettle<E: Entry>(old: Tagged<E>, depth: u32, hasher: &KeyHasher) -> Option<(Tagged<E>, bool)> {
     let pointer = old.pointer()?;
     if !is_last_of_window(depth) {
@@ -329,7 +329,7 @@ fn segment_of(position: usize) -> usize {
     (usize::BITS - (position >> FIRST_BITS).leading_zeros()) as usize
 }
 
-/// How many buckets a segment has.
+/// Returns the number of buckets of a segment.
 fn segment_len(segment: usize) -> usize {
     1 << (FIRST_BITS as usize + segment.saturating_sub(1))
 }

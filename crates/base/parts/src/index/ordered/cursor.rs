@@ -5,7 +5,7 @@ use crate::index::KeyWidth;
 use model::Direction;
 use std::ops::Bound;
 
-/// What is left of a scan: the range of keys that no leaf has been asked for yet.
+/// Rest of a scan: the range of keys that no leaf has been asked for yet.
 ///
 /// It holds keys and no pointers, so it may be kept across guards, for as long as anybody likes.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Cursor {
         self.finished = is_empty(lower, upper);
     }
 
-    /// Whether no leaf of the range is left.
+    /// Returns whether no leaf of the range is left.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -82,7 +82,7 @@ impl Cursor {
     }
 }
 
-/// Whether keys from `start` (included) on may lie below `upper`.
+/// Returns whether keys from `start` (included) on may lie below `upper`.
 fn begins_before(start: &[u8], upper: Bound<&[u8]>) -> bool {
     match upper {
         Bound::Unbounded => true,
@@ -91,7 +91,7 @@ fn begins_before(start: &[u8], upper: Bound<&[u8]>) -> bool {
     }
 }
 
-/// Whether keys below `end` may lie above `lower`.
+/// Returns whether keys below `end` may lie above `lower`.
 fn ends_behind(end: &[u8], lower: Bound<&[u8]>) -> bool {
     match lower {
         Bound::Unbounded => true,
@@ -99,7 +99,7 @@ fn ends_behind(end: &[u8], lower: Bound<&[u8]>) -> bool {
     }
 }
 
-/// Whether no key can lie between the bounds.
+/// Returns whether no key can lie between the bounds.
 fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
     match (lower, upper) {
         (Bound::Included(lower), upper) => !begins_before(lower, upper),

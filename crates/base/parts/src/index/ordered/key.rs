@@ -1,4 +1,4 @@
-//! How keys are compared: eight bytes in the slot first, the whole key only on a tie.
+//! Comparison of keys: eight bytes in the slot first, the whole key only on a tie.
 
 use crate::index::KeyWidth;
 use std::{
@@ -25,7 +25,7 @@ pub fn prefix(key: &[u8]) -> u64 {
 pub struct Sought<'k> {
     pub bytes: &'k [u8],
     pub prefix: u64,
-    /// How a stored key of the same prefix compares to this one; `None` when only the stored key itself can say.
+    /// Compares a stored key of the same prefix to this one; `None` when only the stored key itself can say.
     tie: Option<Ordering>,
 }
 
@@ -40,7 +40,7 @@ impl<'k> Sought<'k> {
         Self { bytes, prefix: prefix(bytes), tie }
     }
 
-    /// Whether a stored key of the same prefix, whose bytes `stored` fetches, is the key itself.
+    /// Returns whether a stored key of the same prefix, whose bytes `stored` fetches, is the key itself.
     #[inline]
     pub fn is<'s>(&self, stored: impl FnOnce() -> Option<&'s [u8]>) -> bool {
         match self.tie {
@@ -49,7 +49,7 @@ impl<'k> Sought<'k> {
         }
     }
 
-    /// How many of the first `count` sorted slots lie before this key (and at it, if `inclusive`).
+    /// Returns how many of the first `count` sorted slots lie before this key (and at it, if `inclusive`).
     ///
     /// `stored` fetches the key in a slot; `None` says that the slot is in the middle of a change, and the result
     /// is then as meaningless as the version's validation will find it.

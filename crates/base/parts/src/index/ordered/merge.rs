@@ -13,7 +13,7 @@ use crate::{
 };
 use std::ptr::NonNull;
 
-/// What one attempt to join a node with a neighbour came to.
+/// Result of one attempt to join a node with a neighbour.
 enum Shrink {
     /// Nothing is left to do at this level or above.
     Done,

@@ -124,7 +124,7 @@ pub struct Child {
     pub node: *mut (),
 }
 
-/// What to look for on the way down.
+/// Target of a descent.
 #[derive(Clone, Copy)]
 pub enum Target<'k> {
     /// The leaf of the lowest keys.
@@ -165,7 +165,7 @@ impl<const FANOUT: usize> Inner<FANOUT> {
         node
     }
 
-    /// How many children; at least one in a node that was validated.
+    /// Returns the number of children; at least one in a node that was validated.
     #[inline]
     pub fn count(&self) -> usize {
         self.count.load(Relaxed)
@@ -306,7 +306,7 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
         })
     }
 
-    /// How many entries.
+    /// Returns the number of entries.
     #[inline]
     pub fn count(&self) -> usize {
         self.count.load(Relaxed)
@@ -318,7 +318,7 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
         NonNull::new(self.entries[slot].get()).map(|entry| Found { entry, leaf: PhantomData })
     }
 
-    /// How many entries lie before the key (and at it, if `inclusive`).
+    /// Returns how many entries lie before the key (and at it, if `inclusive`).
     #[inline]
     pub fn partition_point(&self, sought: Sought<'_>, inclusive: bool) -> usize {
         sought.partition_point(

@@ -1,4 +1,4 @@
-//! What the tree looks like inside, for tests: walks it with exclusive access and asserts its invariants.
+//! Inspection of the tree, for tests: walks it with exclusive access and asserts its invariants.
 
 use super::{
     Ordered,
@@ -12,7 +12,7 @@ use crate::{
 };
 use std::ptr::NonNull;
 
-/// How many nodes of each kind there are.
+/// Number of nodes of each kind.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shape {
     height: usize,

@@ -102,7 +102,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         self.replace_root(Box::into_raw(Inner::<FANOUT>::new(StampedLatch::new(0), level, &children)));
     }
 
-    /// How many slots stay in the lower of the two nodes: nearly all when keys arrive in ascending order.
+    /// Returns how many slots stay in the lower of the two nodes: nearly all when keys arrive in ascending order.
     fn cut(appending: bool) -> usize {
         if appending { FANOUT - (FANOUT / 8).max(2) } else { FANOUT / 2 }
     }
