@@ -96,8 +96,9 @@ impl Serve {
         let begun = Instant::now();
         let database = self.open()?;
         let opening = opening::lines(&database, &self.data, begun.elapsed());
+        let closer = Closer::start()?;
         self.serve(database.store(), database.statement_memory(), &opening)?;
-        close(database)
+        closer.close(database)
     }
 
     fn open(&self) -> Outcome<Database> {
@@ -174,17 +175,38 @@ impl From<Kind> for Engine {
 /// How long the end waits for a disk that does not take the rest of the log.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Closes the database. If the disk does not return, the process ends without: what was acknowledged is durable.
-fn close(database: Database) -> Outcome {
-    let (sender, closed) = mpsc::channel();
-    env::thread::spawn_named("seriatim-close", move || sender.send(database.close()))?;
-    match closed.recv_timeout(CLOSE_PATIENCE) {
-        Ok(closed) => Ok(closed?),
-        Err(_) => Err(Failure::Trouble(format!(
-            "the disk has not taken the rest of the log within {} s: ended without closing the database; what was \
-             acknowledged is durable, and the next start recovers it",
-            CLOSE_PATIENCE.as_secs()
-        ))),
+/// A thread that closes the database at the end, so that a disk that does not return cannot hold the process. It is started
+/// while there is memory for it: the end may come when there is none.
+struct Closer {
+    database: mpsc::SyncSender<Database>,
+    closed: mpsc::Receiver<Result<(), seriatim::Error>>,
+}
+
+impl Closer {
+    fn start() -> Outcome<Closer> {
+        let (database, waiting) = mpsc::sync_channel::<Database>(1);
+        let (sender, closed) = mpsc::sync_channel(1);
+        env::thread::spawn_named("seriatim-close", move || {
+            if let Ok(database) = waiting.recv() {
+                // The receiver is gone if the disk was too slow.
+                let _ = sender.send(database.close());
+            }
+        })?;
+        Ok(Closer { database, closed })
+    }
+
+    /// Closes the database. If the disk does not return, the process ends without: what was acknowledged is durable.
+    fn close(self, database: Database) -> Outcome {
+        // The thread waits for the database until it has got it.
+        let _ = self.database.send(database);
+        match self.closed.recv_timeout(CLOSE_PATIENCE) {
+            Ok(closed) => Ok(closed?),
+            Err(_) => Err(Failure::Trouble(format!(
+                "the disk has not taken the rest of the log within {} s: ended without closing the database; what was \
+                 acknowledged is durable, and the next start recovers it",
+                CLOSE_PATIENCE.as_secs()
+            ))),
+        }
     }
 }
 
