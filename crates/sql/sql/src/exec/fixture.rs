@@ -11,6 +11,7 @@ use crate::memory::Budget;
 use crate::plan::{Comparison, Expr, ExprKind, Insert, Join, JoinKind, Path, Plan, Scan, SortKey};
 use crate::store::{Engine, Transaction};
 use crate::types::{Datum, Modifier, Row, Styles, Type, text};
+use pgtypes::interrupt;
 use std::sync::Arc;
 
 /// A database in memory with one open transaction.
@@ -18,7 +19,7 @@ pub struct Fixture {
     database: Arc<Database>,
     transaction: Box<dyn Transaction>,
     state: State,
-    cancel: Cancel,
+    cancel: Arc<Cancel>,
     /// The values of parameters.
     pub parameters: Vec<Datum>,
     /// The statement's memory.
@@ -37,7 +38,7 @@ impl Fixture {
         Fixture {
             transaction: database.store.begin(model::Begin::default()).expect("a transaction"),
             state: State::for_tests(),
-            cancel: Cancel::default(),
+            cancel: Arc::default(),
             parameters: Vec::new(),
             memory: Fixture::memory(64 << 20),
             tables: 0,
@@ -52,6 +53,7 @@ impl Fixture {
 
     /// Does `work` with a context.
     pub fn with<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        interrupt::begin_statement(self.cancel.clone());
         let mut context = Context {
             transaction: &mut *self.transaction,
             database: &self.database,
