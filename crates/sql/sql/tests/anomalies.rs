@@ -1,4 +1,4 @@
-//! Every classical anomaly, tried by two and three sessions on both engines: none occurs, and each session is told what
+//! Every classical anomaly, tried by two and three sessions on every engine: none occurs, and each session is told what
 //! happened instead.
 //!
 //! `anomalies/NAME.txt` is the script, in the language of `anomalies/stage.rs`; `anomalies/NAME.mvto.out` and
@@ -17,10 +17,10 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/anomalies")
 }
 
-/// Plays a script on both engines and compares what comes out with what is recorded beside it.
+/// Plays a script on every engine and compares what comes out with what is recorded beside it.
 fn play(name: &str) {
     let script = fs::read_to_string(folder().join(format!("{name}.txt"))).expect("a script");
-    for engine in [stage::mvto(), stage::twopl()] {
+    for engine in common::engines().into_iter().map(stage::Stage::from) {
         let recorded = folder().join(format!("{name}.{}.out", engine.name));
         let transcript = stage::play(&script, &engine);
         if std::env::var_os("UPDATE_SCRIPTS").is_some() {

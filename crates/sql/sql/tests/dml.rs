@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Answer, Client, database, database_twopl};
+use common::{Answer, Client, database, databases};
 use seriatim_sql::Result;
 use seriatim_sql::session::Outcome;
 
@@ -10,7 +10,7 @@ use seriatim_sql::session::Outcome;
 /// code, message, detail, hint and context. `COPY ... <<< data` is COPY FROM STDIN of the data.
 #[track_caller]
 fn script(steps: &[(&str, &str)]) {
-    for database in [database(), database_twopl()] {
+    for database in databases() {
         let mut client = Client::new(&database);
         for (statement, expected) in steps {
             assert_eq!(answer(&mut client, statement), *expected, "{statement}");

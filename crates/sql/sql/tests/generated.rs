@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Client, database};
+use common::Client;
 use seriatim_sql::database::Database;
 use seriatim_sql::session::Status;
 use std::collections::BTreeMap;
@@ -693,13 +693,19 @@ fn client(database: &Arc<Database>) -> Client {
 
 #[test]
 fn generated_statements_are_answered() {
-    let database = database();
-    set_up(&database);
-    let mut witness = Client::new(&database);
+    for subject in common::engines() {
+        eprintln!("on {}", subject.name);
+        are_answered(&common::open(subject.store));
+    }
+}
+
+fn are_answered(database: &Arc<Database>) {
+    set_up(database);
+    let mut witness = Client::new(database);
     let mut generator = Generator::new(&mut witness, setting("GENERATED_SEED").unwrap_or(42));
     let longer = setting("GENERATED_STATEMENTS");
     std::panic::set_hook(Box::new(|panic| *PLACE.lock().unwrap() = panic.to_string()));
-    let mut session = client(&database);
+    let mut session = client(database);
     let (mut faults, mut succeeded) = (BTreeMap::<String, String>::new(), 0);
     for number in 0..longer.map_or(STATEMENTS, |count| count as usize) {
         let statement = generator.statement();
@@ -721,7 +727,7 @@ fn generated_statements_are_answered() {
             }
             Err(_) => {
                 faults.entry(PLACE.lock().unwrap().clone()).or_insert(statement);
-                session = client(&database);
+                session = client(database);
             }
         }
         if number % 50 == 49 {

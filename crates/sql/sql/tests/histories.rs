@@ -11,7 +11,7 @@ use common::{Client, open};
 use env::Randomness;
 use model::history::{Outcome, Transaction};
 use seriatim_sql::session::Status as Block;
-use seriatim_sql::store::{Engine, Recorded, Store};
+use seriatim_sql::store::{Recorded, Store};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -218,32 +218,22 @@ fn assert_serial(store: Arc<dyn Store>, seed: u64) {
     assert!(report.counts.committed as u64 > THREADS * TRANSACTIONS / 2, "most aborted: {:?}", report.counts);
 }
 
-fn mvto() -> Arc<dyn Store> {
-    common::store()
-}
-
-fn twopl() -> Arc<dyn Store> {
-    Arc::new(Engine(Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()))))
-}
-
 #[test]
-fn sessions_on_multi_version_timestamp_ordering_are_serializable() {
-    for seed in 1..=3 {
-        assert_serial(mvto(), seed);
-    }
-}
-
-#[test]
-fn sessions_on_two_phase_locking_are_serializable() {
-    for seed in 4..=6 {
-        assert_serial(twopl(), seed);
+fn sessions_on_every_engine_are_serializable() {
+    for (number, subject) in common::engines().into_iter().enumerate() {
+        let first = 3 * number as u64;
+        assert_serial(subject.store, first + 1);
+        for seed in first + 2..=first + 3 {
+            let again = common::engines().swap_remove(number);
+            assert_serial(again.store, seed);
+        }
     }
 }
 
 /// The judges would notice: a read that saw what was never there.
 #[test]
 fn a_forged_read_is_refused() {
-    let (mut records, _) = run(mvto(), 7, FEW_TRANSACTIONS);
+    let (mut records, _) = run(common::store(), 7, FEW_TRANSACTIONS);
     let committed = records.iter_mut().filter(|record| record.status == Status::Committed);
     let forged = committed.flat_map(|record| &mut record.operations).find_map(|operation| match operation {
         Operation::Read { value: value @ Some(_), .. } => Some(value),
@@ -256,7 +246,7 @@ fn a_forged_read_is_refused() {
 /// The judges would notice: a scan of an index that missed an entry.
 #[test]
 fn a_forged_scan_is_refused() {
-    let (mut records, _) = run(mvto(), 8, FEW_TRANSACTIONS);
+    let (mut records, _) = run(common::store(), 8, FEW_TRANSACTIONS);
     let scans = records.iter_mut().flat_map(|record| &mut record.operations).filter_map(|operation| match operation {
         Operation::Scan { entries, .. } if entries.len() > 2 => Some(entries),
         _ => None,

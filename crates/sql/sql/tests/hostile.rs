@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Answer, Client, database, database_twopl, store};
+use common::{Answer, Client, database, databases, store};
 use model::{
     Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Pending, Result as EngineResult,
     RetryPolicy, Schema, TableId, Tables,
@@ -220,7 +220,7 @@ fn preparing_one_statement_does_not_end_the_portal_of_another() {
 
 #[test]
 fn a_cursor_sees_the_state_at_its_declaration() {
-    for database in [database(), database_twopl()] {
+    for database in databases() {
         let mut client = Client::new(&database);
         client.run("create table t (a int primary key); insert into t select generate_series(1, 20)");
         client.run("begin; declare c cursor for select a from t; declare d cursor for select count(*) from t");
@@ -651,7 +651,7 @@ fn a_transaction_may_become_read_only_but_not_go_back() {
 
 #[test]
 fn discard_belongs_to_its_transaction() {
-    for database in [database(), database_twopl()] {
+    for database in databases() {
         let mut client = Client::new(&database);
         client.run("create temp table t (a int)");
         client.run("begin; insert into t values (1); create temp table u (a int)");
@@ -941,7 +941,7 @@ fn a_unique_value_is_taken_once_whoever_is_older() {
 
 #[test]
 fn who_has_waited_as_long_as_it_may_is_told_so() {
-    for database in [database(), database_twopl()] {
+    for database in databases() {
         let (mut client, mut other) = (Client::new(&database), Client::new(&database));
         client.run("create table t (a int primary key); insert into t values (1)");
         client.run("begin; update t set a = a where a = 1");

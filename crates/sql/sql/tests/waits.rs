@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database, database_twopl};
+use common::{Client, database, databases};
 use seriatim_sql::SqlError;
 use seriatim_sql::database::Database;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn until_waits(watcher: &mut Client, process: i32) {
 /// Cancelled, a statement in a block leaves a failed block, which a savepoint brings back.
 #[test]
 fn a_statement_that_waits_for_a_row_is_cancelled() {
-    for database in [database(), database_twopl()] {
+    for database in databases() {
         let mut owner = with_rows(&database);
         owner.run("BEGIN; UPDATE t SET x = 10 WHERE id = 1");
         let mut waiter = Client::new(&database);
@@ -126,7 +126,7 @@ fn a_failed_block_gives_its_rows_up() {
 /// NOWAIT: 55P03 at once, and the savepoint brings the block back.
 #[test]
 fn nowait_does_not_wait() {
-    for database in [database(), database_twopl()] {
+    for database in databases() {
         let mut owner = with_rows(&database);
         owner.run("BEGIN; UPDATE t SET x = 10 WHERE id = 1");
         let mut hasty = Client::new(&database);

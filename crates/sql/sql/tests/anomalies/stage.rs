@@ -12,9 +12,8 @@
 //! Each session has a thread of its own. Whether one sleeps is asked of the engine, so the order of events is the
 //! script's on every machine: nothing here depends on time.
 
-use super::common::{Answer, Client, open};
+use super::common::{Answer, Client, Subject, open};
 use seriatim_sql::database::Database;
-use seriatim_sql::store::Engine;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -29,18 +28,10 @@ pub struct Stage {
     asleep: Box<dyn Fn() -> usize>,
 }
 
-/// Multi-version timestamp ordering.
-pub fn mvto() -> Stage {
-    let engine = Arc::new(mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory"));
-    let database = open(Arc::new(Engine(engine.clone())));
-    Stage { name: "mvto", database, asleep: Box::new(move || engine.stats().asleep) }
-}
-
-/// Two-phase locking.
-pub fn twopl() -> Stage {
-    let engine = Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()));
-    let database = open(Arc::new(Engine(engine.clone())));
-    Stage { name: "twopl", database, asleep: Box::new(move || engine.stats().asleep as usize) }
+impl From<Subject> for Stage {
+    fn from(subject: Subject) -> Stage {
+        Stage { name: subject.name, database: open(subject.store), asleep: subject.asleep }
+    }
 }
 
 /// Plays a script; returns it with each answer below its line.

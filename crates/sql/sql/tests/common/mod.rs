@@ -9,20 +9,53 @@ use seriatim_sql::types::{Datum, Styles, text};
 use seriatim_sql::{Result, SqlError};
 use std::sync::Arc;
 
-/// A fresh database in memory, on multi-version timestamp ordering.
+/// A fresh engine in memory.
+pub struct Subject {
+    /// As transcripts are called.
+    pub name: &'static str,
+    /// The engine: what is opened on it twice sees the same tables.
+    pub store: Arc<dyn Store>,
+    /// Number of transactions asleep now.
+    pub asleep: Box<dyn Fn() -> usize>,
+}
+
+/// One of each engine: tests that hold for every engine run on all of them. A new engine is added here.
+pub fn engines() -> Vec<Subject> {
+    vec![mvto(), twopl()]
+}
+
+/// A fresh database on each engine.
+pub fn databases() -> Vec<Arc<Database>> {
+    engines().into_iter().map(|subject| open(subject.store)).collect()
+}
+
+/// Multi-version timestamp ordering.
+fn mvto() -> Subject {
+    let engine = Arc::new(mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory"));
+    let store = Arc::new(Engine(engine.clone()));
+    Subject { name: "mvto", store, asleep: Box::new(move || engine.stats().asleep) }
+}
+
+/// Two-phase locking.
+fn twopl() -> Subject {
+    let engine = Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()));
+    let store = Arc::new(Engine(engine.clone()));
+    Subject { name: "twopl", store, asleep: Box::new(move || engine.stats().asleep as usize) }
+}
+
+/// A fresh database on multi-version timestamp ordering.
 pub fn database() -> Arc<Database> {
     open(store())
 }
 
-/// An engine in memory: what is opened on it twice sees the same tables.
+/// A fresh engine of multi-version timestamp ordering.
 pub fn store() -> Arc<dyn Store> {
-    Arc::new(Engine(Arc::new(mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory"))))
+    mvto().store
 }
 
-/// A fresh database in memory, on two-phase locking.
+/// A fresh database on two-phase locking.
 pub fn database_twopl() -> Arc<Database> {
-    let options = twopl::Options::default();
-    open(Arc::new(Engine(Arc::new(twopl::TwoPhaseLocking::new(options)))))
+    open(twopl().store)
 }
 
 /// The SQL database in an engine.
