@@ -55,7 +55,7 @@ pub fn data_type(written: &ast::DataType) -> Result<(Type, Modifier)> {
             Ok((array, modifier))
         }
         DataType::Custom(name, modifiers) => custom(name, modifiers),
-        other => Err(type_not_found(&other.to_string().to_lowercase()).into()),
+        other => Err(type_not_found(&other.to_string().to_lowercase())),
     }
 }
 

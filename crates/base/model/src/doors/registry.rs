@@ -11,8 +11,10 @@ pub struct Registry(BTreeMap<&'static str, Entry>);
 
 struct Entry {
     procedure: TypeId,
-    decode: fn(&[u8]) -> std::result::Result<Box<dyn AnyProcedure>, Malformed>,
+    decode: Decode,
 }
+
+type Decode = fn(&[u8]) -> std::result::Result<Box<dyn AnyProcedure>, Malformed>;
 
 /// A call of a procedure, read from a log.
 pub struct LoggedCall {

@@ -102,25 +102,25 @@ pub fn is_ordered_as_stored(data_type: Type) -> bool {
     if data_type.is_array {
         return false;
     }
-    match data_type.scalar {
+    matches!(
+        data_type.scalar,
         Scalar::Bool
-        | Scalar::Int2
-        | Scalar::Int4
-        | Scalar::Int8
-        | Scalar::Oid
-        | Scalar::Float4
-        | Scalar::Float8
-        | Scalar::Date
-        | Scalar::Time
-        | Scalar::Timestamp
-        | Scalar::Timestamptz
-        | Scalar::Text
-        | Scalar::Varchar
-        | Scalar::Name
-        | Scalar::Bytea
-        | Scalar::Uuid => true,
-        _ => false,
-    }
+            | Scalar::Int2
+            | Scalar::Int4
+            | Scalar::Int8
+            | Scalar::Oid
+            | Scalar::Float4
+            | Scalar::Float8
+            | Scalar::Date
+            | Scalar::Time
+            | Scalar::Timestamp
+            | Scalar::Timestamptz
+            | Scalar::Text
+            | Scalar::Varchar
+            | Scalar::Name
+            | Scalar::Bytea
+            | Scalar::Uuid
+    )
 }
 
 /// A value as the engine stores it, if it has a type for it.
