@@ -33,8 +33,8 @@ impl Horizon {
         Timestamp(self.floor)
     }
 
-    /// Returns whether some transaction may read a version that is valid from `begin` until `end`, the next one's begin: a transaction at `T`
-    /// reads it if `begin < T <= end` (M4).
+    /// Returns whether some transaction may read a version that is valid from `begin` until `end`, the next one's begin: a
+    /// transaction at `T` reads it if `begin < T <= end` (M4).
     pub fn needs(&self, begin: Timestamp, end: Timestamp) -> bool {
         if end.0 >= self.floor {
             return true;
