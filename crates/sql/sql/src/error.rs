@@ -162,7 +162,7 @@ impl From<pgtypes::Error> for SqlError {
 }
 
 /// An engine's error before anybody has translated its table and key into the user's words
-/// ([`crate::catalog::explain`] does).
+/// (`catalog::explain` does).
 impl From<model::Error> for SqlError {
     fn from(error: model::Error) -> SqlError {
         let mut fields = Fields { code: error.sqlstate(), retryable: error.is_retryable(), ..Fields::default() };
