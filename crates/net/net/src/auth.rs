@@ -1,4 +1,4 @@
-//! Who may speak: a shared key, and what is made of it.
+//! Authentication of connections and frames by a shared key.
 //!
 //! Ends that hold the key prove it to each other when a connection is made (challenge and response over fresh nonces), and every
 //! frame from then on carries a tag of 16 bytes under a key of that connection and direction, over a counter and the frame. So
@@ -84,7 +84,7 @@ impl SharedKey {
     /// The key in this file.
     ///
     /// # Errors
-    /// What [`BadKey`] names.
+    /// See [`BadKey`].
     pub fn read(path: &Path) -> Result<Self, BadKey> {
         Self::from_bytes(&std::fs::read(path).map_err(BadKey::Unreadable)?)
     }
@@ -101,12 +101,12 @@ impl SharedKey {
     }
 }
 
-/// What the two ends of a connection, and nobody else, can compute.
+/// Secrets of one connection, which only its two ends can compute.
 pub struct ConnectionKeys {
     secret: [u8; blake3::KEY_LEN],
 }
 
-/// That an end holds the key.
+/// Proof that an end holds the key.
 #[derive(Clone, Copy, Debug)]
 pub struct Proof(pub [u8; blake3::OUT_LEN]);
 
@@ -124,13 +124,13 @@ impl ConnectionKeys {
         blake3::derive_key(context, &self.secret)
     }
 
-    /// What the initiator has to send.
+    /// Returns the proof that the initiator sends.
     #[must_use]
     pub fn initiator_proof(&self) -> Proof {
         Proof(self.derive(INITIATOR_PROOF))
     }
 
-    /// What the acceptor has to send.
+    /// Returns the proof that the acceptor sends.
     #[must_use]
     pub fn acceptor_proof(&self) -> Proof {
         Proof(self.derive(ACCEPTOR_PROOF))
@@ -235,7 +235,7 @@ pub fn require_key(key: Option<&SharedKey>, address: SocketAddr) -> Result<(), N
     if key.is_some() || is_loopback(address) { Ok(()) } else { Err(NoKey { address }) }
 }
 
-/// Whether only this machine reaches the address.
+/// Returns whether the address can be reached from this machine only.
 #[must_use]
 pub fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()

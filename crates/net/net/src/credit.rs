@@ -1,4 +1,5 @@
-//! How many bytes of requests the I/O thread may hand to the core: the back-pressure that ends at the clients' sockets.
+//! Limit of the bytes of requests that the I/O thread may hand to the core: the back-pressure that ends at the clients'
+//! sockets.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -58,7 +59,7 @@ impl Credit {
         .await
     }
 
-    /// Of all that was submitted, `taken` bytes have reached the core, which takes `room` more.
+    /// Records that `taken` of all submitted bytes have reached the core, and that the core takes `room` more.
     pub fn grant(&self, taken: u64, room: usize) {
         let mut state = self.lock();
         state.limit = taken + room as u64;

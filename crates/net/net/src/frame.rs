@@ -51,7 +51,7 @@ pub const MAX_HANDSHAKE_BYTES: usize = 4 << 10;
 /// A [`Packer`] closes a frame that has this many bytes and opens the next: receivers work while the rest is on its way.
 const PACK_BYTES: usize = 64 << 10;
 
-/// What a decoder asks its buffer to have free before a read.
+/// Free buffer space that a decoder asks for before a read, in bytes.
 pub const READ_BYTES: usize = 64 << 10;
 
 /// A read with less free space than this is not worth its system call.
@@ -59,7 +59,7 @@ const MIN_READ_BYTES: usize = 8 << 10;
 
 const MAGIC: [u8; 2] = *b"SP";
 
-/// Whose messages are in a frame.
+/// Protocol of the messages in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Either end's, before all others: [`crate::handshake`].
@@ -110,7 +110,7 @@ pub enum BadFrame {
     TooLong {
         /// The body's length.
         bytes: usize,
-        /// What is taken.
+        /// Maximum length that is accepted.
         limit: usize,
     },
     /// The tag is not the one that a holder of the key would have written here.
@@ -172,7 +172,7 @@ impl fmt::Display for TooLong {
 
 impl std::error::Error for TooLong {}
 
-/// What can stand in a frame.
+/// A message that can be encoded in a frame.
 pub trait Wire: Sized {
     /// The kind of frames in which it stands.
     const KIND: Kind;
@@ -183,7 +183,7 @@ pub trait Wire: Sized {
     /// Reads one.
     ///
     /// # Errors
-    /// What [`BadFrame`] names.
+    /// See [`BadFrame`].
     fn read(reader: &mut Reader<'_>) -> Result<Self, BadFrame>;
 }
 
@@ -227,7 +227,7 @@ fn finish(out: &mut [u8], start: usize, kind: Kind) {
 #[derive(Debug)]
 pub struct Packer<M> {
     bytes: Vec<u8>,
-    /// Where the open frame begins.
+    /// Start of the open frame.
     open: Option<usize>,
     seal: Option<Seal>,
     of: PhantomData<fn(M)>,
@@ -294,7 +294,7 @@ impl<M: Wire> Packer<M> {
 /// A whole frame whose checksums (and tag) were right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Whose messages these are.
+    /// Protocol of the messages.
     pub kind: Kind,
     /// The messages' bytes.
     pub body: Bytes,
@@ -312,7 +312,7 @@ impl Frame {
     /// Its message, which must be one of the kind `M` and the only one.
     ///
     /// # Errors
-    /// What [`BadFrame`] names.
+    /// See [`BadFrame`].
     pub fn message<M: Wire>(&self) -> Result<M, BadFrame> {
         let mut messages = self.messages();
         let message = messages.next().unwrap_or(Err(BadFrame::Empty))?;
@@ -374,7 +374,7 @@ impl Decoder {
         self.seal = Some(seal);
     }
 
-    /// Where to read to: append to it. It has room for a read.
+    /// Returns the buffer to append received bytes to. It has room for a read.
     pub fn buffer(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < MIN_READ_BYTES {
             self.buffer.reserve(READ_BYTES);
@@ -397,7 +397,7 @@ impl Decoder {
     /// The next whole frame; `None`: more bytes are needed.
     ///
     /// # Errors
-    /// What [`BadFrame`] names.
+    /// See [`BadFrame`].
     pub fn next_frame(&mut self) -> Result<Option<Frame>, BadFrame> {
         let Some(header) = self.buffer.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
         let header = Header::parse(header, self.limit)?;

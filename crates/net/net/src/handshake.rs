@@ -35,7 +35,7 @@ pub trait Part: Sized {
     /// Reads one.
     ///
     /// # Errors
-    /// What [`BadFrame`] names.
+    /// See [`BadFrame`].
     fn read(reader: &mut Reader<'_>) -> Result<Self, BadFrame>;
 }
 
@@ -55,9 +55,9 @@ pub enum KeyRefusal {
 pub struct Hello<I> {
     /// Random, for this connection.
     pub nonce: [u8; 32],
-    /// Whether the sender has a key, and so wants a proof.
+    /// Whether the sender has a key and requires a proof.
     pub keyed: bool,
-    /// Who sends it.
+    /// Identity of the sender.
     pub identity: I,
 }
 
@@ -66,9 +66,9 @@ pub struct Hello<I> {
 pub enum Greeting<I, R> {
     /// First.
     Hello(Hello<I>),
-    /// That the sender holds the key.
+    /// Proof that the sender holds the key.
     Proof(Proof),
-    /// Whether the sender wants the other end.
+    /// Whether the sender accepts the other end.
     Verdict(Result<(), R>),
 }
 
@@ -114,7 +114,7 @@ impl<I: Part, R: Part> Wire for Greeting<I, R> {
     }
 }
 
-/// Who has not greeted after this is not waited for.
+/// Time limit for a greeting. A connection without one is closed after it.
 pub const GREETING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no connection.
@@ -132,7 +132,7 @@ pub enum GreetingError<R> {
     Refused {
         /// Why.
         refusal: R,
-        /// Whether nobody in between can have said so.
+        /// Whether the refusal is authenticated: nobody in between can have forged it.
         proved: bool,
     },
     /// This end refuses the other.
@@ -169,7 +169,7 @@ impl<R> From<BadFrame> for GreetingError<R> {
 /// The other end of a connection, and how to speak with it.
 #[derive(Debug)]
 pub struct Greeted<I> {
-    /// Who it is.
+    /// Identity of the other end.
     pub identity: I,
     /// For what comes; to be given its limit.
     pub decoder: Decoder,
@@ -180,7 +180,7 @@ pub struct Greeted<I> {
 /// Greets as the end that has made the connection. `judge` looks at the other end, once it has proved itself.
 ///
 /// # Errors
-/// What [`GreetingError`] names.
+/// See [`GreetingError`].
 pub async fn initiate<S, I, R>(
     stream: &mut S,
     key: Option<&SharedKey>,
@@ -200,7 +200,7 @@ where
 /// Greets as the end that was connected to. `key_for` chooses the key by what the other end says it is.
 ///
 /// # Errors
-/// What [`GreetingError`] names.
+/// See [`GreetingError`].
 pub async fn accept<'k, S, I, R>(
     stream: &mut S,
     key_for: impl FnOnce(&I) -> Option<&'k SharedKey>,

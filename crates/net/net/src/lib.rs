@@ -1,4 +1,4 @@
-//! What replicas of any protocol need to speak with each other: frames, connections that trust each other, queues with back-pressure.
+//! Communication between replicas of any protocol: frames, authenticated connections, queues with back-pressure.
 //!
 //! ```text
 //!   threads ──► mailbox ──► task of a connection ──► packer, seal ──► socket
@@ -6,20 +6,23 @@
 //!                credit                                          handshake, decoder
 //! ```
 //!
-//! - [`frame`]: messages as bytes, with checksums and tags, and a decoder that takes whatever a network brings.
+//! - [`frame`]: messages as bytes, with checksums and tags, and a decoder that accepts arbitrary input.
 //! - [`auth`]: a shared key, the keys of a connection, and the tag of each frame.
-//! - [`handshake`]: who the two ends are, that both hold the key, whether each wants the other.
-//! - [`connection`]: sockets as this crate wants them, and writing many frames in one system call.
-//! - [`mailbox`]: the bounded queue between threads and tasks. [`credit`]: how much may be sent that comes back later.
+//! - [`handshake`]: exchanges the identities of the two ends, proves that both hold the key, and lets each accept or refuse the
+//!   other.
+//! - [`connection`]: socket options, and writing many frames in one system call.
+//! - [`mailbox`]: the bounded queue between threads and tasks. [`credit`]: the amount that may be sent before some is granted
+//!   back.
 //!
 //! # Invariants
 //! - **N1** Decoding ends with messages, with "more bytes are needed", or with a named error; never with a panic, and nothing is allocated
 //!   for a length that was merely announced.
-//! - **N2** With a key, a frame is taken once, in order, in its direction, unaltered, or the connection ends.
-//! - **N3** A queue has a limit. A sender finds it full in one of three ways: it waits, keeps what it has, or is told when there is room.
+//! - **N2** With a key, each frame is accepted once, in order, in its direction, unaltered; otherwise the connection ends.
+//! - **N3** Every queue has a limit. A sender that finds it full waits, keeps its item, or is notified when there is room.
 //!
-//! Deliberately absent: what replicas say. A protocol defines its messages ([`frame::Wire`]) and its identities
-//! ([`handshake::Part`]); membership, retransmission and order are its own. Encryption: contents are authenticated, not hidden.
+//! Deliberately absent: the messages themselves. A protocol defines its messages ([`frame::Wire`]) and its identities
+//! ([`handshake::Part`]); membership, retransmission and order belong to the protocol. Encryption: contents are authenticated,
+//! not hidden.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! A bounded queue between threads, emptied whole: one lock and at most one wake-up for however much has gathered.
 //!
-//! Whoever takes is woken only if it sleeps, so a busy taker costs its senders no system call. A sender finds the box full in one of
-//! three ways: it waits ([`Mailbox::send`]), it keeps what it has ([`Mailbox::offer`]), or it does something else until there is room
+//! The receiver is woken only if it sleeps, so a busy receiver costs its senders no system call. A sender that finds the queue
+//! full waits ([`Mailbox::send`]), keeps its item ([`Mailbox::offer`]), or continues with something else until there is room
 //! ([`Mailbox::room`]).
 
 use std::future::poll_fn;

@@ -103,7 +103,8 @@ impl<'a> Reader<'a> {
         if number <= limit { Ok(number) } else { Err(BadFrame::NumberTooLarge(number)) }
     }
 
-    /// How many items a list has, each of which takes at least `item_bytes`: never more than the bytes left could hold.
+    /// Reads the number of items of a list, each of at least `item_bytes`. Never returns more than the remaining bytes could
+    /// hold.
     ///
     /// # Errors
     /// [`BadFrame`].

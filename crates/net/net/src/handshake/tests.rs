@@ -56,7 +56,7 @@ impl Part for Refusal {
 type Greeted = super::Greeted<Identity>;
 type GreetingError = super::GreetingError<Refusal>;
 
-/// What the ends say once they trust each other.
+/// Message of the ends after the handshake.
 #[derive(Debug, PartialEq, Eq)]
 struct Word(u64);
 
