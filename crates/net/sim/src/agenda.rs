@@ -45,13 +45,13 @@ impl<T> Agenda<T> {
         self.items.pop().map(|item| (item.at, item.what))
     }
 
-    /// How many things are entered.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether nothing is entered.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()

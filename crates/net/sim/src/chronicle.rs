@@ -1,9 +1,9 @@
-//! What a simulation tells: a digest always, the steps in words when somebody wants to read them.
+//! Record of a simulation: always a digest, and on request the steps in words.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// How often each kind of thing has happened: a simulation that meets nothing proves nothing.
+/// Number of events of each kind. A simulation in which nothing happens proves nothing.
 pub type Tally = BTreeMap<&'static str, u64>;
 
 /// The story of one run.
@@ -84,10 +84,10 @@ macro_rules! demand {
     };
 }
 
-/// What came of one run.
+/// Result of one run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How often each kind of thing has happened.
+    /// Number of events of each kind.
     pub tally: Tally,
     /// Equal runs have equal digests.
     pub digest: u64,

@@ -20,7 +20,7 @@ impl DriftingClock {
         Self { offset: randomness.in_range(0..1 << 40), rate }
     }
 
-    /// What it shows at a moment of virtual time.
+    /// Returns the reading of this clock at a moment of virtual time.
     #[must_use]
     pub fn shows(&self, now: u64) -> Moment {
         Moment(self.offset + (u128::from(now) * u128::from(self.rate) / u128::from(RIGHT_RATE)) as u64)

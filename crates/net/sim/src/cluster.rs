@@ -20,7 +20,7 @@ use env::Randomness;
 use crate::network::{Delay, NetworkOptions, Packet, SimNetwork};
 use crate::{Agenda, Chronicle, MILLISECOND, SECOND, Violation, demand, one_of};
 
-/// What happens in a cluster.
+/// Event in a cluster.
 #[derive(Clone, Copy, Debug)]
 enum Event<H> {
     /// Two nodes try to connect.
@@ -31,7 +31,7 @@ enum Event<H> {
     Own(H),
 }
 
-/// What surrounds the nodes of a cluster: time, chance, networks, and the story.
+/// Environment of the nodes of a cluster: time, random numbers, networks, and the record of the run.
 #[derive(Debug)]
 pub struct World<H> {
     /// Virtual time, in nanoseconds.
@@ -90,7 +90,7 @@ impl<H> World<H> {
         self.chronicle.tell(|| format!("{} {}", clock(now), words()));
     }
 
-    /// Whether two nodes are connected.
+    /// Returns whether two nodes are connected.
     #[must_use]
     pub fn is_connected(&self, one: usize, other: usize) -> bool {
         self.connected[self.pair(one, other)]
@@ -194,18 +194,18 @@ impl<H> World<H> {
     }
 }
 
-/// What runs in a cluster: the nodes of a protocol, and whoever talks to them. An error is a promise that was broken, and ends the run.
+/// Nodes of a protocol, and their clients, as a cluster runs them. An error is a violated guarantee and ends the run.
 pub trait Replicas {
-    /// What happens at a time that somebody has entered ([`World::enter`]).
+    /// Event that was entered for a certain time ([`World::enter`]).
     type Happening: Copy + Debug;
 
-    /// Whose timer it is.
+    /// Owner of a timer.
     type Timer: Copy + Debug;
 
-    /// What surrounds the nodes.
+    /// Returns the environment of the nodes.
     fn world(&mut self) -> &mut World<Self::Happening>;
 
-    /// Whether a node runs.
+    /// Returns whether a node runs.
     fn is_up(&self, node: usize) -> bool;
 
     /// The earliest timer of all, and its time: not before `now`. Of two at one time always the same one.
@@ -235,7 +235,7 @@ pub trait Replicas {
     /// [`Violation`].
     fn receive_outside(&mut self, packet: &Packet) -> Result<(), Violation>;
 
-    /// Whether two nodes that run and reach each other connect. If not, they try again.
+    /// Connects two nodes that run and reach each other, and returns whether they accept each other. If not, they try again.
     ///
     /// # Errors
     /// [`Violation`].
@@ -256,17 +256,17 @@ pub trait Replicas {
     /// The connection of an outsider (counted from 0) with a node has broken.
     fn hung_up(&mut self, outsider: usize, node: usize);
 
-    /// Whether all is done that there was to do.
+    /// Returns whether the run is complete.
     fn is_over(&self) -> bool;
 
     /// Virtual time after which the run has failed, if it is not over.
     fn limit(&self) -> u64;
 
-    /// Where everybody stands: for a run that has failed.
+    /// Describes the state of all nodes and clients, for a run that has failed.
     fn describe(&self) -> String;
 }
 
-/// What comes next.
+/// Next thing to happen.
 #[derive(Clone, Copy, Debug)]
 enum Next<T> {
     Event,
@@ -292,7 +292,7 @@ pub fn run<R: Replicas>(replicas: &mut R) -> Result<(), Violation> {
     }
 }
 
-/// What comes next, and when. Of several at one moment agenda, networks, timers, in this order.
+/// Returns the next thing to happen and its time. At equal times the agenda comes first, then networks, then timers.
 fn next<R: Replicas>(replicas: &mut R) -> Option<(u64, Next<R::Timer>)> {
     let world = replicas.world();
     let firsts = [
@@ -342,7 +342,7 @@ fn connect<R: Replicas>(replicas: &mut R, one: usize, other: usize) -> Result<()
     replicas.connected(other, one)
 }
 
-/// Those whose connection has broken learn of it, and nodes try to make it again.
+/// Notifies the nodes whose connection has broken. They then try to reconnect.
 fn notice_broken<R: Replicas>(replicas: &mut R) -> Result<(), Violation> {
     for (one, other) in replicas.world().network.take_broken() {
         if !std::mem::take(replicas.world().link(one, other)) {

@@ -1,17 +1,19 @@
 //! Simulated clusters: everything from one seed, in virtual time, on one thread. For replicas of any protocol.
 //!
-//! - [`agenda`]: [`Agenda`], virtual time itself: what is going to happen, and when.
+//! - [`agenda`]: [`Agenda`], virtual time: future events and their times.
 //! - [`network`]: [`SimNetwork`], packets between nodes: delays, losses, duplicates, broken connections, cuts.
 //! - [`clock`]: [`DriftingClock`], which starts anywhere and runs fast or slow.
-//! - [`cluster`]: [`run`](cluster::run) goes from one happening to the next, for whatever implements [`Replicas`] in a [`World`].
-//! - [`chronicle`]: the story of a run: a digest always, the steps in words on request; and [`demand!`](crate::demand), which ends it.
+//! - [`cluster`]: [`run`](cluster::run) executes one event after another for the [`Replicas`] in a [`World`].
+//! - [`chronicle`]: record of a run: always a digest, the steps in words on request; and [`demand!`](crate::demand), which ends
+//!   the run.
 //!
-//! Disks are [`env::SimDisk`], seeds are drawn from by [`env::Randomness`].
+//! Disks are [`env::SimDisk`]; random numbers come from [`env::Randomness`], by the seed.
 //!
 //! # Invariants
 //! A run is a function of its seed: no clock, no entropy, no order of a hash table. Equal seeds have equal digests.
 //!
-//! Deliberately absent: protocols, and the judges of their promises. What a replica must do is said where the replica is.
+//! Deliberately absent: protocols, and the checks of their guarantees. The duties of a replica are specified where the replica
+//! is.
 
 #![forbid(unsafe_code)]
 

@@ -63,7 +63,7 @@ pub struct SimNetwork {
 #[derive(Clone, Debug, Default)]
 struct Link {
     cut: bool,
-    /// How often its connection has broken: what was sent before that never arrives.
+    /// Number of times that its connection has broken. Packets from before the last break never arrive.
     epoch: u64,
     /// When the last packet will have left.
     busy_until: u64,
@@ -180,7 +180,7 @@ impl SimNetwork {
         self.links.iter_mut().for_each(|link| link.cut = false);
     }
 
-    /// Whether packets from one node to another are lost because of a cut.
+    /// Returns whether a cut loses the packets from one node to another.
     #[must_use]
     pub fn is_cut(&self, from: usize, to: usize) -> bool {
         self.links[from * self.nodes + to].cut

@@ -34,7 +34,7 @@ struct Gossip {
     world: World<Happening>,
     nodes: Vec<Node>,
     is_calm: bool,
-    /// What the outsider was told.
+    /// Answer that the outsider received.
     answer: BTreeSet<u8>,
     asks_at: u64,
 }

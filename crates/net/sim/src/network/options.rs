@@ -2,16 +2,16 @@
 
 use env::Randomness;
 
-/// How long packets take, in nanoseconds.
+/// Delay of packets, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
     /// No packet is faster.
     pub least_ns: u64,
     /// Most take at most so long: each time between the least and this is equally likely.
     pub usual_ns: u64,
-    /// How many in a million take longer than usual.
+    /// Number of packets in a million that take longer than usual.
     pub long_ppm: u32,
-    /// Those take between the usual and this.
+    /// Maximum delay of those packets; the usual maximum is their minimum.
     pub longest_ns: u64,
 }
 
@@ -32,10 +32,10 @@ impl Delay {
 /// Conditions on the simulated links. Chances are in parts per million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkOptions {
-    /// How long packets take, each by itself: packets overtake each other unless they keep their order.
+    /// Delay of packets, drawn for each packet: packets overtake each other unless `in_order` is set.
     pub delay: Delay,
-    /// Whether the packets of a link arrive in the order in which they were sent, as a stream's do. Then none is lost alone:
-    /// its connection breaks, and all that is on its way between the two nodes is lost with it.
+    /// Whether the packets of a link arrive in the order in which they were sent, as on a stream. Then no packet is lost alone:
+    /// its connection breaks, and all packets on their way between the two nodes are lost with it.
     pub in_order: bool,
     /// The chance that a packet is lost.
     pub loss_ppm: u32,
