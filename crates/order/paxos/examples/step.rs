@@ -1,4 +1,4 @@
-//! What a step of the proved core costs: replicas in one loop, without network, disk or threads.
+//! Measures the cost of a step of the proved core: replicas in one loop, without network, disk or threads.
 //!
 //! `cargo run --release -p seriatim-paxos --example step [REQUESTS] [REPLICAS] [VALUE_BYTES]`
 
@@ -15,7 +15,7 @@ const SNAPSHOT_EVERY: u64 = 1_024;
 
 struct Cluster {
     replicas: Vec<Proved>,
-    /// What has been sent, in order, and to whom.
+    /// Messages sent, in order, with their receivers.
     queue: VecDeque<(u64, Event)>,
     outputs: Vec<Output>,
     steps: u64,
@@ -105,7 +105,7 @@ fn main() {
     );
 }
 
-/// What measuring a step adds to it, in nanoseconds.
+/// Cost of measuring one step, in nanoseconds.
 fn clock_cost() -> f64 {
     const READINGS: u32 = 1_000_000;
     let measured: Duration = (0..READINGS).map(|_| Instant::now().elapsed()).sum();

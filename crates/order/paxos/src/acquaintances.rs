@@ -1,14 +1,14 @@
-//! Whom a replica has met, and whom it therefore does not talk to (P11, decision 0026).
+//! The voters that a replica has met, and its refusal of those that have lost memory (P11, decision 0026).
 //!
-//! What a replica that votes has said must not be said again by one that has forgotten it. A replica is told apart by four numbers, all
-//! of which it names in its greeting, and the greatest of which others keep:
+//! A replica that votes must not promise or vote again after it has lost the record of it. Four numbers identify a replica's
+//! memory. It sends them in its greeting, and the others keep the greatest of each:
 //!
-//! | number | changes | tells |
+//! | number | changes | detects |
 //! | --- | --- | --- |
-//! | birth | when its directory is new; without one, at each start | that its memory is another |
-//! | life | counts its starts | that it is an earlier copy of its directory |
-//! | incarnation | drawn at each start | that two run from copies of one directory |
-//! | records | grows with its journal | that its journal is shorter than it was |
+//! | birth | when its directory is new; without one, at each start | another memory |
+//! | life | counts its starts | an earlier copy of its directory |
+//! | incarnation | drawn at each start | two processes on copies of one directory |
+//! | records | grows with its journal | a journal that is shorter than it was |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::core::ReplicaId;
 use crate::journal::{JournalError, Residence};
 use crate::membership::{Membership, Refusal};
 
-/// What is known of a voter.
+/// Last known numbers of a voter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     /// See [`Membership::birth`].
@@ -30,7 +30,7 @@ pub struct Note {
     pub records: u64,
 }
 
-/// What is known of each voter.
+/// Last known numbers of each voter.
 pub type Notes = BTreeMap<ReplicaId, Note>;
 
 impl Note {
@@ -42,7 +42,7 @@ impl Note {
         Self { birth, life, incarnation, records }
     }
 
-    /// Whether whoever says so has forgotten nothing that was heard of it.
+    /// Checks that the voter has lost nothing that this replica knows of.
     fn allows(&self, voter: &Membership) -> Result<(), Refusal> {
         if *self == Self::UNCOUNTED && voter.admitted {
             return Ok(());
@@ -65,7 +65,7 @@ impl Note {
 pub enum Rejection {
     /// It must not be.
     Refused(Refusal),
-    /// That it was met cannot be noted: this replica must stop.
+    /// The meeting cannot be recorded: this replica must stop.
     NotNoted(JournalError),
 }
 
@@ -80,14 +80,14 @@ impl From<Refusal> for Rejection {
 pub struct Acquaintances {
     own: Membership,
     met: Notes,
-    /// Where they are noted.
+    /// Directory that holds the notes.
     residence: Option<Arc<Residence>>,
     /// Something is not noted there yet.
     is_news: bool,
 }
 
 impl Acquaintances {
-    /// Those that are noted in the directory; without one, nobody.
+    /// Starts with the notes of the directory, or with none if there is no directory.
     #[must_use]
     pub fn new(own: Membership, residence: Option<Arc<Residence>>) -> Self {
         let met = residence.as_ref().map(|residence| residence.resident().met).unwrap_or_default();

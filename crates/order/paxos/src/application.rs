@@ -1,7 +1,8 @@
-//! What stands on a node: the application that takes the batches, and the server of clients at the same address.
+//! Interfaces for what runs on a node: the application that executes the batches, and the server of clients at the same
+//! address.
 //!
-//! A node orders bytes. What they mean, who may hand them in, and what is answered, is said here by others: replicated services with
-//! sessions and clients (`seriatim-rsm`), or a total order of a process's own payloads ([`order`](crate::order)).
+//! A node orders bytes. Their meaning, the right to submit them and the answers are up to the application: replicated services
+//! with sessions and clients (`seriatim-rsm`), or a total order of a process's own payloads ([`order`](crate::order)).
 
 use std::fmt;
 use std::future::Future;
@@ -41,7 +42,7 @@ pub trait Application: Send + 'static {
     /// The next instance: those below were taken.
     fn next(&self) -> Instance;
 
-    /// Whether so much has gathered that [`flush`](Self::flush) should come before the next batch.
+    /// Returns whether enough has gathered that [`flush`](Self::flush) should be called before the next batch.
     fn is_full(&self) -> bool {
         false
     }
@@ -75,10 +76,10 @@ pub trait ClientSide {
     /// Key of clients, if it is not the replicas'.
     fn key(&self) -> Option<&SharedKey>;
 
-    /// Whether one more may come.
+    /// Returns an error unless one more client is accepted.
     ///
     /// # Errors
-    /// Why not.
+    /// Reason of the refusal.
     fn admit(&self) -> Result<(), Refusal>;
 
     /// Serves a client that has greeted, until it leaves.
@@ -91,14 +92,14 @@ pub trait ClientSide {
 /// Makes a [`ClientSide`], on the I/O thread.
 pub type MakeClientSide = Box<dyn FnOnce() -> Rc<dyn ClientSide> + Send>;
 
-/// What a node hands to whatever is built on it.
+/// Access to a node, for the application and the server on it.
 #[derive(Clone)]
 pub struct NodeHandle {
     /// The node's options. The replica's number is the one that it has now: see [`Node::id`](crate::node::Node::id).
     pub options: Options,
     /// The way into the order.
     pub submitter: Submitter,
-    /// How the node does; `None` in the first moments.
+    /// Returns the status of the node; `None` shortly after the start.
     pub status: Arc<dyn Fn() -> Option<Status> + Send + Sync>,
 }
 
@@ -108,7 +109,7 @@ impl fmt::Debug for NodeHandle {
     }
 }
 
-/// What is built on a node.
+/// Application and server that run on a node.
 pub struct NodeParts<A> {
     /// Takes the batches.
     pub application: A,
@@ -147,7 +148,7 @@ impl Submitter {
         self.id
     }
 
-    /// Whether there is room for requests: fewer than [`Options::pending_bytes`] wait to be ordered.
+    /// Returns whether there is room for requests: fewer than [`Options::pending_bytes`] wait to be ordered.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.credit.is_available()

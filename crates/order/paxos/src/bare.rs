@@ -10,10 +10,10 @@ use sim::{Chronicle, Outcome, Violation, demand};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What one exploration is made of.
+/// Parameters of one exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
-    /// How many replicas vote: from, to (inclusive).
+    /// Number of replicas that vote: from, to (inclusive).
     pub replicas: (u64, u64),
     /// Events.
     pub steps: u32,
@@ -47,13 +47,13 @@ struct World<C> {
     chronicle: Chronicle,
     nodes: Vec<Node<C>>,
     pool: Vec<Letter>,
-    /// How likely each act is.
+    /// Weight of each act.
     weights: Vec<(u64, Act)>,
     /// Values requested so far are the numbers up to this.
     requested: u64,
-    /// What was proposed at each ballot: one value an instance.
+    /// Values proposed at each ballot: one for each instance.
     proposed: BTreeMap<(Ballot, Instance), Value>,
-    /// What a majority has voted for, as announced.
+    /// Values that a majority has voted for, as announced.
     chosen: BTreeMap<Instance, Value>,
     /// The service's state after each prefix of what was delivered first by anybody.
     prefixes: Vec<u64>,

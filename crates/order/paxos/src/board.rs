@@ -1,4 +1,4 @@
-//! What the threads of a node tell of themselves.
+//! Figures that the threads of a node publish.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ pub(crate) struct Board {
     pub(crate) network: NetworkFigures,
 }
 
-/// Of the core thread.
+/// Figures of the core thread.
 #[derive(Clone, Debug)]
 pub(crate) struct CoreFigures {
     pub(crate) view: View,
@@ -28,7 +28,7 @@ pub(crate) struct CoreFigures {
     pub(crate) journal: Option<JournalFigures>,
 }
 
-/// Of the journal.
+/// Figures of the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalFigures {
     pub(crate) records: u64,
@@ -36,7 +36,7 @@ pub(crate) struct JournalFigures {
     pub(crate) compactions: Compactions,
 }
 
-/// Of the I/O thread. All are counts for people; nothing is published by them, so `Relaxed` does.
+/// Figures of the I/O thread. All are counts for people; nothing is published by them, so `Relaxed` suffices.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkFigures {
     /// Frames for peers that were dropped because the I/O thread lagged behind.
@@ -44,7 +44,7 @@ pub(crate) struct NetworkFigures {
     peers: Mutex<BTreeMap<ReplicaId, Arc<PeerFigures>>>,
 }
 
-/// Of the connection with one peer.
+/// Figures of the connection with one peer.
 #[derive(Debug, Default)]
 pub(crate) struct PeerFigures {
     pub(crate) connected: AtomicBool,

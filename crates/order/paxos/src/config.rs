@@ -5,7 +5,7 @@ use crate::core::generated::Replica as ReplicaId;
 use std::fmt;
 use std::time::Duration;
 
-/// What must survive.
+/// Failures that the promises of a replica survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Nothing is written. A replica that stops has left for good (crash-stop): started again, it comes back as a learner, which
@@ -16,18 +16,18 @@ pub enum Durability {
     Fsync,
 }
 
-/// How a replica works. Voting replicas of one cluster must agree on `replicas`, `span`, `batch_bytes`,
+/// Options of a replica. Voting replicas of one cluster must agree on `replicas`, `span`, `batch_bytes`,
 /// `sessions` and `suspicion`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many replicas vote: 1 to 31. They are numbered from 0; a replica with a greater number is a learner.
+    /// Number of replicas that vote: 1 to 31. They are numbered from 0; a replica with a greater number is a learner.
     pub replicas: u64,
     /// This replica's number, below 64.
     pub id: ReplicaId,
     /// Bytes of requests in one batch, at most (one longer request travels alone). Default 12,000; 1 to 8 MiB. Larger batches cost
     /// less CPU a request and more latency.
     pub batch_bytes: usize,
-    /// How long a request may wait for others to share its batch, at most. Default 1 ms; zero to 1 s. The batcher waits only
+    /// Maximum time that a request waits for others to share its batch. Default 1 ms; zero to 1 s. The batcher waits only
     /// while other instances are open, and less where instances are quick.
     pub batch_delay: Duration,
     /// Instances that a leader has open at a time. Default 16; 1 to 1,024.
@@ -54,7 +54,7 @@ pub struct Options {
     /// are so many, the next one to open makes
     /// the longest idle quarter be forgotten.
     pub sessions: u64,
-    /// What must survive.
+    /// Durability of votes and promises.
     pub durability: Durability,
 }
 
@@ -72,7 +72,7 @@ pub(crate) const MAX_KEPT_BYTES: u64 = 48 << 20;
 pub struct BadOption {
     /// Its name.
     pub option: &'static str,
-    /// What it may be.
+    /// Permitted values.
     pub limit: &'static str,
 }
 
@@ -107,7 +107,7 @@ impl Options {
         }
     }
 
-    /// Whether this replica has a vote.
+    /// Returns whether this replica has a vote.
     #[must_use]
     pub fn votes(&self) -> bool {
         self.id < self.replicas

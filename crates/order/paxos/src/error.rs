@@ -20,9 +20,9 @@ pub enum NodeError {
     Option(BadOption),
     /// There must be an address for every replica that votes.
     Addresses {
-        /// How many there are.
+        /// Number of addresses given.
         given: usize,
-        /// How many replicas vote.
+        /// Number of replicas that vote.
         replicas: u64,
     },
     /// Durability `fsync` needs a disk.
@@ -56,7 +56,7 @@ pub enum NodeError {
     OldCopy {
         /// The peer.
         known_by: ReplicaId,
-        /// What it says.
+        /// Refusal that the peer sent.
         refusal: Refusal,
     },
     /// Two replicas claim this number.
@@ -65,7 +65,7 @@ pub enum NodeError {
     Panicked {
         /// The thread.
         thread: &'static str,
-        /// What it said.
+        /// Message of the panic.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What reaches the core's thread.
+//! Inputs of the core's thread.
 
 use crate::journal::JournalError;
 use crate::replica::Input;

@@ -55,7 +55,7 @@ pub struct Journal {
     base: u64,
     /// Records appended in this life.
     appended: u64,
-    /// Where the last of them ends.
+    /// End of the last of them in the log.
     position: LogPosition,
     pieces: Pieces,
     /// The failure after which nothing can be appended: the core is ahead of the journal.
@@ -116,7 +116,7 @@ impl Journal {
         }
     }
 
-    /// How many records were appended since the opening.
+    /// Returns the number of records appended since the opening.
     #[must_use]
     pub fn appended(&self) -> u64 {
         self.appended
@@ -153,13 +153,13 @@ impl Journal {
         self.compactor.compact(self.base + up_to + 1, records)
     }
 
-    /// What has become of compactions.
+    /// Returns the state of the compactions.
     #[must_use]
     pub fn compactions(&self) -> Compactions {
         self.compactor.counts()
     }
 
-    /// Whose directory it is in.
+    /// Returns the residence of the directory that holds the journal.
     #[must_use]
     pub fn residence(&self) -> &Arc<Residence> {
         &self.residence
@@ -171,7 +171,7 @@ impl Journal {
         self.base
     }
 
-    /// What the opening has found.
+    /// Returns the report of the recovery at the opening.
     #[must_use]
     pub fn report(&self) -> &RecoveryReport {
         &self.report
@@ -183,10 +183,10 @@ impl Journal {
         self.log.stats()
     }
 
-    /// Makes everything durable and gives the directory back. A running compaction is waited for.
+    /// Makes everything durable and returns the directory. Waits for a running compaction.
     ///
     /// # Errors
-    /// As [`sync`](Self::sync).
+    /// See [`sync`](Self::sync).
     pub fn close(mut self) -> Result<(), JournalError> {
         self.compactor.stop();
         Ok(self.log.close()?)

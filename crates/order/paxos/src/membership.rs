@@ -1,6 +1,8 @@
-//! What a replica says of itself when it greets another, what the two must have in common, and why one refuses the other.
+//! Identity and options that a replica sends in its greeting, the options that two replicas must share, and the reasons of
+//! refusals.
 //!
-//! [`net::handshake`] carries it: both greetings are in what its proofs prove, so nobody in between can alter an identity or an option.
+//! [`net::handshake`] transports them: its proofs cover both greetings, so nobody in between can alter an identity or an
+//! option.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,12 +24,12 @@ pub type GreetingError = handshake::GreetingError<Refusal>;
 /// A message of the handshake.
 pub type Greeting = handshake::Greeting<Identity, Refusal>;
 
-/// What all voting replicas of a cluster must have in common, lest they come to different states.
+/// Options that all voting replicas of a cluster must share; otherwise their states would diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreement {
     /// [`Options::replicas`].
     pub replicas: u64,
-    /// That of the core ([`Options::core`]).
+    /// Maximum distance between the oldest and newest open instance ([`Options::core`]).
     pub span: u64,
     /// [`Options::batch_bytes`].
     pub batch_bytes: u64,
@@ -38,7 +40,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// That of a replica with these options.
+    /// Returns the agreement of a replica with these options.
     #[must_use]
     pub fn of(options: &Options) -> Self {
         Self {
@@ -101,41 +103,41 @@ pub struct Membership {
     pub id: ReplicaId,
     /// Drawn at random when its directory was made; without one, at each start.
     pub birth: u64,
-    /// How often it has started from that directory.
+    /// Number of starts from that directory.
     pub life: u64,
     /// Drawn at random at each start.
     pub incarnation: u64,
     /// Every other voter has met it, so that it may have voted.
     pub admitted: bool,
-    /// How many records of its journal are durable, those of earlier lives too.
+    /// Number of durable records of its journal, those of earlier lives included.
     pub records: u64,
-    /// What it runs with.
+    /// Options that it runs with.
     pub agreement: Agreement,
 }
 
 impl Membership {
-    /// That of a replica with these options and no directory.
+    /// Membership of a replica with these options and no directory.
     #[must_use]
     pub fn new(options: &Options, incarnation: u64) -> Self {
         let (id, agreement) = (options.id, Agreement::of(options));
         Self { id, birth: incarnation, life: 1, incarnation, admitted: false, records: 0, agreement }
     }
 
-    /// That of a replica with these options, of which the directory says this.
+    /// Membership of a replica with these options and the owner of its directory.
     #[must_use]
     pub fn resident(options: &Options, incarnation: u64, resident: &Resident, records: u64) -> Self {
         let Resident { birth, life, admitted, .. } = *resident;
         Self { birth, life, admitted, records, ..Self::new(options, incarnation) }
     }
 
-    /// Whether it has a vote.
+    /// Returns whether it has a vote.
     #[must_use]
     pub fn votes(&self) -> bool {
         self.id < self.agreement.replicas
     }
 }
 
-/// Who speaks.
+/// Identity of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// A client.
@@ -147,7 +149,7 @@ pub enum Identity {
 /// Why an end does not want the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Who refuses has a key, the other end has none.
+    /// The refusing end has a key, the other end has none.
     KeyRequired,
     /// The other end has a key, who refuses has none.
     NoKeyHere,
@@ -171,7 +173,7 @@ pub enum Refusal {
     EarlierLife,
     /// The other end's journal was longer: its directory, or its whole machine, is an old copy.
     ShorterJournal,
-    /// Who refuses cannot note whom it meets, and stops.
+    /// The refusing replica cannot record the meeting, and stops.
     Stopping,
     /// The other end is a client, and nothing here serves clients.
     NoClients,

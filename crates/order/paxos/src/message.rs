@@ -1,4 +1,4 @@
-//! What travels between replicas. `wire` gives the bytes.
+//! Messages between replicas. `wire` encodes them.
 
 use crate::core::generated::{Ballot, Instance, Message};
 use bytes::Bytes;
@@ -17,7 +17,7 @@ pub enum PeerMessage {
     Piece {
         /// Instances below it are in the snapshot.
         at: Instance,
-        /// Where `bytes` begin.
+        /// Position of `bytes` in the whole.
         offset: u64,
         /// The whole snapshot's length.
         total: u64,

@@ -69,7 +69,7 @@ struct Threads {
     io: Option<JoinHandle<()>>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared {
     inbox: Arc<Mailbox<CoreInput>>,
     jobs: Arc<Mailbox<Job>>,
@@ -135,10 +135,11 @@ impl Shared {
 }
 
 impl Node {
-    /// Starts a replica with the proved core, and what `build` builds on it: called once the replica has its number.
+    /// Starts a replica with the proved core, and the application that `build` returns; `build` is called once the replica has
+    /// its number.
     ///
     /// # Errors
-    /// What [`NodeError`] names: options, key, address, journal, threads.
+    /// See [`NodeError`]: options, key, address, journal, threads.
     pub fn start<A: Application>(
         options: NodeOptions,
         build: impl FnOnce(NodeHandle) -> NodeParts<A>,
@@ -146,10 +147,10 @@ impl Node {
         Self::start_with::<Proved, A>(options, build)
     }
 
-    /// The same with another core: the laboratory compares the proved one with a plain one.
+    /// Like [`start`](Self::start), with another core: the laboratory compares the proved one with a plain one.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     pub fn start_with<C: Core, A: Application>(
         mut options: NodeOptions,
         build: impl FnOnce(NodeHandle) -> NodeParts<A>,
@@ -237,13 +238,13 @@ impl Node {
         self.options.id
     }
 
-    /// Where it takes connections.
+    /// Returns the address on which it accepts connections.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How it does; `None` in the first moments.
+    /// Returns its status; `None` shortly after the start.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         self.shared.status(&self.options)
@@ -303,7 +304,7 @@ struct Reborn<C: Core> {
     residence: Option<Arc<Residence>>,
 }
 
-/// How a replica presents itself in this life.
+/// Returns the membership of a replica in this life.
 fn membership(options: &Options, seed: u64, residence: Option<&Residence>, journal: Option<&Journal>) -> Membership {
     let records = journal.map_or(0, Journal::records_before);
     match residence {

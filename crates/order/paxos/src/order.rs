@@ -45,9 +45,9 @@ pub struct Delivered {
     pub position: OrderPosition,
     /// The node that proposed it.
     pub origin: u64,
-    /// How many payloads this origin had proposed before it (in this life of the origin).
+    /// Number of payloads that this origin had proposed before it (in this life of the origin).
     pub submission: u64,
-    /// What it proposed.
+    /// Payload as proposed.
     pub payload: Bytes,
 }
 
@@ -61,7 +61,7 @@ pub enum OrderError {
     TooLarge {
         /// The payload's length.
         bytes: usize,
-        /// What is taken.
+        /// Maximum length.
         limit: usize,
     },
     /// Nothing came within the time given.

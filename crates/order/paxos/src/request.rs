@@ -32,7 +32,7 @@ const MAX_ORIGIN: u8 = 63;
 /// In an origin's byte: a nonce follows.
 const WITH_NONCE: u8 = 0x80;
 
-/// What an entry adds to its body, at most.
+/// Maximum overhead of an entry in addition to its body, in bytes.
 pub const MAX_HEADER_BYTES: usize = 1 + 10 + 10 + 8 + 4;
 
 /// One request, as it stands in a batch.
@@ -64,7 +64,7 @@ pub struct Chunk {
 /// Bytes that are no batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadBatch {
-    /// Where the entry begins that cannot be read.
+    /// Start of the entry that cannot be read.
     pub offset: usize,
 }
 
@@ -171,13 +171,13 @@ impl Chunk {
         self.entries().map(|entry| entry.request)
     }
 
-    /// How many requests.
+    /// Returns the number of requests.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.requests
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no requests.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests == 0

@@ -1,4 +1,4 @@
-//! How a node does.
+//! Status of a node.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use crate::config::{Durability, Options};
 use crate::core::{Ballot, Instance, ReplicaId, Role};
 use crate::replica::Counters;
 
-/// What a replica is at the moment.
+/// Current role of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
@@ -24,28 +24,28 @@ pub enum Part {
     Learner,
 }
 
-/// How a node does. Counts are since its start.
+/// Status of a node. Counts are since its start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Status {
     /// Its number.
     pub id: ReplicaId,
-    /// How many replicas vote.
+    /// Number of replicas that vote.
     pub replicas: u64,
-    /// What it is.
+    /// Its role.
     pub role: Part,
     /// `memory` or `fsync`.
     pub durability: &'static str,
     /// Whether it has met all other voters once: before that a new voter does not vote.
     pub admitted: bool,
-    /// Who leads, as far as it knows.
+    /// Leader, if it is known.
     pub leader: Option<ReplicaId>,
     /// The highest ballot that it knows.
     pub ballot: Ballot,
-    /// Where it stands in the log.
+    /// Position in the log.
     pub log: LogStatus,
-    /// What its replica has done.
+    /// Counters of its replica.
     pub counters: Counters,
-    /// What waits.
+    /// Bytes in its queues.
     pub queues: QueueStatus,
     /// The journal, if there is one.
     pub journal: Option<JournalStatus>,
@@ -53,7 +53,7 @@ pub struct Status {
     pub peers: BTreeMap<ReplicaId, PeerStatus>,
 }
 
-/// Where a replica stands in the log.
+/// Position of a replica in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LogStatus {
     /// The first instance that is kept.
@@ -66,7 +66,7 @@ pub struct LogStatus {
     pub snapshot_at: Instance,
 }
 
-/// What waits, in bytes.
+/// Bytes that wait in queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueStatus {
     /// For the core.
@@ -99,7 +99,7 @@ pub struct JournalStatus {
 /// The connection with one peer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PeerStatus {
-    /// Whether there is one.
+    /// Whether there is a connection.
     pub connected: bool,
     /// Bytes that wait to be sent.
     pub queued_bytes: usize,

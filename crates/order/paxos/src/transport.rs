@@ -1,7 +1,8 @@
-//! The I/O thread: connections of peers, one task or two each, on one current-thread runtime, and beside them the server of clients.
+//! The I/O thread: connections of peers, one task or two each, on one current-thread runtime, and the server of clients beside
+//! them.
 //!
-//! What comes from peers is decoded here and handed to the core, what the core says is led to its connections. Nothing waits for a slow
-//! end: what a peer does not take in time is dropped, and the protocol sends it again.
+//! Messages of peers are decoded here and passed to the core; messages of the core go to their connections. Nothing waits for a
+//! slow end: messages that a peer does not take in time are dropped, and the protocol retransmits them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,17 +36,17 @@ use link::Link;
 pub use acceptor::MAX_STRANGERS;
 pub use pieces::{MAX_SNAPSHOT_BYTES, PieceAssembly, SnapshotTooLong};
 
-/// How long a stopping node waits for the last replies to clients.
+/// Maximum time that a stopping node waits for the last replies to clients.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Peers are told so often how long this replica's journal is.
 const BETWEEN_RECORDS: Duration = Duration::from_secs(1);
 
-/// What they tell is noted on the disk at every so many beats, and when a connection begins or ends. The thread waits for the disk
-/// meanwhile.
+/// Number of beats between two writes of the journal lengths that peers report. They are also written when a connection begins
+/// or ends. The thread waits for the disk meanwhile.
 const NOTED_EVERY: u64 = 10;
 
-/// What other threads want sent.
+/// Messages that other threads have for the I/O thread to send.
 #[derive(Debug)]
 pub(crate) enum Post {
     /// To a peer.
@@ -54,9 +55,9 @@ pub(crate) enum Post {
     Snapshot(ReplicaId, Instance, Image),
 }
 
-/// What the I/O thread is started with.
+/// Setup of the I/O thread.
 pub(crate) struct Setup {
-    /// As it was when it started.
+    /// Membership at the start.
     pub(crate) membership: Membership,
     pub(crate) addresses: Vec<String>,
     pub(crate) key: Option<SharedKey>,
@@ -71,7 +72,7 @@ pub(crate) struct Setup {
     pub(crate) fail: Box<dyn Fn(NodeError) + Send>,
 }
 
-/// What the tasks of the I/O thread share.
+/// State shared by the tasks of the I/O thread.
 struct Net {
     setup: Setup,
     client_side: Option<Rc<dyn ClientSide>>,
@@ -116,8 +117,8 @@ impl Net {
         self.setup.membership.id
     }
 
-    /// Of two replicas the one with the greater number makes the connection; learners have greater numbers than voters, and none
-    /// with each other.
+    /// Returns the replicas to which this one connects. Of two replicas the one with the greater number makes the connection;
+    /// learners have greater numbers than voters, and do not connect to each other.
     fn connects_to(&self) -> impl Iterator<Item = ReplicaId> + use<> {
         0..self.own_id().min(self.setup.membership.agreement.replicas)
     }

@@ -1,4 +1,4 @@
-//! What replicas say to each other, as bytes.
+//! Encoding of the messages between replicas.
 
 use crate::core::generated::{Decision, Message, Vote};
 use crate::message::PeerMessage;

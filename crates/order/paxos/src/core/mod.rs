@@ -22,16 +22,16 @@ pub trait Core: Send + 'static {
     /// Records whose [`recover`](Self::recover) has all that this replica must not forget: they replace the journal written so far.
     fn checkpoint(&self) -> Vec<Record>;
 
-    /// What the runtime may look at.
+    /// Returns the part of the state that the runtime may read.
     fn view(&self) -> View;
 }
 
-/// What the runtime sees of a core.
+/// The part of a core's state that the runtime reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// The highest ballot known; its owner leads, or tries to.
     pub promised: Ballot,
-    /// What this replica is in that ballot.
+    /// Role of this replica in that ballot.
     pub role: Role,
     /// The first instance that is kept.
     pub low: Instance,

@@ -22,7 +22,7 @@ pub use sessions::{SessionMap, sm_empty, sm_get, sm_remove, sm_set};
 /// Ballots, instances and sequence numbers from outside must be below this: then no step can exceed 64 bits.
 pub const NUMBER_LIMIT: u64 = 1 << 62;
 
-/// What replicas agree on: a batch of requests, opaque, cheap to clone.
+/// Value that replicas agree on: a batch of requests, opaque, cheap to clone.
 pub type Value = bytes::Bytes;
 
 /// Fills an instance for which nobody has a value.
@@ -115,7 +115,7 @@ pub fn ns_mem(a: u64, s: ReplicaSet) -> bool {
     a < 64 && s.0 >> a & 1 == 1
 }
 
-/// How many replicas are in `s`.
+/// Returns the number of replicas in `s`.
 pub fn ns_size(s: ReplicaSet) -> u64 {
     u64::from(s.0.count_ones())
 }

@@ -11,7 +11,7 @@ use wal::{Driver, Log};
 /// Bytes of one row of a checkpoint, at most.
 const ROW_BYTES: usize = 64 << 20;
 
-/// What has become of the compactions of a journal, since it was opened.
+/// Results of the compactions of a journal since it was opened.
 #[derive(Clone, Debug, Default)]
 pub struct Compactions {
     /// Written.
@@ -39,7 +39,7 @@ struct State {
     stopping: bool,
 }
 
-/// What the journal and its compacting thread share.
+/// State shared by the journal and its compacting thread.
 #[derive(Debug)]
 struct Shared {
     log: Arc<Log>,

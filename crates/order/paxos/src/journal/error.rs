@@ -16,9 +16,9 @@ pub enum JournalError {
     Resident {
         /// The option in which they differ.
         option: &'static str,
-        /// What the directory says.
+        /// Value in the directory.
         found: String,
-        /// What was asked for.
+        /// Value that was requested.
         wanted: String,
     },
     /// The file that says who lives in the directory is damaged.
@@ -46,7 +46,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Whether the replica must stop: what it says from now on may not be remembered.
+    /// Returns whether the replica must stop, because messages that it sends from now on might not be recorded.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self, Self::Log(LogError::Stopped(_) | LogError::Closed))

@@ -1,8 +1,8 @@
-//! Whose directory it is (J4), in which life its replica is, and whom it has met.
+//! Owner of a data directory (J4): the replica, its current life, and the voters that it has met.
 //!
-//! The file `REPLICA` in a data directory names the replica that lives there. It is written anew, durably, at each start (the life
-//! is raised before the replica says its first word), when the replica is admitted, and when it meets another in a life that it had
-//! not met. Decision 0026 says what that is good for.
+//! The file `REPLICA` in a data directory names the replica that owns it. It is rewritten durably at each start (the life is
+//! raised before the replica sends its first message), when the replica is admitted, and when it meets another replica in a
+//! life that it has not met before. Decision 0026 gives the reasons.
 //!
 //! | field | bytes |
 //! | --- | --- |
@@ -10,12 +10,12 @@
 //! | 1 if it keeps a journal, and 2 if it was admitted | 1 |
 //! | its number; replicas that vote; span of instances; sessions; its life | LEB128 each |
 //! | its birth | 8 |
-//! | how many voters it has met | LEB128 |
+//! | number of voters that it has met | LEB128 |
 //! | of each, by number: its number, life, records; its birth, incarnation | LEB128 each; 8 each |
 //! | CRC32C of everything before | 4 |
 //!
-//! Version 1 had the first flag, the number, the voters and the span. A directory of it is taken over: its replica has voted, and so
-//! may have all others, in lives that nobody has counted.
+//! Version 1 had the first flag, the number, the voters and the span. A directory of that version is taken over on the
+//! assumption that its replica has voted, and that all others may have, in lives that were not counted.
 
 use super::error::JournalError;
 use crate::acquaintances::{Note, Notes};
@@ -30,7 +30,7 @@ const FILE: &str = "REPLICA";
 const UNFINISHED: &str = "REPLICA.tmp";
 /// Held by whoever may write the file. The log has a lock of its own, and gives it back before the last note is written.
 const LOCK: &str = "REPLICA.lock";
-/// As the log calls them.
+/// Name of the lock file that the log uses.
 const LOG_LOCK: &str = "LOCK";
 const CONTROL: &str = "CONTROL";
 
@@ -43,14 +43,14 @@ const MAX_BYTES: usize = 4 << 10;
 const JOURNALLED: u8 = 1;
 const ADMITTED: u8 = 2;
 
-/// Who lives in a data directory.
+/// Owner of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resident {
-    /// Whether it keeps a journal there.
+    /// Durability: whether it keeps a journal in the directory.
     pub durability: Durability,
     /// Its number.
     pub id: ReplicaId,
-    /// How many replicas of its cluster vote.
+    /// Number of replicas of its cluster that vote.
     pub replicas: u64,
     /// Instances that it keeps. With a smaller span it would leave out votes from its promises.
     pub span: u64,
@@ -62,7 +62,7 @@ pub struct Resident {
     pub life: u64,
     /// All other voters have met it, so that it may vote.
     pub admitted: bool,
-    /// Whom it has met.
+    /// Voters that it has met.
     pub met: Notes,
 }
 
@@ -82,7 +82,7 @@ impl Resident {
         }
     }
 
-    /// Who lives in the root of `disk`, if anybody has ever.
+    /// Reads the owner of the root of `disk`, if there has ever been one.
     ///
     /// # Errors
     /// The file is damaged or of a newer version, or the disk fails.
@@ -251,7 +251,7 @@ impl Residence {
         Ok(Self { disk, resident: Mutex::new(resident), _locks: locks })
     }
 
-    /// Who lives here.
+    /// Returns the owner.
     #[must_use]
     pub fn resident(&self) -> Resident {
         self.lock().clone()
@@ -319,8 +319,9 @@ impl Entrance {
     }
 }
 
-/// Who a replica is that keeps no journal but has a data directory: itself if it has never voted there; else a learner with the
-/// number `id + replicas`, since it has forgotten what it promised (decision 0018). `birth` names a directory that is new.
+/// Opens the data directory of a replica without a journal. It keeps its number if it has never voted in this directory;
+/// otherwise it becomes a learner with the number `id + replicas`, since it has lost its promises (decision 0018). `birth`
+/// names a directory that is new.
 ///
 /// # Errors
 /// The directory belongs to another replica or to one with a journal, holds another log, or is in use.

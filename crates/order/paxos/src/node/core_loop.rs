@@ -21,7 +21,7 @@ use crate::transport::Post;
 /// Inputs between two looks at the clock, and between two moments at which others get to see what comes of them.
 const INPUTS_AT_ONCE: usize = 64;
 
-/// How often the figures are written, at most. Heartbeats and ticks see to it that they are never much older.
+/// Minimum time between two updates of the figures. Heartbeats and ticks keep them from being much older.
 const FIGURES_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Moments of a node: nanoseconds since its start.
@@ -193,7 +193,7 @@ impl<C: Core> CoreLoop<C> {
         let _ = self.shared.jobs.force(job, weight);
     }
 
-    /// What does not fit is dropped: the protocol sends again what was lost.
+    /// Sends the posts and drops those that do not fit: the protocol retransmits lost messages.
     fn send(&self, mut posts: Vec<Post>, weight: usize) {
         if posts.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! What a node is started with.
+//! Options of a node.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use wal::LogOptions;
 use crate::config::{Durability, Options};
 use crate::error::NodeError;
 
-/// Where a node takes connections, of peers and of clients.
+/// Address on which a node accepts connections, of peers and of clients.
 #[derive(Debug)]
 pub enum Listen {
     /// At this address; port 0 means one that is free.
@@ -19,22 +19,23 @@ pub enum Listen {
     On(TcpListener),
 }
 
-/// What a node is started with.
+/// Options of a node.
 #[derive(Debug)]
 pub struct NodeOptions {
-    /// How its replica works.
+    /// Options of its replica.
     pub replica: Options,
-    /// Where it takes connections.
+    /// Address on which it accepts connections.
     pub listen: Listen,
-    /// Where the replicas that vote are reached, by peers and by clients: as many `host:port` as there are, in the order of their numbers.
+    /// Addresses of the voting replicas, for peers and for clients: one `host:port` for each, in the order of their numbers.
     pub addresses: Vec<String>,
     /// The key that replicas share. Without it, only loopback addresses are used.
     pub key: Option<SharedKey>,
-    /// Where the journal is, with durability `fsync`; without it, where it is remembered that the replica has lived, if at all.
+    /// Disk of the journal, with durability `fsync`. Otherwise disk of the record that the replica has lived; `None` keeps no
+    /// such record.
     pub disk: Option<Arc<dyn Disk>>,
-    /// How the journal's log works.
+    /// Options of the journal's log.
     pub log: LogOptions,
-    /// What it bears.
+    /// Limits of its resources.
     pub limits: Limits,
 }
 
@@ -58,7 +59,7 @@ impl NodeOptions {
     }
 }
 
-/// What a node bears. Requests that wait to be ordered are bounded by [`Options::pending_bytes`].
+/// Limits of a node. Requests that wait to be ordered are bounded by [`Options::pending_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes that wait to be sent to one peer; what comes on top is dropped, and sent again by the protocol. Default 64 MiB.

@@ -12,7 +12,7 @@ use crate::error::NodeError;
 use crate::inbox::CoreInput;
 use crate::replica::Input;
 
-/// What the application is to do.
+/// Job for the application.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Take this batch.

@@ -1,4 +1,4 @@
-//! What was ordered, on its way to the one who takes it.
+//! Delivery of ordered payloads to their consumer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,24 +16,25 @@ const MAGIC: [u8; 4] = *b"SPXO";
 const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 
-/// The bounded queue between the application's thread and whoever takes deliveries, and why nothing comes after what is in it.
+/// The bounded queue between the application's thread and the consumer of deliveries, and the reason of its end.
 #[derive(Debug)]
 pub(super) struct Deliveries {
     pub(super) mailbox: Mailbox<Delivered>,
-    /// What a payload weighs beside its bytes, so that the queue bounds both.
+    /// Weight of a payload in addition to its bytes, so that the queue bounds both number and bytes.
     share: usize,
     end: Mutex<Option<OrderError>>,
 }
 
 impl Deliveries {
-    /// A queue that is full with so many payloads of no bytes, or with so many bytes; in between, with fewer of both.
+    /// Creates a queue that is full with this number of empty payloads, or with this number of bytes; in between, with fewer of
+    /// both.
     pub(super) fn new(payloads: usize, bytes: usize) -> Self {
         let share = (bytes / payloads.max(1)).max(1);
         Self { mailbox: Mailbox::new(bytes.max(1)), share, end: Mutex::default() }
     }
 
-    /// Adds a payload, waiting while the queue is full: the replica then delivers no more, and lets its leader know by being slow. After
-    /// the end nobody takes it.
+    /// Adds a payload, waiting while the queue is full: the replica then delivers no more, and its leader slows down with it.
+    /// After the end the payload is dropped.
     fn put(&self, delivered: Delivered) {
         let weight = delivered.payload.len() + self.share;
         let _ = self.mailbox.send(delivered, weight);
@@ -44,19 +45,19 @@ impl Deliveries {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing comes after what waits; the first reason counts.
+    /// Ends the deliveries after those in the queue; the first reason counts.
     pub(super) fn end(&self, reason: OrderError) {
         self.lock().get_or_insert(reason);
         self.mailbox.close();
     }
 
-    /// Why nothing more comes, if so.
+    /// Returns the reason of the end, if the deliveries have ended.
     pub(super) fn ended(&self) -> Option<OrderError> {
         self.lock().clone()
     }
 }
 
-/// What became of a payload of the own life.
+/// Outcome of a payload of the own life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Own {
     /// It was delivered.
@@ -226,7 +227,7 @@ mod tests {
         chunk.into_value()
     }
 
-    /// What waits.
+    /// Returns the deliveries in the queue.
     fn waiting(deliveries: &Deliveries) -> Vec<Delivered> {
         let mut all = Vec::new();
         let _ = deliveries.mailbox.take(&mut all, Some(Instant::now()));

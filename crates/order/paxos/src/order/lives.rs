@@ -21,11 +21,11 @@ struct Known {
     active: Instance,
 }
 
-/// What was delivered of each life. A function of the batches so far, and so alike on all nodes.
+/// Deliveries of each life. A function of the batches so far, and so equal on all nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lives(BTreeMap<ReplicaId, BTreeMap<Life, Known>>);
 
-/// Whether a payload is delivered.
+/// Position of a payload in the sequence of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// It is its life's next.

@@ -15,7 +15,7 @@ use super::{Delivered, OrderError, OrderPosition, TotalOrder};
 use crate::application::{NodeHandle, NodeParts, Submitter};
 use crate::node::{Node, NodeError, NodeOptions};
 
-/// What a node of the order bears.
+/// Limits of a node of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderLimits {
     /// Own proposals that were not delivered yet; one more is [`OrderError::Busy`]. Default 65,536.
@@ -28,7 +28,7 @@ pub struct OrderLimits {
     /// Bytes of them after which it delivers no more. Default 64 MiB. A payload counts its bytes and its share of this, so that both limits
     /// are kept.
     pub delivered_bytes: usize,
-    /// What was not delivered for so long is handed over again. Default 1 s; at least 1 ms.
+    /// Time after which an undelivered payload is submitted again. Default 1 s; at least 1 ms.
     pub retry: Duration,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Debug for NodeOrder {
     }
 }
 
-/// What callers, the core's thread and the application's thread share.
+/// State shared by the callers, the core's thread and the application's thread.
 struct Shared {
     start: Instant,
     proposer: Mutex<Proposer>,
@@ -74,11 +74,11 @@ struct Shared {
 }
 
 impl NodeOrder {
-    /// Starts a replica. Whoever was delivered payloads in an earlier life of it, and remembers what came of them, says up to where; the
-    /// next delivery is the one after that.
+    /// Starts a replica. A caller that kept the effects of payloads delivered in an earlier life passes the position up to
+    /// which it has them; the next delivery is the one after that.
     ///
     /// # Errors
-    /// As [`Node::start`].
+    /// See [`Node::start`].
     pub fn start(
         mut options: NodeOptions,
         limits: OrderLimits,

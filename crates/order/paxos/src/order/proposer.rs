@@ -19,7 +19,7 @@ use crate::request::{Chunk, Request};
 /// Bytes of requests that are handed over at once: between two looks at whether there is room.
 const TURN_BYTES: usize = 256 << 10;
 
-/// How much may wait to be ordered.
+/// Limits of the proposals that wait to be ordered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     /// Proposals.
@@ -37,9 +37,9 @@ pub(super) struct Proposer {
     /// The oldest first.
     pending: VecDeque<Bytes>,
     pending_bytes: usize,
-    /// Those of `pending` before this one were handed over.
+    /// Number of entries of `pending`, from the front, that were submitted.
     sent: usize,
-    /// How many were proposed.
+    /// Number of proposals.
     submissions: u64,
     retry: Duration,
     /// When all is handed over again, unless something is delivered until then.

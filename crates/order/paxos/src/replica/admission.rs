@@ -20,7 +20,8 @@ impl Admission {
         self.missing.is_empty()
     }
 
-    /// Whether this may be said now. Until the end of the admission, promises, votes and prepares are lost, as on a network.
+    /// Returns whether this message may be sent now. Until the end of the admission, promises, votes and prepares are dropped,
+    /// like packets on a network.
     pub(super) fn allows(&self, message: &Message) -> bool {
         self.is_over() || !generated::waits(message)
     }

@@ -18,7 +18,7 @@ use super::Replica;
 use crate::core::{Ballot, Core, Message};
 use env::Moment;
 
-/// What elections one after another may add before a replica hears of them.
+/// Maximum that successive elections may add to the ballot before a replica receives news of them.
 const STEP: u64 = 1 << 10;
 
 /// The greatest difference that is taken a second after the last one.
@@ -70,7 +70,7 @@ fn ballot_of(message: &Message) -> Option<Ballot> {
 }
 
 impl<C: Core> Replica<C> {
-    /// Whether a peer's message may reach the core.
+    /// Returns whether a peer's message may reach the core.
     pub(super) fn is_sane(&mut self, message: &Message) -> bool {
         let Some(ballot) = ballot_of(message) else { return true };
         let is_sane = self.ballots.takes(ballot, self.view.promised, self.now);

@@ -1,11 +1,12 @@
-//! Fetching what was missed.
+//! Catch-up: fetches missed instances from peers.
 //!
-//! How far the others are follows from what they say of themselves and from commits. A replica asks when nothing has filled the next
-//! instance for a while, or when a peer has forgotten what it needs. (However far it is behind: while it gets on, what it lacks is on
-//! its way to it, and asking would only add to the load that has made it slow.) It goes on until it has all. A learner, to whom no
-//! values are sent, asks whenever there is something. It asks one peer at a time: replicas that do not lead
-//! first, the next one when no answer comes in time or the answer holds nothing new. When nobody has anything, it rests, and
-//! believes only who claims it anew. What comes is paid for: after an answer it waits until its bytes fit the rate.
+//! The progress of the others is known from their status messages and from commits. A replica asks when the next instance has
+//! been missing for a while, or when a peer has truncated an instance that it needs. (The distance does not matter: while the
+//! replica makes progress, the missing instances are on their way, and a query would only add to the load that made it slow.)
+//! It continues until nothing is missing. A learner receives no values unasked, so it asks whenever there is something new.
+//! Queries go to one peer at a time: first to replicas that do not lead, and to the next one when no answer comes in time or
+//! the answer holds nothing new. When no peer has anything new, it is idle until a peer reports a newer instance. Answers are
+//! charged: after one the replica waits until its bytes fit the rate.
 
 use super::peers::{PeerSet, Peers};
 use super::round_trip::RoundTrip;
@@ -38,17 +39,17 @@ pub(super) struct CatchUp {
     replicas: u64,
     id: ReplicaId,
     bytes_per_s: u64,
-    /// How long a hole is borne.
+    /// Time to wait for a missing instance before asking for it.
     hole: Duration,
     rest: Duration,
     /// The longest time to wait for an answer, or for its next piece.
     cap: Duration,
     query: Option<Query>,
-    /// Who was asked and has not answered: other answers are not believed, lest they fill the journal.
+    /// Peers that were asked and have not answered. Answers of others are dropped, since they could fill the journal.
     asked: PeerSet,
-    /// Who had nothing, or did not answer, and until when others are asked instead.
+    /// Peers that had nothing new or did not answer, and the time until which others are asked instead.
     passed_over: BTreeMap<ReplicaId, Moment>,
-    /// Whom to ask next, if it can be.
+    /// Peer to ask next, if possible.
     turn: ReplicaId,
     /// Queries in a row that were not answered.
     silences: u32,
@@ -87,12 +88,12 @@ impl CatchUp {
         self.fetching = true;
     }
 
-    /// A peer that had nothing may have something now.
+    /// Clears the mark of a peer that had nothing new; it may have something now.
     pub(super) fn try_again(&mut self, peer: ReplicaId) {
         self.passed_over.remove(&peer);
     }
 
-    /// Whether an answer was asked for.
+    /// Returns whether this peer was asked for an answer.
     pub(super) fn expects(&self, from: ReplicaId) -> bool {
         self.asked.contains(from)
     }
@@ -145,7 +146,8 @@ impl CatchUp {
         self.missing.map_or(Moment::NEVER, |(_, since)| since + self.hole)
     }
 
-    /// Whom to ask: the others that vote and are connected, from the one whose turn it is on; the leader last.
+    /// Returns the peer to ask: a connected voter other than this replica, starting with the one whose turn it is; the leader
+    /// last.
     fn choose(&self, peers: &Peers, leader: Option<ReplicaId>, now: Moment) -> Option<ReplicaId> {
         let waits = |peer: &ReplicaId| self.passed_over.get(peer).is_some_and(|until| now < *until);
         let able = |peer: &ReplicaId| peers.is_connected(*peer) && *peer != self.id && !waits(peer);
@@ -203,7 +205,7 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// Whether an answer to a query is to be taken in.
+    /// Records an answer to a query and returns whether it is to be passed to the core.
     pub(super) fn answer_heard(&mut self, from: ReplicaId, message: &Message) -> bool {
         let executed = self.view.executed;
         let (bytes, useful) = match message {

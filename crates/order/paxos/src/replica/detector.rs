@@ -1,21 +1,22 @@
-//! Who leads, who is suspected, and whose turn it is to come forward.
+//! Failure detector: the current leader, suspicion, and the order of candidates.
 //!
-//! A leader that is silent for the suspicion timeout is suspected; whoever suspects says so to all who vote, again and again. Only when
-//! a majority (this replica included) has said so lately does anybody become a candidate: one that hears nobody deposes no leader whom
-//! all others hear, and raises no ballots while it is alone. The replicas come forward in ring order after the suspected leader, a few
-//! per cent of the timeout apart, so that normally there is one candidate.
+//! A leader that is silent for the suspicion timeout is suspected, and a replica that suspects it tells all voters, repeatedly.
+//! A replica becomes a candidate only when a majority (this replica included) has reported suspicion lately. So an isolated
+//! replica does not depose a leader that the others receive, and does not raise ballots while it is alone. Candidates come
+//! forward in ring order after the suspected leader, a few per cent of the timeout apart, so that normally there is one
+//! candidate.
 //!
-//! | what is known of the highest ballot | suspected |
+//! | state of the highest ballot | suspected |
 //! | --- | --- |
-//! | its owner was heard leading in it | after the timeout, counted from the last such message |
-//! | it is new: its owner is a candidate, or somebody said that there is such a ballot | after half the timeout |
-//! | this replica has just started | at once: where there is a leader it answers |
+//! | its owner has led in it | when the timeout has passed since the last such message |
+//! | it is new: its owner is a candidate, or a message named the ballot | after half the timeout |
+//! | this replica has just started | at once: an existing leader answers |
 //! | this replica is its candidate | until it is elected; it tries again after a random time, first a quarter to half the timeout |
-//! | this replica leads in it | when it has not heard a majority for the timeout |
+//! | this replica leads in it | when it has received nothing from a majority for the timeout |
 //!
-//! A leader that hears no majority steps aside without a word: it proposes nothing, sends no heartbeats, names no leader to its
-//! clients and lends others its suspicion. It keeps its ballot, since nobody may have a higher one: when a majority is heard again
-//! first, it goes on.
+//! A leader without contact to a majority steps aside silently: it proposes nothing, sends no heartbeats, names no leader to
+//! its clients and supports the suspicion of others. It keeps its ballot, since there may be no higher one: if a majority
+//! answers again first, it continues.
 
 use super::peers::Peers;
 use crate::config::Options;
@@ -24,7 +25,7 @@ use env::Moment;
 use env::Randomness;
 use std::time::Duration;
 
-/// How often the time between a candidate's attempts doubles, at most.
+/// Maximum number of doublings of the time between a candidate's attempts.
 const MAX_DOUBLINGS: u32 = 2;
 
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub(super) struct Detector {
     retry_at: Moment,
     /// Candidacies since a leader was last heard.
     candidacies: u32,
-    /// As the leader: when to look again whether a majority was heard.
+    /// As the leader: time of the next check for contact to a majority.
     contact_ends: Moment,
 }
 
@@ -68,17 +69,17 @@ impl Detector {
         }
     }
 
-    /// Who leads, if anybody is known to.
+    /// Returns the current leader, if it is known.
     pub(super) fn leader(&self) -> Option<ReplicaId> {
         (self.led && self.suspecting.is_none()).then(|| self.owner())
     }
 
-    /// Whether this replica leads, and a majority hears it, as far as it knows.
+    /// Returns whether this replica leads and has contact to a majority, as far as it has observed.
     pub(super) fn leads(&self) -> bool {
         self.role == Role::Leading && self.suspecting.is_none()
     }
 
-    /// Whose ballot the highest one is.
+    /// Returns the owner of the highest ballot.
     pub(super) fn owner(&self) -> ReplicaId {
         self.ballot % self.replicas
     }
@@ -179,8 +180,8 @@ impl Detector {
         }
     }
 
-    /// Who comes next in the ring after a leader that was heard comes forward at once; where nobody led, the ballot's owner does. A
-    /// replica that is behind lets all others go first.
+    /// Returns the delay before this replica comes forward. It is zero for the next one in the ring after a leader that was
+    /// heard, or, without one, for the ballot's owner. A replica that is behind lets all others go first.
     fn stagger(&self, behind: bool) -> Duration {
         let n = self.replicas;
         let distance = (self.id + n - self.owner() - u64::from(self.led)) % n;

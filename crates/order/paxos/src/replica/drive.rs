@@ -98,7 +98,7 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// What has waited until it was durable.
+    /// Releases the effects that waited for durability and are now durable.
     pub(super) fn release_durable(&mut self, effects: &mut Vec<Effect>) {
         while let Some((recipient, message)) = self.release.next() {
             self.send(recipient, message, effects);

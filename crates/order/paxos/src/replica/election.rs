@@ -157,7 +157,7 @@ impl<C: Core> Replica<C> {
     }
 }
 
-/// Whether a message shows that its sender leads, and in which ballot.
+/// Returns the ballot in which the sender leads, if the message shows that it does.
 pub(super) fn leads_in(message: &Message) -> Option<Ballot> {
     match message {
         Message::Alive(ballot, _) | Message::Propose(ballot, ..) | Message::Commit(ballot, _) => Some(*ballot),

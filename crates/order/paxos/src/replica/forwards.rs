@@ -11,10 +11,10 @@ use env::Moment;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many batches a delivered request is looked for in.
+/// Number of batches in which a delivered request is looked up.
 const LOOK: usize = 4;
 
-/// How often the patience doubles, at most.
+/// Maximum number of doublings of the patience.
 const MAX_DOUBLINGS: u32 = 6;
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Forwards {
         }
     }
 
-    /// Whether another batch may be forwarded.
+    /// Returns whether another batch may be forwarded.
     pub(super) fn has_room(&self) -> bool {
         self.bytes < self.limit
     }
@@ -64,7 +64,7 @@ impl Forwards {
         !self.under_way.is_empty()
     }
 
-    /// How long one takes, as measured.
+    /// Returns the measured time from forwarding to delivery.
     pub(super) fn time(&self) -> Duration {
         self.time.smoothed()
     }
@@ -103,7 +103,7 @@ impl Forwards {
         (self.since, self.lapses) = (now, 0);
     }
 
-    /// Whether some were lost, or seem to be.
+    /// Returns whether forwarded batches were lost, or have exceeded the deadline.
     pub(super) fn are_lost(&mut self, now: Moment) -> bool {
         if self.deadline() <= now {
             self.lapses = (self.lapses + 1).min(MAX_DOUBLINGS);
@@ -112,18 +112,18 @@ impl Forwards {
         self.lost
     }
 
-    /// When the oldest one is given up. The patience doubles with each time in a row, lest clients of a cluster that is merely slow make
-    /// it slower.
+    /// Returns the time at which the oldest batch is given up. The patience doubles with each time in a row, because
+    /// repetitions from clients would slow down a cluster that is merely slow.
     pub(super) fn deadline(&self) -> Moment {
         if self.busy() { self.since + self.patience * (1 << self.lapses) } else { Moment::NEVER }
     }
 
-    /// Nobody can tell which of them will still be delivered.
+    /// Marks the batches as lost: it is unknown which of them will still be delivered.
     pub(super) fn lose(&mut self) {
         self.lost = true;
     }
 
-    /// Whatever was under way may be lost, and clients know.
+    /// Forgets the batches under way; they may be lost, and the clients are informed.
     pub(super) fn forget(&mut self) {
         self.under_way.clear();
         (self.bytes, self.lost) = (0, false);

@@ -108,9 +108,9 @@ pub struct Replica<C: Core = Proved> {
     outputs: Vec<Output>,
     /// Something was decided since the core last had nothing to deliver.
     ready: bool,
-    /// What the application has not taken yet.
+    /// Deliveries that the application has not executed yet.
     undone: Undone,
-    /// Who leads, and in which ballot, as clients were told.
+    /// Leader and ballot as last reported to clients.
     told: (Option<ReplicaId>, Ballot),
     /// This replica was elected, and has not said so.
     announce: bool,
@@ -217,19 +217,20 @@ impl<C: Core> Replica<C> {
         self.options.pending_bytes.saturating_sub(self.batcher.own_bytes())
     }
 
-    /// Whether it votes, if it is a voter: see [`novice`](Self::novice).
+    /// Returns whether it votes, if it is a voter: see [`novice`](Self::novice).
     #[must_use]
     pub fn is_admitted(&self) -> bool {
         self.admission.is_over()
     }
 
-    /// What can be seen of the core.
+    /// Returns the readable state of the core.
     #[must_use]
     pub fn view(&self) -> View {
         self.view
     }
 
-    /// Who leads, as far as this replica knows: itself only while it hears a majority, another only while it is heard.
+    /// Returns the leader as known to this replica: itself only while it has contact to a majority, another only while messages
+    /// arrive from it.
     #[must_use]
     pub fn leader(&self) -> Option<ReplicaId> {
         self.detector.leader()
@@ -241,7 +242,7 @@ impl<C: Core> Replica<C> {
         &self.counters
     }
 
-    /// How it works.
+    /// Returns its options.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
@@ -267,14 +268,14 @@ fn recovered_state<C: Core>(core: &C, view: &View) -> Option<(Instance, Image)> 
     })
 }
 
-/// What happens to a replica.
+/// Input of a replica.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A message of a peer whose identity the transport has verified.
     Peer {
         /// The peer.
         from: ReplicaId,
-        /// What it says. A snapshot arrives as [`Message::Snapshot`], put together by the transport.
+        /// Message of the peer. A snapshot arrives as [`Message::Snapshot`], reassembled by the transport.
         /// Its pieces may be handed in as well, without their bytes: they show that it is on its way.
         message: PeerMessage,
     },
@@ -294,7 +295,7 @@ pub enum Input {
     Tick,
 }
 
-/// What is to be done, in this order.
+/// Effects to perform, in this order.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Send this to a peer; it may be lost. Never to the replica itself. Snapshots are cut into pieces by the transport.
@@ -311,7 +312,7 @@ pub enum Effect {
     TakeSnapshot,
     /// Every other voter knows this one: it votes from now on. To be noted durably, if there is a directory, before what follows is sent.
     Admitted,
-    /// Who leads has changed (`None`: nobody known). Clients' requests without a reply may be lost and should be sent again.
+    /// The leader has changed (`None`: unknown). Clients' requests without a reply may be lost and should be sent again.
     Leader(Option<ReplicaId>, Ballot),
 }
 

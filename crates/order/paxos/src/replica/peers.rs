@@ -1,4 +1,4 @@
-//! What a replica knows of the others.
+//! State of the other replicas as known to a replica.
 
 use crate::core::{Instance, ReplicaId};
 use env::Moment;
@@ -47,7 +47,7 @@ fn bit(peer: ReplicaId) -> u64 {
     u32::try_from(peer).ok().and_then(|peer| 1_u64.checked_shl(peer)).unwrap_or(0)
 }
 
-/// What is known of one replica.
+/// State of one replica as last reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Peer {
     /// When anything last came from it.
@@ -77,7 +77,7 @@ impl Peers {
         Self { id, replicas, connected: PeerSet::default(), table, goal: 0 }
     }
 
-    /// Whether there may be a peer of this number.
+    /// Returns whether `peer` is a possible number of a peer.
     pub(super) fn is_peer(&self, peer: ReplicaId) -> bool {
         peer != self.id && peer < MAX_REPLICAS
     }
@@ -116,7 +116,7 @@ impl Peers {
         self.connected.iter().filter(move |peer| *peer >= replicas && *peer != id)
     }
 
-    /// Whether so many replicas, this one included, are a majority of those that vote.
+    /// Returns whether this number of replicas, this one included, is a majority of the voters.
     pub(super) fn is_majority(&self, count: usize) -> bool {
         count as u64 * 2 > self.replicas
     }

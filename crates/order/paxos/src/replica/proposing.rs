@@ -40,7 +40,7 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// Whether the core takes another batch (its own rule), and there is room for its bytes.
+    /// Returns whether the core takes another batch (its own rule), and there is room for its bytes.
     fn window_is_open(&self) -> bool {
         let view = &self.view;
         view.next < view.executed + self.config.window

@@ -1,4 +1,4 @@
-//! What is noted of an input before and after the core sees it.
+//! Bookkeeping for an input, before and after the core processes it.
 
 use super::election::leads_in;
 use super::peers::MAX_REPLICAS;

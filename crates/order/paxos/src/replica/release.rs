@@ -37,7 +37,7 @@ impl Release {
         Self { durability, emitted: 0, durable: 0, held: VecDeque::new() }
     }
 
-    /// Whether there is a journal.
+    /// Returns whether there is a journal.
     pub(super) fn journals(&self) -> bool {
         self.durability == Durability::Fsync
     }

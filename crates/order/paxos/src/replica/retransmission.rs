@@ -34,7 +34,7 @@ struct Open {
     attempts: u32,
     /// This replica has voted for it itself: before that the core counts no votes.
     voted: bool,
-    /// Whose votes the core has counted.
+    /// Replicas whose votes the core has counted.
     accepted: PeerSet,
 }
 
@@ -73,7 +73,7 @@ impl Retransmission {
         }
     }
 
-    /// How long an instance takes, as measured.
+    /// Returns the measured time that an instance takes.
     pub(super) fn instance_time(&self) -> Duration {
         self.choices.smoothed()
     }

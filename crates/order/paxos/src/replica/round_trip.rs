@@ -26,8 +26,8 @@ impl RoundTrip {
         self.smoothed.unwrap_or_default()
     }
 
-    /// How long to wait for an answer: at least `floor`, doubled with each attempt that failed, at most `cap`; `untold` before the
-    /// first sample.
+    /// Returns the time to wait for an answer: at least `floor`, doubled with each attempt that failed, at most `cap`; `untold`
+    /// before the first sample.
     pub(super) fn timeout(&self, attempts: u32, untold: Duration, floor: Duration, cap: Duration) -> Duration {
         let once = self.smoothed.map_or(untold, |smoothed| smoothed + self.deviation * 4).max(floor);
         once.saturating_mul(1_u32.checked_shl(attempts).unwrap_or(u32::MAX)).min(cap.max(floor))

@@ -63,12 +63,12 @@ impl Truncation {
         }
     }
 
-    /// Whether most of the span is used, or of the bytes.
+    /// Returns whether most of the span is used, or of the bytes.
     fn is_full(&self, view: &View) -> bool {
         view.executed - view.low >= self.span - self.span / 4 || self.kept_bytes >= FULL_BYTES
     }
 
-    /// Whether another batch may be proposed while proposals of so many bytes are open.
+    /// Returns whether another batch may be proposed while proposals of so many bytes are open.
     pub(super) fn has_room(&self, open_bytes: u64) -> bool {
         open_bytes < MAX_OPEN_BYTES && self.kept_bytes + open_bytes < MAX_KEPT_BYTES
     }
@@ -95,10 +95,10 @@ impl Truncation {
 /// The journal may be so many times as long as what it must keep.
 const JOURNAL_EXCESS: u64 = 4;
 
-/// What the frame of a record adds, roughly.
+/// Approximate overhead of a record's frame, in bytes.
 const RECORD_BYTES: u64 = 32;
 
-/// How long the journal is, and when it is too long.
+/// Length of the journal, and the threshold of a compaction.
 #[derive(Debug)]
 pub(super) struct Compaction {
     /// It is not written anew while it is shorter.
@@ -121,7 +121,7 @@ impl Compaction {
         self.bytes >= self.look_at
     }
 
-    /// Whether to replace the journal by these records.
+    /// Returns whether to replace the journal by these records.
     fn is_worth(&mut self, records: &[Record]) -> bool {
         let kept = records.iter().map(record_bytes).sum::<u64>();
         let worth = self.bytes >= kept * JOURNAL_EXCESS;

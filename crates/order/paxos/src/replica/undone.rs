@@ -21,7 +21,7 @@ impl Undone {
         Self { most, most_bytes, done: executed, lengths: VecDeque::new(), bytes: 0 }
     }
 
-    /// Whether one more may be delivered.
+    /// Returns whether one more may be delivered.
     pub(super) fn has_room(&self) -> bool {
         (self.lengths.len() as u64) < self.most && self.bytes < self.most_bytes
     }

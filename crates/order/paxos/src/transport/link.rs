@@ -40,7 +40,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_
 const WRITE_FRAMES: usize = 128;
 const WRITE_BYTES: usize = 256 << 10;
 
-/// What a message costs beside its bytes.
+/// Overhead of a message in addition to its bytes.
 const MESSAGE_BYTES: usize = 128;
 
 /// A peer, connected or not.
@@ -153,7 +153,7 @@ impl Link {
         }
     }
 
-    /// What one write takes: the frames that wait, and one piece of a snapshot behind them.
+    /// Takes the frames for one write: those that wait, and one piece of a snapshot behind them.
     fn next_frames(&self, frames: &mut Vec<Arc<SharedFrame>>) {
         let mut queue = self.queue.borrow_mut();
         let mut bytes = 0;

@@ -21,7 +21,7 @@ pub(crate) struct Cutter {
 }
 
 impl Cutter {
-    /// Of the state before instance `at`.
+    /// Splits the snapshot of the state before instance `at`.
     pub(crate) fn new(at: Instance, image: Image) -> Self {
         Self { at, image, offset: 0, is_done: false }
     }

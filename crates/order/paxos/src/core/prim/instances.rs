@@ -63,7 +63,7 @@ pub fn im_empty<V>() -> InstanceMap<V> {
     InstanceMap { base: 0, slots: VecDeque::new() }
 }
 
-/// What `m` has for `i`.
+/// Returns the value of `m` at `i`.
 pub fn im_get<V>(i: u64, m: &InstanceMap<V>) -> Option<&V> {
     m.get(i)
 }
@@ -90,7 +90,7 @@ pub fn im_drop_below<V>(k: u64, mut m: InstanceMap<V>) -> InstanceMap<V> {
     m
 }
 
-/// What `m` has from `lo` to `hi - 1`, in ascending order.
+/// Returns the values of `m` from `lo` to `hi - 1`, in ascending order.
 pub fn im_range<V: Clone>(lo: u64, hi: u64, m: &InstanceMap<V>) -> Vec<(u64, V)> {
     let keys = lo.max(m.base)..hi.min(m.base.saturating_add(m.len()));
     keys.filter_map(|i| Some((i, m.get(i)?.clone()))).collect()

@@ -17,7 +17,7 @@ impl<V> SessionMap<V> {
         self.0.iter().map(|(key, element)| (*key, element))
     }
 
-    /// How many sessions it has.
+    /// Returns the number of sessions.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -41,7 +41,7 @@ pub fn sm_empty<V>() -> SessionMap<V> {
     SessionMap(HashMap::default())
 }
 
-/// What `m` has for `i`.
+/// Returns the value of `m` at `i`.
 pub fn sm_get<V>(i: u64, m: &SessionMap<V>) -> Option<&V> {
     m.0.get(&i)
 }

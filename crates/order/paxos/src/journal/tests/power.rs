@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a life was told, and what it has replaced.
+/// State of the journal as reported to a life, and the compactions requested.
 #[derive(Clone, Debug, Default)]
 struct Told {
     /// Records are numbered from 1 over all lives.
@@ -41,7 +41,7 @@ impl Told {
         Ok(())
     }
 
-    /// How many records were recovered: a prefix of those appended with all durable ones.
+    /// Returns the number of records recovered: a prefix of those appended that contains all durable ones.
     fn check(&self, found: &[Record], context: &str) -> u64 {
         let (replaced, rest) = match found {
             [Record::Ballot(first), Record::Install(up_to, _), rest @ ..] if *first == 1 << 40 => {

@@ -1,4 +1,4 @@
-//! Whose directory it is.
+//! Ownership of data directories.
 
 use super::*;
 use crate::acquaintances::{Note, Notes};

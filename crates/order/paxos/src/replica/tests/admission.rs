@@ -10,7 +10,7 @@ fn handled(replica: &mut Replica, now: Moment, input: Input) -> Vec<Effect> {
     effects
 }
 
-/// Those that say "I shall remember".
+/// Counts the messages that bind the replica: promises, votes and prepares.
 fn oaths(effects: &[Effect]) -> usize {
     effects
         .iter()

@@ -1,4 +1,4 @@
-//! How requests become batches, and get to the leader.
+//! Batching of requests, and their way to the leader.
 
 use super::*;
 use crate::replica::batcher::Batcher;

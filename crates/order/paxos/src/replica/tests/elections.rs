@@ -1,4 +1,4 @@
-//! Who leads, and who comes next.
+//! Leaders and elections.
 
 use super::*;
 

@@ -58,7 +58,7 @@ struct Coming {
     input: Input,
 }
 
-/// Whether a message, from and to, is lost.
+/// Decides whether a message, given its sender and receiver, is lost.
 pub(super) type Loses = Box<dyn FnMut(ReplicaId, ReplicaId, &PeerMessage) -> bool>;
 
 pub(super) struct Cluster {
@@ -73,7 +73,7 @@ pub(super) struct Cluster {
     /// Messages that are lost.
     pub(super) loses: Loses,
     options: fn(&mut Options),
-    /// What was delivered first at each instance, by anybody.
+    /// First delivery at each instance, by any replica.
     log: BTreeMap<Instance, Value>,
 }
 
@@ -159,14 +159,14 @@ impl Cluster {
         &self.node(id).replica
     }
 
-    /// What will happen to a node after a while.
+    /// Schedules an input of a node after a delay.
     pub(super) fn later(&mut self, after: Duration, node: usize, input: Input) {
         let life = self.lives[node];
         self.number += 1;
         self.coming.insert((self.now + after, self.number), Coming { node, life, input });
     }
 
-    /// What happens to a node now.
+    /// Applies an input to a node now.
     pub(super) fn input(&mut self, node: usize, input: Input) {
         let mut effects = Vec::new();
         let now = self.now;
@@ -268,7 +268,7 @@ impl Cluster {
         self.now = until;
     }
 
-    /// How long it takes until something is so.
+    /// Returns the time until the condition holds.
     pub(super) fn wait(&mut self, limit: Duration, mut so: impl FnMut(&Self) -> bool) -> Duration {
         let since = self.now;
         while !so(self) {
@@ -277,7 +277,7 @@ impl Cluster {
         self.now.since(since)
     }
 
-    /// Whom all living nodes take for the leader.
+    /// Returns the leader on which all living nodes agree.
     pub(super) fn leader(&self) -> Option<usize> {
         let mut leaders = self.nodes.iter().flatten().map(|node| node.replica.leader());
         let first = leaders.next().flatten()?;

@@ -1,4 +1,4 @@
-//! What must be durable first, what is kept and forgotten, and restarts.
+//! Durability before sending, truncation, and restarts.
 
 use super::*;
 use crate::core::generated::waits;

@@ -1,4 +1,4 @@
-//! What is lost is sent again, and what was missed is fetched.
+//! Retransmission of lost messages, and catch-up.
 
 use super::*;
 

@@ -93,8 +93,8 @@ impl Storm {
         }
     }
 
-    /// Whether the request of this number is delivered, from every node and to every node. What is in a snapshot is not seen as a delivery:
-    /// equal states are.
+    /// Returns whether the requests of this number from all nodes are delivered to all nodes. Requests in a snapshot do not
+    /// count as deliveries: equal states do.
     fn all_have_delivered(&self, sequence: u64) -> bool {
         let (cluster, nodes) = (&self.cluster, 0..self.nodes);
         let state = cluster.node(0).service;
@@ -102,7 +102,7 @@ impl Storm {
         nodes.clone().all(|id| cluster.node(id).service == state && delivered.contains(&(id as u64, sequence)))
     }
 
-    /// How long it takes until a leader is known everywhere and each node's new request is delivered everywhere.
+    /// Returns the time until a leader is known everywhere and each node's new request is delivered everywhere.
     fn recovery(&mut self) -> Duration {
         let since = self.cluster.now;
         self.cluster.wait(SUSPICION * PATIENCE, |cluster| cluster.leader().is_some());
