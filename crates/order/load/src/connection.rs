@@ -126,7 +126,7 @@ impl Connection {
     }
 }
 
-/// What waits to be sent.
+/// Bytes that wait to be sent.
 struct Unsent {
     packer: Packer<ClientMessage>,
     bytes: Vec<u8>,

@@ -24,7 +24,7 @@ pub enum Pace {
     Rate(f64),
 }
 
-/// How often sessions are looked at that have heard nothing.
+/// Interval between two checks for sessions without messages.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Requests that may wait for a client.
@@ -62,7 +62,7 @@ struct Arrivals {
     start: Option<Moment>,
     ns_between: f64,
     arrived: u64,
-    /// Those for which no client was idle.
+    /// Requests for which no client was idle.
     waiting: VecDeque<Moment>,
     shed: u64,
 }
@@ -109,7 +109,7 @@ impl Crowd {
         self.clients.iter_mut().for_each(|client| client.session.disconnected());
     }
 
-    /// What the replica said. `answered` is told of each request that is done how long it took.
+    /// Handles a message of a replica. Calls `answered` with the duration of each request that is done.
     pub fn handle(&mut self, now: Moment, message: &ReplicaMessage, mut answered: impl FnMut(Duration)) {
         match message {
             ReplicaMessage::Leader { leader, .. } => {

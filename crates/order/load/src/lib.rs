@@ -24,10 +24,10 @@ use net::auth::SharedKey;
 
 pub use crowd::{Crowd, Pace};
 
-/// What a load is.
+/// Parameters of a load.
 #[derive(Debug)]
 pub struct LoadPlan {
-    /// Where replicas take clients: each address gets a connection, and the clients are balanced among them.
+    /// Addresses of replicas for clients: each gets a connection, and the clients are balanced among them.
     pub addresses: Vec<String>,
     /// The key that clients need, if they do.
     pub key: Option<SharedKey>,
@@ -37,7 +37,7 @@ pub struct LoadPlan {
     pub body: Bytes,
     /// When requests come.
     pub pace: Pace,
-    /// What has no answer for so long is sent again.
+    /// Time after which a request without an answer is sent again.
     pub retry: Duration,
     /// Nonces of sessions count from here on: no other client should use them.
     pub nonce: u64,
@@ -51,7 +51,7 @@ pub struct Load {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where the connections leave what they learn.
+/// Results that the connections collect.
 #[derive(Debug)]
 struct Shared {
     start: Instant,
@@ -73,10 +73,10 @@ impl Shared {
     }
 }
 
-/// How long requests took since a window was opened. Microseconds.
+/// Durations of requests since a window was opened. Microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latencies {
-    /// How many requests there were.
+    /// Number of requests.
     pub requests: u64,
     /// The median.
     pub p50_us: f64,
@@ -210,7 +210,7 @@ async fn run_all(plan: LoadPlan, shared: &Arc<Shared>, stopped: &watch::Receiver
     tasks.await;
 }
 
-/// How many of `clients` the connection at `position` has.
+/// Returns the number of `clients` at the connection in `position`.
 fn share(clients: usize, connections: usize, position: usize) -> usize {
     clients / connections + usize::from(position < clients % connections)
 }
