@@ -1,4 +1,5 @@
-//! What executing a request costs, without network, disk and agreement: batches of 300 requests of 40 bytes through an executor.
+//! Measures the cost of executing a request without network, disk and agreement: batches of 300 requests of 40 bytes through an
+//! executor.
 //!
 //! ```sh
 //! cargo run --release -p seriatim-rsm --example execute -- [SESSIONS [BATCHES]]
@@ -23,12 +24,12 @@ const REQUESTS_PER_BATCH: u64 = 300;
 /// Runs of which the median is reported.
 const RUNS: usize = 5;
 
-/// What is run.
+/// One measured load.
 #[derive(Clone, Copy)]
 struct Load {
     sessions: u64,
     batches: u64,
-    /// Whether the clients are this replica's.
+    /// Whether the clients belong to this replica.
     answers: bool,
 }
 

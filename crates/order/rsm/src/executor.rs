@@ -35,7 +35,7 @@ pub enum Reply {
         /// The new session.
         session: Session,
     },
-    /// What came of a request.
+    /// A request was processed.
     Done {
         /// The request's session.
         session: Session,
@@ -43,12 +43,12 @@ pub enum Reply {
         sequence: Sequence,
         /// With which it came: that of the client that is to hear it.
         nonce: Option<u64>,
-        /// What came of it.
+        /// Outcome of the request.
         outcome: Outcome,
     },
 }
 
-/// What an executor has done since it started.
+/// Counts of an executor since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Executed {
     /// Requests that were executed.
@@ -61,7 +61,7 @@ pub struct Executed {
     pub next: Instance,
 }
 
-/// How much an executor remembers. All replicas of a cluster must have the same, since what is forgotten is part of their state.
+/// Limits of the state of an executor. All replicas of a cluster must have the same, since evictions are part of their state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Open sessions, at least 1; each takes about 1 KiB, its answers' bytes not counted. When there are so many, the
@@ -160,7 +160,8 @@ impl<S: Service> Executor<S> {
         }
     }
 
-    /// What the sessions say of a request. `None`: it is not from the client that has opened the session, and they are not asked.
+    /// Returns the sessions' verdict on a request. `None`: it is not from the client that opened the session, and they are not
+    /// consulted.
     fn judge(&mut self, request: &Request<'_>) -> Option<Verdict> {
         if self.replies.owner(request.session).is_some_and(|owner| owner != request.nonce) {
             return None;
@@ -198,7 +199,7 @@ impl<S: Service> Executor<S> {
         }
     }
 
-    /// What the client is told.
+    /// Returns the outcome to report to the client.
     fn outcome(&mut self, at: Instance, request: &Request<'_>, verdict: Verdict) -> Outcome {
         match verdict {
             Verdict::Fresh if self.answer.len() > self.limits.reply_bytes => {
@@ -243,7 +244,7 @@ impl<S: Service> Executor<S> {
         Ok(())
     }
 
-    /// What was done so far.
+    /// Returns the counts so far.
     pub fn executed(&self) -> Executed {
         Executed {
             requests: self.executed,

@@ -58,13 +58,13 @@ impl KeyValue {
         Self { entries: BTreeMap::new(), bytes: 0, limit: bytes }
     }
 
-    /// How many keys have a value.
+    /// Returns the number of keys that have a value.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no key has.
+    /// Returns whether no key has a value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -1,9 +1,10 @@
-//! Replicated services: sessions, a client, and a state machine that runs alike on every replica.
+//! Replicated services: sessions, a client, and a state machine that runs identically on every replica.
 //!
 //! # The idea
-//! [`paxos`] orders bytes. Here the bytes are requests of clients: each client has a session and numbers its requests in it; every replica
-//! hands the requests to the same deterministic [`service::Service`], in their order, each once; the replica to which the client is
-//! connected answers. The answers of the last requests are kept, so that a request may be sent again whenever its answer is missing.
+//! [`paxos`] orders bytes. Here the bytes are requests of clients: each client has a session and numbers its requests in it;
+//! every replica passes the requests to the same deterministic [`service::Service`], in their order, each once; the replica to
+//! which the client is connected answers. The answers of the last requests are kept, so that a request may be sent again
+//! whenever its answer is missing.
 //!
 //! ```text
 //!  client ──► connection ──► order (paxos) ──► executor ──► sessions: fresh? ──► service
@@ -12,7 +13,8 @@
 //! ```
 //!
 //! # Where the order is fixed
-//! In the order below. A request is executed at its place in it, by every replica; a client knows it by the reply.
+//! The order is fixed by [`paxos`]. Every replica executes a request at its place in that order; the reply shows it to the
+//! client.
 //!
 //! # Invariants
 //! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on
@@ -25,7 +27,7 @@
 //!
 //! | part | here | tested by |
 //! | --- | --- | --- |
-//! | what a service is | [`service`]; [`kv`] is an example | `kv/tests.rs` |
+//! | interface of a service | [`service`]; [`kv`] is an example | `kv/tests.rs` |
 //! | sessions, answers, snapshots | [`executor`] | `executor/tests.rs`; `tests/sim.rs` |
 //! | clients | [`client`]: decisions without I/O, then a task, then a blocking one | `client/*/tests.rs`; `tests/sim.rs` |
 //! | a node with clients | [`node`], [`status`] | `node/tests.rs`, `node/misbehaviour.rs` |

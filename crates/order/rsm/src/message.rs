@@ -1,4 +1,4 @@
-//! What travels between clients and replicas. `wire` gives the bytes.
+//! Messages between clients and replicas. `wire` encodes them.
 
 use bytes::Bytes;
 use paxos::core::{Instance, ReplicaId, Sequence, Session};
@@ -20,7 +20,7 @@ pub enum ClientMessage {
         /// For the service.
         body: Bytes,
     },
-    /// How do you do?
+    /// Asks for the status of the replica.
     Status,
 }
 
@@ -32,14 +32,14 @@ pub const SESSION_WINDOW: u64 = 32;
 pub enum ReplicaMessage {
     /// First after the connection is made, and again whenever the leader changes: whatever has no reply yet should be sent again.
     Leader {
-        /// Who leads; `None`: nobody, or not known.
+        /// Leader; `None`: there is none, or it is not known.
         leader: Option<ReplicaId>,
-        /// Where clients reach that replica, if this one knows it.
+        /// Address of that replica for clients, if this one knows it.
         address: Option<String>,
     },
     /// The session with this nonce has this number.
     Opened {
-        /// As in [`ClientMessage::Open`].
+        /// Nonce of [`ClientMessage::Open`].
         nonce: u64,
         /// The session's number.
         session: Session,
@@ -50,21 +50,21 @@ pub enum ReplicaMessage {
         session: Session,
         /// The request's number.
         sequence: Sequence,
-        /// What came of it.
+        /// Outcome of the request.
         outcome: Outcome,
     },
     /// No session was opened for this nonce: those behind this connection or this address have opened so many lately.
     TooManySessions {
-        /// As in [`ClientMessage::Open`].
+        /// Nonce of [`ClientMessage::Open`].
         nonce: u64,
-        /// How many they may open.
+        /// Maximum number of sessions.
         limit: u64,
     },
     /// Answer to [`ClientMessage::Status`]: a JSON object, see [`crate::status`].
     Status(String),
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was executed, now or earlier, at this instance; the service's answer.

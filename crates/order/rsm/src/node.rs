@@ -59,15 +59,15 @@ impl Node {
     /// Starts a replica of this service, with the proved core.
     ///
     /// # Errors
-    /// What [`NodeError`] names: options, key, address, journal, threads.
+    /// See [`NodeError`]: options, key, address, journal, threads.
     pub fn start<S: Service>(options: NodeOptions, service: S) -> Result<Self, NodeError> {
         Self::start_with::<S, Proved>(options, service)
     }
 
-    /// The same with another core: the laboratory compares the proved one with a plain one.
+    /// Like [`start`](Self::start), with another core: the laboratory compares the proved one with a plain one.
     ///
     /// # Errors
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     pub fn start_with<S: Service, C: Core>(options: NodeOptions, service: S) -> Result<Self, NodeError> {
         if options.replica.sessions == 0 {
             return Err(NodeError::Option(BadOption { option: "sessions", limit: "1 to 1,048,576" }));
@@ -96,13 +96,13 @@ impl Node {
         self.node.id()
     }
 
-    /// Where it takes connections.
+    /// Returns the address on which it accepts connections.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.node.address()
     }
 
-    /// How it does; `None` in the first moments.
+    /// Returns its status; `None` shortly after the start.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         Some(status(self.node.status()?, &self.post, &self.figures))
@@ -146,7 +146,7 @@ impl Drop for Node {
     }
 }
 
-/// What the clients' side of a node is made of, before it is known where it stands.
+/// Setup of the clients' side of a node, before its address is known.
 struct ClientSetup {
     addresses: Vec<String>,
     key: Option<net::auth::SharedKey>,
@@ -185,7 +185,7 @@ impl ClientSetup {
     }
 }
 
-/// How the node of the order does, and what stands on it.
+/// Returns the status of the node of the order and of the service on it.
 fn status(mut node: paxos::status::Status, post: &Mailbox<Post>, figures: &Figures) -> Status {
     node.queues.io_bytes += post.weight();
     let service = figures.service();

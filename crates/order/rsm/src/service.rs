@@ -1,4 +1,4 @@
-//! What is replicated: a deterministic state machine.
+//! The replicated service: a deterministic state machine.
 
 use paxos::core::Instance;
 

@@ -1,4 +1,4 @@
-//! How a node does: the answer to [`ClientMessage::Status`](crate::message::ClientMessage::Status), as JSON.
+//! Status of a node: the answer to [`ClientMessage::Status`](crate::message::ClientMessage::Status), as JSON.
 
 use std::ops::Deref;
 
@@ -8,13 +8,13 @@ use crate::executor::Executed;
 
 pub use paxos::status::{JournalStatus, LogStatus, Part, PeerStatus, QueueStatus};
 
-/// How a node does. Counts are since its start.
+/// Status of a node. Counts are since its start.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Status {
     /// The node of the order: its fields stand beside the others in JSON, and are read through this.
     #[serde(flatten)]
     pub node: paxos::status::Status,
-    /// What its executor has done.
+    /// Counts of its executor.
     pub executor: Executed,
     /// Batches that could not be read to their end: some peer has proposed what no replica makes.
     pub bad_batches: u64,
@@ -40,7 +40,7 @@ impl Deref for Status {
 }
 
 impl Status {
-    /// As JSON.
+    /// Returns the status as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and texts under names are JSON")

@@ -11,7 +11,8 @@ use seriatim_rsm::kv::{Command, KeyValue};
 use seriatim_rsm::message::Outcome;
 use std::sync::Arc;
 
-/// As it was left: a replica 1 of 3 that had voted twice, with a snapshot in between and a session from before sessions had owners.
+/// Directory of a replica 1 of 3 that had voted twice, with a snapshot in between and a session from before sessions had
+/// owners.
 const FILES: [(&str, &[u8]); 3] = [
     ("REPLICA", include_bytes!("yesterday/REPLICA")),
     ("CONTROL", include_bytes!("yesterday/CONTROL")),

@@ -45,7 +45,7 @@ impl BlockingClient {
     /// A client of these replicas.
     ///
     /// # Errors
-    /// What [`StartError`] names.
+    /// See [`StartError`].
     pub fn new(options: ClientOptions) -> Result<Self, StartError> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build().map_err(StartError::System)?;
         let client = {
@@ -55,18 +55,18 @@ impl BlockingClient {
         Ok(Self { client, options, runtime })
     }
 
-    /// As [`Client::execute`].
+    /// See [`Client::execute`].
     ///
     /// # Errors
-    /// As there.
+    /// Errors of [`Client::execute`].
     pub fn execute(&self, body: Bytes) -> Result<Answer, ClientError> {
         self.runtime.block_on(self.client.execute(body))
     }
 
-    /// As [`status`](remote::status), of the replica at this address.
+    /// See [`status`](remote::status), of the replica at this address.
     ///
     /// # Errors
-    /// As there.
+    /// Errors of [`status`](remote::status).
     pub fn status(&self, address: &str) -> Result<String, ClientError> {
         self.runtime.block_on(remote::status(address, self.options.key.as_ref(), self.options.patience))
     }

@@ -31,7 +31,7 @@ pub enum ConnectError {
     NoKey(NoKey),
     /// The two ends did not come to trust each other.
     Greeting(GreetingError),
-    /// What came was no message.
+    /// The received bytes are not a message.
     BadFrame(BadFrame),
     /// The replica has closed the connection.
     Closed,

@@ -29,16 +29,16 @@ mod tests;
 /// Requests that wait for their turn; beyond that, callers wait.
 const WAITING_CALLS: usize = 1_024;
 
-/// How a client works.
+/// Options of a client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// Where replicas are reached, in any order; one that answers is enough.
+    /// Addresses of replicas, in any order; one that answers is enough.
     pub addresses: Vec<String>,
     /// The key of clients, if the replicas have one.
     pub key: Option<SharedKey>,
-    /// What has no answer for so long is sent again, to another replica if this one is silent. Default 1 s.
+    /// Time after which a request without an answer is sent again, to another replica if this one is silent. Default 1 s.
     pub retry: Duration,
-    /// How long a caller waits for an answer. Default 10 s.
+    /// Maximum time that a caller waits for an answer. Default 10 s.
     pub patience: Duration,
 }
 
@@ -50,10 +50,10 @@ impl ClientOptions {
     }
 }
 
-/// What came of an executed request.
+/// Result of an executed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Where in the order it was executed.
+    /// Instance at which it was executed.
     pub at: Instance,
     /// The service's answer.
     pub bytes: Bytes,
@@ -72,7 +72,7 @@ pub enum ClientError {
     },
     /// It was not executed: so many sessions may be opened on a connection, or in a minute from an address.
     TooManySessions {
-        /// How many.
+        /// The limit.
         limit: u64,
     },
     /// Not executed: it could not be sent in time.
@@ -150,7 +150,7 @@ struct Call {
     answer: oneshot::Sender<Result<Answer, ClientError>>,
 }
 
-/// Who was first: the caller that gives up, or the task that sends.
+/// Decides a race: between the caller that gives up and the task that sends.
 #[derive(Debug, Default)]
 struct Fate(AtomicU8);
 
@@ -159,7 +159,7 @@ const SENT: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Fate {
-    /// Whether this one was first. The value itself is all that is published.
+    /// Returns whether this call was first. The value itself is all that is published.
     fn settle(&self, fate: u8) -> bool {
         self.0.compare_exchange(OPEN, fate, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -205,10 +205,10 @@ impl Client {
         Ok(Self { calls, patience: options.patience, trouble })
     }
 
-    /// Has this request executed, once, in the order of all requests of this client, and returns the service's answer.
+    /// Executes this request once, in the order of all requests of this client, and returns the service's answer.
     ///
     /// # Errors
-    /// What [`ClientError`] names; it says whether the request may have been executed.
+    /// See [`ClientError`]; it says whether the request may have been executed.
     pub async fn execute(&self, body: Bytes) -> Result<Answer, ClientError> {
         if body.len() > MAX_BODY_BYTES {
             return Err(ClientError::TooLarge { limit: MAX_BODY_BYTES as u64 });
@@ -243,12 +243,12 @@ enum Leave {
     Over,
 }
 
-/// What keeps the connection and the session.
+/// Task that keeps the connection and the session.
 struct Task {
     key: Option<SharedKey>,
     session: ClientSession,
     calls: mpsc::Receiver<Call>,
-    /// Whose answers are due, by ticket.
+    /// Callers that wait for answers, by ticket.
     waiting: HashMap<u64, oneshot::Sender<Result<Answer, ClientError>>>,
     start: Instant,
     /// Why there is no connection.

@@ -28,10 +28,10 @@ impl fmt::Display for NoAddress {
 
 impl std::error::Error for NoAddress {}
 
-/// Where a client goes.
+/// Choice of the replica that a client connects to.
 #[derive(Debug)]
 pub struct Route {
-    /// As given by the user.
+    /// Addresses given by the user.
     addresses: Vec<String>,
     /// Which of them is next.
     position: usize,
@@ -65,7 +65,7 @@ impl Route {
         })
     }
 
-    /// Where to connect to now.
+    /// Returns the address to connect to.
     #[must_use]
     pub fn address(&self) -> &str {
         self.redirection.as_ref().map_or(&self.addresses[self.position], |(_, address)| address)

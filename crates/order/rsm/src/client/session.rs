@@ -1,13 +1,13 @@
-//! One session of a client, without I/O: which messages to send when, and what came of each request.
+//! One session of a client, without I/O: decides which messages to send and when, and records the outcome of each request.
 //!
-//! A session numbers its requests; replicas execute them in this sequence, each at most once, however often they are sent. So whatever
-//! has no answer is sent again, from the oldest request on: after a timeout, after a new connection, after a new leader, and when a
-//! request came early (its predecessor was lost). Replicas remember the last [`SESSION_WINDOW`] answers of a session; no more are
-//! open at a time.
+//! A session numbers its requests; replicas execute them in this sequence, each at most once, however often they are sent.
+//! Requests without an answer are therefore sent again, from the oldest on: after a timeout, after a new connection, after a
+//! new leader, and when a request came early (its predecessor was lost). Replicas remember the last [`SESSION_WINDOW`] answers
+//! of a session; no more requests are open at a time.
 //!
-//! What a session cannot promise is an answer. Replicas forget sessions that were idle for long. A request that was sent once and met
-//! a forgotten session was not executed, nor were its successors: they move to a new session. One that was sent several times may have
-//! been executed before the session was forgotten: its outcome is [`Completion::Unknown`].
+//! An answer is not guaranteed, since replicas forget sessions that were idle for long. A request that was sent once, and met a
+//! forgotten session, was not executed, nor were its successors: they move to a new session. One that was sent several times
+//! may have been executed before the session was forgotten: its outcome is [`Completion::Unknown`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -32,7 +32,7 @@ const EARLY_PAUSE: Duration = Duration::from_millis(5);
 /// A new nonce is the old one and this: odd, so that all of them differ.
 const NONCE_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// It was executed once, at this instance; the service's answer.
@@ -52,9 +52,9 @@ pub enum Completion {
 /// A request is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// What [`ClientSession::submit`] gave.
+    /// Ticket that [`ClientSession::submit`] returned.
     pub ticket: u64,
-    /// What came of it.
+    /// Outcome of the request.
     pub completion: Completion,
 }
 
@@ -83,7 +83,7 @@ impl std::error::Error for SubmitError {}
 struct Pending {
     ticket: u64,
     body: Bytes,
-    /// How often it was sent in this session.
+    /// Number of times that it was sent in this session.
     copies: u32,
     answer: Answer,
 }
@@ -107,7 +107,7 @@ pub struct ClientSession {
     /// The sequence of the oldest of `pending`.
     first: Sequence,
     pending: VecDeque<Pending>,
-    /// Those of `pending` before this one have been sent since the last rewind.
+    /// Number of requests of `pending`, from the front, that have been sent since the last rewind.
     sent: usize,
     open_sent: bool,
     next_ticket: u64,
@@ -148,10 +148,10 @@ impl ClientSession {
         }
     }
 
-    /// Takes a request; its ticket comes back with its [`Completed`]. Tickets count up from 0.
+    /// Accepts a request and returns its ticket, which its [`Completed`] names. Tickets count up from 0.
     ///
     /// # Errors
-    /// What [`SubmitError`] names.
+    /// See [`SubmitError`].
     pub fn submit(&mut self, body: Bytes) -> Result<u64, SubmitError> {
         if body.len() > MAX_BODY_BYTES {
             return Err(SubmitError::TooLarge);
@@ -165,7 +165,7 @@ impl ClientSession {
         Ok(ticket)
     }
 
-    /// How many requests [`submit`](Self::submit) takes now.
+    /// Returns the number of requests that [`submit`](Self::submit) accepts now.
     #[must_use]
     pub fn room(&self) -> usize {
         (SESSION_WINDOW as usize).saturating_sub(self.pending.len())
@@ -201,7 +201,7 @@ impl ClientSession {
         self.leaderless = None;
     }
 
-    /// What a replica said; messages for other sessions do no harm. Requests that are done are appended to `completed`.
+    /// Handles a message of a replica; messages for other sessions do no harm. Completed requests are appended to `completed`.
     pub fn handle(&mut self, now: Moment, message: &ReplicaMessage, completed: &mut Vec<Completed>) {
         match message {
             ReplicaMessage::Leader { leader, .. } => {

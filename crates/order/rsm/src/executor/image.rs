@@ -27,7 +27,7 @@ const CHECKSUM_BYTES: usize = 4;
 /// Instances, sessions and sequences of a snapshot lie below it, so that counting on does not leave 64 bits.
 const LIMIT: u64 = 1 << 62;
 
-/// What a snapshot holds.
+/// Contents of a snapshot.
 pub(super) struct Decoded<'a> {
     pub(super) next: Instance,
     pub(super) sessions: Sessions,

@@ -5,7 +5,7 @@ use foldhash::fast::FixedState;
 use paxos::core::{Instance, Session};
 use std::collections::{HashMap, VecDeque};
 
-/// What the service has answered.
+/// Answer of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// This. An empty one takes no memory of its own.
@@ -48,7 +48,7 @@ pub(super) struct Replies {
 }
 
 impl Replies {
-    /// How many sessions are open.
+    /// Returns the number of open sessions.
     pub(super) fn sessions(&self) -> usize {
         self.sessions.len()
     }

@@ -31,7 +31,7 @@ impl Service for Journalist {
     }
 }
 
-/// Of everybody here who opens a session.
+/// Nonce of every client in these tests.
 const NONCE: Option<u64> = Some(9);
 
 const SMALL: Limits = Limits { sessions: 8, reply_bytes: 64, kept_bytes: 256 };

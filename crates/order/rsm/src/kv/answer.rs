@@ -1,4 +1,4 @@
-//! What the key-value service answers, as bytes.
+//! Encoding of the key-value service's answers.
 
 use super::command::{optional, put_optional};
 use codec::{Malformed, Reader, put_bytes, put_number};
@@ -19,7 +19,7 @@ pub enum Answer<'a> {
     Value(Option<&'a [u8]>),
     /// The key has its new value, or none.
     Done {
-        /// Whether it had one before.
+        /// Whether the key had a value before.
         existed: bool,
     },
     /// The key had the value that was expected and has the new one.
@@ -79,7 +79,7 @@ impl std::error::Error for Refusal {}
 /// Bytes that are no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadAnswer {
-    /// Where the field begins that cannot be read.
+    /// Start of the field that cannot be read.
     pub offset: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What clients ask of the key-value service, as bytes: a tag, then keys and values with their lengths.
+//! Encoding of the key-value service's requests: a tag, then keys and values with their lengths.
 
 use codec::{Malformed, Reader, put_bytes, put_number};
 use std::fmt;
@@ -44,12 +44,12 @@ pub enum Command<'a> {
     Add {
         /// The key.
         key: &'a [u8],
-        /// What is added.
+        /// Number to add.
         delta: i64,
     },
     /// The first keys with this prefix, in the order of their bytes: [`Answer::Listed`](super::Answer::Listed).
     List {
-        /// What the keys begin with.
+        /// Prefix of the keys.
         prefix: &'a [u8],
         /// Only keys greater than this.
         after: Option<&'a [u8]>,
@@ -61,7 +61,7 @@ pub enum Command<'a> {
 /// Bytes that are no command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadCommand {
-    /// Where the field begins that cannot be read.
+    /// Start of the field that cannot be read.
     pub offset: usize,
 }
 

@@ -29,7 +29,7 @@ use crate::executor::Reply;
 use crate::message::{ClientMessage, Outcome, ReplicaMessage};
 use crate::wire::MAX_CLIENT_FRAME_BYTES;
 
-/// How often it is looked whether all is written, when the node stops.
+/// Interval between two checks for unwritten bytes when the node stops.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(1);
 
 /// After it, an address may open as many sessions again.
@@ -41,7 +41,7 @@ const KEPT_BUFFER_BYTES: usize = 1 << 20;
 /// The number of a client in this process.
 pub(super) type LocalId = u64;
 
-/// What other threads want sent to clients.
+/// Messages that other threads have for clients.
 #[derive(Debug)]
 pub(super) enum Post {
     /// To all: who leads.
@@ -50,15 +50,15 @@ pub(super) enum Post {
     Replies(Vec<Reply>),
     /// A client in this process, and where it takes its replies.
     Join(LocalId, Arc<Mailbox<ReplicaMessage>>),
-    /// What it says.
+    /// Messages of that client.
     Say(LocalId, Vec<ClientMessage>),
     /// It is gone.
     Leave(LocalId),
 }
 
-/// What the clients' side of a node is started with.
+/// Setup of the clients' side of a node.
 pub(super) struct Setup {
-    /// Where the replicas that vote are reached, by their numbers.
+    /// Addresses of the voting replicas, by their numbers.
     pub(super) addresses: Vec<String>,
     /// The key of clients, if it is not the replicas'.
     pub(super) key: Option<SharedKey>,
@@ -173,9 +173,9 @@ impl ClientSide for ClientServer {
 pub(super) struct Client {
     output: Output,
     limits: Limits,
-    /// Where it connects from; `None`: it is in this process.
+    /// Address from which it connects; `None`: it is in this process.
     from: Option<IpAddr>,
-    /// Whose replies are led here.
+    /// Sessions whose replies go to this client.
     sessions: RefCell<Vec<Owned>>,
     /// Sessions that are being opened.
     opening: Cell<usize>,

@@ -1,4 +1,4 @@
-//! What the threads of a node tell of sessions and clients.
+//! Figures about sessions and clients that the threads of a node publish.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ pub(super) struct Figures {
     pub(super) dismissed: AtomicU64,
 }
 
-/// Of the service's thread.
+/// Figures of the service's thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceFigures {
     pub(super) executed: Executed,

@@ -1,4 +1,4 @@
-//! What a node is started with.
+//! Options of a node.
 
 use std::sync::Arc;
 
@@ -8,25 +8,26 @@ use paxos::config::Options;
 use paxos::node::{self, Listen};
 use wal::LogOptions;
 
-/// What a node is started with.
+/// Options of a node.
 #[derive(Debug)]
 pub struct NodeOptions {
-    /// How its replica works.
+    /// Options of its replica.
     pub replica: Options,
-    /// Where it takes connections.
+    /// Address on which it accepts connections.
     pub listen: Listen,
-    /// Where the replicas that vote are reached, by peers and by clients: as many `host:port` as there are, in the order of their numbers.
+    /// Addresses of the voting replicas, for peers and for clients: one `host:port` for each, in the order of their numbers.
     pub addresses: Vec<String>,
     /// The key that replicas share. Without it, only loopback addresses are used.
     pub key: Option<SharedKey>,
     /// The key of clients, if it is not the replicas' own. One who holds the replicas' key can break the order; give
     /// this one to applications.
     pub client_key: Option<SharedKey>,
-    /// Where the journal is, with durability `fsync`; without it, where it is remembered that the replica has lived, if at all.
+    /// Disk of the journal, with durability `fsync`. Otherwise disk of the record that the replica has lived; `None` keeps no
+    /// such record.
     pub disk: Option<Arc<dyn Disk>>,
-    /// How the journal's log works.
+    /// Options of the journal's log.
     pub log: LogOptions,
-    /// What it bears.
+    /// Limits of its resources.
     pub limits: Limits,
 }
 
@@ -38,7 +39,7 @@ impl NodeOptions {
         Self { replica, listen, addresses, key: None, client_key: None, disk, log, limits }
     }
 
-    /// Those of the node below.
+    /// Returns the options of the node of the order.
     pub(super) fn into_node(self) -> node::NodeOptions {
         let Self { replica, listen, addresses, key, disk, log, limits, .. } = self;
         let Limits { peer_bytes, core_bytes, io_bytes, .. } = limits;
@@ -47,7 +48,7 @@ impl NodeOptions {
     }
 }
 
-/// What a node bears. Requests that wait to be ordered are bounded by [`Options::pending_bytes`].
+/// Limits of a node. Requests that wait to be ordered are bounded by [`Options::pending_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Client connections. Default 4,096.

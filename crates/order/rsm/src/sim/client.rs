@@ -13,7 +13,7 @@ use sim::Violation;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a client does about its connection.
+/// Action of a client on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// It waits until then and dials.
@@ -37,7 +37,7 @@ pub struct Client {
     pub attempt: u64,
     /// Commands without an outcome, by ticket, and when they were handed in.
     open: BTreeMap<u64, (Named, u64)>,
-    /// What it last knew of each register.
+    /// Last known value of each register.
     seen: [u64; KEYS as usize],
     commands: u32,
     depth: usize,
@@ -88,7 +88,7 @@ impl Client {
         self.closing = true;
     }
 
-    /// Whether it wants nothing more and waits for nothing.
+    /// Returns whether it has no more commands and waits for no answer.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.closing && self.open.is_empty()

@@ -24,7 +24,7 @@ const AFTERMATH_NS: u64 = SECOND;
 /// Within this time of virtual time after that, everything that was begun must be done, on every replica. See [`Cluster::limit`].
 const PATIENCE_NS: u64 = 20 * SECOND;
 
-/// What is going to happen, beside what happens in every cluster.
+/// Future event, in addition to those of every cluster.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     /// A fault.
@@ -156,7 +156,7 @@ impl Cluster {
     }
 }
 
-/// Whose timer it is.
+/// Owner of a timer.
 #[derive(Clone, Copy, Debug)]
 enum Timer {
     Replica(usize),

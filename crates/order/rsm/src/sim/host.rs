@@ -19,7 +19,7 @@ use sim::{DriftingClock, Violation, demand};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What the service is to do, one after another.
+/// Next jobs of the service, in order.
 #[derive(Debug)]
 pub enum Work {
     /// Execute a batch.
@@ -30,18 +30,18 @@ pub enum Work {
     Snapshot,
 }
 
-/// What the disk is doing.
+/// State of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// Nothing.
     Idle,
-    /// What was journalled when it began is on the disk already; nobody has been told.
+    /// The records journalled before the sync are on the disk already; the replica has not been notified.
     Done,
     /// It will be on the disk only at the end.
     Pending,
 }
 
-/// What a node has given its word for, by promises, votes and prepares that were sent.
+/// Obligations of a node: the promises, votes and prepares that it has sent.
 #[derive(Debug, Default)]
 pub struct Word {
     /// It answers to no ballot below.
@@ -62,7 +62,7 @@ impl Word {
         }
     }
 
-    /// Whether the records that a crash has left keep it.
+    /// Checks that the records left by a crash keep the obligations.
     fn check(&mut self, options: &Options, records: &[Record]) -> Result<(), Violation> {
         let id = options.id;
         let core = Proved::recover(options.core(), id, records.to_vec());
@@ -91,9 +91,9 @@ pub struct Host {
     pub clock: DriftingClock,
     /// Its disk.
     pub disk: SimDisk,
-    /// How often it has started: what was meant for an earlier life is ignored.
+    /// Number of starts. Events for an earlier life are ignored.
     pub lives: u64,
-    /// What it has told others that it will remember.
+    /// Obligations to other nodes.
     pub word: Word,
     /// Until then the process does not run, though it lives: the machine has something better to do.
     pub paused_until: u64,
@@ -112,7 +112,7 @@ pub struct Host {
 pub struct Life {
     /// The product's.
     pub replica: Replica,
-    /// As it was when it started.
+    /// Membership at the start.
     membership: Membership,
     /// The product's.
     pub acquaintances: Acquaintances,
@@ -120,7 +120,7 @@ pub struct Life {
     pub executor: Executor<Registers>,
     /// The product's; none without durability.
     pub journal: Option<Journal>,
-    /// What the service has not done yet.
+    /// Jobs that the service has not done yet.
     pub work: VecDeque<Work>,
     /// The instance that the replica has to deliver next.
     pub next: Instance,
@@ -130,9 +130,9 @@ pub struct Life {
     pub durable: u64,
     /// When the replica wants to be called, in virtual time.
     pub deadline: u64,
-    /// What clients have sent and the replica has no room for yet.
+    /// Requests of clients for which the replica has no room yet.
     pub inbox: VecDeque<Chunk>,
-    /// What has happened during a pause.
+    /// Inputs that arrived during a pause.
     pub late: VecDeque<Input>,
     /// Which client wants to hear of a session, and of a nonce.
     pub sessions: BTreeMap<Session, usize>,
@@ -210,7 +210,7 @@ impl Host {
         Ok(())
     }
 
-    /// How it presents itself, if it runs.
+    /// Returns its membership, if it runs.
     #[must_use]
     pub fn membership(&self) -> Option<Membership> {
         let life = self.life.as_ref()?;
@@ -271,7 +271,7 @@ pub fn decode<M: Wire>(decoder: &mut Decoder, bytes: &[u8]) -> Result<Vec<M>, Vi
     Ok(messages)
 }
 
-/// What a message is on the network: a snapshot goes in pieces.
+/// Encodes a message for the network: a snapshot is sent in pieces.
 ///
 /// # Errors
 /// A message is longer than a frame.

@@ -1,9 +1,10 @@
-//! What every run is held against.
+//! Properties that every run is checked for.
 //!
 //! - agreement: every replica delivers the same batch at an instance, and no hole is left;
 //! - at most once: an instance makes every replica execute the same commands; no command of a client is executed twice, and the
 //!   sequence numbers of a session's executed requests are 1, 2, 3, ...;
-//! - replies: a client is told what the service answered when it executed the command, and of no execution that did not happen;
+//! - replies: a client receives the answer that the service gave when it executed the command, and none for an execution that
+//!   did not happen;
 //! - linearizability: serial replay at (instance, place in the batch) gives every answer, and the order respects real time; the second
 //!   judge looks for cycles and does not know the claimed order.
 
@@ -15,16 +16,16 @@ use paxos::request::{OPEN, requests};
 use sim::{Violation, demand};
 use std::collections::{BTreeMap, HashMap};
 
-/// How many batches the judge remembers is not bounded by the cluster: it is an omniscient observer.
+/// Judge of a run. Its memory is not bounded by the cluster: it is an omniscient observer.
 #[derive(Debug, Default)]
 pub struct Judge {
     /// The batch of each instance, from 0 on, as first delivered by anybody.
     delivered: Vec<Value>,
-    /// What each instance made the service execute, from 0 on.
+    /// Commands that the service executed at each instance, from 0 on.
     executed: Vec<Vec<Execution>>,
     /// The last executed sequence of each session.
     last: BTreeMap<Session, Sequence>,
-    /// Where each command was executed.
+    /// Place in the order of each executed command.
     places: HashMap<(u16, u32), Place>,
     told: Vec<Told>,
     /// The state after each prefix of which somebody has taken a snapshot.
@@ -38,7 +39,7 @@ struct Place {
     before: u64,
 }
 
-/// What a client knows of one command.
+/// Knowledge of a client about one command.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     /// The command.
@@ -47,11 +48,11 @@ pub struct Told {
     pub start_ns: u64,
     /// When the client knew more.
     pub end_ns: u64,
-    /// What it knew then.
+    /// Its knowledge at that time.
     pub outcome: Knowledge,
 }
 
-/// What a client knows of one command's outcome.
+/// Knowledge of a client about one command's outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knowledge {
     /// It was executed at this instance, and the register held this before.
@@ -147,7 +148,7 @@ impl Judge {
         Ok(())
     }
 
-    /// How many instances somebody has delivered.
+    /// Returns the number of instances that some replica has delivered.
     #[must_use]
     pub fn instances(&self) -> u64 {
         self.delivered.len() as u64

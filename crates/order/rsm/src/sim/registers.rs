@@ -10,28 +10,28 @@ use std::fmt;
 /// Keys are below this: few, so that clients meet.
 pub const KEYS: u8 = 4;
 
-/// What a client wants. Values are never zero: a register that nobody has written reads as zero.
+/// Command of a client. Values are never zero: a register that was never written reads as zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// What is there?
+    /// Returns the value.
     Read {
-        /// Where.
+        /// The register.
         key: u8,
     },
     /// Put this there.
     Write {
-        /// Where.
+        /// The register.
         key: u8,
-        /// What.
+        /// The new value.
         value: u64,
     },
     /// Put this there if that is there.
     CompareAndSet {
-        /// Where.
+        /// The register.
         key: u8,
-        /// What must be there.
+        /// The value required.
         expected: u64,
-        /// What is put there then.
+        /// The new value, if the register holds `expected`.
         value: u64,
     },
 }
@@ -39,11 +39,11 @@ pub enum Command {
 /// A command with its name: no other command of the run has it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Named {
-    /// Whose.
+    /// Its client.
     pub client: u16,
     /// Which of this client's.
     pub number: u32,
-    /// What.
+    /// The command.
     pub command: Command,
 }
 
@@ -68,7 +68,7 @@ impl Named {
         bytes
     }
 
-    /// What [`encode`](Self::encode) gave.
+    /// Decodes the bytes that [`encode`](Self::encode) returned.
     #[must_use]
     pub fn decode(body: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = body.first_chunk()?;
@@ -104,7 +104,7 @@ pub struct Execution {
     pub at: Instance,
     /// The command.
     pub named: Named,
-    /// What the register held before.
+    /// Value of the register before.
     pub before: u64,
 }
 
@@ -127,7 +127,7 @@ impl Registers {
         Self { ballast, ..Self::default() }
     }
 
-    /// What was executed since the last call, in order.
+    /// Returns the executions since the last call, in order.
     pub fn take_executions(&self) -> Vec<Execution> {
         self.executions.take()
     }

@@ -1,4 +1,4 @@
-//! What a run is made of, drawn from its seed.
+//! Setting of a run, drawn from its seed.
 
 use crate::executor::Limits;
 use env::{Randomness, SimDiskOptions};
@@ -26,14 +26,14 @@ pub enum Weather {
 const WEATHERS: [Weather; 6] =
     [Weather::Calm, Weather::Lossy, Weather::Partitions, Weather::Crashes, Weather::PowerFailures, Weather::Chaos];
 
-/// What is not to be drawn but given.
+/// Parts of a setting that are given, not drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Given {
     /// The faults.
     pub weather: Option<Weather>,
     /// Replicas that vote.
     pub replicas: Option<u64>,
-    /// What must survive.
+    /// Durability of all replicas.
     pub durability: Option<Durability>,
 }
 
@@ -42,9 +42,9 @@ pub struct Given {
 pub struct Setting {
     /// The faults.
     pub weather: Weather,
-    /// Of every replica; the number apart.
+    /// Options of every replica, except its number.
     pub options: Options,
-    /// Of every executor.
+    /// Limits of every executor.
     pub limits: Limits,
     /// Replicas that only learn, from the first moment on.
     pub learners: u64,
@@ -52,7 +52,7 @@ pub struct Setting {
     pub clients: u16,
     /// Commands that a client has open at a time, at most.
     pub depth: usize,
-    /// How long a client thinks between two commands, on average.
+    /// Average time that a client waits between two commands.
     pub think_ns: u64,
     /// Bytes behind a command that mean nothing, at most.
     pub padding: u64,
@@ -60,11 +60,11 @@ pub struct Setting {
     pub ballast: usize,
     /// Between replicas, in good times.
     pub network: NetworkOptions,
-    /// How long the disk takes to sync, at least and at most.
+    /// Duration of a sync of the disk, minimum and maximum.
     pub sync_ns: (u64, u64),
-    /// How long the service takes for a batch, at least and at most.
+    /// Duration of a batch in the service, minimum and maximum.
     pub service_ns: (u64, u64),
-    /// What each disk does.
+    /// Options of each disk.
     pub disk: SimDiskOptions,
     /// Bytes of a segment of the journal.
     pub segment_bytes: u64,
@@ -72,7 +72,7 @@ pub struct Setting {
     pub piece_bytes: usize,
     /// By how many parts in a million clocks run fast or slow, at most.
     pub drift_ppm: u64,
-    /// How long the faults last.
+    /// Duration of the faults.
     pub faults_ns: u64,
     /// From one fault to the next, on average.
     pub fault_every_ns: u64,

@@ -1,4 +1,4 @@
-//! What clients say, as bytes.
+//! Encoding of the messages of clients.
 
 use crate::message::ClientMessage;
 use codec::{put_bytes, put_number, put_u64};

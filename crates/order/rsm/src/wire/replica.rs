@@ -1,4 +1,4 @@
-//! What replicas say to clients, as bytes.
+//! Encoding of the messages of replicas to clients.
 
 use crate::message::{Outcome, ReplicaMessage};
 use codec::{put_bytes, put_number, put_u64};

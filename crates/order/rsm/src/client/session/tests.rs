@@ -285,8 +285,8 @@ fn carry<M: Clone>(bag: &mut VecDeque<M>, faulty: bool, randomness: &mut Randomn
     (!faulty || !randomness.chance(1, 8)).then_some(message)
 }
 
-/// What a client is told agrees with what the cluster did, each request is executed at most once and in the order of submission, and
-/// once faults stop everything is completed.
+/// Checks that the outcomes reported to a client agree with the cluster's executions, that each request is executed at most
+/// once and in the order of submission, and that everything is completed once faults stop.
 fn run(seed: u64) {
     const REQUESTS: u64 = 200;
     let mut randomness = Randomness::from_seed(seed);

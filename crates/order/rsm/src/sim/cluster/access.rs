@@ -1,4 +1,4 @@
-//! What happens between nodes and clients: they dial, ask, are answered, and lose each other.
+//! Events between nodes and clients: connections, requests, answers and disconnections.
 
 use super::{Cluster, Happening, brief};
 use crate::executor::Reply;

@@ -1,4 +1,4 @@
-//! What goes wrong, when, and how it ends.
+//! Faults: their kinds, times and ends.
 
 use super::{Cluster, Happening};
 use crate::sim::host::{Host, Word};
@@ -10,7 +10,7 @@ use paxos::journal::Resident;
 use sim::{MILLISECOND, SECOND, Violation, one_of};
 use std::io::ErrorKind;
 
-/// What can go wrong.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// The network gets worse, or better.

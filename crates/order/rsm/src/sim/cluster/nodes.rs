@@ -1,5 +1,4 @@
-//! What happens in a node: it starts, stops and pauses; its replica is handed inputs, and its effects are done; its disk and its service
-//! take their time.
+//! Events in a node: starts, stops and pauses; inputs of its replica and their effects; delays of its disk and its service.
 
 use super::{Cluster, Happening, brief, clock};
 use crate::sim::host::{Sync, Work};
@@ -112,7 +111,7 @@ impl Cluster {
         self.settle(node)
     }
 
-    /// What follows after each input: a sync if there is something to sync, work, a deadline; and a look at the bounds.
+    /// Runs after each input: starts a sync if one is needed, starts work, sets the deadline, and checks the bounds.
     pub(super) fn settle(&mut self, node: usize) -> Result<(), Violation> {
         let host = &mut self.hosts[node];
         let Some(life) = host.life.as_mut() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What happens between nodes: connections are made and break, packets arrive.
+//! Events between nodes: connections are made and break, packets arrive.
 
 use super::{Cluster, brief};
 use crate::sim::host::encode;
