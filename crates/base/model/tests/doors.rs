@@ -378,7 +378,7 @@ impl Later<u32> for Second {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<u32> {
         self.0 += 1;
         context.waker().wake_by_ref();
-        if self.0 % 2 == 0 { Poll::Ready(self.0) } else { Poll::Pending }
+        if self.0.is_multiple_of(2) { Poll::Ready(self.0) } else { Poll::Pending }
     }
 }
 
