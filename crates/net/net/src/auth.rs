@@ -227,7 +227,8 @@ impl fmt::Display for NoKey {
 
 impl std::error::Error for NoKey {}
 
-/// Whoever reaches a replica's port can speak for another replica, unless there is a key; the machine's own users are trusted.
+/// Without a key, any process that reaches a replica's port can impersonate another replica; users of the same machine are
+/// trusted.
 ///
 /// # Errors
 /// [`NoKey`].

@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Credit {
-    /// So many bytes may be spent at the beginning.
+    /// Creates a credit with this number of bytes to spend.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self { state: Mutex::new(State { submitted: 0, limit, closed: false, waiting: Vec::new() }) }
@@ -32,7 +32,7 @@ impl Credit {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that so many more bytes were submitted. It may exceed the limit: by what was read while there was still some.
+    /// Records submitted bytes. They may exceed the limit by the bytes that were read while there was still credit.
     pub fn spend(&self, bytes: usize) {
         self.lock().submitted += bytes as u64;
     }
@@ -43,7 +43,7 @@ impl Credit {
         state.submitted < state.limit && !state.closed
     }
 
-    /// Sleeps while there is none.
+    /// Waits until there is credit.
     pub async fn available(&self) -> Result<(), Closed> {
         poll_fn(|context| {
             let mut state = self.lock();

@@ -94,7 +94,7 @@ impl Kind {
 /// Bytes that are no frame, or a frame that must not be here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFrame {
-    /// It does not begin like one: whoever sends this does not speak the protocol.
+    /// It does not begin with the magic number: the sender does not speak the protocol.
     Magic,
     /// The header was damaged.
     HeaderChecksum,

@@ -203,7 +203,7 @@ impl SimNetwork {
         (0..self.nodes).filter(|&other| other != node).for_each(|other| self.break_connection(node, other));
     }
 
-    /// Between whom a connection has broken since the last call: for whoever tells the two ends.
+    /// Returns the pairs of nodes whose connection has broken since the last call, so that both can be notified.
     pub fn take_broken(&mut self) -> Vec<(usize, usize)> {
         std::mem::take(&mut self.broken)
     }
