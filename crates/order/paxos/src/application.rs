@@ -33,7 +33,7 @@ pub trait Application: Send + 'static {
     /// Replaces the state by that before instance `at`, which [`snapshot`](Self::snapshot) gave, perhaps on another replica.
     ///
     /// # Errors
-    /// The bytes are none: the node stops.
+    /// The bytes are not a snapshot: the node stops.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot>;
 
     /// The state, and the instance before which it stands. Called between two batches.
@@ -47,7 +47,7 @@ pub trait Application: Send + 'static {
         false
     }
 
-    /// Passes on what has gathered. May wait for whoever takes it, and so make the order wait in the end.
+    /// Passes on what has gathered. May wait for the consumer, and so slow down the order.
     ///
     /// # Errors
     /// Nobody takes it any more: the node stops.
@@ -118,7 +118,7 @@ pub struct NodeParts<A> {
     pub on_leader: Box<dyn FnMut(Option<ReplicaId>) + Send>,
     /// Makes the server of clients, on the I/O thread. `None`: clients are refused.
     pub client_side: Option<MakeClientSide>,
-    /// Called when nothing more will come of the node, perhaps more than once. Whoever waits for something must be woken.
+    /// Called when nothing more will come of the node, perhaps more than once. Waiting callers must be woken.
     pub close: Box<dyn Fn() + Send + Sync>,
 }
 

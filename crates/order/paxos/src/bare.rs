@@ -29,7 +29,7 @@ impl Default for Exploration {
     }
 }
 
-/// Messages that wait for somebody to receive them, at most: others are lost.
+/// Maximum number of messages on their way: others are lost.
 const POOL: usize = 192;
 
 /// Explores what follows from `seed`; the last `told` steps are told in words.
@@ -62,9 +62,9 @@ struct World<C> {
 struct Node<C> {
     core: C,
     journal: Vec<Record>,
-    /// So many records are durable.
+    /// Number of durable records.
     durable: usize,
-    /// Messages that may be sent once so many records are durable.
+    /// Messages that may be sent once this number of records is durable.
     held: Vec<(usize, ReplicaId, Message)>,
     /// The greatest ballot in which anything was sent that has to be remembered.
     sworn: Ballot,
@@ -174,7 +174,7 @@ impl<C: Core> World<C> {
         Act::Receive
     }
 
-    /// Somebody receives something: mostly what was sent lately, and mostly once.
+    /// Delivers a message: mostly a recent one, and mostly once.
     fn receive(&mut self) -> Result<(), Violation> {
         let count = self.pool.len() as u64;
         if count == 0 {

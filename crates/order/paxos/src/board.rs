@@ -8,7 +8,7 @@ use crate::core::{ReplicaId, View};
 use crate::journal::Compactions;
 use crate::replica::Counters;
 
-/// Written by the threads, each in its own place, and read by whoever asks how the node does.
+/// Figures of a node. Each thread writes its own place; status queries read all.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     core: Mutex<Option<CoreFigures>>,

@@ -147,7 +147,7 @@ impl Journal {
     /// it was before. What happens on the thread is told by [`compactions`](Self::compactions).
     ///
     /// # Panics
-    /// If so many records were not appended.
+    /// If fewer than `up_to` records were appended.
     pub fn compact(&self, up_to: u64, records: Vec<Record>) -> Result<(), JournalError> {
         assert!(up_to <= self.appended, "a compaction replaces records that were appended");
         self.compactor.compact(self.base + up_to + 1, records)

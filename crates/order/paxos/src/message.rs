@@ -11,7 +11,8 @@ pub enum PeerMessage {
     /// The sender has not heard of the leader of this ballot for the suspicion timeout. A replica becomes a candidate only if a
     /// majority says so, lest one that hears nobody deposes a leader whom all others hear.
     Suspicion(Ballot),
-    /// So many records of the sender's journal are durable, those of earlier lives too. Who says less than before has forgotten some.
+    /// Number of durable records of the sender's journal, those of earlier lives included. A smaller number than before means
+    /// lost records.
     Records(u64),
     /// A part of the snapshot of everything below `at`: `total` bytes in all, these begin at `offset`.
     Piece {

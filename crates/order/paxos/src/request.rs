@@ -106,7 +106,7 @@ impl Chunk {
         Self::default()
     }
 
-    /// No requests yet, and room for so many bytes of them.
+    /// Creates a chunk without requests, with room for this number of bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), requests: 0, body_bytes: 0 }

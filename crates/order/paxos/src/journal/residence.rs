@@ -37,7 +37,7 @@ const CONTROL: &str = "CONTROL";
 const MAGIC: [u8; 4] = *b"SPXR";
 const VERSION: u8 = 2;
 const UNCOUNTED: u8 = 1;
-/// Longer files are none of this version.
+/// Maximum length of a file of this version.
 const MAX_BYTES: usize = 4 << 10;
 
 const JOURNALLED: u8 = 1;
@@ -296,7 +296,7 @@ pub(super) struct Entrance {
     disk: Arc<dyn Disk>,
     wanted: Resident,
     lock: DiskLock,
-    /// Somebody lives there: the replica that wants to.
+    /// Whether the directory already belongs to this replica.
     pub(super) is_known: bool,
 }
 

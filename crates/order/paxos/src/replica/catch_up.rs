@@ -106,7 +106,7 @@ impl CatchUp {
         }
     }
 
-    /// An answer of so many bytes has come. `useful`: it holds the next instance.
+    /// Records an answer of this number of bytes. `useful`: it holds the next instance.
     pub(super) fn answered(&mut self, from: ReplicaId, bytes: u64, useful: bool, now: Moment) {
         self.asked.remove(from);
         if let Some(query) = self.query.take_if(|query| query.peer == from) {

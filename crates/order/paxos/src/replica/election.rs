@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) struct Heartbeats {
     /// A leader shows itself to everybody at least so often, a follower to its leader.
     interval: Duration,
-    /// Everybody else hears at least so often how far this replica is.
+    /// Maximum time between two reports of this replica's progress to all others.
     news_interval: Duration,
     next: Moment,
     next_news: Moment,
@@ -65,7 +65,7 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// A peer hears no leader. Whoever knows better tells it.
+    /// Handles a peer's report that it has no leader. A replica that knows one reports it.
     pub(super) fn suspicion_heard(&mut self, from: ReplicaId, ballot: Ballot, effects: &mut Vec<Effect>) {
         self.peers.suspected(from, self.now);
         if self.detector.leads() && ballot > self.view.promised {

@@ -54,7 +54,7 @@ pub(super) struct Peer {
     pub(super) heard: Option<Moment>,
     /// When it was last sent something that shows that this replica lives: see [`Peers::shown`].
     shown: Option<Moment>,
-    /// When it last said that it hears no leader.
+    /// Time of its last report that it receives no leader.
     pub(super) suspected: Option<Moment>,
     /// Instances below it were executed there, or at least chosen, it says.
     pub(super) executed: Instance,
@@ -136,12 +136,12 @@ impl Peers {
         self.get(peer).shown.map_or(now, |shown| shown + interval)
     }
 
-    /// The peer hears no leader.
+    /// Records a peer's report that it receives no leader.
     pub(super) fn suspected(&mut self, peer: ReplicaId, now: Moment) {
         self.change(peer, |peer| peer.suspected = Some(now));
     }
 
-    /// The other voting replicas that have said within `lifetime` that they hear no leader.
+    /// Returns the number of other voters that have reported within `lifetime` that they receive no leader.
     pub(super) fn suspecting(&self, now: Moment, lifetime: Duration) -> usize {
         let fresh = |at: Moment| now < at + lifetime;
         self.voters().filter(|peer| self.get(*peer).suspected.is_some_and(fresh)).count()
@@ -161,12 +161,12 @@ impl Peers {
         self.change(peer, |peer| peer.executed = peer.executed.max(executed));
     }
 
-    /// Instances below it are chosen, somebody has said.
+    /// Returns the instance below which all are chosen, as reported by peers.
     pub(super) fn goal(&self) -> Instance {
         self.goal
     }
 
-    /// Nobody could give more than what is below `executed`: whoever claims more should say so again.
+    /// No peer could provide an instance from `executed` on: resets the higher claims, which must be reported again.
     pub(super) fn doubt_claims(&mut self, executed: Instance) {
         self.goal = self.goal.min(executed);
         for peer in &mut self.table {

@@ -122,7 +122,7 @@ impl Retransmission {
         }
     }
 
-    /// Somebody has voted for a proposal.
+    /// Records a vote for a proposal.
     pub(super) fn accepted(&mut self, from: ReplicaId, ballot: Ballot, instance: Instance, now: Moment) {
         let (own, slowest) = (from == self.id, self.timeout(1));
         let Some(open) = self.get(ballot, instance).filter(|open| open.voted) else { return };

@@ -29,7 +29,7 @@ pub(super) struct Truncation {
     kept_bytes: u64,
 }
 
-/// When so many bytes are kept, they are too many; and so many stay when the others are forgotten.
+/// Limit of the bytes kept, and the number of bytes that remain when the others are forgotten.
 const FULL_BYTES: u64 = MAX_KEPT_BYTES / 4 * 3;
 const TAIL_BYTES: u64 = MAX_KEPT_BYTES / 4;
 
@@ -92,7 +92,7 @@ impl Truncation {
     }
 }
 
-/// The journal may be so many times as long as what it must keep.
+/// Maximum ratio of the journal's length to that of the records that it must keep.
 const JOURNAL_EXCESS: u64 = 4;
 
 /// Approximate overhead of a record's frame, in bytes.

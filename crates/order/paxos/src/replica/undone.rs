@@ -32,7 +32,7 @@ impl Undone {
         self.bytes += length;
     }
 
-    /// Instances below were taken; later ones than were delivered are not believed.
+    /// Records that instances below were executed; numbers beyond the delivered ones are ignored.
     pub(super) fn taken(&mut self, below: Instance) {
         let count = below.saturating_sub(self.done).min(self.lengths.len() as u64);
         self.done += count;

@@ -76,7 +76,7 @@ enum Ended {
     /// The other end has forgotten something.
     Forgetful(Refusal),
     NoKey(NoKey),
-    /// The address is none, or is nobody's.
+    /// The address is malformed, or there is no such host.
     Unreachable,
     /// The other end has closed it.
     Left,
@@ -308,7 +308,8 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
     }
 }
 
-/// Messages as they are, but snapshots whole; of the pieces before the last one the core hears only that they came.
+/// Passes messages on, and reassembles snapshots; of the pieces before the last one the core receives only the notice that they
+/// came.
 fn put_together(message: PeerMessage, assembly: &mut PieceAssembly) -> Result<PeerMessage, Ended> {
     let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(message) };
     let whole = assembly.add(at, offset, total, &bytes).map_err(Ended::Snapshot)?;

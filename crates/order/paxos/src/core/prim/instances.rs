@@ -26,7 +26,7 @@ impl<V> InstanceMap<V> {
         self.slots.iter().enumerate().filter_map(|(offset, slot)| Some((self.base + offset as u64, slot.as_ref()?)))
     }
 
-    /// The slot of `i`, made if there is none yet.
+    /// Returns the slot of `i`, created if it is missing.
     fn slot(&mut self, i: u64) -> &mut Option<V> {
         if self.slots.is_empty() {
             self.base = i;

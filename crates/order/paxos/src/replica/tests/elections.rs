@@ -97,7 +97,7 @@ fn a_leader_without_a_majority_steps_aside_and_goes_on_if_nobody_else_could() {
     assert_eq!(cluster.requests(2), [(0, 1), (0, 2), (0, 3)], "what waited is ordered");
 }
 
-/// One-way cuts: the leader speaks and is not heard, or hears and cannot speak.
+/// One-way cuts: the leader's messages are lost, or those to the leader.
 #[test]
 fn a_leader_that_is_half_cut_off_is_replaced() {
     for cut in [[(0, 1), (0, 2)], [(1, 0), (2, 0)]] {
@@ -113,7 +113,7 @@ fn a_leader_that_is_half_cut_off_is_replaced() {
     }
 }
 
-/// With two of five dead every other replica is needed, also one that only the leader cannot hear.
+/// With two of five dead every other replica is needed, even one whose messages are lost on the way to the leader.
 #[test]
 fn an_isolated_leader_lends_its_suspicion() {
     let mut cluster = Cluster::led(5, 0, |_| {});

@@ -78,7 +78,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// So many voting replicas and learners, connected, at the beginning.
+    /// Creates a cluster of this number of voters and learners, connected, at the beginning.
     pub(super) fn new(voters: usize, learners: usize, options: fn(&mut Options)) -> Self {
         let mut cluster = Self {
             now: Moment(1_000_000_000),

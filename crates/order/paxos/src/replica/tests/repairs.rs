@@ -6,7 +6,7 @@ fn is(kind: fn(&Message) -> bool) -> impl Fn(&(ReplicaId, &Message)) -> bool {
     move |(_, message)| kind(message)
 }
 
-/// Loses so many of a hundred messages, by a little generator.
+/// Loses this percentage of messages, by a small generator.
 fn lossy(percent: u64) -> Loses {
     let mut randomness = env::Randomness::from_seed(percent);
     Box::new(move |_, _, _| randomness.chance(percent, 100))
