@@ -41,7 +41,7 @@ pub enum Reply {
         session: Session,
         /// Its number there.
         sequence: Sequence,
-        /// With which it came: that of the client that is to hear it.
+        /// Nonce of the request: that of the client that receives the reply.
         nonce: Option<u64>,
         /// Outcome of the request.
         outcome: Outcome,
@@ -169,7 +169,7 @@ impl<S: Service> Executor<S> {
         Some(self.step_sessions(|sessions| generated::admit(request.session, request.sequence, sessions)))
     }
 
-    /// Opens a session of whoever knows the nonce, forgetting a quarter of them first if there are too many.
+    /// Opens a session for the client with this nonce, forgetting a quarter of the sessions first if there are too many.
     fn open(&mut self, at: Instance, nonce: Option<u64>) -> Session {
         if self.replies.sessions() >= self.limits.sessions {
             for session in self.replies.longest_idle(self.limits.sessions.div_ceil(4)) {

@@ -53,7 +53,7 @@ pub enum ReplicaMessage {
         /// Outcome of the request.
         outcome: Outcome,
     },
-    /// No session was opened for this nonce: those behind this connection or this address have opened so many lately.
+    /// No session was opened for this nonce: the limit of sessions for this connection or address is reached.
     TooManySessions {
         /// Nonce of [`ClientMessage::Open`].
         nonce: u64,
@@ -79,6 +79,6 @@ pub enum Outcome {
     ForeignSession,
     /// Not executed: longer than this replica takes, in bytes.
     TooLarge(u64),
-    /// It was executed, but the answer has so many bytes that it is not sent.
+    /// It was executed, but the answer of this number of bytes is too long to send.
     ReplyTooLarge(u64),
 }

@@ -17,7 +17,7 @@ pub trait Service: Send + 'static {
     /// Replaces the state by one that [`snapshot`](Self::snapshot) gave, perhaps on another replica.
     ///
     /// # Errors
-    /// The bytes are none: the replica stops rather than serve something else.
+    /// The bytes are not a snapshot: the replica stops rather than serve another state.
     fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot>;
 }
 

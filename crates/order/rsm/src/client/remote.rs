@@ -70,26 +70,26 @@ pub enum ClientError {
         /// The limit.
         limit: u64,
     },
-    /// It was not executed: so many sessions may be opened on a connection, or in a minute from an address.
+    /// It was not executed: the limit of sessions on a connection, or in a minute from an address, is reached.
     TooManySessions {
         /// The limit.
         limit: u64,
     },
     /// Not executed: it could not be sent in time.
     NotSent {
-        /// Why there is no connection, if there is none.
+        /// Reason that there is no connection, if so.
         connection: Option<String>,
     },
     /// It was sent, and no answer came in time: it was executed once, or will be, or not at all.
     TimedOut {
-        /// Why there is no connection, if there is none.
+        /// Reason that there is no connection, if so.
         connection: Option<String>,
     },
     /// It was executed once or not at all: its session was forgotten while its answer was on its way.
     Unknown,
     /// It was executed, but the answer is not to be had any more.
     AnswerForgotten,
-    /// It was executed, but the answer has so many bytes that it is not sent.
+    /// It was executed, but the answer of this number of bytes is too long to send.
     AnswerTooLarge {
         /// Its length.
         bytes: u64,
@@ -173,7 +173,7 @@ pub struct Client {
     trouble: Arc<std::sync::Mutex<Option<String>>>,
 }
 
-/// A nonce that nobody guesses: whoever knows it can use the session.
+/// A nonce that cannot be guessed: it is all that is needed to use the session.
 fn session_nonce() -> u64 {
     let random = net::auth::nonce().expect("the operating system gives random numbers");
     u64::from_le_bytes(*random.first_chunk().expect("a nonce has 32 bytes"))

@@ -45,7 +45,7 @@ pub enum Completion {
     Unknown,
     /// It was not executed: replicas take at most this many bytes.
     TooLarge(u64),
-    /// It was not executed: so many sessions may be opened on one connection or from one address, and they are.
+    /// It was not executed: the limit of sessions on one connection or from one address is reached.
     TooManySessions(u64),
 }
 

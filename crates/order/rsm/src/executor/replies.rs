@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 pub(super) enum Answer {
     /// This. An empty one takes no memory of its own.
     Bytes(Box<[u8]>),
-    /// So many bytes that they were not kept.
+    /// Answer of this number of bytes, too many to keep.
     TooLarge(u64),
 }
 

@@ -283,7 +283,7 @@ proptest! {
         }
     }
 
-    /// A snapshot of which some bytes were changed by somebody who knows the checksum.
+    /// A snapshot with altered bytes and a matching checksum.
     #[test]
     fn hostile_snapshots_are_refused_without_a_panic(changes in proptest::collection::vec((5usize..200, any::<u8>()), 0..6)) {
         let mut before = executor(0);

@@ -53,7 +53,7 @@ pub enum Command<'a> {
         prefix: &'a [u8],
         /// Only keys greater than this.
         after: Option<&'a [u8]>,
-        /// So many at most (and at most [`MAX_LISTED`](super::MAX_LISTED)).
+        /// Maximum number of entries (and at most [`MAX_LISTED`](super::MAX_LISTED)).
         limit: u64,
     },
 }

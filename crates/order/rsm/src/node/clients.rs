@@ -192,7 +192,7 @@ pub(super) struct Client {
     is_dismissed: Cell<bool>,
 }
 
-/// A session, and the nonce that its client knows: whoever uses it with another one hears replies of his own only.
+/// A session, and the nonce of its client. A client that uses it with another nonce receives only its own replies.
 type Owned = (Session, u64);
 
 #[derive(Debug)]
@@ -256,7 +256,7 @@ impl Client {
     }
 }
 
-/// A client in this process hears that it is over.
+/// Notifies a client in this process that the node stops.
 impl Drop for Client {
     fn drop(&mut self) {
         if let Output::Local(inbox) = &self.output {
@@ -340,7 +340,7 @@ impl Clients {
         }
     }
 
-    /// So many bytes of a frame have come from this client, and more must follow.
+    /// Records bytes of an incomplete frame from this client; more must follow.
     fn note_unfinished(&self, client: &Client, bytes: usize) {
         let before = client.unfinished.replace(bytes);
         self.unfinished.set(self.unfinished.get() - before + bytes);

@@ -24,7 +24,7 @@ use crate::status::Status;
 /// Nothing here takes nearly as long, unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Answers each request with so many bytes.
+/// Answers each request with this number of bytes.
 struct Talkative(usize);
 
 impl Service for Talkative {
@@ -122,7 +122,7 @@ impl Raw {
         }
     }
 
-    /// Opens a session under nonce 3, once somebody leads.
+    /// Opens a session under nonce 3, once there is a leader.
     fn open(&mut self) -> u64 {
         self.say(&ClientMessage::Open(3));
         loop {
@@ -336,7 +336,7 @@ fn a_replayed_frame_ends_a_connection_with_a_key_and_the_client_goes_on() {
     wait_for(&node, "the replay was noticed", |status| status.clients.dismissed == 1);
 }
 
-/// A peer in the wrong place: the node refuses its number, or does not believe what it says.
+/// A peer in the wrong place: the node refuses its number, or does not accept its messages.
 #[test]
 fn peers_that_make_no_sense_are_disconnected() {
     let node = node(Limits::default(), 1);

@@ -45,7 +45,7 @@ impl Service for Sum {
     }
 }
 
-/// Sockets for so many nodes, and their addresses.
+/// Sockets for this number of nodes, and their addresses.
 fn sockets(count: u64) -> (Vec<TcpListener>, Vec<String>) {
     let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
     let addresses = listeners.iter().map(|listener| listener.local_addr().expect("bound").to_string()).collect();

@@ -110,15 +110,15 @@ pub struct Host {
 /// A running node.
 #[derive(Debug)]
 pub struct Life {
-    /// The product's.
+    /// The product's replica.
     pub replica: Replica,
     /// Membership at the start.
     membership: Membership,
-    /// The product's.
+    /// The product's acquaintances.
     pub acquaintances: Acquaintances,
-    /// The product's.
+    /// The product's executor.
     pub executor: Executor<Registers>,
-    /// The product's; none without durability.
+    /// The product's journal; `None` without durability.
     pub journal: Option<Journal>,
     /// Jobs that the service has not done yet.
     pub work: VecDeque<Work>,
@@ -134,7 +134,7 @@ pub struct Life {
     pub inbox: VecDeque<Chunk>,
     /// Inputs that arrived during a pause.
     pub late: VecDeque<Input>,
-    /// Which client wants to hear of a session, and of a nonce.
+    /// Clients that wait for replies of a session, and of a nonce.
     pub sessions: BTreeMap<Session, usize>,
     /// See [`sessions`](Self::sessions).
     pub nonces: BTreeMap<u64, usize>,

@@ -28,7 +28,7 @@ pub struct Judge {
     /// Place in the order of each executed command.
     places: HashMap<(u16, u32), Place>,
     told: Vec<Told>,
-    /// The state after each prefix of which somebody has taken a snapshot.
+    /// State after each prefix of which a replica has taken a snapshot.
     snapshots: HashMap<Instance, Image>,
 }
 

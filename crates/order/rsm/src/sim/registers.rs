@@ -121,7 +121,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Registers that nobody has written, with so many bytes in their snapshots that mean nothing.
+    /// Registers that were never written, with this number of meaningless bytes in their snapshots.
     #[must_use]
     pub fn new(ballast: usize) -> Self {
         Self { ballast, ..Self::default() }

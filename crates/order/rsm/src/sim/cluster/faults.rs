@@ -217,7 +217,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whoever leads as far as anybody knows, or anybody.
+    /// Returns the leader if any replica knows one, otherwise any replica.
     fn leader(&mut self) -> usize {
         let leaders = self.hosts.iter().filter_map(|host| host.life.as_ref()?.replica.leader());
         leaders.last().map_or_else(|| self.world.node(), |leader| leader as usize)

@@ -37,7 +37,7 @@ impl Cluster {
         Ok(true)
     }
 
-    /// A node tells whoever is connected how long its journal is.
+    /// Sends the length of a node's journal to the nodes connected to it.
     pub(super) fn tell_records(&mut self, node: usize) -> Result<(), Violation> {
         let Some(membership) = self.hosts[node].membership() else { return Ok(()) };
         for other in (0..self.hosts.len()).filter(|other| *other != node) {
