@@ -130,7 +130,7 @@ impl Connection {
 struct Unsent {
     packer: Packer<ClientMessage>,
     bytes: Vec<u8>,
-    /// So many of them are sent.
+    /// Number of bytes already sent.
     sent: usize,
 }
 
