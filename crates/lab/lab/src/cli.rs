@@ -247,7 +247,7 @@ Examples:
   lab history --engine mvto --operations 1000000 --threads 4 --seed 7
   lab history --engine twopl --threads 8 --keys 20 --out twopl.jsonl && seriatim check twopl.jsonl";
 
-/// How large the engine's limits are.
+/// Size of the engine's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Limits {
     /// So small that reaching them is common

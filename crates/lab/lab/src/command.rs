@@ -1,4 +1,4 @@
-//! What the `lab` command does.
+//! The `lab` command.
 
 use crate::cli::{
     Arguments, BankArguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand,
@@ -180,7 +180,7 @@ fn show_progress(number: usize, runs: usize, plan: &Plan, measurement: &Measurem
     );
 }
 
-/// Where durable databases live while they are measured.
+/// Location of durable databases while they are measured.
 #[derive(Debug)]
 enum Space {
     /// Nowhere: they are in memory.
@@ -208,7 +208,7 @@ impl Space {
         }
     }
 
-    /// Where the trial of this number has its data.
+    /// Returns the data directory of trial `number`.
     fn directory(&self, number: usize) -> Option<PathBuf> {
         self.root().map(|root| root.join(format!("trial-{}-{number}", std::process::id())))
     }
@@ -227,7 +227,7 @@ impl Space {
 impl Drop for Space {
     fn drop(&mut self) {
         if let Space::Disk { root, temporary: true } = self {
-            // What cannot be removed from a directory for temporary files is the system's to remove.
+            // Leftovers in a directory for temporary files are the system's to remove.
             let _ = fs::remove_dir_all(root);
         }
     }

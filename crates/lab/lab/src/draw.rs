@@ -1,11 +1,11 @@
-//! What workloads draw at random: keys by popularity, and yes or no by percentage.
+//! Random draws of workloads: keys by popularity, and yes or no by percentage.
 
 use env::Randomness;
 
 /// True with a fixed probability, for the price of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chance {
-    /// Of 2^63.
+    /// In units of 2^-63.
     threshold: u64,
 }
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// How long a run lasts.
+/// Length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Extent {
     /// Runs uncounted for the first duration, then counted for the second.
@@ -41,21 +41,21 @@ pub struct Run<'a, W> {
     pub clients: u32,
     /// Long readers, one more thread each, counted apart.
     pub long_readers: u32,
-    /// How long.
+    /// Length of the run.
     pub extent: Extent,
-    /// What acknowledgements wait for.
+    /// Durability of acknowledgements.
     pub durability: Durability,
     /// Whether everything is recorded.
     pub is_recorded: bool,
     /// Records that one transaction loads.
     pub load_batch: u64,
-    /// Where all choices come from.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Told how many records have been loaded, now and then.
     pub on_load: &'a (dyn Fn(u64) + Sync),
 }
 
-/// What a run was like.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     /// The clients together.
@@ -113,7 +113,7 @@ impl<W: Workload> OnEngine for Run<'_, W> {
     }
 }
 
-/// Where the threads of a run stand. The phase only ever moves forward.
+/// Phase of a run, shared by its threads. It only ever moves forward.
 #[derive(Debug)]
 pub struct Control {
     phase: AtomicU8,
@@ -148,7 +148,7 @@ impl Control {
         self.advance_to(STOPPED);
     }
 
-    /// Whether the run has ended.
+    /// Returns whether the run has ended.
     pub fn is_stopped(&self) -> bool {
         self.phase() == STOPPED
     }
@@ -190,7 +190,7 @@ impl Drop for StopsOnPanic<'_> {
     }
 }
 
-/// What clients did while it was counted.
+/// A client's counts during the measured phase.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Transactions that committed.
@@ -244,7 +244,7 @@ impl Tally {
     }
 }
 
-/// What all threads of a run share.
+/// State shared by all threads of a run.
 struct Stage<'a, E, W> {
     run: &'a Run<'a, W>,
     engine: E,
@@ -405,7 +405,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
     }
 }
 
-/// How much one client has to do.
+/// Work left for one client.
 #[derive(Debug)]
 enum Quota<'a> {
     Unlimited,
@@ -478,7 +478,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         self.tally.restart(timed_every);
     }
 
-    /// Whether the quota is used up; otherwise takes one transaction off it.
+    /// Returns whether the quota is used up; otherwise takes one transaction off it.
     fn is_done(&mut self) -> bool {
         match &mut self.quota {
             Quota::Unlimited => false,

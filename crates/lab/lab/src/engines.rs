@@ -27,14 +27,14 @@ pub enum EngineName {
 }
 
 impl EngineName {
-    /// What its transactions are promised of each other.
+    /// Returns the isolation level that its transactions get.
     pub fn isolation(self) -> &'static str {
         match self {
             EngineName::Mvto | EngineName::Twopl | EngineName::Twin => "strict serializable",
         }
     }
 
-    /// Whether it can keep its data on a disk.
+    /// Returns whether it can keep its data on a disk.
     pub fn is_durable(self) -> bool {
         match self {
             EngineName::Mvto => true,
@@ -53,7 +53,7 @@ impl fmt::Display for EngineName {
     }
 }
 
-/// How an engine is opened.
+/// Options for opening an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The directory of its data; `None`: in memory.
@@ -62,8 +62,7 @@ pub struct Settings {
     pub has_small_limits: bool,
 }
 
-/// What the driver asks of an engine: that it runs programs, by the best door 2 that it has, and says when they are
-/// durable.
+/// What the driver needs of an engine: run programs by its best door 2, and report when they are durable.
 pub trait Engine: Reexecutable {
     /// See [`Interactive::wait_durable`].
     ///
@@ -85,9 +84,9 @@ impl Engine for TwoPhaseLocking {
     }
 }
 
-/// What is done with an engine, whichever it is.
+/// An operation that is generic over the engine.
 pub trait OnEngine {
-    /// What comes of it.
+    /// Result of the operation.
     type Output;
 
     /// Does it. `tables` are those that were asked for, in that order.
@@ -97,7 +96,7 @@ pub trait OnEngine {
 /// Opens the engine, creates the tables, and hands both to `task`.
 ///
 /// # Errors
-/// What the engine says when it is opened or a table is created.
+/// Errors of opening the engine and creating tables.
 pub fn on_engine<T: OnEngine>(
     name: EngineName,
     settings: &Settings,

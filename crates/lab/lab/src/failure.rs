@@ -5,7 +5,7 @@
 pub enum Failure {
     /// The arguments make no sense together.
     Arguments(String),
-    /// What was asked for was tried and failed.
+    /// The run failed.
     Run(String),
     /// The judges have found something; it has been said.
     Verdict,

@@ -17,7 +17,7 @@ const LOAD_BATCH: u64 = 4;
 /// Runs the engine and returns everything that was done.
 ///
 /// # Errors
-/// What failed, other than transactions.
+/// Failures other than aborts of transactions.
 pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
     let workload = Mixed::new(arguments.keys);
     let settings = Settings { data: None, has_small_limits: arguments.limits == Limits::Small };

@@ -1,4 +1,4 @@
-//! What a row of figures says about where it was measured.
+//! The machine on which a row of figures was measured.
 
 use std::fs;
 use std::path::Path;

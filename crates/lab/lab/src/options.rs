@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// How figures are shown.
+/// Output format of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people

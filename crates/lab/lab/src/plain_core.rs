@@ -22,7 +22,7 @@ struct Ballotted {
     voters: u64,
 }
 
-/// What is kept of one instance.
+/// State of one instance.
 #[derive(Debug, Default)]
 struct Slot {
     vote: Option<Ballotted>,
@@ -45,7 +45,7 @@ pub struct Plain {
     next: Instance,
     /// Phase 1 covers the instances from it on.
     first: Instance,
-    /// Who has promised `promised` to this replica: a bit for each.
+    /// Replicas that have promised `promised` to this one, one bit each.
     promises: u64,
     /// The newest votes that phase 1 has heard of.
     candidates: BTreeMap<Instance, (Ballot, Value)>,

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// A line: points with the least and greatest value of the repeats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
     /// By ascending `x`.
     pub points: Vec<Point>,
@@ -19,7 +19,7 @@ pub struct Series {
 /// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Position.
     pub x: f64,
     /// The median.
     pub y: f64,
@@ -29,7 +29,7 @@ pub struct Point {
     pub greatest: f64,
 }
 
-/// What stands around the lines.
+/// Labels around the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     /// Above.

@@ -72,12 +72,12 @@ impl Processes {
         self.0.get_mut(position).and_then(Option::as_mut).ok_or_else(|| format!("process {position} does not run"))
     }
 
-    /// How many there are, with those that were killed.
+    /// Returns the number of processes, killed ones included.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no processes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -145,7 +145,7 @@ impl Process {
     }
 }
 
-/// What a process writes, line by line.
+/// Output of a process, line by line.
 #[derive(Debug)]
 pub struct Lines(BufReader<ChildStdout>);
 

@@ -9,12 +9,12 @@ use env::{Clock, MonotonicClock};
 use model::{Access, Committed, Error, Fault, Program, RowRef, TableId, history};
 use std::cell::Cell;
 
-/// How a history shows one table.
+/// Representation of one table in a history.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// How it shows keys.
+    /// Representation of keys.
     pub keys: KeyForm,
-    /// What it shows of a row: equal exactly if the same write made them.
+    /// Value of a row in the history. Two are equal exactly if the same write made them.
     pub value: fn(RowRef<'_>) -> Scalar,
 }
 
@@ -23,7 +23,7 @@ pub fn virtual_table(position: usize) -> TableId {
     TableId(u32::MAX - u32::try_from(position).expect("a handful of tables"))
 }
 
-/// How a history shows all tables of a run.
+/// Representation of all tables of a run in a history.
 #[derive(Clone, Debug)]
 pub struct Forms(Vec<(TableId, Form)>);
 
@@ -46,7 +46,7 @@ impl Forms {
     }
 }
 
-/// What one client did. Times are nanoseconds of the clock that the logs of a run share.
+/// Log of one client. Times are nanoseconds of the clock that the logs of a run share.
 #[derive(Debug)]
 pub struct Log<'a> {
     client: u32,
@@ -69,7 +69,7 @@ impl<'a> Log<'a> {
         self.committed_operations
     }
 
-    /// What was recorded.
+    /// Returns the records.
     pub fn into_records(self) -> Vec<Record> {
         self.records
     }

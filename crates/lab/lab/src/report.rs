@@ -33,9 +33,9 @@ pub struct Row {
     pub p999_us: f64,
     /// Memory in use at the end, in MiB: the largest of the repeats.
     pub rss_mb: f64,
-    /// What transactions are promised of each other.
+    /// Isolation level of the transactions.
     pub isolation: &'static str,
-    /// What acknowledgements waited for.
+    /// Durability of acknowledgements.
     pub durability: DurabilityName,
     /// Whether the database was in memory or on a disk.
     pub storage: &'static str,
@@ -43,13 +43,13 @@ pub struct Row {
     pub seconds: f64,
     /// Committed transactions of all repeats.
     pub committed: u64,
-    /// How often it was run.
+    /// Number of repeats.
     pub repeats: usize,
     /// Every how many transactions one was timed.
     pub timed_every: u64,
-    /// What the long readers did meanwhile, if there were any.
+    /// Figures of the long readers, if there were any.
     pub long_readers: Option<ReaderRow>,
-    /// Where all choices came from, in the first repeat.
+    /// Seed of all random choices in the first repeat.
     pub seed: u64,
     /// The commit of the repository, if known.
     pub commit: Option<String>,
@@ -154,7 +154,7 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// Writes the rows as one JSON list.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_json(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, rows)?;
     writeln!(out)
@@ -163,7 +163,7 @@ pub fn write_json(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
 /// Writes the rows as an aligned table, and below it what the aborts were.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
     writeln!(

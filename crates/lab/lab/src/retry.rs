@@ -1,4 +1,4 @@
-//! What clients do after an abort: count it by its rule, and after the first few wait, at random and longer each time.
+//! Client behaviour after an abort: count it by its rule; after the first few, wait a random time that grows with each.
 
 use crate::driver::Control;
 use env::time::Duration;
@@ -6,7 +6,7 @@ use env::{Randomness, Retries};
 use model::{Error, LimitKind, Retry, RetryPolicy};
 use std::collections::BTreeMap;
 
-/// How often each thing went wrong. Few names, counted often: a list, searched from the front.
+/// Counts of failures by name. Few names, counted often: a list, searched from the front.
 #[derive(Clone, Debug, Default)]
 pub struct Reasons(Vec<(&'static str, u64)>);
 
@@ -74,7 +74,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(1);
 /// One client's way of trying again. It allocates nothing but room for the names of reasons.
 #[derive(Debug)]
 pub struct Retrying<'a> {
-    /// What went wrong since the last [`Reasons::clear`].
+    /// Failures since the last [`Reasons::clear`].
     pub reasons: Reasons,
     control: &'a Control,
     retries: Retries,

@@ -20,21 +20,21 @@ use std::process::{Command, Stdio};
 pub struct Plan {
     /// The engine.
     pub engine: EngineName,
-    /// How it is opened.
+    /// Options for opening it.
     pub settings: Settings,
-    /// What runs on it.
+    /// Workload to run on it.
     pub workload: WorkloadPlan,
     /// Clients, one thread each.
     pub threads: u32,
     /// Long readers, one more thread each.
     pub long_readers: u32,
-    /// How long.
+    /// Length of the run.
     pub extent: Extent,
-    /// What acknowledgements wait for.
+    /// Durability of acknowledgements.
     pub durability: DurabilityName,
-    /// Where to write everything that happened, if it is recorded.
+    /// Path of the recorded history, if the run is recorded.
     pub history: Option<PathBuf>,
-    /// Where all choices come from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
@@ -66,7 +66,7 @@ impl WorkloadPlan {
     }
 }
 
-/// What an acknowledgement waits for, as the command line says it.
+/// Durability of an acknowledgement, as named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DurabilityName {
@@ -89,7 +89,7 @@ impl DurabilityName {
     }
 }
 
-/// What a trial has measured.
+/// Result of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// The clients.
@@ -100,14 +100,14 @@ pub struct Measurement {
     pub rss_mb: f64,
 }
 
-/// What one kind of client did.
+/// Figures of one kind of client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Seconds that were counted.
     pub seconds: f64,
     /// Transactions that committed.
     pub commits: u64,
-    /// Of them in a second.
+    /// Transactions per second.
     pub txn_per_s: f64,
     /// Attempts that did not commit, by reason.
     pub aborts: BTreeMap<String, u64>,
@@ -146,7 +146,7 @@ const LOAD_BATCH: u64 = 500;
 /// Runs the trial in this process.
 ///
 /// # Errors
-/// What failed.
+/// Failures of the trial.
 pub fn perform(plan: &Plan) -> Result<Measurement, Failure> {
     match &plan.workload {
         WorkloadPlan::Ycsb(parameters) => perform_workload(plan, &ycsb::Ycsb::new(parameters.clone())),
@@ -200,7 +200,7 @@ fn measurement(plan: &Plan, outcome: &Outcome) -> Measurement {
 /// Writes the records to a new file, or over an old one.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn write_history(path: &Path, records: &[Record]) -> io::Result<()> {
     let mut writer = Writer::new(BufWriter::with_capacity(1 << 20, File::create(path)?));
     records.iter().try_for_each(|record| writer.write(record))?;
@@ -210,7 +210,7 @@ pub fn write_history(path: &Path, records: &[Record]) -> io::Result<()> {
 /// Runs the trial in a process of its own: this program with the command `measure`.
 ///
 /// # Errors
-/// What failed, here or there.
+/// Failures of the trial, in this process or the other.
 pub fn perform_apart(plan: &Plan) -> Result<Measurement, Failure> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let plan = serde_json::to_string(plan).expect("a plan is plain data");

@@ -16,11 +16,11 @@ pub trait Workload: Sync {
     /// The tables. Their positions here are how the rest of a workload names them.
     fn schemas(&self) -> Vec<Schema>;
 
-    /// How a history shows each table, in the order of [`Workload::schemas`], and then whatever else
+    /// Representation of each table in a history, in the order of [`Workload::schemas`], followed by whatever else
     /// [`Client::observe`] adds, under [`crate::record::virtual_table`] ids.
     fn forms(&self) -> Vec<Form>;
 
-    /// How many records the tables hold at the start.
+    /// Returns the initial number of records in the tables.
     fn records(&self) -> u64;
 
     /// Fills in the key and row of a record; returns its table.
@@ -36,7 +36,7 @@ pub trait Workload: Sync {
     fn closing(&self, at: Seat<'_>) -> Option<Self::Client>;
 }
 
-/// What a client is told of its place in a run.
+/// Place of a client in a run.
 #[derive(Debug)]
 pub struct Seat<'a> {
     /// The tables of [`Workload::schemas`], by position.
@@ -59,7 +59,7 @@ pub trait Client: Program<Error = Error> + Send {
     /// make sense under every protocol.
     ///
     /// # Errors
-    /// What is wrong with it: the run has failed.
+    /// Describes the violation: the run has failed.
     fn check(&mut self, output: Self::Output) -> Result<(), String>;
 
     /// Adds to a recorded attempt what the recorder could not see.
@@ -79,7 +79,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Those of this client. A trillion before they would be another client's.
+    /// Stamps of this client: a range of a trillion.
     pub fn of_client(client: u32) -> Stamps {
         Stamps { next: u64::from(client & 0x007f_ffff) << COUNTER_BITS }
     }

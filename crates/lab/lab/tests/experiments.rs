@@ -35,7 +35,7 @@ fn the_cores_alone_take_the_same_events() {
     }
 }
 
-/// What must hold of every row about throughput or latency, whatever was measured.
+/// Checks what must hold of every row about throughput or latency.
 fn check_row(row: &Value, part: &str) {
     assert_eq!((&row["experiment"], &row["part"]), (&"paxos-order".into(), &part.into()));
     assert!(number(row, "requests_per_s_min") > 0.0);

@@ -63,7 +63,7 @@ fn image(randomness: &mut Randomness) -> Image {
     Image(vec![b'i'; randomness.in_range(0..6) as usize].into())
 }
 
-/// How often each thing has happened, so that a test of nothing is noticed.
+/// Counts of events, so that a test that exercises nothing fails.
 #[derive(Debug, Default)]
 struct Seen {
     delivered: u64,

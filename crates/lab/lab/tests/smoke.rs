@@ -30,7 +30,7 @@ fn number(row: &Value, field: &str) -> f64 {
     row[field].as_f64().unwrap_or_else(|| panic!("{field} is a number in {row}"))
 }
 
-/// What must hold of every row, whatever was measured.
+/// Checks what must hold of every row.
 fn check_row(row: &Value, engine: &str, workload: &str, threads: u64) {
     assert_eq!((&row["engine"], &row["workload"]), (&engine.into(), &workload.into()));
     assert_eq!(row["threads"], threads);

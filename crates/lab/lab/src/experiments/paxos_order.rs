@@ -4,7 +4,7 @@
 //! bytes; the leader orders batches of 12,000 bytes; the service does nothing. Compared are the proved core, a plain core written
 //! by hand in the same runtime ([`crate::plain_core`], the yardstick), and a real etcd that is given the same batches.
 //!
-//! What differs from the thesis:
+//! Differences from the thesis:
 //! - All replicas and clients are on one machine, and share its processors ([`shape`] says what that means).
 //! - The clients are one program with few threads: one thread for each client would measure the clients.
 //! - etcd gets ready-made batches, one put each, and answers no single clients. Part `batches` gives all engines the same.

@@ -1,4 +1,4 @@
-//! What `lab soak` takes.
+//! Arguments of `lab soak`.
 
 use crate::options::{Format, seconds};
 use clap::Args;

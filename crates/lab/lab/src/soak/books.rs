@@ -5,23 +5,23 @@ use crate::processes::Failure;
 use postgres::Client;
 use serde::Serialize;
 
-/// What all clients together were told, over all rounds.
+/// Totals acknowledged to all clients over all rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// Transfers that pgbench saw acknowledged.
     pub acknowledged: u64,
     /// Transfers that may have been committed without an acknowledgement, one a client and kill.
     pub in_doubt: u64,
-    /// What the loop of COPY was told.
+    /// Acknowledgements to the COPY loop.
     pub copies: Copies,
 }
 
 /// The sums of pgbench's tables, taken in one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sums {
-    /// Of the balances of accounts, tellers and branches.
+    /// Sums of the balances of accounts, tellers and branches.
     pub balances: [i64; 3],
-    /// Of the changes in the history, rolled up ones included.
+    /// Sum of the changes in the history, rolled up ones included.
     pub history: i64,
     /// Number of those changes.
     pub transfers: i64,
@@ -38,7 +38,7 @@ const SUMS: &str = "
 /// The sums as of now.
 ///
 /// # Errors
-/// Those of the statement.
+/// Errors of the statement.
 pub fn sums(client: &mut Client) -> Result<Sums, postgres::Error> {
     let row = client.query_one(SUMS, &[])?;
     Ok(Sums { balances: [row.get(0), row.get(1), row.get(2)], history: row.get(3), transfers: row.get(4) })

@@ -6,7 +6,7 @@ use postgres::Client;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// What the loop was told. Batches are numbered from 1; each is deleted once the next is there.
+/// Acknowledgements to the COPY loop. Batches are numbered from 1; each is deleted once the next is there.
 #[derive(Clone, Debug, Default)]
 pub struct Copies {
     /// Rows of a batch.

@@ -11,9 +11,9 @@ use std::process::{Child, Output, Stdio};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the auditor and the roll-up rest in between.
+/// Pause between two passes of the auditor and of the roll-up.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long pgbench may take to connect.
+/// Time limit for pgbench to connect.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Failures that are kept of a round.
 const MOST_FAILURES: usize = 100;
@@ -35,7 +35,7 @@ pub fn initialize(server: &Server) -> Result<(), Failure> {
     client.batch_execute(&tables).map_err(|error| format!("cannot make the tables: {error:?}"))
 }
 
-/// What the clients of a round share.
+/// State shared by the clients of a round.
 #[derive(Debug)]
 pub struct Shared {
     address: Address,
@@ -49,7 +49,7 @@ struct State {
     failures: Vec<Failure>,
 }
 
-/// What one client did in a round.
+/// Counts of one client in a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Times that it did its work.
@@ -74,7 +74,7 @@ impl Shared {
         self.ended.notify_all();
     }
 
-    /// Whether the round is over.
+    /// Returns whether the round is over.
     pub fn is_over(&self) -> bool {
         self.state().is_over
     }
@@ -113,13 +113,13 @@ impl Shared {
         }
     }
 
-    /// What has gone wrong.
+    /// Returns the failures so far.
     pub fn failures(&self) -> Vec<Failure> {
         self.state().failures.clone()
     }
 }
 
-/// Whether the transaction may simply be tried again.
+/// Returns whether the error is a conflict, after which the transaction can be retried.
 pub fn is_conflict(error: &postgres::Error) -> bool {
     error
         .code()
@@ -156,7 +156,7 @@ pub fn wait_for_clients(shared: &Shared, clients: u32) -> Result<(), Failure> {
     Err(format!("pgbench has not opened {clients} sessions in {} s", PATIENCE.as_secs()))
 }
 
-/// What pgbench says of the transactions that were acknowledged, after the server has been killed.
+/// Returns the number of acknowledged transactions that pgbench reports after the server has been killed.
 ///
 /// # Errors
 /// It says nothing, or that transactions have failed.

@@ -40,7 +40,7 @@ pub struct Round {
     pub disk_mb: [f64; 3],
     /// Seconds that the start after the kill took.
     pub restart_s: f64,
-    /// What has gone wrong.
+    /// Failures.
     pub failures: Vec<Failure>,
 }
 

@@ -24,7 +24,7 @@ pub struct Server {
     processes: Processes,
 }
 
-/// Where clients find it.
+/// The server's address for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Address(pub u16);
 
@@ -84,7 +84,7 @@ impl Server {
         self.processes.kill(0)
     }
 
-    /// Where clients find it.
+    /// Returns its address for clients.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -107,7 +107,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.processes = Processes::default();
         if self.is_temporary {
-            // What cannot be removed from a directory for temporary files is the system's to remove.
+            // Leftovers in a directory for temporary files are the system's to remove.
             let _ = fs::remove_dir_all(&self.data);
         }
     }

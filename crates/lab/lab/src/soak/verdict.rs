@@ -1,4 +1,4 @@
-//! What is said of all rounds together.
+//! The verdict on all rounds together.
 
 use super::round::Round;
 use crate::machine;
@@ -16,7 +16,7 @@ const MARGIN_MB: f64 = 96.0;
 pub struct Verdict {
     /// Everything that has gone wrong. Empty: a good verdict.
     pub failures: Vec<String>,
-    /// Whether there were enough rounds to say something of growth.
+    /// Whether there were enough rounds to judge growth.
     pub growth_was_judged: bool,
     /// The commit of the repository, if known.
     pub commit: Option<String>,
@@ -25,7 +25,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether nothing has gone wrong.
+    /// Returns whether there were no failures.
     pub fn is_good(&self) -> bool {
         self.failures.is_empty()
     }
@@ -75,7 +75,7 @@ const TITLES: [&str; 12] = [
 /// Writes an aligned table and the verdict.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_table(rounds: &[Round], verdict: &Verdict, out: &mut dyn Write) -> io::Result<()> {
     let thirds = |values: [f64; 3]| values.map(|value| format!("{value:.0}")).join(" ");
     let cells = rounds.iter().map(|round| {
@@ -109,7 +109,7 @@ pub fn write_table(rounds: &[Round], verdict: &Verdict, out: &mut dyn Write) -> 
 /// Writes one JSON value.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_json(rounds: &[Round], verdict: &Verdict, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &serde_json::json!({ "rounds": rounds, "verdict": verdict }))?;
     writeln!(out)

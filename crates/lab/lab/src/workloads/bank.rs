@@ -14,13 +14,13 @@ use std::ops::ControlFlow;
 pub struct Parameters {
     /// Accounts.
     pub accounts: u64,
-    /// How many of a hundred transactions are an audit: a scan of all accounts.
+    /// Percentage of transactions that are an audit: a scan of all accounts.
     pub audits: f64,
-    /// Whether a transfer takes hold of an account at the statement that writes it.
+    /// Whether a transfer locks an account at the statement that writes it.
     pub own_at_statement: bool,
 }
 
-/// What every account starts with.
+/// Initial balance of every account.
 const OPENING_BALANCE: i64 = 1_000;
 /// The largest transfer.
 const MAX_AMOUNT: u64 = 100;
@@ -120,12 +120,12 @@ enum Current {
     Audit,
 }
 
-/// What a transaction saw.
+/// Observations of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// A transfer found both accounts, or not.
     Transfer {
-        /// Whether it did.
+        /// Whether both accounts were found.
         found_both: bool,
     },
     /// An audit found this.

@@ -127,7 +127,7 @@ impl Workload for Mixed {
     }
 }
 
-/// What follows from an item's stamp, so that a row mixed from two writes is seen to be none.
+/// Derives the group from an item's stamp, so that a row mixed from two writes is detected.
 fn group_of(Stamp(stamp): Stamp) -> i64 {
     (stamp.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as i64 % GROUPS as i64
 }
@@ -169,7 +169,7 @@ enum Step {
     CodeScan { range: Range },
 }
 
-/// How a row is written. Updates are for items only.
+/// Kind of a write. Updates are for items only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Put,
@@ -178,7 +178,7 @@ enum Way {
     Delete,
 }
 
-/// Where a scan goes and when it stops.
+/// Bounds of a scan and where it stops.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     from: u64,
@@ -187,7 +187,7 @@ struct Range {
     is_backward: bool,
     /// Visits before it stops.
     limit: usize,
-    /// Whether it goes on once after it has stopped.
+    /// Whether it resumes once after it has stopped.
     resumes: bool,
 }
 
@@ -203,7 +203,7 @@ pub struct Transactions {
     steps: Vec<(Step, bool)>,
     gives_up: bool,
     stops_at_limits: bool,
-    /// What the current attempt did to index positions and saw of them.
+    /// The current attempt's operations on index positions.
     entries: Vec<Operation>,
 }
 

@@ -19,17 +19,17 @@ pub struct Parameters {
     pub record_bytes: usize,
     /// Keys that a transaction (other than a scan) reads or writes.
     pub keys_per_txn: usize,
-    /// How many of a hundred keys are read; the others are written.
+    /// Percentage of keys that are read; the others are written.
     pub reads: f64,
     /// Popularity of keys, see [`Zipf`].
     pub theta: f64,
-    /// How many of a hundred transactions are a scan.
+    /// Percentage of transactions that are a scan.
     pub scans: f64,
     /// Keys that a scan visits.
     pub scan_length: u64,
     /// Keys that a transaction of a long reader reads, uniformly.
     pub long_reader_keys: usize,
-    /// Whether writers take hold of a row at the statement that writes it.
+    /// Whether writers lock a row at the statement that writes it.
     pub own_at_statement: bool,
 }
 
@@ -101,8 +101,7 @@ impl Workload for Ycsb {
     }
 }
 
-/// How a history shows a row that was written under one stamp; a row that was not is shown so that no judge takes it for
-/// a write.
+/// Value of a row in a history if it was written under one stamp; otherwise a value that no checker takes for a write.
 pub(super) fn stamp_value(stamp: Option<Stamp>, row: RowRef<'_>) -> Scalar {
     match stamp {
         Some(Stamp(stamp)) => Scalar::from(stamp),
@@ -175,7 +174,7 @@ impl Transactions {
 }
 
 impl Program for Transactions {
-    /// How many of its keys were missing: all were loaded and none is ever deleted.
+    /// Number of its keys that were missing. All were loaded and none is ever deleted.
     type Output = u64;
     type Error = Error;
 

@@ -106,7 +106,7 @@ Examples:
     lab experiment paxos-order --part memory --engines proved
     lab experiment paxos-order --part catch-up --engines proved --data /mnt/disk";
 
-/// What is measured.
+/// The quantity to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// Requests in a second by replicas: figure 7.2
@@ -125,7 +125,7 @@ pub enum Part {
     CatchUp,
 }
 
-/// What orders the requests.
+/// The system that orders the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
@@ -140,13 +140,13 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Whether etcd is needed.
+    /// Returns whether etcd is needed.
     pub fn is_etcd(self) -> bool {
         matches!(self, Engine::Etcd | Engine::EtcdSingle)
     }
 }
 
-/// What a vote waits for.
+/// Durability of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {

@@ -1,4 +1,4 @@
-//! What all parts share: the arguments with their defaults filled in, programs and directories.
+//! State shared by all parts: the arguments with defaults filled in, programs and directories.
 
 use super::arguments::{Durability, Engine, PaxosOrderArguments};
 use super::etcd::Programs;
@@ -47,7 +47,7 @@ impl Bench {
         Ok(Bench { arguments, engines, etcd, data, made: Cell::new(0) })
     }
 
-    /// What the user said.
+    /// Returns the arguments of the command line.
     pub fn arguments(&self) -> &PaxosOrderArguments {
         &self.arguments
     }
@@ -57,7 +57,7 @@ impl Bench {
         &self.engines
     }
 
-    /// Where etcd is, if it is to be run.
+    /// Returns the programs of etcd, if it is to be run.
     pub fn etcd(&self) -> Option<&Programs> {
         self.etcd.as_ref()
     }
@@ -142,7 +142,7 @@ impl Bench {
         (self.arguments.batch_bytes / self.arguments.request_bytes.max(1)).max(1)
     }
 
-    /// Where replicas that write to a disk have it.
+    /// Returns the directory for replicas that write to a disk.
     pub fn data(&self) -> &Path {
         &self.data
     }
@@ -164,7 +164,7 @@ impl Bench {
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -172,7 +172,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed from a directory for scratch is the owner's of that directory to remove.
+        // Leftovers in a scratch directory are its owner's to remove.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

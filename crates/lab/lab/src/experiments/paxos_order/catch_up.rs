@@ -43,7 +43,7 @@ pub struct CatchUpRow {
     pub of_after: f64,
     /// Snapshots that the replica installed on the way: what it had missed was not all kept as batches. Median of the repeats.
     pub snapshots: f64,
-    /// How often it was run.
+    /// Number of repeats.
     pub repeats: usize,
     /// Processors of the machine.
     pub cores: usize,
@@ -53,7 +53,7 @@ pub struct CatchUpRow {
 
 const REQUESTS: u64 = 1_000_000;
 
-/// How long it may take, and the share of its throughput that the leader must keep.
+/// Bar: maximum duration of the catch-up, and minimum share of its throughput that the leader must keep.
 const BAR_SECONDS: f64 = 10.0;
 const BAR_SHARE: f64 = 0.9;
 
@@ -178,7 +178,7 @@ const TITLES: [&str; 13] = [
 /// Writes the rows as an aligned table, and whether the bars are met.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_table(rows: &[CatchUpRow], out: &mut dyn Write) -> io::Result<()> {
     let cells = rows.iter().map(|row| {
         [

@@ -1,6 +1,6 @@
 //! The cores alone: a cluster in one thread, without clients, network, disk or clock.
 //!
-//! What the runtime does is the same with either core, so this is where they differ most, and where nothing else disturbs the figures.
+//! The runtime is the same with either core, so the cores differ most here, and nothing else disturbs the figures.
 
 use super::arguments::Engine;
 use crate::plain_core::Plain;
@@ -8,7 +8,7 @@ use env::time::Instant;
 use paxos::core::{Config, Core, Event, Message, Output, Proved, ReplicaId, Value};
 use std::collections::VecDeque;
 
-/// What it costs.
+/// Cost of a core.
 #[derive(Clone, Copy, Debug)]
 pub struct CoreCost {
     /// Batches that every replica has delivered.

@@ -18,7 +18,7 @@ pub struct CoreRow {
     pub part: &'static str,
     /// Which core.
     pub engine: Engine,
-    /// How many replicas.
+    /// Number of replicas.
     pub replicas: u64,
     /// Nanoseconds of processor that all replicas together spend on a batch: median of the repeats.
     pub ns_per_batch: f64,
@@ -30,11 +30,11 @@ pub struct CoreRow {
     pub events_per_batch: f64,
     /// Nanoseconds of an event.
     pub ns_per_event: f64,
-    /// How much longer than the plain core, in the same repeat: median of the repeats.
+    /// Cost relative to the plain core in the same repeat: median of the repeats.
     pub of_plain: Option<f64>,
     /// Batches of a repeat.
     pub batches: u64,
-    /// How often it was run.
+    /// Number of repeats.
     pub repeats: usize,
     /// The commit of the repository, if known.
     pub commit: Option<String>,
@@ -98,7 +98,7 @@ const TITLES: [&str; 8] = ["core", "replicas", "ns/batch", "min", "max", "of pla
 /// Writes the rows as an aligned table.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_table(rows: &[CoreRow], out: &mut dyn Write) -> io::Result<()> {
     let cells = rows.iter().map(|row| {
         [

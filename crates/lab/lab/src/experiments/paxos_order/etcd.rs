@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Where etcd and its load are.
+/// Paths of etcd and its load generator.
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// etcd.
@@ -18,7 +18,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// What the user named, or where they are usually.
+    /// Finds the programs at the paths given, or else in the usual places.
     ///
     /// # Errors
     /// One is missing; the sentence says how to get it.
@@ -45,7 +45,7 @@ fn usual_puts() -> Option<PathBuf> {
     [beside, built].into_iter().find(|path| path.is_file())
 }
 
-/// What its load is.
+/// Load on etcd.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Members of the cluster.
@@ -117,7 +117,7 @@ fn follow(puts: &mut Child, members: &Processes, load: &Load) -> Result<Measurem
     })
 }
 
-/// What `etcd-puts` says.
+/// Output of `etcd-puts`.
 #[derive(Debug, Deserialize)]
 struct Figures {
     puts: u64,
@@ -159,7 +159,7 @@ fn member(
 /// etcd refuses more than 2 GiB by default, which a longer run writes.
 const QUOTA_BYTES: &str = "8589934592";
 
-/// Where members' data is in memory, so that what etcd writes and syncs costs next to nothing.
+/// Returns a directory in memory for members' data, so that etcd's writes and syncs cost next to nothing.
 ///
 /// # Errors
 /// This machine has no such file system in the usual place.

@@ -35,7 +35,7 @@ pub struct FailoverRow {
     pub half_load_ms: f64,
     /// Requests in a second before the kill.
     pub requests_per_s_before: f64,
-    /// How often it was run.
+    /// Number of repeats.
     pub repeats: usize,
     /// Processors of the machine.
     pub cores: usize,
@@ -43,7 +43,7 @@ pub struct FailoverRow {
     pub commit: Option<String>,
 }
 
-/// How long the service may be away, in units of the suspicion timeout.
+/// Bar: maximum outage, in suspicion timeouts.
 const BAR: f64 = 2.0;
 
 /// One leader killed.
@@ -70,7 +70,7 @@ pub fn rows(bench: &Bench) -> Result<Vec<FailoverRow>, Failure> {
         .collect()
 }
 
-/// What is counted at a time.
+/// Counting interval.
 const SLICE: Duration = Duration::from_millis(1);
 /// Slices over which a rate is taken.
 const RATE_SLICES: usize = 100;
@@ -89,7 +89,7 @@ fn kill(bench: &Bench, subject: Subject) -> Result<Outage, Failure> {
     let killed = Instant::now();
     cluster.kill(leader)?;
     let mut recovery = Recovery::new(killed, clients.acknowledged());
-    // As many suspicion timeouts as nobody would wait for.
+    // Far more suspicion timeouts than an acceptable failover takes.
     let deadline = killed + Duration::from_millis(bench.arguments().suspicion_ms) * 20;
     while Instant::now() < deadline {
         thread::sleep(SLICE);
@@ -101,7 +101,7 @@ fn kill(bench: &Bench, subject: Subject) -> Result<Outage, Failure> {
     Err("the leader was killed, and after 20 suspicion timeouts there is not half of the load again".to_owned())
 }
 
-/// What is acknowledged after a kill, slice by slice.
+/// Acknowledgements after a kill, slice by slice.
 #[derive(Debug)]
 struct Recovery {
     killed: Instant,
@@ -178,7 +178,7 @@ const TITLES: [&str; 9] = [
 /// Writes the rows as an aligned table, and whether the bar is met.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_table(rows: &[FailoverRow], out: &mut dyn Write) -> io::Result<()> {
     let cells = rows.iter().map(|row| {
         [

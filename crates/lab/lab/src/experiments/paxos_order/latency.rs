@@ -9,7 +9,7 @@ use crate::processes::Failure;
 use crate::report::grouped;
 use std::io::{self, Write};
 
-/// How slow one request in a hundred may be, in microseconds, at half of the rate that is asked for.
+/// Bar: maximum 99th percentile of latency, in microseconds, at half of the requested rate.
 const BAR_US: f64 = 10_000.0;
 
 /// Measures the greatest load, then the latency at half of the bar's and at half of that.
@@ -35,9 +35,9 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>, Failure> {
 /// Writes whether the bar is met.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_verdict(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
-    // Of each subject the first row is the one at the bar's rate.
+    // The first row of each subject is the one at the bar's rate.
     let worst = rows.iter().step_by(2).map(|row| row.p99_us).fold(0.0, f64::max);
     let verdict = if worst < BAR_US { "met" } else { "not met" };
     let rate = rows.first().map_or(0.0, |row| row.requests_per_s);

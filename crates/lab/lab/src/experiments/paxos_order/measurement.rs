@@ -4,7 +4,7 @@ use crate::machine;
 use crate::processes::{Failure, Processes};
 use env::time::{Duration, Instant};
 
-/// What one run was.
+/// Result of one run.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     /// Requests ordered and acknowledged while it was counted.
@@ -21,9 +21,9 @@ pub struct Measurement {
     pub p999_us: f64,
     /// Times that a new leader was elected meanwhile; none is known of etcd's.
     pub elections: u64,
-    /// How many batches were in flight, if the load said so.
+    /// Number of batches in flight, if the load reported it.
     pub in_flight: Option<u64>,
-    /// Who used the processors.
+    /// Processor use by process.
     pub cores_used: UseOfCores,
 }
 
@@ -54,7 +54,7 @@ impl Measurement {
     }
 }
 
-/// How many processors were busy, on average, for whom.
+/// Average number of busy processors, by user.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UseOfCores {
     /// All replicas.

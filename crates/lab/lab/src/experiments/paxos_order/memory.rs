@@ -31,7 +31,7 @@ pub struct MemoryRow {
     pub middle_mb: f64,
     /// After all of them.
     pub end_mb: f64,
-    /// How much more at the end than at the start, for each request between them, in bytes.
+    /// Growth from start to end for each request between them, in bytes.
     pub growth_bytes_per_request: f64,
     /// Requests in a second.
     pub requests_per_s: f64,
@@ -101,7 +101,7 @@ const TITLES: [&str; 9] = [
 /// Writes the rows as an aligned table, and whether the bar is met.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_table(rows: &[MemoryRow], out: &mut dyn Write) -> io::Result<()> {
     let cells = rows.iter().map(|row| {
         [

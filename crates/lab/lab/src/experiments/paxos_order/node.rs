@@ -18,24 +18,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a replica says when it listens.
+/// Line that a replica writes once it listens.
 pub const READY: &str = "ready";
 
-/// What it is asked.
+/// Line that requests a replica's status.
 pub const STATUS: &str = "status";
 
-/// What a replica is started with.
+/// Start-up arguments of a replica.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePlan {
     /// Which core.
     pub engine: Engine,
     /// The replica's number.
     pub id: u64,
-    /// Where all replicas are, this one too.
+    /// Addresses of all replicas, this one included.
     pub addresses: Vec<String>,
-    /// What votes wait for.
+    /// Durability of votes.
     pub durability: Durability,
-    /// Where the journal is, if there is one.
+    /// Path of the journal, if there is one.
     pub data: Option<PathBuf>,
     /// Bytes of requests in a batch, at most.
     pub batch_bytes: u64,
@@ -43,10 +43,10 @@ pub struct NodePlan {
     pub suspicion_ms: u64,
 }
 
-/// What a replica says of itself.
+/// Status report of a replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Whether it leads.
+    /// Whether it is the leader.
     pub leads: bool,
     /// The next instance to execute.
     pub executed: u64,

@@ -13,10 +13,10 @@ pub use load::Pace;
 use std::process::Command;
 use std::thread;
 
-/// What clients do.
+/// Load of the clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// How many there are, each with one body on its way.
+    /// Number of clients, each with one request in flight.
     pub clients: u64,
     /// Bytes of a body.
     pub body_bytes: u64,
@@ -31,7 +31,7 @@ pub struct Load {
 pub struct Cluster {
     processes: Processes,
     plans: Vec<NodePlan>,
-    /// Where their data is.
+    /// Directory of the replicas' data.
     _scratch: Scratch,
 }
 
@@ -71,17 +71,17 @@ impl Cluster {
         }
     }
 
-    /// How many replicas there are, with those that were killed.
+    /// Returns the number of replicas, killed ones included.
     pub fn len(&self) -> usize {
         self.plans.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no replicas.
     pub fn is_empty(&self) -> bool {
         self.plans.is_empty()
     }
 
-    /// What a replica says of itself.
+    /// Requests the status of a replica.
     ///
     /// # Errors
     /// It does not run.
@@ -90,7 +90,7 @@ impl Cluster {
         serde_json::from_str(&answer).map_err(|error| format!("cannot read the status of replica {position}: {error}"))
     }
 
-    /// Who leads, as soon as somebody does.
+    /// Waits for a leader and returns its position.
     ///
     /// # Errors
     /// Nobody does for a long time.
@@ -107,7 +107,7 @@ impl Cluster {
         Err("no replica leads".to_owned())
     }
 
-    /// How many leaders were elected so far.
+    /// Returns the number of elections so far.
     ///
     /// # Errors
     /// A replica does not run.

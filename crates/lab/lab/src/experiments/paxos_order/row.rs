@@ -7,18 +7,18 @@ use crate::report::{grouped, median, write_cells};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Subject {
-    /// What ordered the requests.
+    /// The system that ordered the requests.
     pub engine: Engine,
     /// By how many replicas.
     pub replicas: u64,
-    /// What a vote waited for.
+    /// Durability of a vote.
     pub durability: Durability,
 }
 
-/// What the load was.
+/// The load of a row.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Load {
     /// Logical clients, each with one request open; etcd's are the puts in flight.
@@ -83,7 +83,7 @@ pub struct Row {
     pub elections: u64,
     /// Counted seconds of a repeat.
     pub seconds: f64,
-    /// How often it was run.
+    /// Number of repeats.
     pub repeats: usize,
     /// Processors of the machine.
     pub cores: usize,
@@ -168,7 +168,7 @@ const TITLES: [&str; 18] = [
 /// Writes the rows as an aligned table.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
     writeln!(

@@ -12,13 +12,13 @@ use std::io::{self, Write};
 /// The verified automaton's requests in a second as a share of its unverified twin's (JPaxos), by replicas, as the text says it.
 const PAPER: [(u64, f64); 7] = [(3, 1.16), (5, 1.035), (7, 0.925), (9, 0.8), (11, 0.8), (13, 0.8), (15, 0.8)];
 
-/// How far behind the plain core the proved one may be.
+/// Bar: minimum throughput of the proved core, as a share of the plain core's.
 const BAR: f64 = 0.9;
 
 /// From so many processors that other programs used on, the shares say as much about those as about the cores.
 const DISTURBED: f64 = 0.1;
 
-/// What the figures say about the paper's: one line.
+/// Compares the figures with the paper's, in one line.
 pub fn outcome(rows: &[Row]) -> String {
     let proved: Vec<&Row> = rows.iter().filter(|row| row.subject.engine == Engine::Proved).collect();
     let shares = || proved.iter().filter_map(|row| Some((row.of_plain?, *row)));
@@ -48,7 +48,7 @@ fn is_proved(row: &Row, durability: Durability) -> bool {
     row.subject.engine == Engine::Proved && row.subject.durability == durability
 }
 
-/// Whether more replicas bring more at first, as in the thesis, where each has a machine.
+/// Compares throughput by number of replicas with the thesis, where each replica has its own machine.
 fn curve(proved: &[&Row]) -> String {
     let best = proved.iter().max_by(|a, b| a.requests_per_s.total_cmp(&b.requests_per_s));
     best.map_or_else(String::new, |best| {
@@ -56,7 +56,7 @@ fn curve(proved: &[&Row]) -> String {
     })
 }
 
-/// What the number of processors means for the figures.
+/// Explains the effect of the number of processors on the figures.
 pub fn note_on_cores(cores: usize) -> String {
     format!(
         "All replicas and all clients share {cores} processor(s), so each further replica takes from the others what in the thesis it \
@@ -92,7 +92,7 @@ pub fn plot(rows: &[Row]) -> Result<String, String> {
 /// Writes the paper's shares beside ours, then the outcome.
 ///
 /// # Errors
-/// Those of the output.
+/// Errors of the output.
 pub fn write(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let share = |replicas, durability| {
         let row = rows.iter().find(|row| is_proved(row, durability) && row.subject.replicas == replicas);

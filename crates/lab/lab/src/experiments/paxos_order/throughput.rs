@@ -9,7 +9,7 @@ use crate::processes::Failure;
 use crate::report::grouped;
 use std::collections::HashMap;
 
-/// What each engine is given.
+/// Load given to each engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// Single requests of many clients; etcd, which knows no batches, gets what a batch holds as one put.
@@ -91,7 +91,7 @@ fn best(bench: &Bench, run: impl Fn(u64) -> Result<Measurement, Failure>) -> Res
     best.ok_or_else(|| "no number of batches in flight was given".to_owned())
 }
 
-/// What etcd is given.
+/// Load given to etcd.
 struct Puts {
     in_flight: u64,
     value_bytes: u64,
@@ -128,7 +128,7 @@ fn measure_etcd(bench: &Bench, subject: Subject, puts: Puts) -> Result<Measureme
     etcd::measure(programs, directory.path(), &load)
 }
 
-/// What a row says of the load: where batches were in flight, they are the clients.
+/// Returns the load of a row. Where batches were in flight, they count as clients.
 fn row_load(bench: &Bench, measured: &[Measurement]) -> Load {
     let in_flight = measured.iter().find_map(|measurement| measurement.in_flight);
     let load = bench.row_load();
