@@ -19,17 +19,17 @@ pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
     pub(super) engine: H,
     pub(super) owner: Arc<Owner>,
     pub(super) how: Begin,
-    /// Who sees its waits, and may end them.
+    /// Observes its waits, and may end them.
     pub(super) supervisor: Option<Arc<dyn Supervisor>>,
     catalog: Arc<Catalog>,
-    /// What a declared procedure may touch; its keys are locked before it runs.
+    /// Declared footprint of a procedure; its keys are locked before it runs.
     footprint: Option<Footprint>,
     /// Each locked record once.
     pub(super) locked: Vec<(Arc<Keyspace>, Arc<Record>)>,
     /// The keyspace of each locked range.
     pub(super) ranges: Vec<Arc<Keyspace>>,
-    /// What stood in each changed record before, oldest first: before the transaction's first change of it and, once there
-    /// has been a savepoint, before every change.
+    /// Undo log, oldest first: each changed record with its row before the transaction's first change of it and, once there has
+    /// been a savepoint, before every change.
     pub(super) undo: Vec<(Arc<Record>, Option<RowBuf>)>,
     pub(super) rows_written: u64,
     pub(super) bytes_written: u64,
@@ -98,7 +98,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// The table of a statement.
     ///
     /// # Errors
-    /// What poisoned the transaction; [`Invalid::UnknownTable`].
+    /// The abort that poisoned the transaction; [`Invalid::UnknownTable`].
     pub(super) fn table(&mut self, id: TableId) -> Result<Arc<Table>> {
         if let Some(error) = &self.poison {
             return Err(error.clone());
@@ -111,7 +111,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         table.ok_or_else(|| Invalid::UnknownTable { table: format!("number {number}") }.into())
     }
 
-    /// Whether the transaction may write at all.
+    /// Checks that the transaction may write.
     pub(super) fn check_writable(&self) -> Result<()> {
         match self.how.mode {
             Mode::ReadWrite | Mode::OwnAtStatement => Ok(()),
@@ -119,7 +119,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         }
     }
 
-    /// Whether a key is one that was declared. Not asked of index entries: they follow from the rows.
+    /// Checks that a key is declared. Index entries are not checked: they follow from the rows.
     ///
     /// # Errors
     /// The abort [`Reason::FootprintMiss`].
@@ -132,7 +132,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         }
     }
 
-    /// Whether a range is one that was declared.
+    /// Checks that a range is declared.
     ///
     /// # Errors
     /// The abort [`Reason::FootprintMiss`]; [`Invalid::Undeclared`] if the footprint has no range of the table, so that a
@@ -173,7 +173,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// Locks a record; `None` if it has left its map. An exclusive lock also waits out the ranges that cover it (I4).
     ///
     /// # Errors
-    /// As [`Transaction::with_record`].
+    /// Same as [`Transaction::with_record`].
     pub(super) fn lock<'r>(
         &mut self,
         keyspace: &Arc<Keyspace>,
@@ -219,7 +219,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         }
     }
 
-    /// How many records and ranges the transaction has locked.
+    /// Returns the number of records and ranges that the transaction has locked.
     fn locks(&self) -> u64 {
         (self.locked.len() + self.ranges.len()) as u64
     }

@@ -11,7 +11,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// Draws the serial point while every lock is held (I1), then gives them back.
     ///
     /// # Errors
-    /// What poisoned the transaction.
+    /// The abort that poisoned the transaction.
     pub(super) fn finish(mut self) -> Result<Committed> {
         if let Some(error) = &self.poison {
             return Err(error.clone());

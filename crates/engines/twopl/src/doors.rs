@@ -96,7 +96,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
     }
 }
 
-/// What an open savepoint remembers.
+/// State recorded by an open savepoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     number: u64,

@@ -127,8 +127,8 @@ pub struct Options {
     pub transactions: u64,
     /// Tables that were ever created: a number is not given again. Default: 10,000.
     pub tables: u64,
-    /// How long a transaction waits for another one where its `Begin` does not say. Default: 10 s. Zero: it never waits.
-    /// Shorter limits turn queues on hot rows into aborts.
+    /// Maximum wait for another transaction where `Begin` gives no limit. Default: 10 s. Zero: no waiting. Shorter limits turn
+    /// queues on hot rows into aborts.
     pub wait_limit: Duration,
 }
 
@@ -190,7 +190,7 @@ impl Reason {
         }
     }
 
-    /// What the rule says.
+    /// Returns the rule's explanation.
     pub fn explanation(self) -> &'static str {
         match self {
             Reason::Wounded => "it holds a lock that an older transaction waits for, and would have had to wait itself",
@@ -202,7 +202,7 @@ impl Reason {
     }
 }
 
-/// What has happened since the engine was made.
+/// Counters since the engine was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Transactions that committed.
@@ -283,7 +283,7 @@ impl TwoPhaseLocking {
         self.catalog().all().map(|table| (table.id, table.schema.clone())).collect()
     }
 
-    /// What has happened so far.
+    /// Returns the counters.
     pub fn stats(&self) -> Stats {
         let Counters { open, committed, aborted, waits, .. } = &self.counters;
         let catalog = self.catalog();

@@ -17,8 +17,8 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// How often a waiter looks at its word before it sleeps. A lock is mostly held for a few microseconds, and a sleep
-/// costs more than that; a model checker would have to try every look.
+/// Number of times that a waiter polls its word before it sleeps. A lock is mostly held for a few microseconds, and a sleep
+/// costs more than that. A model checker would have to explore every poll.
 const LOOKS_BEFORE_SLEEP: u32 = if cfg!(feature = "shuttle") { 1 } else { 200 };
 
 /// A latch that was held during a panic of this crate is used further: what it guards is changed in single steps.
@@ -26,14 +26,14 @@ pub(super) fn latch<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a record is locked.
+/// Mode of a record lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockMode {
     Shared,
     Exclusive,
 }
 
-/// What kind of transaction owns a lock; the kinds rank in this order (I6).
+/// Kind of transaction that owns a lock, in order of priority (I6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Locks its declared footprint in order before it runs.
@@ -69,11 +69,11 @@ pub(super) struct Patience<'a> {
     pub(super) limit: Duration,
     /// Counts the waits, each once its waiter stands in the queue.
     pub(super) waits: &'a AtomicU64,
-    /// Who sees the waits and may end them, and what a wait for another transaction is about.
+    /// Observes the waits and may end them; describes a wait for another transaction.
     pub(super) supervisor: Option<Supervised<'a>>,
 }
 
-/// Who sees waits and may end them, and what a wait for another transaction is about.
+/// A supervisor, and the abort that describes a wait for another transaction.
 pub(super) type Supervised<'a> = (&'a dyn Supervisor, &'a dyn Fn(Timestamp) -> Abort);
 
 /// A wait that its transaction's supervisor knows of, until it is dropped.
@@ -97,7 +97,7 @@ impl Owner {
         Arc::new(Owner { kind, timestamp, wounded_by: AtomicU64::new(0), signal: AtomicUsize::new(QUIET) })
     }
 
-    /// Whether this one goes first: by kind, then by age (I6).
+    /// Returns whether this owner has priority over `other`: by kind, then by age (I6).
     fn precedes(&self, other: &Owner) -> bool {
         (self.kind, self.timestamp) < (other.kind, other.timestamp)
     }
@@ -114,7 +114,7 @@ impl Owner {
         }
     }
 
-    /// Who wants this one to give way.
+    /// Returns the transaction that wounded this one, if any.
     fn wounded_by(&self) -> Option<Timestamp> {
         Some(self.wounded_by.load(Acquire)).filter(|&by| by != 0).map(Timestamp)
     }
@@ -157,7 +157,7 @@ impl Patience<'_> {
         self.clock.now().checked_add(self.clock.ticks_in(self.limit))
     }
 
-    /// How long the supervisor lets a wait go on.
+    /// Returns the wait limit that the supervisor sets.
     fn supervised(&self) -> Option<Duration> {
         self.supervisor.and_then(|(supervisor, _)| supervisor.patience())
     }
@@ -183,7 +183,7 @@ pub(super) struct Lock {
     /// One if `exclusive`.
     holders: SmallVec<[Arc<Owner>; 1]>,
     exclusive: bool,
-    /// Who goes first stands first.
+    /// Waiters in order of priority.
     queue: Vec<Waiter>,
 }
 
@@ -212,7 +212,7 @@ impl Lock {
         self.holders.iter().any(|holder| Arc::ptr_eq(holder, owner))
     }
 
-    /// Whether someone else may be changing the record.
+    /// Returns whether another owner may be changing the record.
     pub(super) fn is_exclusive_to_another(&self, owner: &Arc<Owner>) -> bool {
         self.exclusive && !self.is_held_by(owner)
     }
@@ -221,7 +221,7 @@ impl Lock {
         self.is_held_by(owner) && (mode == LockMode::Shared || self.exclusive)
     }
 
-    /// Whether the holders leave room, `owner`'s own hold not counted.
+    /// Returns whether the holders other than `owner` are compatible with `mode`.
     fn admits(&self, owner: &Arc<Owner>, mode: LockMode) -> bool {
         match mode {
             LockMode::Shared => !self.exclusive,
@@ -261,7 +261,7 @@ impl Lock {
         self.queue.insert(at, Waiter { owner: owner.clone(), mode });
     }
 
-    /// Whom a request of `owner` would wait for.
+    /// Returns the transaction that a request of `owner` would wait for.
     fn blocker(&self, owner: &Arc<Owner>) -> Timestamp {
         let others = self.holders.iter().chain(self.queue.iter().map(|waiter| &waiter.owner));
         others.filter(|other| !Arc::ptr_eq(other, owner)).map(|other| other.timestamp).next().unwrap_or_default()
@@ -336,7 +336,7 @@ pub(super) fn wait_for_lock<'l, T>(
 /// The locked ranges of one keyspace. All are shared: they say what must not change.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
-    /// How many there are. `Release` when it grows, `Acquire` when a writer looks: see I4 for why that is enough.
+    /// Number of range locks. `Release` when it grows, `Acquire` when a writer looks: see I4 for why that is enough.
     count: AtomicUsize,
     list: Mutex<RangeList>,
 }
@@ -381,7 +381,7 @@ impl Ranges {
         list.waiting.drain(..).for_each(|waiter| waiter.signal(sleepers));
     }
 
-    /// Whether any range is locked here.
+    /// Returns whether any range is locked here.
     pub(super) fn is_any(&self) -> bool {
         self.count.load(Acquire) != 0
     }

@@ -11,7 +11,7 @@ use model::{
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
-/// How many records a scan collects under the map's latch at a time.
+/// Number of records that a scan collects under the map's latch at a time.
 const BATCH: usize = 64;
 
 /// One stretch of a scan, and what it reuses from row to row.
@@ -161,7 +161,7 @@ impl Walk<'_, '_> {
 }
 
 impl Table {
-    /// Where a scan goes.
+    /// Returns the keyspace of a scan.
     ///
     /// # Errors
     /// [`Invalid::UnknownIndex`], [`Invalid::NotOrdered`].

@@ -1,4 +1,4 @@
-//! Where rows are: tables of keyspaces of records. Rows are changed in place; the locks say by whom.
+//! Storage of rows: tables of keyspaces of records. Rows are changed in place, under locks.
 
 use super::locks::{Lock, Owner, Ranges, latch};
 use model::{Direction, IndexId, Key, RowBuf, Schema, Storage, TableId};
@@ -87,7 +87,7 @@ pub(super) struct Record {
     pub(super) state: Mutex<State>,
 }
 
-/// What a record's latch guards.
+/// State guarded by a record's latch.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) lock: Lock,
@@ -197,7 +197,7 @@ impl Keyspace {
         }
     }
 
-    /// How many records there are, for tests and figures.
+    /// Returns the number of records, for tests and figures.
     pub(super) fn len(&self) -> usize {
         match &self.map {
             Map::Ordered(map) => read(map).len(),
@@ -212,7 +212,7 @@ impl State {
     }
 }
 
-/// Whether no key can lie in the range; `BTreeMap` refuses some of these with a panic.
+/// Returns whether no key can lie in the range; `BTreeMap` panics on some of these.
 pub(super) fn is_empty_range(lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
     match (lower, upper) {
         (Included(lower), Included(upper)) => lower > upper,

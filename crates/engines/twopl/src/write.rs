@@ -13,11 +13,11 @@ struct Target {
     table: Arc<Table>,
     record: Arc<Record>,
     before: Option<RowBuf>,
-    /// Whether this transaction has written the row already.
+    /// Whether this transaction has already written the row.
     is_changed: bool,
 }
 
-/// What a change does to one index entry.
+/// Change of one index entry.
 struct EntryChange {
     entry: Arc<Record>,
     /// The primary key under which the entry stands from now on.
@@ -129,7 +129,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         }
     }
 
-    /// What the transaction will have written with this change, in rows and in bytes.
+    /// Returns the rows and bytes that the transaction will have written with this change.
     fn check_limits(&self, target: &Target, after: Option<&RowBuf>) -> Result<(u64, u64)> {
         let options = &self.engine.options;
         let row_bytes = after.map_or(0, |row| row.bytes().len()) as u64;

@@ -127,7 +127,7 @@ fn a_miss_aborts_and_says_so() {
     assert_eq!(range(&mut common::begin(&engine), t, 0, 9).unwrap(), [(1, 5), (2, 5)]);
 }
 
-/// What a procedure declares to read it may not write.
+/// Writes to a key that it declared as read only.
 struct Overreach(TableId, Body);
 
 type Body = fn(&mut dyn Access, TableId) -> Result<()>;

@@ -1,4 +1,4 @@
-//! What the tests share: two small tables, and short ways to read and write them.
+//! Shared by the tests: two small tables, and short ways to read and write them.
 #![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
 pub use conformance::registers::{delete, get, put, rule};
