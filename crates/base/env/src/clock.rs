@@ -21,7 +21,7 @@ pub trait Clock: Send + Sync + 'static {
     /// timestamp is never older than what its transaction has already seen.
     fn now(&self) -> u64;
 
-    /// How many ticks a second has.
+    /// Returns the number of ticks per second.
     fn ticks_per_second(&self) -> u64;
 
     /// The ticks that `duration` lasts, rounded up.
@@ -30,7 +30,7 @@ pub trait Clock: Send + Sync + 'static {
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
-    /// How long `ticks` last, rounded down.
+    /// Converts `ticks` to a duration, rounded down.
     fn duration_of(&self, ticks: u64) -> Duration {
         let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_per_second());
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))

@@ -116,7 +116,7 @@ pub trait DiskFile: Send + Sync + fmt::Debug + 'static {
     /// The disk fails.
     fn len(&self) -> Result<u64, DiskError>;
 
-    /// Whether the file has no bytes.
+    /// Returns whether the file is empty.
     ///
     /// # Errors
     /// The disk fails.

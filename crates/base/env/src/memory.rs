@@ -1,4 +1,4 @@
-//! How much memory this process may have.
+//! Memory limit of this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ impl Moment {
     /// A moment that never comes.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// How long before `self` the moment `earlier` was; zero if it was not.
+    /// Duration from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

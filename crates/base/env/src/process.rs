@@ -12,14 +12,14 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Whether it is this process.
+    /// Returns whether it is this process.
     #[must_use]
     pub fn is_this(self) -> bool {
         self.process == Some(std::process::id())
     }
 
-    /// Whether it may let go without being asked: it is being killed, or has been, or nothing is known about it. A process that
-    /// has much memory takes seconds to end, and holds its locks until then.
+    /// Returns whether its locks may be released without a request: it is being killed, has been killed, or its state is
+    /// unknown. A process with much memory takes seconds to end, and holds its locks until then.
     #[must_use]
     pub fn may_be_ending(self) -> bool {
         !self.is_this() && self.process.is_none_or(is_ending)
@@ -38,14 +38,14 @@ impl fmt::Display for Holder {
 
 impl std::error::Error for Holder {}
 
-/// Whether a process exists, as far as the system says.
+/// Returns whether a process exists, as far as the system reports it.
 #[must_use]
 pub fn is_there(process: u32) -> bool {
     let place = |process: &str| Path::new("/proc").join(process).exists();
     place(&process.to_string()) || !place("self")
 }
 
-/// Whether a process is on its way out, or gone. Where the system does not say, it is taken for gone.
+/// Returns whether a process is ending or gone. If the system does not report it, it counts as gone.
 #[must_use]
 pub fn is_ending(process: u32) -> bool {
     let read = |file: &str| fs::read_to_string(format!("/proc/{process}/{file}")).ok();
@@ -55,7 +55,7 @@ pub fn is_ending(process: u32) -> bool {
     }
 }
 
-/// Whether `/proc/PID/stat` says that the process is dead, or has begun to exit (Linux: `PF_EXITING`).
+/// Returns whether `/proc/PID/stat` reports that the process is dead or has begun to exit (Linux: `PF_EXITING`).
 fn exits(stat: &str) -> bool {
     const EXITING: u64 = 0x4;
     // The second field is the program's name in parentheses, which may hold anything.
@@ -65,7 +65,7 @@ fn exits(stat: &str) -> bool {
     is_dead || flags.is_some_and(|flags| flags & EXITING != 0)
 }
 
-/// Whether `/proc/PID/status` says that SIGKILL is on its way.
+/// Returns whether `/proc/PID/status` reports a pending SIGKILL.
 fn is_killed(status: &str) -> bool {
     const SIGKILL: u64 = 1 << 8;
     let pending = |name| status.lines().find_map(|line| line.strip_prefix(name));

@@ -33,13 +33,13 @@ impl Retries {
         Self { randomness: Some(randomness), ..Self::new(policy) }
     }
 
-    /// How long ago the transaction met its first conflict; zero if it met none, or if the policy has no limit on time.
+    /// Returns the time since the transaction's first conflict; zero if it had none, or if the policy has no limit on time.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// How long to stand back after `failed` failed attempts (1: a transaction begins to retry); `None` at the policy's limits.
+    /// Returns the delay after `failed` failed attempts (1: a transaction begins to retry); `None` at the policy's limits.
     pub fn delay(&mut self, failed: u32) -> Option<Duration> {
         if failed <= 1 {
             self.backoff.reset();

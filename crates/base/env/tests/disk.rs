@@ -271,7 +271,7 @@ fn equal_seeds_and_calls_leave_equal_disks() {
 }
 
 proptest! {
-    /// What was synced survives every cut, whatever was written elsewhere afterwards.
+    /// Synced bytes survive every cut, whatever was written elsewhere afterwards.
     #[test]
     fn synced_bytes_survive(seed: u64, synced in prop::collection::vec(any::<u8>(), 1..2000),
                             later in prop::collection::vec((0u64..4000, 1usize..1500), 0..6)) {

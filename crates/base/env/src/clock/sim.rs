@@ -60,7 +60,7 @@ impl SimClock {
         self.stall_for(0);
     }
 
-    /// How often the clock has been read: shows that code under a stalled clock gives up instead of spinning.
+    /// Returns the number of reads of the clock: shows that code under a stalled clock gives up instead of spinning.
     #[must_use]
     pub fn reads(&self) -> u64 {
         // Relaxed: a count for tests, it publishes nothing.

@@ -4,8 +4,8 @@ use super::{Clock, ClockError};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// How long the rate is measured: 10 ms of spinning bound its error to about one part in ten thousand, which is plenty for
-/// limits and reports (timestamps need no rate).
+/// Duration of the calibration: 10 ms of spinning bound the error of the rate to about one part in ten thousand, which is
+/// plenty for limits and reports (timestamps need no rate).
 const CALIBRATION: Duration = Duration::from_millis(10);
 
 /// The CPU's time stamp counter: 10 ns a read when nothing is outstanding; but the read waits for all earlier loads, which
@@ -78,7 +78,7 @@ mod counter {
     const POWER_MANAGEMENT: u32 = 0x8000_0007;
     const INVARIANT_TSC: u32 = 1 << 8;
 
-    /// Whether the counter runs at one rate in all power states.
+    /// Returns whether the counter runs at one rate in all power states.
     pub fn invariant() -> Result<bool, ClockError> {
         if __cpuid(0x8000_0000).eax < POWER_MANAGEMENT {
             return Err(ClockError::NoCounter);

@@ -28,7 +28,7 @@ impl RealDisk {
         Self { root: root.into(), read_only: true }
     }
 
-    /// Where it lives.
+    /// Returns its root directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

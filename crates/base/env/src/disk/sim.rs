@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bytes that a disk writes as one: a torn write tears between sectors, or anywhere if the write is smaller.
 const SECTOR: usize = 512;
 
-/// How much of the unsynced data survives a power cut.
+/// Share of the unsynced data that survives a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Survival {
     /// Each unsynced write and each unsynced name, by itself and by the seed: all of it, a part, or nothing.
@@ -21,14 +21,14 @@ pub enum Survival {
     Everything,
 }
 
-/// How a [`SimDisk`] is made.
+/// Options of a [`SimDisk`].
 #[derive(Clone, Copy, Debug)]
 pub struct SimDiskOptions {
     /// Bytes that all files together may hold; beyond, writes and reservations fail as on a full disk. Default: no limit.
     pub capacity: u64,
     /// Survival rule of [`SimDisk::power_cut`]. Default: [`Survival::Random`].
     pub survival: Survival,
-    /// Whether reads return fewer bytes than asked for, by the seed. Default: no.
+    /// Whether reads return fewer bytes than requested, decided by the seed. Default: no.
     pub short_reads: bool,
 }
 
@@ -43,13 +43,13 @@ impl Default for SimDiskOptions {
 pub struct Fault {
     /// Which operation will fail.
     pub operation: Operation,
-    /// How many of them still succeed first.
+    /// Number of operations that still succeed first.
     pub after: u64,
     /// With what error.
     pub kind: io::ErrorKind,
 }
 
-/// How often each operation has been called, failed calls included.
+/// Number of calls of each operation, failed calls included.
 pub type OperationCounts = BTreeMap<Operation, u64>;
 
 /// A simulated disk. Clones are the same disk. All that happens follows from the seed and the order of the calls.
@@ -175,13 +175,13 @@ impl SimDisk {
         self.lock_state().cut_at = Some(change);
     }
 
-    /// How many operations that change something have been called.
+    /// Returns the number of calls of operations that change something.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.lock_state().changes
     }
 
-    /// How often each operation has been called.
+    /// Returns the number of calls of each operation.
     #[must_use]
     pub fn counts(&self) -> OperationCounts {
         self.lock_state().counts.clone()
@@ -258,7 +258,7 @@ impl SimDisk {
     }
 }
 
-/// How a call goes on after power and faults have had their say.
+/// Outcome of a call after power cuts and faults are applied.
 enum Fate {
     Proceed,
     /// The call takes effect as an unsynced change, but fails.
