@@ -1,4 +1,4 @@
-//! What a transaction body may say.
+//! Operations of a transaction body.
 
 use crate::{Columns, Delta, Draws, Error, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::ops::ControlFlow;
@@ -32,8 +32,8 @@ pub trait Access {
         Ok(())
     }
 
-    /// As [`Access::read`] of the whole row, and announces that it will be written: engines that can, own the row now,
-    /// so that on hot rows transactions queue instead of aborting.
+    /// Same as [`Access::read`] of the whole row, and announces that it will be written: engines that can, lock the row now, so
+    /// that on hot rows transactions queue instead of aborting.
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         self.read(table, key, Columns::All, row)
     }
@@ -67,9 +67,9 @@ pub trait Access {
 /// `Access`, and no random number or time but [`Access::draws`]. [`Error::NotYet`] is passed on at once: the engine runs the
 /// body again when what it wanted to read is there.
 pub trait Program {
-    /// What it returns when it wants to commit.
+    /// Result of a body that wants to commit.
     type Output;
-    /// What it returns when it wants to abort; an engine's error becomes one.
+    /// Result of a body that wants to abort; an engine's error is converted to one.
     type Error: From<Error>;
 
     /// Runs the body.

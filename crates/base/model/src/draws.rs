@@ -2,8 +2,8 @@
 
 use crate::{Decoder, Malformed};
 
-/// What a body may draw: fixed when its transaction begins, so that every run of the body draws the same, on every replica and
-/// after a restart. A body takes neither random numbers nor the time from anywhere else.
+/// Draws of a body: fixed when its transaction begins, so that every run of the body draws the same, on every replica and after
+/// a restart. A body takes neither random numbers nor the time from anywhere else.
 ///
 /// A few bytes stand for all draws: numbers follow from a seed, and the time is one for the whole transaction, as `now()` in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What can go wrong, in kinds that are never mixed: an abort (normal, says whether a retry can help and what it met),
-//! a limit (named), a mistake of the caller, a duplicate, a fault of the world. Bugs are assertions, not errors.
+//! Errors, in kinds that are never mixed: an abort (normal; has a retry hint and the conflict), a limit (named), a mistake of
+//! the caller, a duplicate, a fault of the environment. Bugs are assertions, not errors.
 
 use crate::{Key, Schema, Timestamp};
 use std::fmt;
@@ -19,8 +19,8 @@ pub enum Error {
     /// statement did not happen; the transaction lives on. Only supervised transactions meet it, and the facts are those of
     /// the abort that it would have been for others.
     Unavailable(Box<Abort>),
-    /// What the body wants to read is not there yet, so this attempt stops. Nothing is aborted: the engine runs the body again
-    /// when it is there. Bodies pass it on; no door returns it.
+    /// The data that the body reads is not available yet, so this attempt stops. Nothing is aborted: the engine runs the body
+    /// again when it is. Bodies pass this on; no door returns it.
     NotYet,
     /// A limit was reached. The statement did not happen; the transaction lives on.
     Limit(Limit),
@@ -39,7 +39,7 @@ pub struct Abort {
     pub class: AbortClass,
     /// The protocol's own name of the rule that was broken, such as `later-reader`.
     pub rule: &'static str,
-    /// What the rule says, in a sentence.
+    /// The rule in a sentence.
     pub explanation: &'static str,
     /// The table, when the conflict is in one.
     pub table: Option<Arc<Schema>>,
@@ -75,7 +75,7 @@ pub enum AbortClass {
     Requested,
 }
 
-/// What a conflict was about.
+/// Object of a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// Nothing in particular.
@@ -98,7 +98,7 @@ pub struct Limit {
     pub kind: LimitKind,
     /// Its value, in the kind's unit.
     pub limit: u64,
-    /// What was asked for.
+    /// Requested amount.
     pub actual: u64,
 }
 
@@ -158,21 +158,21 @@ pub enum Invalid {
     Row {
         /// The table.
         table: String,
-        /// What is wrong.
+        /// Description of the mistake.
         what: String,
     },
     /// The schema makes no sense.
     Schema {
         /// The table.
         table: String,
-        /// What is wrong.
+        /// Description of the mistake.
         what: String,
     },
     /// A table of this name is there and has another shape.
     Shape {
         /// The table.
         table: String,
-        /// Where they differ, and what to do.
+        /// The difference, and what to do.
         what: String,
     },
     /// A range of a table that is not ordered.
@@ -198,12 +198,12 @@ pub enum Invalid {
     Directory {
         /// The directory.
         path: String,
-        /// What is in the way, and what to do.
+        /// The obstacle, and what to do.
         what: String,
     },
-    /// What this database was not opened for (a checkpoint of a database in memory, for example).
+    /// The database was not opened for this operation (a checkpoint of a database in memory, for example).
     Unsupported {
-        /// What was asked for.
+        /// Requested operation.
         what: &'static str,
     },
 }
@@ -225,13 +225,13 @@ pub struct Duplicate {
 pub enum Fault {
     /// The disk is full: the transaction was aborted cleanly, before anything was installed.
     DiskFull {
-        /// What the disk said.
+        /// Error text of the disk.
         detail: String,
     },
     /// Writing or syncing the log failed after the transaction was installed: whether it happened is unknown until a
     /// restart recovers. Everything stops until then.
     OutcomeUnknown {
-        /// What the disk said.
+        /// Error text of the disk.
         detail: String,
     },
     /// The log refuses work since an earlier failure.
@@ -241,7 +241,7 @@ pub enum Fault {
     },
     /// The data directory is damaged or not ours.
     Corruption {
-        /// Where and what.
+        /// Place and kind of the damage.
         detail: String,
     },
     /// The data directory was written by a newer version.
@@ -259,28 +259,28 @@ pub enum Fault {
     Locked {
         /// Which directory, and who.
         detail: String,
-        /// Whether that one is on its way out, as a process is that was killed: waiting helps.
+        /// Whether that process is ending, for example because it was killed: waiting helps.
         by_ending: bool,
     },
     /// The clock stalled or stepped back.
     Clock {
-        /// What it did.
+        /// Description of the wrong behaviour.
         detail: String,
     },
     /// Another operation of the disk failed.
     Disk {
-        /// What the disk said.
+        /// Error text of the disk.
         detail: String,
     },
 }
 
 impl Error {
-    /// Whether running the same transaction again can succeed.
+    /// Returns whether running the same transaction again can succeed.
     pub fn is_retryable(&self) -> bool {
         self.conflict().is_some_and(|abort| abort.class.is_retryable())
     }
 
-    /// Whether another transaction stood in the way.
+    /// Returns whether another transaction caused the error.
     pub fn is_conflict(&self) -> bool {
         self.conflict().is_some_and(|abort| abort.class.is_conflict())
     }
@@ -290,7 +290,7 @@ impl Error {
         if let Error::Aborted(abort) = self { Some(abort) } else { None }
     }
 
-    /// What it met, if another transaction or an end from outside was the reason: of the whole transaction, or of the
+    /// Returns the conflict, if the reason was another transaction or an end from outside, of the whole transaction or of the
     /// statement alone.
     pub fn conflict(&self) -> Option<&Abort> {
         if let Error::Aborted(abort) | Error::Unavailable(abort) = self { Some(abort) } else { None }
@@ -351,12 +351,12 @@ impl Error {
 }
 
 impl AbortClass {
-    /// Whether running the same transaction again can succeed.
+    /// Returns whether running the same transaction again can succeed.
     pub fn is_retryable(self) -> bool {
         self.is_conflict()
     }
 
-    /// Whether another transaction stood in the way.
+    /// Returns whether another transaction caused it.
     pub fn is_conflict(self) -> bool {
         match self {
             AbortClass::ReadWrite

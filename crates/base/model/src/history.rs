@@ -1,4 +1,4 @@
-//! What an observer may see of a transaction, and an [`Access`] that writes it down.
+//! Record of a transaction as its observer saw it, and an [`Access`] that records.
 
 use crate::{
     Access, Columns, Delta, Direction, Draws, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, SerialPoint, TableId,
@@ -14,13 +14,13 @@ pub struct Transaction {
     pub start_ns: u64,
     /// When the client knew the outcome.
     pub end_ns: u64,
-    /// What the client knows.
+    /// Outcome as the client observed it.
     pub outcome: Outcome,
-    /// What was done, in order.
+    /// Operations in order.
     pub operations: Vec<Operation>,
 }
 
-/// What the client knows of a transaction.
+/// Outcome of a transaction as its client observed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It committed, at the serial point that the engine claims.
@@ -86,7 +86,7 @@ impl<A: Access> Recorder<A> {
         &mut self.inner
     }
 
-    /// How many operations are written down.
+    /// Returns the number of recorded operations.
     pub fn recorded(&self) -> usize {
         self.operations.len()
     }

@@ -198,7 +198,7 @@ impl<'a> KeyReader<'a> {
         KeyReader(key)
     }
 
-    /// What has not been read yet.
+    /// Returns the bytes not yet read.
     pub fn rest(&self) -> &'a [u8] {
         self.0
     }

@@ -26,7 +26,7 @@ pub enum Predicate {
     Not(Box<Predicate>),
 }
 
-/// How a column stands to a constant.
+/// Comparison of a column with a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`
@@ -56,7 +56,7 @@ impl Comparison {
         }
     }
 
-    /// Whether values that stand in this order satisfy it.
+    /// Returns whether values in this order satisfy it.
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Comparison::Equal => ordering.is_eq(),
@@ -79,7 +79,7 @@ impl Predicate {
         Predicate::In(column, values)
     }
 
-    /// Whether the row passes.
+    /// Returns whether the row satisfies the predicate.
     pub fn matches(&self, row: RowRef<'_>) -> bool {
         self.evaluate(row) == Some(true)
     }

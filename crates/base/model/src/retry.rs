@@ -5,7 +5,7 @@
 use crate::{Error, Mode};
 use std::time::Duration;
 
-/// How often and how long a transaction is run again after conflicts.
+/// Limits on the number and the duration of retries after conflicts.
 ///
 /// The delay before the next attempt is drawn uniformly between zero and a ceiling that starts at `first_delay`, doubles
 /// with each attempt and ends at `longest_delay`, so that transactions that met once do not meet again in step.
@@ -74,7 +74,7 @@ impl RetryPolicy {
         if mode == Mode::ReadWrite && failed >= self.own_after_attempts { Mode::OwnAtStatement } else { mode }
     }
 
-    /// Whether another attempt may follow `failed` failed ones, when it would begin `elapsed` after the first conflict.
+    /// Returns whether another attempt may follow `failed` failed ones, if it would begin `elapsed` after the first conflict.
     pub fn allows(&self, failed: u32, elapsed: Duration) -> bool {
         failed < self.max_attempts && elapsed <= self.max_elapsed
     }
@@ -82,7 +82,7 @@ impl RetryPolicy {
 
 /// Decides what follows an attempt that met a conflict (`C`).
 pub trait Retry<C = Error> {
-    /// Whether to run again after `failed` failed attempts; may wait before it returns.
+    /// Returns whether to run again after `failed` failed attempts; may wait before it returns.
     fn again(&mut self, failed: u32, conflict: &C) -> bool;
 }
 

@@ -83,7 +83,7 @@ impl<'a> RowRef<'a> {
         (0..self.width()).map(move |column| self.get(column))
     }
 
-    /// Whether the bytes are a typed row that [`RowRef::get`] can look into.
+    /// Checks that the bytes are a typed row that [`RowRef::get`] can read.
     ///
     /// # Errors
     /// [`Malformed`] if a tag, an offset or a text is not what it should be.
@@ -235,11 +235,11 @@ impl RowBuf {
     }
 }
 
-/// What an update does to a row, column by column: the rest of the row is not the caller's business.
+/// Changes of a row, column by column. The other columns stay as they are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delta(Vec<(u16, Change)>);
 
-/// What an update does to one column.
+/// Change of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// The column becomes this value.

@@ -13,15 +13,15 @@ pub struct Scan<'a> {
     pub table: TableId,
     /// The index whose order and bounds apply; `None` for the primary key.
     pub index: Option<IndexId>,
-    /// Where it starts, in key order.
+    /// Lower bound, in key order.
     pub lower: Bound<Key>,
-    /// Where it ends, in key order.
+    /// Upper bound, in key order.
     pub upper: Bound<Key>,
     /// Which end comes first.
     pub direction: Direction,
     /// Rows that fail it are read (and protected) but not visited.
     pub filter: Option<&'a Predicate>,
-    /// What a visit sees of a row.
+    /// Columns that the visitor receives.
     pub columns: Columns<'a>,
     /// Stops after this many rows were examined, passing or not, so that a selective filter does not keep its caller waiting.
     /// `None`: no limit. An engine may examine a few more.
@@ -38,7 +38,7 @@ pub enum Direction {
     Backward,
 }
 
-/// What one visit sees.
+/// Argument of one visit.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// The position in the scanned order: the primary key, or the index entry. A later scan resumes here.
@@ -49,7 +49,7 @@ pub struct Item<'a> {
     pub row: RowRef<'a>,
 }
 
-/// How a scan ended.
+/// End of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScanEnd {
     /// Everything in the range was visited.

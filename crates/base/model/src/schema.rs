@@ -23,7 +23,7 @@ pub struct Column {
     pub nullable: bool,
 }
 
-/// What the keys of a table are.
+/// Kind of a table's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// Eight bytes, big-endian: [`Key::from_u64`].
@@ -34,7 +34,7 @@ pub enum KeyKind {
     Columns(Vec<u16>),
 }
 
-/// What the rows of a table are.
+/// Kind of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
     /// Uninterpreted bytes.
@@ -43,7 +43,7 @@ pub enum RowKind {
     Typed,
 }
 
-/// How a table finds its keys.
+/// Access method of a table's keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
     /// In order: points and ranges.
@@ -61,7 +61,7 @@ pub struct IndexSchema {
     pub name: String,
     /// The indexed columns, most significant first.
     pub columns: Vec<u16>,
-    /// Whether two rows may not agree in all columns (rows with a NULL among them never do).
+    /// Whether no two rows may agree in all columns (rows with a NULL among them never agree).
     pub unique: bool,
 }
 
@@ -97,17 +97,17 @@ impl Schema {
         &self.columns
     }
 
-    /// What the keys are.
+    /// Returns the kind of the keys.
     pub fn key(&self) -> &KeyKind {
         &self.key
     }
 
-    /// What the rows are.
+    /// Returns the kind of the rows.
     pub fn rows(&self) -> RowKind {
         self.rows
     }
 
-    /// How keys are found.
+    /// Returns the access method of the keys.
     pub fn storage(&self) -> Storage {
         self.storage
     }
@@ -127,7 +127,7 @@ impl Schema {
         self.indexes.iter().position(|i| i.name == name).map(|at| IndexId(at as u16))
     }
 
-    /// Whether every key has exactly eight bytes.
+    /// Returns whether every key has exactly eight bytes.
     pub fn has_eight_byte_keys(&self) -> bool {
         match &self.key {
             KeyKind::U64 => true,
@@ -168,7 +168,7 @@ impl Schema {
         entry
     }
 
-    /// Whether `key` can be a key here.
+    /// Checks that `key` is a valid key of this table.
     ///
     /// # Errors
     /// [`Invalid::Key`].
@@ -185,7 +185,7 @@ impl Schema {
         if fits { Ok(()) } else { Err(Invalid::Key { table: self.name.clone() }) }
     }
 
-    /// Whether `row` can be stored under `key` here: its columns, their types, NULLs, and the key in it.
+    /// Checks that `row` can be stored under `key`: its columns, their types, NULLs, and the key in it.
     ///
     /// # Errors
     /// [`Invalid::Row`] names the first thing that is wrong.
@@ -214,7 +214,7 @@ impl Schema {
         Ok(())
     }
 
-    /// Whether a read may want these columns: any of a typed table, none by name of a bytes table.
+    /// Checks that a read may request these columns: any of a typed table, none by name of a bytes table.
     ///
     /// # Errors
     /// [`Invalid::Row`] names the first column that is not there.
@@ -223,10 +223,10 @@ impl Schema {
         columns.iter().try_for_each(|&column| self.check_column(column))
     }
 
-    /// Whether a predicate speaks only of columns that are there.
+    /// Checks that all columns of a predicate exist.
     ///
     /// # Errors
-    /// As [`Schema::check_columns`].
+    /// Same as [`Schema::check_columns`].
     pub fn check_predicate(&self, predicate: &Predicate) -> Result<(), Invalid> {
         match predicate {
             Predicate::True => Ok(()),
@@ -423,7 +423,7 @@ impl SchemaBuilder {
         self
     }
 
-    /// How keys are found; ordered unless said otherwise.
+    /// Sets the access method of the keys. Default: ordered.
     pub fn storage(mut self, storage: Storage) -> SchemaBuilder {
         self.schema.storage = storage;
         self
@@ -489,7 +489,7 @@ impl SchemaBuilder {
     }
 }
 
-/// Whether a column stands twice.
+/// Returns whether a column occurs twice.
 fn repeats(columns: &[u16]) -> bool {
     columns.iter().enumerate().any(|(at, column)| columns[..at].contains(column))
 }

@@ -1,4 +1,4 @@
-//! Who looks after an open transaction from outside: sees what it waits for, and may end its waits.
+//! Supervision of an open transaction from outside: observes its waits, and may end them.
 
 use crate::{Abort, Timestamp};
 use std::fmt::Debug;
@@ -14,8 +14,8 @@ pub trait Supervisor: Debug + Send + Sync {
     /// The transaction has its timestamp, by which others name it when they wait for it.
     fn begun(&self, transaction: Timestamp);
 
-    /// How long its waits may go on: zero: not any longer; `None`: as long as their own limit allows. Called with latches
-    /// held: it takes no lock.
+    /// Returns the limit of its waits: zero ends them now; `None` leaves their own limit. Called with latches held: it takes no
+    /// lock.
     fn patience(&self) -> Option<Duration>;
 
     /// The transaction is about to sleep. `wait` has the facts of the abort that it would be if it did not end. To end it,

@@ -19,8 +19,8 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Where a committed transaction stands in the one serial order. Unique per engine, and increasing with real time
-/// where the engine promises strict serializability.
+/// Position of a committed transaction in the one serial order. Unique per engine, and increasing with real time where the
+/// engine promises strict serializability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SerialPoint(pub u64);
 
@@ -45,7 +45,7 @@ impl fmt::Display for LogPosition {
     }
 }
 
-/// What an acknowledgement waits for.
+/// Durability of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
     /// Nothing, and nothing is promised: the record reaches the disk with some later group or a clean close.

@@ -133,8 +133,8 @@ impl ValueRef<'_> {
         })
     }
 
-    /// How two values of one type compare; `None` for NULL or different types. NaN is greater than every other float
-    /// and equal to itself, as in PostgreSQL and as keys order it.
+    /// Compares two values of one type; `None` for NULL or different types. NaN is greater than every other float and equal to
+    /// itself, as in PostgreSQL and as keys order it.
     pub fn compare(self, other: ValueRef<'_>) -> Option<Ordering> {
         use ValueRef::*;
         Some(match (self, other) {

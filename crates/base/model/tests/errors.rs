@@ -1,4 +1,4 @@
-//! What people read when something goes wrong, and what programs are told.
+//! Messages of errors for people, and their classification for programs.
 
 use seriatim_model::{
     Abort, AbortClass, ColumnType, Duplicate, Error, Fault, Invalid, Key, Limit, LimitKind, Schema, Target, Timestamp,

@@ -1,5 +1,5 @@
-//! What an engine or an open transaction may offer beyond the doors. Each is asked for as an `Option`: an engine that lacks
-//! one leaves the method that returns it alone, and the caller decides what to do without.
+//! Optional capabilities of an engine or an open transaction, beyond the doors. Each is an `Option`: an engine that lacks one
+//! keeps the default method, and the caller decides what to do without.
 
 use crate::{Columns, Item, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
 use std::ops::ControlFlow;
@@ -45,12 +45,12 @@ pub trait Supervised {
 /// The reads of one transaction, from several threads at once: own writes are seen, nothing is written while it lives.
 ///
 /// # Errors
-/// As [`crate::Access`]. After an abort the transaction behind it is poisoned.
+/// Same as [`crate::Access`]. After an abort the transaction behind it is poisoned.
 pub trait ReadView: Sync {
-    /// As [`crate::Access::read`].
+    /// Same as [`crate::Access::read`].
     fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool>;
 
-    /// As [`crate::Access::scan`].
+    /// Same as [`crate::Access::scan`].
     fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
 }
 
@@ -69,7 +69,7 @@ pub trait SharedReads {
     /// The transaction's reads, to be shared by reference. Begins the transaction if nothing has yet.
     ///
     /// # Errors
-    /// As a statement's.
+    /// Same as a statement's.
     fn read_view(&mut self) -> Result<Box<dyn ReadView + '_>>;
 }
 
@@ -91,7 +91,7 @@ pub trait Tables {
     /// All tables.
     fn tables(&self) -> Vec<(TableId, Arc<crate::Schema>)>;
 
-    /// What the engine uses, if it counts that.
+    /// Returns the engine's resource use, if it is counted.
     fn usage(&self) -> Option<Usage> {
         None
     }
@@ -104,18 +104,18 @@ pub trait Tables {
     fn checkpoint(&self) -> Result<()>;
 }
 
-/// What an engine uses.
+/// Resource use of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of memory that rows, versions, indexes and open transactions take.
     pub memory_bytes: u64,
     /// Bytes of memory that they may take.
     pub memory_limit_bytes: u64,
-    /// Of its log, if it has one.
+    /// Use of its log, if it has one.
     pub log: Option<LogUsage>,
 }
 
-/// What an engine has written since it was opened.
+/// Volume of the log and its checkpoints since the engine was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogUsage {
     /// Bytes of records appended to the log.

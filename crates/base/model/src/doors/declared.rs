@@ -16,15 +16,15 @@ pub trait Procedure: Program<Output: Send + 'static, Error: Send + 'static> + Si
     /// [`crate::Malformed`] if it did not.
     fn decode_arguments(arguments: &[u8]) -> std::result::Result<Self, crate::Malformed>;
 
-    /// What it will access: computed from the arguments, or found by a trial read through `access` (reconnaissance), which the
-    /// engine verifies at execution. Engines that order procedures before they run take trial reads from a recent state.
+    /// Returns its footprint: computed from the arguments, or found by a trial read through `access` (reconnaissance), which
+    /// the engine verifies at execution. Engines that order procedures before they run take trial reads from a recent state.
     ///
     /// # Errors
-    /// What [`Access`] returned.
+    /// Errors of [`Access`].
     fn footprint<A: Access + ?Sized>(&self, access: &mut A) -> Result<Footprint>;
 }
 
-/// How a procedure ended: its output and its commit, or its error; or the engine's last error as the procedure's.
+/// Result of a procedure: its output and its commit, or its error; or the engine's last error as the procedure's.
 pub type Completed<P> = std::result::Result<(<P as Program>::Output, Committed), <P as Program>::Error>;
 
 /// A submitted procedure: to be waited for, called back by, or polled. Dropping it does not withdraw the procedure.
@@ -43,7 +43,7 @@ pub trait Declared: Send + Sync + 'static {
     /// Submits a procedure and waits for it.
     ///
     /// # Errors
-    /// As its ticket.
+    /// Errors of the ticket.
     fn call<P: Procedure>(&self, procedure: P, how: Begin, retry: impl Retry + Send + 'static) -> Completed<P> {
         self.submit(procedure, how, Box::new(retry)).wait()
     }

@@ -3,7 +3,7 @@
 use crate::{Access, Columns, Delta, Draws, Invalid, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::ops::{Bound, ControlFlow};
 
-/// What a procedure will touch: keys, each with what is done to it, and ranges that are read.
+/// Accesses that a procedure declares: keys, each with its kind of access, and ranges that are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Sorted.
@@ -18,7 +18,7 @@ pub struct FootprintEntry {
     pub table: TableId,
     /// The key.
     pub key: Key,
-    /// What will be done to it.
+    /// Declared access.
     pub touch: Touch,
 }
 
@@ -27,14 +27,14 @@ pub struct FootprintEntry {
 pub struct FootprintRange {
     /// The table.
     pub table: TableId,
-    /// Where it starts, in key order.
+    /// Lower bound, in key order.
     pub lower: Bound<Key>,
-    /// Where it ends, in key order.
+    /// Upper bound, in key order.
     pub upper: Bound<Key>,
 }
 
-/// What is declared to be done to a key. Engines that place versions ahead of execution need to know which keys get one, and
-/// whether the one before is read.
+/// Declared access to a key. Engines that place versions ahead of execution need to know which keys get one, and whether the
+/// one before is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Touch {
     /// Read.
@@ -52,17 +52,17 @@ pub enum Touch {
 }
 
 impl Touch {
-    /// Whether it may write.
+    /// Returns whether it may write.
     pub fn writes(self) -> bool {
         self != Touch::Read
     }
 
-    /// Whether it may read the row that was there before.
+    /// Returns whether it may read the previous row.
     pub fn reads(self) -> bool {
         self != Touch::Overwrite
     }
 
-    /// Whether the declaration `self` allows a body to do `action`.
+    /// Returns whether the declaration `self` permits `action`.
     fn allows(self, action: Touch) -> bool {
         match (self, action) {
             (Touch::Any, _) => true,
@@ -109,7 +109,7 @@ impl Footprint {
         &self.ranges
     }
 
-    /// Whether it declares `action` on a key. A range that is read covers reads of its keys.
+    /// Returns whether it declares `action` on a key. A range that is read covers reads of its keys.
     pub fn covers(&self, table: TableId, key: &[u8], action: Touch) -> bool {
         let first = self.keys.partition_point(|entry| (entry.table, &entry.key[..]) < (table, key));
         let mut same_key = self.keys[first..].iter().take_while(|entry| entry.table == table && entry.key[..] == *key);
@@ -117,7 +117,7 @@ impl Footprint {
         same_key.any(|entry| entry.touch.allows(action)) || (action == Touch::Read && self.ranges.iter().any(by_range))
     }
 
-    /// Whether one of its ranges contains this one.
+    /// Returns whether one of its ranges contains this one.
     pub fn covers_range(&self, table: TableId, lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
         self.ranges.iter().any(|range| range.table == table && range.contains_range(lower, upper))
     }

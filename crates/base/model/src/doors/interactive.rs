@@ -19,10 +19,10 @@ pub trait Interactive: Send + Sync + 'static {
     /// [`crate::Error::Limit`] with too many open transactions, [`crate::Error::Fault`] if the clock or the log has failed.
     fn begin(&self, how: Begin) -> Result<Self::Transaction<'_>>;
 
-    /// As [`Interactive::begin`], owned.
+    /// Same as [`Interactive::begin`], owned.
     ///
     /// # Errors
-    /// As [`Interactive::begin`].
+    /// Same as [`Interactive::begin`].
     fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Self::Owned>;
 
     /// Blocks until the log is durable up to `position`; returns at once if it is.
@@ -31,12 +31,12 @@ pub trait Interactive: Send + Sync + 'static {
     /// [`crate::Error::Fault`] if the log failed first: the outcome is unknown.
     fn wait_durable(&self, position: LogPosition) -> Result<()>;
 
-    /// As [`Interactive::wait_durable`], but returns `false` once `is_over` says so. It is asked, under a latch, before each
-    /// sleep, and again after each [`Interactive::rouse`]. Provided for engines whose [`Interactive::wait_durable`] does not
-    /// sleep.
+    /// Same as [`Interactive::wait_durable`], but returns `false` once `is_over` returns true. `is_over` is called, under a
+    /// latch, before each sleep, and again after each [`Interactive::rouse`]. Provided for engines whose
+    /// [`Interactive::wait_durable`] does not sleep.
     ///
     /// # Errors
-    /// As [`Interactive::wait_durable`].
+    /// Same as [`Interactive::wait_durable`].
     fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
         let _ = is_over;
         self.wait_durable(position).map(|()| true)
@@ -45,7 +45,8 @@ pub trait Interactive: Send + Sync + 'static {
     /// Has every [`Interactive::wait_durable_unless`] ask again whether it is over.
     fn rouse(&self) {}
 
-    /// As [`Interactive::wait_durable`], for callers that must not block: the log may become durable later. Ready if it is.
+    /// Same as [`Interactive::wait_durable`], for callers that must not block: the log may become durable later. Ready if it is
+    /// durable already.
     fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>>;
 
     /// Creation and removal of tables at run time, if the engine can. SQL needs it.
@@ -62,7 +63,8 @@ pub trait Interactive: Send + Sync + 'static {
     /// an error of its own, which tells of what was read no less than a result does.
     ///
     /// # Errors
-    /// As [`Interactive::wait_durable`]: the answer must not be given, since what it rests on may be gone after a restart.
+    /// Same as [`Interactive::wait_durable`]: the answer must not be given, since the versions that it read may be lost in a
+    /// restart.
     fn abort_durably(&self, transaction: impl Finish) -> Result<()> {
         let rests_on = transaction.rests_on();
         transaction.abort();

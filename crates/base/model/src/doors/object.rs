@@ -17,40 +17,40 @@ pub trait Store: Send + Sync + 'static {
     /// Begins a transaction that lives as long as it likes and may move between threads.
     ///
     /// # Errors
-    /// As [`Interactive::begin`].
+    /// Same as [`Interactive::begin`].
     fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>>;
 
-    /// As [`Interactive::wait_durable`].
+    /// Same as [`Interactive::wait_durable`].
     ///
     /// # Errors
-    /// As [`Interactive::wait_durable`].
+    /// Same as [`Interactive::wait_durable`].
     fn wait_durable(&self, position: LogPosition) -> Result<()>;
 
-    /// As [`Interactive::wait_durable_unless`].
+    /// Same as [`Interactive::wait_durable_unless`].
     ///
     /// # Errors
-    /// As [`Interactive::wait_durable`].
+    /// Same as [`Interactive::wait_durable`].
     fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool>;
 
-    /// As [`Interactive::rouse`].
+    /// Same as [`Interactive::rouse`].
     fn rouse(&self);
 
-    /// As [`Interactive::durable`].
+    /// Same as [`Interactive::durable`].
     fn durable(&self, position: LogPosition) -> Pending<Result<()>>;
 
-    /// As [`Interactive::ddl`].
+    /// Same as [`Interactive::ddl`].
     fn ddl(&self) -> Option<&dyn Tables>;
 
-    /// As [`Interactive::snapshots`].
+    /// Same as [`Interactive::snapshots`].
     fn snapshots(&self) -> Option<&dyn Snapshots>;
 }
 
 /// An open transaction, as an object.
 pub trait Transaction: Access + Finish + Send {
-    /// As [`Finish::begin_commit`].
+    /// Same as [`Finish::begin_commit`].
     fn begin_commit_boxed(self: Box<Self>) -> Pending<Result<Committed>>;
 
-    /// As [`Finish::abort`].
+    /// Same as [`Finish::abort`].
     fn abort_boxed(self: Box<Self>);
 }
 
@@ -140,36 +140,36 @@ impl dyn Store + '_ {
         Store::ddl(self).ok_or_else(|| Invalid::Unsupported { what: "tables that come and go" }.into())
     }
 
-    /// As [`Tables::create_table_unlisted`].
+    /// Same as [`Tables::create_table_unlisted`].
     ///
     /// # Errors
-    /// As there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
+    /// Same as there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
         self.required_ddl()?.create_table_unlisted(schema)
     }
 
-    /// As [`Tables::drop_table`].
+    /// Same as [`Tables::drop_table`].
     ///
     /// # Errors
-    /// As there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
+    /// Same as there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
         self.required_ddl()?.drop_table(name)
     }
 
-    /// As [`Tables::tables`]; none in an engine without [`Interactive::ddl`].
+    /// Same as [`Tables::tables`]; none in an engine without [`Interactive::ddl`].
     pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         Store::ddl(self).map(Tables::tables).unwrap_or_default()
     }
 
-    /// As [`Tables::usage`]; `None` in an engine without [`Interactive::ddl`].
+    /// Same as [`Tables::usage`]; `None` in an engine without [`Interactive::ddl`].
     pub fn usage(&self) -> Option<Usage> {
         Store::ddl(self).and_then(Tables::usage)
     }
 
-    /// As [`Tables::checkpoint`].
+    /// Same as [`Tables::checkpoint`].
     ///
     /// # Errors
-    /// As there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
+    /// Same as there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
     pub fn checkpoint(&self) -> Result<()> {
         self.required_ddl()?.checkpoint()
     }
@@ -181,23 +181,23 @@ impl dyn Transaction + '_ {
         self.savepoints().ok_or_else(|| Invalid::Unsupported { what: "savepoints" }.into())
     }
 
-    /// As [`Savepoints::savepoint`].
+    /// Same as [`Savepoints::savepoint`].
     ///
     /// # Errors
-    /// As there; [`Invalid::Unsupported`] in an engine without savepoints.
+    /// Same as there; [`Invalid::Unsupported`] in an engine without savepoints.
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.required_savepoints()?.savepoint()
     }
 
-    /// As [`Savepoints::rollback_to`].
+    /// Same as [`Savepoints::rollback_to`].
     ///
     /// # Errors
-    /// As there; [`Invalid::Unsupported`] in an engine without savepoints.
+    /// Same as there; [`Invalid::Unsupported`] in an engine without savepoints.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.required_savepoints()?.rollback_to(savepoint)
     }
 
-    /// As [`Savepoints::release`].
+    /// Same as [`Savepoints::release`].
     pub fn release(&mut self, savepoint: Savepoint) {
         if let Some(savepoints) = self.savepoints() {
             savepoints.release(savepoint);

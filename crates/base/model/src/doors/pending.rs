@@ -19,7 +19,7 @@ enum State<T> {
     Taken,
 }
 
-/// Where a pending value comes from. Each of the three is the end of it.
+/// Source of a pending value. The value is taken once, by one of the three methods.
 pub trait Later<T>: Send {
     /// Blocks until it is there.
     fn wait(self: Box<Self>) -> T;
@@ -43,7 +43,7 @@ impl<T> Pending<T> {
         Pending(State::Later(Box::new(source)))
     }
 
-    /// Whether the value is known to be there, without asking its source.
+    /// Returns whether the value is known to be there, without a query to its source.
     pub fn is_ready(&self) -> bool {
         matches!(self.0, State::Ready(_))
     }

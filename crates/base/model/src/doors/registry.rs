@@ -20,19 +20,19 @@ type Decode = fn(&[u8]) -> std::result::Result<Box<dyn AnyProcedure>, Malformed>
 pub struct LoggedCall {
     /// The procedure with its arguments.
     pub procedure: Box<dyn AnyProcedure>,
-    /// What it draws from, if it was begun with draws.
+    /// Its draws, if it was begun with any.
     pub draws: Option<Draws>,
 }
 
 /// A procedure whose type is not known: it is run for its effects.
 pub trait AnyProcedure: Send {
-    /// As [`Procedure::NAME`].
+    /// Same as [`Procedure::NAME`].
     fn name(&self) -> &'static str;
 
-    /// As [`Procedure::footprint`].
+    /// Same as [`Procedure::footprint`].
     ///
     /// # Errors
-    /// As [`Procedure::footprint`].
+    /// Same as [`Procedure::footprint`].
     fn footprint(&self, access: &mut dyn Access) -> Result<Footprint>;
 
     /// Runs the body; whether it wants to commit. Where the engine's own error stopped it, the engine knows from `access`.

@@ -1,24 +1,24 @@
-//! How a transaction begins, what it is promised while it is open, how it ends.
+//! A transaction's begin options, its guarantees while open, and its end.
 
 use crate::{
     Draws, Durability, Error, LogPosition, Pending, Result, Savepoints, SerialPoint, SharedReads, Supervised, Timestamp,
 };
 use std::time::Duration;
 
-/// How a transaction begins.
+/// Options for beginning a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begin {
-    /// What it may do.
+    /// Permitted operations.
     pub mode: Mode,
-    /// What its acknowledgement waits for; `None`: the database's default.
+    /// Durability of its acknowledgement; `None`: the database's default.
     pub durability: Option<Durability>,
     /// The longest wait for one other transaction; `None`: the engine's default.
     pub wait_limit: Option<Duration>,
-    /// What its body may draw ([`crate::Access::draws`]), the same in every attempt; `None`: nothing.
+    /// Random draws of its body ([`crate::Access::draws`]), the same in every attempt; `None`: no draws.
     pub draws: Option<Draws>,
 }
 
-/// What a transaction may do, and when it takes hold of what it writes.
+/// Permitted operations of a transaction, and when it locks the rows that it writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Reads and writes; takes hold of what it writes at commit.
@@ -41,7 +41,7 @@ pub enum Mode {
 pub struct Committed {
     /// Its place in the serial order.
     pub serial_point: SerialPoint,
-    /// What its acknowledgement must wait for: its own record and every version that it read. Zero: nothing.
+    /// Log position that its acknowledgement must wait for: its own record and every version that it read. Zero: no wait.
     pub log_position: LogPosition,
 }
 
@@ -62,7 +62,7 @@ pub trait Finish {
     /// Begins it now rather than at its first access: draws its timestamp, waits for its snapshot, as the engine has it.
     ///
     /// # Errors
-    /// As the first access.
+    /// Same as the first access.
     fn start(&mut self) -> Result<()>;
 
     /// Sets what its acknowledgement waits for. No effect in an engine without a log.
@@ -101,7 +101,7 @@ pub trait Finish {
     /// Commits, or aborts with the reason; blocks until it is decided.
     ///
     /// # Errors
-    /// As [`Finish::begin_commit`].
+    /// Same as [`Finish::begin_commit`].
     fn commit(self) -> Result<Committed>
     where
         Self: Sized,
