@@ -40,7 +40,7 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
             converse(Arc::new(stream), connect, &shared, phases).await;
         }
         Ok(Start::Cancel { process, secret }) => {
-            // Whether there was such a session is nobody's business.
+            // The client is not told whether the session existed.
             shared.database.sessions.cancel(process, secret);
         }
         Ok(Start::Refused(error)) => refuse(&stream, &error),
@@ -88,7 +88,7 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
     drop((running, connected));
 }
 
-/// How often a client that has sent more while its statement waits is asked whether it is still there.
+/// Interval of the checks that a client that has sent more while its statement waits is still connected.
 pub const LOOK: Duration = Duration::from_secs(1);
 
 /// Ends the session if its client goes away while its statement waits for another session, or long for the log: nobody would

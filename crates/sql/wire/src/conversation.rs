@@ -1,4 +1,4 @@
-//! What is said on a connection after start-up: one message after another, each with its answer.
+//! Messages on a connection after start-up: one after another, each with its response.
 
 use crate::codec::backend;
 use crate::codec::frame::Frame;
@@ -26,13 +26,13 @@ pub struct Conversation {
     mode: Mode,
     /// The message of which only a part has arrived, if it is one that is not kept until it is whole.
     partial: Option<Partial>,
-    /// What the message that is being received takes, of the sum of all statements.
+    /// Memory of the message that is being received, part of the sum of all statements.
     received: Option<Memory>,
     /// The forms that Bind asked for, by portal; `""` is the unnamed one.
     formats: HashMap<String, Formats>,
 }
 
-/// What the next message may be.
+/// Messages that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Anything.
@@ -90,13 +90,13 @@ impl Conversation {
         }
     }
 
-    /// How long it may wait for the next message: for ever outside of a transaction.
+    /// Returns the time limit for the next message; none outside of a transaction.
     pub fn patience(&self) -> Option<Duration> {
         let waits_inside = self.session.status() != Status::Idle && !matches!(self.mode, Mode::Copying(_));
         waits_inside.then(|| self.session.idle_in_transaction()).filter(|patience| !patience.is_zero())
     }
 
-    /// Whether a COPY waits for its client's data.
+    /// Returns whether a COPY waits for its client's data.
     pub fn is_copying(&self) -> bool {
         matches!(self.mode, Mode::Copying(_))
     }
@@ -109,7 +109,7 @@ impl Conversation {
         self.flush()
     }
 
-    /// Whether there is anything in `input` for [`Conversation::run`]. Bytes of a message that is too long go at once.
+    /// Returns whether `input` holds work for [`Conversation::run`]. Bytes of a message that is too long are discarded at once.
     pub fn has_work(&mut self, input: &mut BytesMut) -> bool {
         if let Some(Partial::Refused { left, .. }) = &mut self.partial {
             let bytes = input.len().min(*left);
@@ -231,7 +231,7 @@ impl Conversation {
                 self.unreadable(kind, &error);
             }
             Message::Sync => self.sync(),
-            // What is left of a COPY that has failed.
+            // The rest of a failed COPY.
             Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
             Message::Flush => return self.flush(),
             Message::Password => return self.fatal(&violation(format!("invalid frontend message type {kind}"))),
@@ -296,7 +296,7 @@ impl Conversation {
         self.session.bind(bind.portal, bind.statement, &bind.parameters)?;
         let formats = bind.results.len();
         if formats > 1 {
-            // What returns no rows takes any.
+            // A statement without result rows accepts any formats.
             let columns = self.session.describe_portal(bind.portal)?.map_or(formats, |fields| fields.len());
             if columns != formats {
                 self.session.close_portal(bind.portal);

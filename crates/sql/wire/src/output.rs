@@ -1,4 +1,4 @@
-//! What a connection is about to send.
+//! Output buffer of a connection.
 
 use crate::codec::backend;
 use crate::codec::frontend::Formats;
@@ -30,22 +30,22 @@ const KEPT: usize = 1 << 20;
 pub struct Output {
     stream: Arc<TcpStream>,
     phases: Phases,
-    /// What stops the statement, or the session.
+    /// Cancellation of the statement or the session.
     cancel: Arc<Cancel>,
-    /// How long the client may take nothing.
+    /// Maximum time that the client may accept no bytes.
     patience: Duration,
     buffer: Vec<u8>,
-    /// Where the statement's answers begin; `None` once some of them have left.
+    /// Offset of the statement's responses; `None` once some of them have been sent.
     statement: Option<usize>,
-    /// Where the message begins that is being written, until it is whole.
+    /// Offset of the message that is being written, until it is complete.
     unfinished: Option<usize>,
     rows: Rows,
 }
 
-/// How the rows of the running statement are encoded.
+/// Encoding of the running statement's rows.
 #[derive(Default)]
 struct Rows {
-    /// Whether a description goes before them, as in the simple protocol.
+    /// Whether a row description precedes them, as in the simple protocol.
     described: bool,
     formats: Formats,
     types: Vec<Type>,
@@ -88,7 +88,7 @@ impl Output {
         self.rows.formats.clone_from(formats);
     }
 
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
@@ -165,7 +165,7 @@ impl Output {
     }
 }
 
-/// What bytes leave for.
+/// Purpose of a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// Room for more rows of the statement that runs.

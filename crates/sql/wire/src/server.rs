@@ -1,4 +1,4 @@
-//! Who listens, how many are served, and how it ends.
+//! Listener, connection limit and shutdown.
 
 use crate::connection;
 use socket2::{SockRef, TcpKeepalive};
@@ -27,18 +27,18 @@ const BACKLOG: u32 = 1024;
 /// Statements may be deep; a thread's stack takes no memory that it does not use.
 const STACK_BYTES: usize = 8 << 20;
 
-/// How a server runs. What concerns sessions is the database's ([`sql::database::Options`]).
+/// Options of a server. Those of sessions belong to the database ([`sql::database::Options`]).
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens: an address of the loopback; port 0 is any free one. Default 127.0.0.1:5432.
+    /// Listening address, a loopback address; port 0 is any free one. Default 127.0.0.1:5432.
     pub address: SocketAddr,
-    /// How long a client may take to say who it is. Default 60 s.
+    /// Maximum duration of a client's start-up. Default 60 s.
     pub startup_timeout: Duration,
-    /// How long running statements may take to end after the server was asked to stop, before they are cancelled; and
-    /// again, before they are abandoned. Default 5 s.
+    /// Grace period of running statements after a stop request, before they are cancelled; and again, before they are
+    /// abandoned. Default 5 s.
     pub stop_timeout: Duration,
-    /// How long a client may read nothing of what it is sent before its connection is closed; zero: for ever. Default 10 min.
-    /// What it holds is held for as long, which others may wait for.
+    /// Maximum time that a client may read nothing of its output before its connection is closed; zero: no limit. Default 10
+    /// min. The connection's locks and memory are held for as long, and others may wait for them.
     pub send_timeout: Duration,
     /// Threads that wait for bytes. Default 2.
     pub reactor_threads: usize,
@@ -56,7 +56,7 @@ impl Default for Options {
     }
 }
 
-/// How far the server is from its end. Later ones are greater.
+/// Phase of the server's shutdown. Later phases compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// It serves.
@@ -67,7 +67,7 @@ pub enum Phase {
     Abandoning,
 }
 
-/// How connections hear of it.
+/// Notifies connections of the phase.
 pub type Phases = watch::Receiver<Phase>;
 
 /// A server that listens.
@@ -78,7 +78,7 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What connections share.
+/// State shared by connections.
 pub struct Shared {
     pub database: Arc<Database>,
     pub options: Options,
@@ -121,7 +121,7 @@ impl Server {
         Ok(Server { runtime, listener, address, shared })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -216,14 +216,13 @@ const KEEPALIVE: TcpKeepalive =
 /// Why no connection can be accepted, for as long as that is so. Out of descriptors, mostly: it passes when somebody leaves.
 #[derive(Default)]
 struct Trouble {
-    /// What the system said last, and how often in a row.
+    /// Last error of the system, and how often in a row.
     error: Option<Option<i32>>,
     times: u32,
 }
 
 impl Trouble {
-    /// What there is to say, if it has not been said; and how long to wait before the next attempt: longer and longer, up to a
-    /// second.
+    /// Returns the message to log, if it is new, and the delay before the next attempt: longer and longer, up to a second.
     fn meet(&mut self, error: &io::Error) -> (Option<String>, Duration) {
         let is_news = self.error.replace(error.raw_os_error()) != Some(error.raw_os_error());
         self.times = self.times.saturating_add(1);
@@ -254,7 +253,7 @@ fn too_many() -> SqlError {
 }
 
 impl Shared {
-    /// How far the server is from its end.
+    /// Returns a receiver of the shutdown phase.
     pub fn phases(&self) -> Phases {
         self.phase.subscribe()
     }

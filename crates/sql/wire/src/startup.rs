@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const SSL_REQUEST: u32 = (1234 << 16) | 5679;
 const GSS_ENCRYPTION_REQUEST: u32 = (1234 << 16) | 5680;
 const CANCEL_REQUEST: u32 = (1234 << 16) | 5678;
-/// As PostgreSQL's.
+/// PostgreSQL's limit.
 const LONGEST: usize = 10_000;
 
-/// What a new connection wants.
+/// Request of a new connection.
 #[derive(Debug)]
 pub enum Start {
     /// A session.
@@ -22,7 +22,7 @@ pub enum Start {
     Cancel {
         /// The other session's number.
         process: i32,
-        /// What proves that it may.
+        /// Secret key that authorizes the cancellation.
         secret: i32,
     },
     /// Something that is refused.

@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read, Write};
 
 const CASES: u32 = 3_000;
 
-/// What is known of a connection when the bytes come.
+/// States of a connection before the bytes arrive.
 const STATES: &[&[&str]] = &[
     &[],
     &["begin"],
@@ -67,7 +67,7 @@ fn valid() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What happens to bytes on their way.
+/// Corruption of bytes in transit.
 #[derive(Clone, Debug)]
 enum Harm {
     None,

@@ -1,4 +1,4 @@
-//! What is answered to which messages. Expected answers are PostgreSQL 15's.
+//! Responses to messages. Expected responses are PostgreSQL 15's.
 
 mod common;
 

@@ -161,7 +161,7 @@ fn a_statement_that_waits_for_a_row_is_cancelled_by_whoever_knows_the_key() {
     assert_eq!(waiter.answer(), "E[ERROR 57014 canceling statement due to user request] Z[I]");
 }
 
-/// What others see of a session that has only prepared something, and of one whose pipeline is over.
+/// State of a session as others see it after it has only prepared something, and after its pipeline is over.
 #[test]
 fn a_session_is_idle_when_it_is_ready() {
     let server = start();

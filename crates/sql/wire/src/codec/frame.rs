@@ -1,4 +1,4 @@
-//! Where a message begins and ends.
+//! Message boundaries.
 
 /// Messages that carry no statement, no values and no data are never longer: a longer one is garbage.
 pub const SHORT_MESSAGE: usize = 10_000;
@@ -6,7 +6,7 @@ pub const SHORT_MESSAGE: usize = 10_000;
 /// Bytes before a message's body: its type, and its length, which counts itself.
 const HEADER: usize = 5;
 
-/// What stands at the beginning of a buffer.
+/// The first message of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// Too few bytes to tell, or a message that is not all there.
@@ -37,10 +37,10 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Where the body begins.
+    /// Offset of the body.
     pub const BODY: usize = HEADER;
 
-    /// What stands at the beginning of `buffer`, if a message of a statement, values or data may have `limit` bytes.
+    /// Parses the first message of `buffer`, if a message of a statement, values or data may have `limit` bytes.
     pub fn first(buffer: &[u8], limit: usize) -> Frame {
         let Some((header, rest)) = buffer.split_first_chunk::<HEADER>() else {
             return match buffer.first() {
@@ -75,7 +75,7 @@ impl Frame {
         Some((kind, usize::try_from(body).ok()?))
     }
 
-    /// Whether `buffer` begins with a whole Sync.
+    /// Returns whether `buffer` begins with a whole Sync.
     pub fn is_sync(buffer: &[u8]) -> bool {
         buffer.starts_with(b"S\x00\x00\x00\x04")
     }
@@ -87,7 +87,7 @@ fn is_known(kind: u8) -> bool {
     b"BCDEFHPQSXcdfp".contains(&kind)
 }
 
-/// Whether a message carries a statement, values or data.
+/// Returns whether a message carries a statement, values or data.
 fn may_be_long(kind: u8) -> bool {
     b"BFPQd".contains(&kind)
 }

@@ -11,7 +11,7 @@ pub enum Message<'a> {
     Query(&'a str),
     /// Prepare a statement.
     Parse {
-        /// What it shall be called.
+        /// Name of the new statement.
         name: &'a str,
         /// Its text.
         sql: &'a str,
@@ -28,7 +28,7 @@ pub enum Message<'a> {
     Execute {
         /// Its name.
         portal: &'a str,
-        /// How many rows at most; 0: all.
+        /// Maximum number of rows; 0: all.
         max_rows: usize,
     },
     /// The end of a series of messages that stand or fall together.
@@ -49,7 +49,7 @@ pub enum Message<'a> {
     Terminate,
 }
 
-/// What Describe and Close are about.
+/// Object of Describe and Close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A prepared statement.
@@ -61,9 +61,9 @@ pub enum Target {
 /// The parts of Bind.
 #[derive(Debug)]
 pub struct Bind<'a> {
-    /// What the portal shall be called.
+    /// Name of the new portal.
     pub portal: &'a str,
-    /// Of which statement.
+    /// Name of its statement.
     pub statement: &'a str,
     /// The values.
     pub parameters: SmallVec<[Parameter<'a>; 8]>,
@@ -131,7 +131,7 @@ impl<'a> Bind<'a> {
     }
 }
 
-/// What is left of a message's body.
+/// Unread rest of a message's body.
 struct Body<'a>(&'a [u8]);
 
 impl<'a> Body<'a> {
@@ -160,7 +160,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// As many things as a count says that stands before them. Memory is taken as they are found, not as announced.
+    /// Reads a list with its count before it. Memory is allocated as items are read, not as announced.
     fn list<T, const N: usize>(&mut self, mut one: impl FnMut(&mut Self) -> Result<T>) -> Result<SmallVec<[T; N]>>
     where
         [T; N]: smallvec::Array<Item = T>,

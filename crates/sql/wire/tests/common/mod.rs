@@ -118,7 +118,7 @@ impl Drop for Running {
 /// A connection.
 pub struct Client {
     pub stream: TcpStream,
-    /// What a cancel request must say.
+    /// Process and secret key of a cancel request.
     pub key: (u32, u32),
 }
 
