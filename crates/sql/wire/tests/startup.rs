@@ -137,6 +137,23 @@ fn a_session_that_idles_inside_a_transaction_is_ended() {
 }
 
 #[test]
+fn a_session_may_ask_for_any_idle_time_and_for_no_limit() {
+    let server = start_with(Limits { idle_in_transaction: Duration::from_millis(20), ..Limits::default() });
+    let mut client = server.client();
+    let show = "show idle_in_transaction_session_timeout";
+    assert_eq!(client.query(show), "T[idle_in_transaction_session_timeout:25:0] D[20ms] C[SHOW] Z[I]");
+    assert_eq!(client.query("set idle_in_transaction_session_timeout = 0"), "C[SET] Z[I]");
+    assert_eq!(client.query("begin"), "C[BEGIN] Z[T]");
+    // A session beside it that begins later and keeps the limit is ended by it; this one goes on.
+    let mut limited = server.client();
+    assert_eq!(limited.query("begin"), "C[BEGIN] Z[T]");
+    assert_eq!(limited.answer(), "E[FATAL 25P03 terminating connection due to idle-in-transaction timeout] end");
+    assert_eq!(client.query("commit"), "C[COMMIT] Z[I]");
+    assert_eq!(client.query("reset idle_in_transaction_session_timeout"), "C[RESET] Z[I]");
+    assert_eq!(client.query(show), "T[idle_in_transaction_session_timeout:25:0] D[20ms] C[SHOW] Z[I]");
+}
+
+#[test]
 fn sessions_hear_that_the_server_stops() {
     let mut server = start();
     let (mut idle, mut busy, mut stranger) = (server.client(), server.client(), server.stranger());

@@ -321,6 +321,15 @@ fn unknown(name: &str) -> SqlError {
 const TIMES: &[(&str, u64)] = &[("ms", 1), ("s", 1000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 const SIZES: &[(&str, u64)] = &[("kB", 1), ("MB", 1024), ("GB", 1 << 20), ("TB", 1 << 30)];
 
+/// A time as SHOW prints it, in the largest unit that divides it.
+pub fn shown(time: std::time::Duration) -> String {
+    let milliseconds = time.as_millis();
+    match TIMES.iter().rev().find(|(_, factor)| milliseconds.is_multiple_of(u128::from(*factor))) {
+        Some((unit, factor)) if milliseconds > 0 => format!("{}{unit}", milliseconds / u128::from(*factor)),
+        _ => "0".to_owned(),
+    }
+}
+
 /// A whole number with an optional unit, in the first unit.
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();

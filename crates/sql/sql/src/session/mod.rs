@@ -28,6 +28,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use transaction::Open;
 
+/// The setting that limits idle time inside a transaction. A session begins with the server's limit.
+const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
+
 /// Who connects.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
@@ -196,6 +199,7 @@ impl Session {
         let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
         state.settings.tell("max_connections", database.options.connections.to_string());
         state.settings.tell("work_mem", format!("{}kB", database.options.work_bytes >> 10));
+        state.settings.tell(IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
         let mut session = Session {
             state,
             entry,
@@ -246,10 +250,7 @@ impl Session {
 
     /// How long the session may do nothing inside a transaction; zero: for ever.
     pub fn idle_in_transaction(&self) -> std::time::Duration {
-        match self.state.settings.milliseconds("idle_in_transaction_session_timeout") {
-            0 => self.database.options.idle_in_transaction,
-            set => std::time::Duration::from_millis(set),
-        }
+        std::time::Duration::from_millis(self.state.settings.milliseconds(IDLE_IN_TRANSACTION))
     }
 
     /// The settings that a client is told at start-up (`server_version`, `client_encoding`, ...).
