@@ -1,7 +1,7 @@
 //! `seriatim dump`.
 
 use crate::failure::{Failure, Outcome};
-use crate::look::{is_of_sql, open_to_read};
+use crate::look::open_to_read;
 use crate::values;
 use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
@@ -50,14 +50,14 @@ impl Dump {
         Ok(())
     }
 
-    /// A table that is not there; where SQL has tables, it may be one of those.
+    /// A table that is not there, or that only SQL can open.
     fn unknown(&self, db: &Database, error: &Error) -> Failure {
-        if !db.tables().iter().any(|schema| is_of_sql(schema.name())) {
+        if !db.tables_for_sql_alone().contains(&self.table) {
             return Failure::trouble(error);
         }
         let (data, table) = (self.data.display(), &self.table);
         Failure::Trouble(format!(
-            "{error}; if SQL made it: seriatim sql --data {data} -c 'COPY {table} TO STDOUT (FORMAT csv, HEADER)', or pg_dump \
+            "{error}; by SQL: seriatim sql --data {data} -c 'COPY {table} TO STDOUT (FORMAT csv, HEADER)', or pg_dump \
              where a server runs"
         ))
     }

@@ -23,7 +23,7 @@ const SAY_KEY: &str = "name the columns of the table's key: --key COLUMNS";
 /// boolean, date, else text; an empty field is NULL), then to load. Each batch is one transaction: after an error the
 /// batches before it are there and its own rows are not; a new table that got no row is gone again.
 ///
-/// SQL has tables of its own and does not see these: to load a file into one of them, use COPY or \copy.
+/// SQL sees the table too. To load into a table with constraints, which only SQL checks, use COPY or \copy.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim load --data ./data cities cities.csv --key id\n  \

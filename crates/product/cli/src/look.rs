@@ -46,9 +46,10 @@ pub fn open_to_read(path: &Path) -> Outcome<Database> {
     open_existing(path, with_all_memory(Database::builder().read_only()))
 }
 
-/// List the tables of `load` and of programs: columns, key, indexes and how many rows.
+/// List the tables: columns, key, indexes and how many rows.
 ///
-/// Tables that were made by SQL are other ones: `seriatim sql` lists them by \dt.
+/// Tables that only SQL can open, for want of a primary key or by the types of their columns, are listed by \dt in `seriatim
+/// sql`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim tables --data ./data\n  seriatim tables --data ./data --format json")]
 pub struct Tables {
@@ -64,9 +65,6 @@ impl Tables {
     pub fn run(&self) -> Outcome {
         let db = open_to_read(&self.data)?;
         let mut tables = db.tables();
-        let of_sql = tables.len();
-        tables.retain(|schema| !is_of_sql(schema.name()));
-        let of_sql = of_sql - tables.len();
         tables.sort_by(|a, b| a.name().cmp(b.name()));
         let snapshot = db.snapshot()?;
         let mut counted = Vec::new();
@@ -77,7 +75,7 @@ impl Tables {
         match self.format {
             Format::Table => {
                 describe(&counted)?;
-                if of_sql > 0 {
+                if !db.tables_for_sql_alone().is_empty() {
                     println!("And tables of SQL: seriatim sql --data {} -c '\\dt'", self.data.display());
                 }
                 Ok(())
@@ -85,11 +83,6 @@ impl Tables {
             Format::Json => output::json(&counted.iter().map(|(schema, rows)| as_json(schema, *rows)).collect()),
         }
     }
-}
-
-/// Whether the engine's table of this name is one of those in which SQL keeps its tables, indexes and catalog.
-pub fn is_of_sql(name: &str) -> bool {
-    name.starts_with("sql ")
 }
 
 /// A paragraph for each table.
@@ -161,7 +154,7 @@ impl StatsOf {
     pub fn run(&self) -> Outcome {
         let db = open_to_read(&self.data)?;
         let engine = db.stats().engine;
-        let mut fields = vec![("tables", json!(engine.tables))];
+        let mut fields = vec![("tables", json!(db.tables().len() + db.tables_for_sql_alone().len()))];
         if let Some(log) = &engine.log {
             fields.extend([
                 ("log_segments", json!(log.segments)),

@@ -1,14 +1,15 @@
 //! Copies of a database, and whether one is sound.
 
-use crate::database::Shared;
 use crate::directory::check_to_back_up;
 use crate::snapshot::Snapshot;
-use crate::{Database, Durability, Fault, Invalid, Result, RowKind, RowTable, Schema, SerialPoint, TransactionOptions};
+use crate::{Database, Durability, Fault, Invalid, Result, Schema, SerialPoint, TransactionOptions};
 use env::{Disk, RealDisk};
-use model::{IndexId, Scan};
+use model::{Access, Key, RowBuf, RowRef, Scan, ScanEnd, TableId};
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use tables::{Layout, Table, schema_of};
 
 /// Rows written by one transaction of a copy.
 const COPY_ROWS: usize = 1_000;
@@ -87,20 +88,33 @@ impl Database {
 
     fn copy_to(&self, path: &Path) -> Result<BackupReport> {
         // The list comes first: a table created later is not in the snapshot either.
-        let tables = self.tables();
+        let engine_tables = self.shared.store().tables();
         let snapshot = self.snapshot()?;
         let copy = Database::builder().durability(Durability::Async).checkpoint_after(None).open(path)?;
         let mut report = BackupReport { tables: 0, rows: 0, serial_point: SerialPoint::default() };
-        for schema in tables {
-            let (from, to) = (self.open_table(schema.name())?, copy.create_table(&*schema)?);
-            report.rows += copy_table(&snapshot, &from, &copy, &to)?;
-            report.tables += 1;
+        let rows: HashSet<TableId> = self.tables_with_rows(&snapshot)?;
+        let mut numbers = HashMap::new();
+        for (from, schema) in engine_tables {
+            let to = copy.shared.store().create_table((*schema).clone())?;
+            numbers.insert(from, to);
+            let copied = copy_table(&snapshot, from, &copy, to)?;
+            if rows.contains(&from) {
+                report.rows += copied;
+                report.tables += 1;
+            }
         }
+        tables::renumber(&*copy.store(), |from| numbers.get(&from).copied())?;
         // What was copied must not be lost here and live on there.
         report.serial_point = snapshot.finish()?.serial_point;
         copy.checkpoint()?;
         copy.close()?;
         Ok(report)
+    }
+
+    /// The engine tables that hold rows of users: not entries, nor the catalog.
+    fn tables_with_rows(&self, _: &Snapshot) -> Result<HashSet<TableId>> {
+        let defined = self.defined_tables().into_iter().map(|table| table.storage.id());
+        Ok(defined.chain(self.plain_tables().map(|(id, _)| id)).collect())
     }
 
     /// Reads every row and every index entry in one snapshot, and checks that each row fits its table and has its entries,
@@ -110,12 +124,14 @@ impl Database {
     /// # Errors
     /// [`Fault::Corruption`] names the first thing that is wrong.
     pub fn verify(&self) -> Result<VerifyReport> {
-        let tables = self.tables();
+        let (defined, plain): (Vec<_>, Vec<_>) = (self.defined_tables(), self.plain_tables().collect());
         let snapshot = self.snapshot()?;
         let mut report = VerifyReport { tables: 0, rows: 0, index_entries: 0 };
-        for schema in tables {
-            verify_table(&self.shared, &snapshot, &schema, &mut report)?;
-            report.tables += 1;
+        for table in defined {
+            verify_defined(&snapshot, table, &mut report)?;
+        }
+        for (table, schema) in plain {
+            verify_plain(&snapshot, table, &schema, &mut report)?;
         }
         snapshot.finish()?;
         Ok(report)
@@ -128,67 +144,99 @@ fn split(path: &Path) -> Option<(&Path, &str)> {
     Some((parent, path.file_name()?.to_str()?))
 }
 
-fn copy_table(snapshot: &Snapshot, from: &RowTable, copy: &Database, to: &RowTable) -> Result<u64> {
-    let mut rows = from.iter(snapshot);
+fn copy_table(snapshot: &Snapshot, from: TableId, copy: &Database, to: TableId) -> Result<u64> {
     let mut copied = 0;
     // Nobody else writes to the copy, so nothing conflicts; and nothing need be durable before the checkpoint.
     let options = TransactionOptions::new().durability(Durability::Async);
-    loop {
-        let mut txn = copy.begin_with(&options)?;
-        let (mut count, mut bytes) = (0, 0);
-        while count < COPY_ROWS && bytes < COPY_BYTES {
-            let Some(row) = rows.next() else { break };
-            let row = row?;
-            to.put_raw(&mut txn, row.key_bytes(), row.stored())?;
-            count += 1;
-            bytes += row.key_bytes().len() + row.stored().bytes().len();
+    for_each_batch(snapshot, from, |batch| {
+        let txn = copy.begin_with(&options)?;
+        for (key, row) in batch {
+            txn.with(|engine| engine.put(to, key, RowRef::new(row)))?;
         }
         txn.commit()?;
-        copied += count as u64;
-        if count == 0 {
-            return Ok(copied);
+        copied += batch.len() as u64;
+        Ok(())
+    })?;
+    Ok(copied)
+}
+
+type Batch = Vec<(Key, Vec<u8>)>;
+
+/// Hands the keys and rows of an engine table to `body`, a batch at a time.
+fn for_each_batch(snapshot: &Snapshot, table: TableId, mut body: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
+    let mut scan = Scan::table(table);
+    loop {
+        let (mut batch, mut bytes) = (Batch::new(), 0);
+        let end = snapshot.scan(&scan, &mut |item| {
+            batch.push((Key::from_bytes(item.key), item.row.bytes().to_vec()));
+            bytes += item.key.len() + item.row.bytes().len();
+            let is_full = batch.len() >= COPY_ROWS || bytes >= COPY_BYTES;
+            if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        body(&batch)?;
+        match end {
+            ScanEnd::Finished => return Ok(()),
+            ScanEnd::Stopped(position) => scan = scan.resume(position),
         }
     }
 }
 
-fn verify_table(shared: &Shared, snapshot: &Snapshot, schema: &Arc<Schema>, report: &mut VerifyReport) -> Result<()> {
-    let damaged = |what: String| Fault::Corruption { detail: format!("table {}: {what}", schema.name()) };
-    let unknown = || Invalid::UnknownTable { table: schema.name().into() };
-    let (table, _) = shared.engine.table(schema.name()).ok_or_else(unknown)?;
+/// A table that no definition names: each row fits it.
+fn verify_plain(snapshot: &Snapshot, table: TableId, schema: &Schema, report: &mut VerifyReport) -> Result<()> {
     let mut wrong = None;
-    let mut rows = 0;
     snapshot.scan(&Scan::table(table), &mut |item| {
-        rows += 1;
+        report.rows += 1;
         match schema.check_row(item.key, item.row).and_then(|()| schema.check_key(item.key)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                wrong = Some(format!("key {:?}: {error}", model::Key::from_bytes(item.key)));
+                wrong = Some(format!("key {:?}: {error}", Key::from_bytes(item.key)));
                 ControlFlow::Break(())
             }
         }
     })?;
-    if let Some(what) = wrong {
-        return Err(damaged(what).into());
-    }
-    for (number, index) in schema.indexes().iter().enumerate() {
-        let id = IndexId(number as u16);
-        let (mut entries, mut astray) = (0, None);
-        snapshot.scan(&Scan::index(table, id), &mut |item| {
-            entries += 1;
-            if schema.rows() == RowKind::Typed && schema.index_entry(id, item.key, item.row)[..] != *item.position {
-                astray = Some(format!("index {}: an entry leads to a row that is not its own", index.name));
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        })?;
-        if let Some(what) = astray {
-            return Err(damaged(what).into());
-        }
+    report.tables += 1;
+    wrong.map_or(Ok(()), |what| Err(damaged(schema.name(), &what)))
+}
+
+/// A table of the catalog: each row fits it and has its entries, and there are no others.
+fn verify_defined(snapshot: &Snapshot, table: Arc<Table>, report: &mut VerifyReport) -> Result<()> {
+    let layout = match schema_of(&table, None, model::Storage::Ordered) {
+        Ok(schema) => Some(Layout::new(table.clone(), Arc::new(schema))?),
+        // It has values that only SQL knows: its rows and entries are counted.
+        Err(_) => None,
+    };
+    let mut rows = 0;
+    for_each_batch(snapshot, table.storage.id(), |batch| {
+        rows += batch.len() as u64;
+        let Some(layout) = &layout else { return Ok(()) };
+        batch.iter().try_for_each(|(key, row)| verify_row(snapshot, layout, key, RowRef::new(row)))
+    })?;
+    for index in &table.indexes {
+        let Some(storage) = index.storage else { continue };
+        let entries = snapshot.count(Scan::table(storage.id()))?;
         if entries != rows {
-            return Err(damaged(format!("index {}: {entries} entries for {rows} rows", index.name)).into());
+            return Err(damaged(&table.name, &format!("index {}: {entries} entries for {rows} rows", index.name)));
         }
         report.index_entries += entries;
     }
     report.rows += rows;
+    report.tables += 1;
     Ok(())
+}
+
+fn verify_row(snapshot: &Snapshot, layout: &Layout, key: &[u8], row: RowRef<'_>) -> Result<()> {
+    let mut buffer = RowBuf::new();
+    row.check()
+        .map_err(|_| damaged(layout.schema().name(), &format!("key {:?}: not a typed row", Key::from_bytes(key))))?;
+    let shown = layout.program_row(row, &mut buffer);
+    let fits = layout.program_key(key).map(|key| layout.schema().check_row(&key, shown));
+    match fits {
+        Some(Ok(())) => snapshot.with(|engine| layout.check_entries(engine, key, row)),
+        Some(Err(error)) => Err(damaged(layout.schema().name(), &format!("key {:?}: {error}", Key::from_bytes(key)))),
+        None => Err(damaged(layout.schema().name(), &format!("key {:?} is not one", Key::from_bytes(key)))),
+    }
+}
+
+fn damaged(table: &str, what: &str) -> crate::Error {
+    Fault::Corruption { detail: format!("table {table}: {what}") }.into()
 }

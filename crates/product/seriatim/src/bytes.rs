@@ -1,7 +1,7 @@
 //! Tables of bytes.
 
-use crate::range::{Cursor, Span};
-use crate::table::{TableRef, Walk};
+use crate::range::Span;
+use crate::reach::{Reached, TableRef, Walk};
 use crate::{AsKey, KeyRange, Result, Schema, Snapshot, Transaction};
 use model::{Access, Columns, Key, KeyKind, RowBuf, RowRef, Scan, SchemaBuilder};
 use std::fmt;
@@ -98,7 +98,7 @@ impl<K: ?Sized> Copy for BytesTable<K> {}
 
 impl<K: ?Sized> fmt::Debug for BytesTable<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BytesTable({})", self.at.table.0)
+        write!(f, "BytesTable({:?})", self.at.place)
     }
 }
 
@@ -113,7 +113,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// [`Error::Aborted`](crate::Error::Aborted) in a transaction that may write, as every read and write below; never in a
     /// read-only one. [`Error::Limit`](crate::Error::Limit) if the key is too long.
     pub fn get(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
-        at.read(self.at.at(at)?, &key.to_key(), Columns::All, |row| Ok(row.bytes().to_vec()))
+        at.read(self.at.plain(at)?, &key.to_key(), Columns::All, |row| Ok(row.bytes().to_vec()))
     }
 
     /// Reads the value under `key` into `value`, whose memory is used again; `false` (and nothing in `value`) if there is
@@ -123,7 +123,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// As [`BytesTable::get`].
     pub fn get_into(&self, at: &Snapshot, key: impl AsKey<K>, value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
-        let read = at.read(self.at.at(at)?, &key.to_key(), Columns::All, |row| {
+        let read = at.read(self.at.plain(at)?, &key.to_key(), Columns::All, |row| {
             value.extend_from_slice(row.bytes());
             Ok(())
         })?;
@@ -135,7 +135,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// # Errors
     /// As [`BytesTable::get`].
     pub fn contains(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<bool> {
-        Ok(at.read(self.at.at(at)?, &key.to_key(), Columns::None, |_| Ok(()))?.is_some())
+        Ok(at.read(self.at.plain(at)?, &key.to_key(), Columns::None, |_| Ok(()))?.is_some())
     }
 
     /// As [`BytesTable::get`], and announces that the value will be written: with
@@ -144,9 +144,9 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// # Errors
     /// As [`BytesTable::get`].
     pub fn get_for_update(&self, txn: &mut Transaction, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
-        let table = self.at.at(txn)?;
+        let table = self.at.plain(txn)?;
         let mut row = RowBuf::new();
-        let found = txn.engine().read_for_update(table, &key.to_key(), &mut row)?;
+        let found = txn.with(|engine| engine.read_for_update(table, &key.to_key(), &mut row))?;
         Ok(found.then(|| row.bytes().to_vec()))
     }
 
@@ -156,8 +156,8 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// [`Error::Duplicate`](crate::Error::Duplicate) if the key is taken; [`Error::Limit`](crate::Error::Limit) if key or
     /// value are too large.
     pub fn insert(&self, txn: &mut Transaction, key: impl AsKey<K>, value: impl AsRef<[u8]>) -> Result<()> {
-        let table = self.at.at(txn)?;
-        Ok(txn.engine().insert(table, &key.to_key(), RowRef::new(value.as_ref()))?)
+        let table = self.at.plain(txn)?;
+        txn.with(|engine| engine.insert(table, &key.to_key(), RowRef::new(value.as_ref())))
     }
 
     /// Writes a value, whether or not one is there.
@@ -165,8 +165,8 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// # Errors
     /// [`Error::Limit`](crate::Error::Limit) if key or value are too large.
     pub fn put(&self, txn: &mut Transaction, key: impl AsKey<K>, value: impl AsRef<[u8]>) -> Result<()> {
-        let table = self.at.at(txn)?;
-        Ok(txn.engine().put(table, &key.to_key(), RowRef::new(value.as_ref()))?)
+        let table = self.at.plain(txn)?;
+        txn.with(|engine| engine.put(table, &key.to_key(), RowRef::new(value.as_ref())))
     }
 
     /// Deletes the value under `key`; `false` if there is none.
@@ -174,14 +174,14 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// # Errors
     /// As [`BytesTable::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl AsKey<K>) -> Result<bool> {
-        let table = self.at.at(txn)?;
-        Ok(txn.engine().delete(table, &key.to_key())?)
+        let table = self.at.plain(txn)?;
+        txn.with(|engine| engine.delete(table, &key.to_key()))
     }
 
     /// The keys in `range` with their values, in key order; from both ends, by `rev()` and `next_back()`. See
     /// [`Table::range`](crate::Table::range) for how they are fetched.
     pub fn range<'s>(&self, at: &'s Snapshot, range: impl KeyRange<K>) -> Entries<'s, K> {
-        self.walk(at, Span::keys(self.at.table, &range))
+        self.walk(at, |of| Span::keys(of, &range))
     }
 
     /// All keys with their values, in key order.
@@ -189,7 +189,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
         self.range(at, ..)
     }
 
-    fn walk<'s>(&self, at: &'s Snapshot, span: Span) -> Entries<'s, K> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(&Reached) -> Result<Span>) -> Entries<'s, K> {
         Entries { walk: self.at.walk(at, span), keys: PhantomData }
     }
 
@@ -198,8 +198,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// # Errors
     /// As [`BytesTable::get`].
     pub fn first(&self, at: &Snapshot) -> Result<Option<(K::Owned, Vec<u8>)>> {
-        let table = self.at.at(at)?;
-        Cursor::one(at, Span::keys::<K>(table, &..)).next(entry::<K>).transpose()
+        self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(entry::<K>).transpose()
     }
 
     /// The greatest key with its value.
@@ -207,8 +206,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// # Errors
     /// As [`BytesTable::get`].
     pub fn last(&self, at: &Snapshot) -> Result<Option<(K::Owned, Vec<u8>)>> {
-        let table = self.at.at(at)?;
-        Cursor::one(at, Span::keys::<K>(table, &..)).next_back(entry::<K>).transpose()
+        self.at.walk_one(at, |of| Ok(Span::all(of)))?.next_back(entry::<K>).transpose()
     }
 
     /// How many keys there are. Visits them all.
@@ -216,7 +214,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// # Errors
     /// As [`BytesTable::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
-        at.count(Scan::table(self.at.at(at)?))
+        at.count(Scan::table(self.at.plain(at)?))
     }
 
     /// Whether there are none.
@@ -231,7 +229,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
 impl BytesTable<[u8]> {
     /// The keys that start with `prefix`, with their values.
     pub fn prefix<'s>(&self, at: &'s Snapshot, prefix: impl AsRef<[u8]>) -> Entries<'s, [u8]> {
-        self.walk(at, Span::starting_with(self.at.table, Key::from_bytes(prefix.as_ref())))
+        self.walk(at, |of| Span::starting_with(of, Key::from_bytes(prefix.as_ref())))
     }
 }
 
@@ -259,6 +257,6 @@ impl<K: BytesKey + ?Sized> DoubleEndedIterator for Entries<'_, K> {
 
 impl<K: BytesKey + ?Sized> std::iter::FusedIterator for Entries<'_, K> {}
 
-fn entry<K: BytesKey + ?Sized>(key: &[u8], row: RowRef<'_>) -> Result<(K::Owned, Vec<u8>)> {
+fn entry<K: BytesKey + ?Sized>(_: &Reached, key: &[u8], row: RowRef<'_>) -> Result<(K::Owned, Vec<u8>)> {
     Ok((K::from_key(key), row.bytes().to_vec()))
 }

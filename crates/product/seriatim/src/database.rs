@@ -1,20 +1,21 @@
 //! The database: opening, tables, beginning, looking after.
 
 use crate::builder::{Builder, Settings};
+use crate::defined::Kept;
 use crate::directory::check_to_open;
 use crate::engine::{self, Engine, EngineStats, OpenEngine};
 use crate::housekeeper::{Housekeeper, log_bytes};
 use crate::options::TransactionOptions;
-use crate::shape::{check_rows, difference};
+use crate::reach::{Place, TableRef};
+use crate::shape::check_rows;
 use crate::snapshot::Snapshot;
-use crate::table::TableRef;
 use crate::{
     BytesKey, BytesTable, CheckpointReport, Conflict, Error, Invalid, Record, RecoveryReport, Result, RetryPolicy,
     RowTable, Schema, Table, Transaction,
 };
 use env::RealDisk;
 use env::time::Duration;
-use model::{Begin, SchemaBuilder, Store, TableId};
+use model::{Begin, SchemaBuilder, Store};
 use mvto::Pace;
 use std::any::TypeId;
 use std::collections::HashSet;
@@ -47,7 +48,8 @@ pub(crate) struct Shared {
     housekeeper: Housekeeper,
     retries: Mutex<Vec<(&'static str, u64)>>,
     /// Tables whose rows are known to fit a record with narrow fields.
-    checked: Mutex<HashSet<(TableId, TypeId)>>,
+    checked: Mutex<HashSet<(Place, TypeId)>>,
+    pub kept: Kept,
     #[cfg(feature = "sql")]
     pub durability: model::Durability,
     #[cfg(feature = "sql")]
@@ -79,7 +81,7 @@ impl Database {
     /// # Errors
     /// [`Fault::Locked`](crate::Fault::Locked) if another process has it, [`Fault::Corruption`](crate::Fault::Corruption)
     /// if it is damaged (with file and offset), [`Fault::NewerFormat`](crate::Fault::NewerFormat) if a newer version has
-    /// written it, [`Invalid::Directory`] if there is no database in it and files that are none of one,
+    /// written it, [`Invalid::Directory`](crate::Invalid::Directory) if there is no database in it and files that are none of one,
     /// [`Fault::Disk`](crate::Fault::Disk) if the disk fails. A full disk is no error where a database is there already: see
     /// [`Database::read_only`].
     pub fn open(path: impl AsRef<Path>) -> Result<Database> {
@@ -107,6 +109,7 @@ impl Database {
         let disk = place.map(if is_read_only { RealDisk::read_only } else { RealDisk::new });
         let backlog = disk.as_ref().map_or(0, log_bytes);
         let engine = engine::open(&settings, disk)?;
+        let kept = Kept::open(engine.clone(), is_read_only)?;
         let checkpoint_after = settings.checkpoint_after.filter(|_| place.is_some() && !is_read_only);
         let housekeeper = Housekeeper::start(engine.clone(), checkpoint_after, backlog)?;
         Ok(Database {
@@ -123,6 +126,7 @@ impl Database {
                 housekeeper,
                 retries: Mutex::default(),
                 checked: Mutex::default(),
+                kept,
                 #[cfg(feature = "sql")]
                 durability: settings.mvto.durability,
                 #[cfg(feature = "sql")]
@@ -144,13 +148,13 @@ impl Database {
     /// The table whose rows are `R`; created where it is missing.
     ///
     /// # Errors
-    /// [`Invalid::Shape`] if a table of this name has another shape (the error says where they differ, and what to do), or a
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape (the error says where they differ, and what to do), or a
     /// row that a field is too narrow for: where a record has fields of `i32` or `u32`, the first call for it reads the table.
-    /// [`Invalid::Schema`] if the record's own schema makes no sense.
+    /// [`Invalid::Schema`](crate::Invalid::Schema) if the record's own schema makes no sense.
     pub fn table<R: Record>(&self) -> Result<Table<R>> {
-        let (at, schema) = self.open_or_create(R::schema().build()?)?;
+        let (at, schema) = self.open_or_create(R::schema().build()?, &R::defaults())?;
         if R::NARROW {
-            self.shared.check_once::<R>(at.table, &schema)?;
+            self.shared.check_once::<R>(at, &schema)?;
         }
         Ok(Table::new(at))
     }
@@ -158,73 +162,57 @@ impl Database {
     /// The table of bytes called `name`; created where it is missing. See [`BytesTable`].
     ///
     /// # Errors
-    /// [`Invalid::Shape`] if a table of this name has another shape.
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape.
     pub fn bytes_table<K: BytesKey + ?Sized>(&self, name: &str) -> Result<BytesTable<K>> {
-        let (at, _) = self.open_or_create(crate::bytes::schema::<K>(name)?)?;
+        let (at, _) = self.open_or_create(crate::bytes::schema::<K>(name)?, &[])?;
         Ok(BytesTable::new(at))
     }
 
     /// Creates a table by its schema. See [`RowTable`].
     ///
     /// # Errors
-    /// [`Invalid::TableExists`], [`Invalid::Schema`] if the schema makes no sense, [`Error::Limit`] with too many tables.
+    /// [`Invalid::TableExists`](crate::Invalid::TableExists), [`Invalid::Schema`](crate::Invalid::Schema) if the schema makes no sense, [`Error::Limit`] with too many tables.
     pub fn create_table(&self, schema: impl IntoSchema) -> Result<RowTable> {
-        let schema = schema.into_schema()?;
-        let table = self.shared.engine.create_table(schema.clone())?;
-        Ok(RowTable::new(self.at(table), Arc::new(schema)))
+        let schema = Arc::new(schema.into_schema()?);
+        Ok(RowTable::new(self.create_new(&schema)?, schema))
     }
 
     /// Opens the table of this schema; creates it where it is missing.
     ///
     /// # Errors
-    /// [`Invalid::Shape`] if a table of this name has another shape, [`Invalid::Schema`] if the schema makes no sense.
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape, [`Invalid::Schema`](crate::Invalid::Schema) if the schema makes no sense.
     pub fn create_table_if_missing(&self, schema: impl IntoSchema) -> Result<RowTable> {
-        let (at, schema) = self.open_or_create(schema.into_schema()?)?;
+        let (at, schema) = self.open_or_create(schema.into_schema()?, &[])?;
         Ok(RowTable::new(at, schema))
     }
 
     /// Opens a table by its name, whatever its shape.
     ///
     /// # Errors
-    /// [`Invalid::UnknownTable`].
+    /// [`Invalid::UnknownTable`](crate::Invalid::UnknownTable).
     pub fn open_table(&self, name: &str) -> Result<RowTable> {
-        let unknown = || Invalid::UnknownTable { table: name.into() };
-        let (table, schema) = self.shared.engine.table(name).ok_or_else(unknown)?;
-        Ok(RowTable::new(self.at(table), schema))
+        let (at, schema) = self.open_any(name)?;
+        Ok(RowTable::new(at, schema))
     }
 
-    /// Drops a table with all its rows. Handles of it answer [`Invalid::UnknownTable`] from then on.
+    /// Drops a table with all its rows. Handles of it answer [`Invalid::UnknownTable`](crate::Invalid::UnknownTable) from then on.
     ///
     /// # Errors
-    /// [`Invalid::UnknownTable`], [`Error::Fault`].
+    /// [`Invalid::UnknownTable`](crate::Invalid::UnknownTable), [`Error::Fault`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        Ok(self.shared.store().drop_table(name)?)
+        self.drop_any(name)
     }
 
-    /// The shapes of all tables.
+    /// The shapes of all tables that [`Database::open_table`] opens: those of programs, and those of SQL whose columns have
+    /// types that programs have.
     pub fn tables(&self) -> Vec<Arc<Schema>> {
-        self.shared.store().tables().into_iter().map(|(_, schema)| schema).collect()
+        self.shapes_of_all()
     }
 
-    fn at(&self, table: TableId) -> TableRef {
-        TableRef { database: self.shared.id, table }
-    }
-
-    fn open_or_create(&self, wanted: Schema) -> Result<(TableRef, Arc<Schema>)> {
-        let engine = &self.shared.engine;
-        if engine.table(wanted.name()).is_none() {
-            match engine.create_table(wanted.clone()) {
-                // Another thread may have been faster.
-                Ok(_) | Err(model::Error::Invalid(Invalid::TableExists { .. })) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let unknown = || Invalid::UnknownTable { table: wanted.name().into() };
-        let (table, stored) = engine.table(wanted.name()).ok_or_else(unknown)?;
-        match difference(&stored, &wanted) {
-            None => Ok((self.at(table), stored)),
-            Some(what) => Err(Invalid::Shape { table: wanted.name().into(), what }.into()),
-        }
+    /// Names of the tables of SQL that [`Database::open_table`] refuses: those without a primary key, and those with columns
+    /// of types that programs do not have.
+    pub fn tables_for_sql_alone(&self) -> Vec<String> {
+        self.names_for_sql_alone()
     }
 
     /// Begins a transaction to hold open. Its place in the serial order is fixed at its first statement; the sooner it ends,
@@ -267,10 +255,10 @@ impl Database {
     }
 
     /// Writes everything to a checkpoint, so that the log before it can go and the next start is quick. Transactions go on
-    /// meanwhile. With [`Builder::checkpoint_after`] it happens by itself.
+    /// meanwhile. What it reports counts the engine's tables: rows, index entries and the catalog alike. With [`Builder::checkpoint_after`] it happens by itself.
     ///
     /// # Errors
-    /// [`Invalid::Unsupported`] in memory, [`Error::Fault`] if the disk fails (the database stays as it was).
+    /// [`Invalid::Unsupported`](crate::Invalid::Unsupported) in memory, [`Error::Fault`] if the disk fails (the database stays as it was).
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
         let unsupported = Invalid::Unsupported { what: "a checkpoint of a database in memory" };
         let upkeep = self.shared.engine.upkeep().ok_or(unsupported)?;
@@ -301,9 +289,8 @@ impl Database {
         }
     }
 
-    /// The engine as SQL sees it: for `sql::database::Database::open`.
-    #[cfg(feature = "sql")]
-    pub fn store(&self) -> Arc<dyn ::sql::store::Store> {
+    /// The engine as an object, as SQL sees it.
+    pub fn store(&self) -> Arc<dyn Store> {
         self.shared.engine.clone()
     }
 
@@ -354,9 +341,9 @@ impl Shared {
 
     /// Checks that the rows of a table fit a record, the first time that it is asked for. Whoever writes by the record can
     /// write none that does not.
-    fn check_once<R: Record>(self: &Arc<Shared>, table: TableId, schema: &Schema) -> Result<()> {
+    fn check_once<R: Record>(self: &Arc<Shared>, table: TableRef, schema: &Schema) -> Result<()> {
         let checked = || self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        let this = (table, TypeId::of::<R>());
+        let this = (table.place, TypeId::of::<R>());
         if !checked().contains(&this) {
             check_rows::<R>(self, table, schema)?;
             checked().insert(this);
@@ -398,7 +385,7 @@ pub trait IntoSchema {
     /// The schema.
     ///
     /// # Errors
-    /// [`Invalid::Schema`] says what is wrong with it.
+    /// [`Invalid::Schema`](crate::Invalid::Schema) says what is wrong with it.
     fn into_schema(self) -> Result<Schema>;
 }
 

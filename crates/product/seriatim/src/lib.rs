@@ -72,7 +72,7 @@
 //!
 //! # What is deliberately absent
 //! Several processes that write to one directory (the second is refused; the server, `seriatim serve`, is the way to share
-//! one), replicas, changes of a table's columns, `async` functions (waiting for the disk is a step of its own,
+//! one), replicas, changes of a table's columns other than fields that are added, `async` functions (waiting for the disk is a step of its own,
 //! [`Transaction::commit_unsynced`]).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -81,6 +81,7 @@ mod backup;
 mod builder;
 mod bytes;
 mod database;
+mod defined;
 mod directory;
 mod engine;
 mod error;
@@ -88,6 +89,7 @@ mod field;
 mod housekeeper;
 mod options;
 mod range;
+mod reach;
 mod record;
 mod rows;
 mod run;

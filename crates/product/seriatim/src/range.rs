@@ -1,8 +1,9 @@
 //! Ranges: how they are said, and how they are walked from both ends.
 
+use crate::reach::Reached;
 use crate::snapshot::Snapshot;
-use crate::{AsKey, AsPrefix, Error, Result};
-use model::{Direction, IndexId, Key, RowRef, Scan, ScanEnd, TableId};
+use crate::{AsKey, AsPrefix, Error, Invalid, Result};
+use model::{Access, Columns, Direction, IndexId, Key, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::ops::{Bound, ControlFlow, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// A range of keys of type `K`: whatever `RangeBounds` is made of (`..`, `a..`, `..b`, `a..b`, `a..=b`, `..=b`, a pair of
@@ -39,57 +40,86 @@ key_range! {
     (Bound<Q>, Bound<Q>), it => it.0.as_ref().map(AsKey::to_key), it.1.as_ref().map(AsKey::to_key);
 }
 
-/// What a walk covers: part of a table, in the order of its keys or of one of its indexes.
+/// What a walk covers: a range of an engine table, which holds rows, or entries that lead to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
-    pub table: TableId,
-    pub index: Option<IndexId>,
-    pub lower: Bound<Key>,
-    pub upper: Bound<Key>,
+    table: TableId,
+    /// The engine table of the rows to which entries lead.
+    rows: Option<TableId>,
+    lower: Bound<Key>,
+    upper: Bound<Key>,
 }
 
 impl Span {
-    pub fn keys<K: ?Sized>(table: TableId, range: &impl KeyRange<K>) -> Span {
-        let (lower, upper) = range.bounds();
-        Span { table, index: None, lower, upper }
+    /// All rows.
+    pub fn all(of: &Reached) -> Span {
+        Span { table: of.rows(), rows: None, lower: Bound::Unbounded, upper: Bound::Unbounded }
     }
 
-    pub fn prefix<K: ?Sized>(table: TableId, prefix: &impl AsPrefix<K>) -> Span {
+    /// The rows whose keys are in a range.
+    pub fn keys<K: ?Sized>(of: &Reached, range: &impl KeyRange<K>) -> Result<Span> {
+        let (lower, upper) = range.bounds();
+        let stored = |bound: Bound<Key>| map_bound(bound, |key| of.stored_key(key));
+        Ok(Span { lower: stored(lower)?, upper: stored(upper)?, ..Span::all(of) })
+    }
+
+    /// The rows whose keys start with these components.
+    pub fn prefix<K: ?Sized>(of: &Reached, prefix: &impl AsPrefix<K>) -> Result<Span> {
         let mut key = Key::new();
         prefix.append_to(&mut key);
-        Span { table, index: None, ..Span::starting_with(table, key) }
+        Span::starting_with(of, key)
     }
 
-    /// Keys (or entries) that start with these components.
-    pub fn starting_with(table: TableId, key: Key) -> Span {
-        let upper = key.successor_of_prefix().map_or(Bound::Unbounded, Bound::Excluded);
-        Span { table, index: None, lower: Bound::Included(key), upper }
+    /// The rows whose keys start with these components, encoded.
+    pub fn starting_with(of: &Reached, key: Key) -> Result<Span> {
+        Ok(Span::all(of).at_prefix(of.stored_key(key)?))
     }
 
-    /// Entries of an index whose columns are in the range. An entry may go on behind its columns (with the primary key),
-    /// so a bound that leaves a value out, or an upper one that takes it in, moves behind all entries with that value.
-    pub fn entries<K: ?Sized>(table: TableId, index: IndexId, range: &impl KeyRange<K>) -> Span {
-        let (lower, upper) = range.bounds();
-        let lower = match lower {
+    /// Entries of an index.
+    fn entries(of: &Reached, index: IndexId) -> Result<Span> {
+        let Reached::Defined(layout) = of else {
+            let index = format!("number {}", index.0);
+            return Err(Invalid::UnknownIndex { table: "a table of bytes".into(), index }.into());
+        };
+        Ok(Span { table: layout.entries(index)?, rows: Some(layout.rows()), ..Span::all(of) })
+    }
+
+    /// Entries of an index whose columns start with these components.
+    pub fn entries_with(of: &Reached, index: IndexId, key: &Key) -> Result<Span> {
+        Ok(Span::entries(of, index)?.at_prefix(stored_entry(of, index, key)?))
+    }
+
+    /// Entries of an index whose columns are in the range. An entry may go on behind its columns (with the row's key), so a
+    /// bound that leaves a value out, or an upper one that takes it in, moves behind all entries with that value.
+    pub fn entries_between(of: &Reached, index: IndexId, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
+        let span = Span::entries(of, index)?;
+        let stored = |bound: Bound<Key>| map_bound(bound, |key| stored_entry(of, index, &key));
+        let lower = match stored(lower)? {
             Bound::Excluded(key) => match key.successor_of_prefix() {
                 Some(next) => Bound::Included(next),
                 // Nothing is above: the empty range above the greatest key.
                 None => {
-                    return Span {
-                        table,
-                        index: Some(index),
-                        lower: Bound::Excluded(key.clone()),
-                        upper: Bound::Excluded(key),
-                    };
+                    return Ok(Span { lower: Bound::Excluded(key.clone()), upper: Bound::Excluded(key), ..span });
                 }
             },
             other => other,
         };
-        let upper = match upper {
+        let upper = match stored(upper)? {
             Bound::Included(key) => key.successor_of_prefix().map_or(Bound::Unbounded, Bound::Excluded),
             other => other,
         };
-        Span { table, index: Some(index), lower, upper }
+        Ok(Span { lower, upper, ..span })
+    }
+
+    /// The rows whose keys are between these bounds, encoded.
+    pub fn keys_between(of: &Reached, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
+        let stored = |bound: Bound<Key>| map_bound(bound, |key| of.stored_key(key));
+        Ok(Span { lower: stored(lower)?, upper: stored(upper)?, ..Span::all(of) })
+    }
+
+    fn at_prefix(self, key: Key) -> Span {
+        let upper = key.successor_of_prefix().map_or(Bound::Unbounded, Bound::Excluded);
+        Span { lower: Bound::Included(key), upper, ..self }
     }
 
     fn is_empty(&self) -> bool {
@@ -103,11 +133,22 @@ impl Span {
     }
 
     fn scan(&self, direction: Direction) -> Scan<'static> {
-        let scan = match self.index {
-            Some(index) => Scan::index(self.table, index),
-            None => Scan::table(self.table),
-        };
-        Scan { direction, ..scan.between(self.lower.clone(), self.upper.clone()) }
+        Scan { direction, ..Scan::table(self.table).between(self.lower.clone(), self.upper.clone()) }
+    }
+}
+
+fn map_bound(bound: Bound<Key>, map: impl FnOnce(Key) -> Result<Key>) -> Result<Bound<Key>> {
+    Ok(match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Included(map(key)?),
+        Bound::Excluded(key) => Bound::Excluded(map(key)?),
+    })
+}
+
+fn stored_entry(of: &Reached, index: IndexId, key: &Key) -> Result<Key> {
+    match of {
+        Reached::Defined(layout) => Ok(layout.stored_entry(index, key)?),
+        Reached::Plain(_) => Ok(key.clone()),
     }
 }
 
@@ -201,6 +242,9 @@ impl<'s> Cursor<'s> {
                 ControlFlow::Continue(())
             }
         })?;
+        if let Some(rows) = self.rest.rows {
+            *batch = batch.follow(self.snapshot, rows)?;
+        }
         self.fetch_rows = (rows * 2).min(MAX_FETCH_ROWS);
         match (end, direction) {
             (ScanEnd::Finished, _) => self.finished = true,
@@ -229,6 +273,21 @@ impl Batch {
         self.bytes.extend_from_slice(row.bytes());
         self.ends.push((key_end, self.bytes.len()));
         self.last = self.ends.len();
+    }
+
+    /// The rows to which these entries lead, in their order.
+    fn follow(&self, snapshot: &Snapshot, rows: TableId) -> Result<Batch> {
+        let (mut found, mut row) = (Batch::default(), RowBuf::new());
+        snapshot.with(|engine| {
+            for place in self.first..self.last {
+                let key = self.at(place).1.bytes();
+                if engine.read(rows, key, Columns::All, &mut row)? {
+                    found.push(key, row.row());
+                }
+            }
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     fn clear(&mut self) {

@@ -1,6 +1,6 @@
 //! Rust structs as rows.
 
-use model::{Key, RowBuf, RowRef, SchemaBuilder};
+use model::{Key, RowBuf, RowRef, SchemaBuilder, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -14,6 +14,11 @@ pub trait Record: Sized + 'static {
 
     /// The table's shape. [`record!`](crate::record) has checked nothing of it: mistakes show when the table is opened.
     fn schema() -> SchemaBuilder;
+
+    /// Values of fields in rows that were written before the record had them.
+    fn defaults() -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
 
     /// The record's primary key, encoded.
     fn key(&self) -> Key;
@@ -97,7 +102,8 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// Declares a struct whose values are the rows of a table, and implements [`Record`] for it.
 ///
-/// Fields are [`Field`](crate::Field)s. After the struct come the table's name, its key (one field or several), and its
+/// Fields are [`Field`](crate::Field)s. A field with a default (`pub stock: i64 = 0`), or an `Option`, can be added behind the
+/// others later: rows that are there get the default, or `None`. After the struct come the table's name, its key (one field or several), and its
 /// indexes; each index becomes an associated function that names it for [`Table::by`](crate::Table::by).
 ///
 /// ```
@@ -140,7 +146,7 @@ macro_rules! record {
     (
         $(#[$meta:meta])*
         $vis:vis struct $name:ident {
-            $( $(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty ),+ $(,)?
+            $( $(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty $(= $default:expr)? ),+ $(,)?
         }
         table $table:literal;
         key ($($key:ident),+ $(,)?);
@@ -171,6 +177,16 @@ macro_rules! record {
                     schema
                         .key([$(stringify!($key)),+])
                         $( .$kind(stringify!($index), [$(stringify!($column)),+]) )*
+                }
+
+                fn defaults() -> ::std::vec::Vec<(&'static str, $crate::Value)> {
+                    #[allow(unused_mut)]
+                    let mut defaults = ::std::vec::Vec::new();
+                    $($(
+                        let default: $type = $default;
+                        defaults.push((stringify!($field), $crate::Field::as_value(&default).to_owned()));
+                    )?)+
+                    defaults
                 }
 
                 fn key(&self) -> $crate::Key {

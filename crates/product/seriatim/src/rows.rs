@@ -1,9 +1,9 @@
 //! Tables whose shape is known only at run time.
 
-use crate::range::{Cursor, Span};
-use crate::table::{TableRef, Walk};
+use crate::range::Span;
+use crate::reach::{Reached, TableRef, Walk};
 use crate::{Change, Invalid, Result, Schema, Snapshot, Transaction, Value};
-use model::{Access, Columns, Delta, IndexId, Key, KeyKind, RowBuf, RowKind, RowRef, Scan, ValueRef};
+use model::{Access, Columns, Delta, Key, KeyKind, RowBuf, RowKind, RowRef, Scan, ValueRef};
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -64,9 +64,10 @@ impl RowTable {
     /// [`Invalid::Key`] if these cannot be the table's key columns; [`Error::Aborted`](crate::Error::Aborted) in a
     /// transaction that may write, as every read and write below.
     pub fn get(&self, at: &Snapshot, key: impl IntoValues) -> Result<Option<Row>> {
-        let table = self.at.at(at)?;
+        let reached = self.at.reach(at)?;
         let key = self.key(&key.into_values())?;
-        at.read(table, &key, Columns::All, |row| Ok(self.row(&key, row.row())))
+        let stored = reached.stored_key(key.clone())?;
+        at.read(reached.rows(), &stored, Columns::All, |row| Ok(self.row(&reached, &key, row.row())))
     }
 
     /// Writes a row where none is: a value for each column, in the schema's order.
@@ -75,9 +76,12 @@ impl RowTable {
     /// [`Invalid::Row`] if the values do not fit the columns; [`Error::Duplicate`](crate::Error::Duplicate) if the key or
     /// an entry of a unique index is taken; [`Error::Limit`](crate::Error::Limit) if the row is too large.
     pub fn insert(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
-        let table = self.at.at(txn)?;
+        let reached = self.at.reach(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        Ok(txn.engine().insert(table, &key, row.row())?)
+        txn.with(|engine| match &reached {
+            Reached::Plain(table) => engine.insert(*table, &key, row.row()),
+            Reached::Defined(layout) => layout.insert(engine, &key, row.row()),
+        })
     }
 
     /// Writes a row, whether or not one is there.
@@ -85,9 +89,12 @@ impl RowTable {
     /// # Errors
     /// As [`RowTable::insert`].
     pub fn put(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
-        let table = self.at.at(txn)?;
+        let reached = self.at.reach(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        Ok(txn.engine().put(table, &key, row.row())?)
+        txn.with(|engine| match &reached {
+            Reached::Plain(table) => engine.put(*table, &key, row.row()),
+            Reached::Defined(layout) => layout.put(engine, &key, row.row()),
+        })
     }
 
     /// Changes columns of the row under a key; `false` if there is none.
@@ -112,7 +119,7 @@ impl RowTable {
         key: impl IntoValues,
         changes: impl IntoIterator<Item = (&'c str, Change)>,
     ) -> Result<bool> {
-        let table = self.at.at(txn)?;
+        let reached = self.at.reach(txn)?;
         let key = self.key(&key.into_values())?;
         let mut delta = Delta::new();
         for (name, change) in changes {
@@ -122,7 +129,10 @@ impl RowTable {
                 Change::Add(amount) => delta.add(column, amount),
             };
         }
-        Ok(txn.engine().update(table, &key, &delta)?)
+        txn.with(|engine| match &reached {
+            Reached::Plain(table) => engine.update(*table, &key, &delta),
+            Reached::Defined(layout) => layout.update(engine, &key, &delta),
+        })
     }
 
     /// Deletes the row under a key; `false` if there is none.
@@ -130,15 +140,17 @@ impl RowTable {
     /// # Errors
     /// As [`RowTable::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl IntoValues) -> Result<bool> {
-        let table = self.at.at(txn)?;
+        let reached = self.at.reach(txn)?;
         let key = self.key(&key.into_values())?;
-        Ok(txn.engine().delete(table, &key)?)
+        txn.with(|engine| match &reached {
+            Reached::Plain(table) => engine.delete(*table, &key),
+            Reached::Defined(layout) => layout.delete(engine, &key),
+        })
     }
 
     /// All rows, in key order.
     pub fn iter<'s>(&self, at: &'s Snapshot) -> Rows<'s> {
-        let unbounded = Span { table: self.at.table, index: None, lower: Bound::Unbounded, upper: Bound::Unbounded };
-        self.walk(at, unbounded)
+        self.walk(at, |of| Ok(Span::all(of)))
     }
 
     /// The rows whose keys are in a range. A bound may name only the first key columns: it then stands for all keys that
@@ -148,10 +160,7 @@ impl RowTable {
             KeyKind::Columns(columns) => columns.clone(),
             KeyKind::U64 | KeyKind::Bytes => vec![],
         };
-        match self.span(None, &columns, range) {
-            Ok(span) => self.walk(at, span),
-            Err(error) => Rows { walk: Walk::Wrong(Some(error)), schema: self.schema.clone() },
-        }
+        self.walk(at, |of| Span::keys_between(of, self.bounds(&columns, range)?))
     }
 
     /// The rows whose columns of an index are in a range, in their order.
@@ -167,7 +176,8 @@ impl RowTable {
         let unknown = || Invalid::UnknownIndex { table: self.name().into(), index: index.into() };
         let id = self.schema.index(index).ok_or_else(unknown)?;
         let columns = self.schema.indexes()[usize::from(id.0)].columns.clone();
-        Ok(self.walk(at, self.span(Some(id), &columns, range)?))
+        let bounds = self.bounds(&columns, range)?;
+        Ok(self.walk(at, |of| Span::entries_between(of, id, bounds)))
     }
 
     /// How many rows there are. Visits them all.
@@ -175,7 +185,7 @@ impl RowTable {
     /// # Errors
     /// As [`RowTable::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
-        at.count(Scan::table(self.at.at(at)?))
+        at.count(Scan::table(self.at.reach(at)?.rows()))
     }
 
     /// Whether there are none.
@@ -183,22 +193,21 @@ impl RowTable {
     /// # Errors
     /// As [`RowTable::get`].
     pub fn is_empty(&self, at: &Snapshot) -> Result<bool> {
-        let all = Span { table: self.at.at(at)?, index: None, lower: Bound::Unbounded, upper: Bound::Unbounded };
-        Ok(Cursor::one(at, all).next(|_, _| Ok(())).transpose()?.is_none())
+        Ok(self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(|_, _, _| Ok(())).transpose()?.is_none())
     }
 
-    /// Copies a row as it is stored, from another table of the same schema.
-    pub(crate) fn put_raw(&self, txn: &mut Transaction, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        let table = self.at.at(txn)?;
-        Ok(txn.engine().put(table, key, row)?)
-    }
-
-    fn walk<'s>(&self, at: &'s Snapshot, span: Span) -> Rows<'s> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(&Reached) -> Result<Span>) -> Rows<'s> {
         Rows { walk: self.at.walk(at, span), schema: self.schema.clone() }
     }
 
-    fn row(&self, key: &[u8], row: RowRef<'_>) -> Row {
-        Row { schema: self.schema.clone(), key: Key::from_bytes(key), row: RowBuf::from_bytes(row.bytes()) }
+    /// The stored row under a program's key.
+    fn row(&self, reached: &Reached, key: &Key, row: RowRef<'_>) -> Row {
+        let mut buffer = RowBuf::new();
+        let row = match reached {
+            Reached::Plain(_) => row,
+            Reached::Defined(layout) => layout.program_row(row, &mut buffer),
+        };
+        Row { schema: self.schema.clone(), key: key.clone(), row: RowBuf::from_bytes(row.bytes()) }
     }
 
     fn column(&self, name: &str) -> Result<u16> {
@@ -249,12 +258,11 @@ impl RowTable {
         Some(key)
     }
 
-    fn span<V: IntoValues + Clone>(
+    fn bounds<V: IntoValues + Clone>(
         &self,
-        index: Option<IndexId>,
         columns: &[u16],
         range: impl RangeBounds<V>,
-    ) -> Result<Span> {
+    ) -> Result<(Bound<Key>, Bound<Key>)> {
         let encode = |value: &V| {
             let key = self.key_prefix(columns, &value.clone().into_values());
             key.ok_or_else(|| Invalid::Key { table: self.name().into() })
@@ -273,7 +281,7 @@ impl RowTable {
             Bound::Included(value) => encode(value)?.successor_of_prefix().map_or(Bound::Unbounded, Bound::Excluded),
             Bound::Excluded(value) => Bound::Excluded(encode(value)?),
         };
-        Ok(Span { table: self.at.table, index, lower, upper })
+        Ok((lower, upper))
     }
 }
 
@@ -307,11 +315,6 @@ impl Row {
     pub fn key_bytes(&self) -> &[u8] {
         &self.key
     }
-
-    /// The row as it is stored.
-    pub(crate) fn stored(&self) -> RowRef<'_> {
-        self.row.row()
-    }
 }
 
 impl fmt::Debug for Row {
@@ -338,20 +341,20 @@ impl Iterator for Rows<'_> {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Result<Row>> {
-        self.walk.next(|key, row| Ok(read_row(&self.schema, key, row)))
+        self.walk.next(|reached, key, row| Ok(read_row(&self.schema, reached, key, row)))
     }
 }
 
 impl DoubleEndedIterator for Rows<'_> {
     fn next_back(&mut self) -> Option<Result<Row>> {
-        self.walk.next_back(|key, row| Ok(read_row(&self.schema, key, row)))
+        self.walk.next_back(|reached, key, row| Ok(read_row(&self.schema, reached, key, row)))
     }
 }
 
 impl std::iter::FusedIterator for Rows<'_> {}
 
-fn read_row(schema: &Arc<Schema>, key: &[u8], row: RowRef<'_>) -> Row {
-    Row { schema: schema.clone(), key: Key::from_bytes(key), row: RowBuf::from_bytes(row.bytes()) }
+fn read_row(schema: &Arc<Schema>, reached: &Reached, key: &[u8], row: RowRef<'_>) -> Row {
+    Row { schema: schema.clone(), key: reached.program_key(key), row: RowBuf::from_bytes(row.bytes()) }
 }
 
 /// What can be given as the values of a row, or of a key: one value, a tuple, an array, a slice or a vector of them.

@@ -1,9 +1,10 @@
 //! The shape that a table was created with against the one that is asked for.
 
 use crate::database::Shared;
+use crate::reach::TableRef;
 use crate::snapshot::Snapshot;
 use crate::{Column, Invalid, KeyKind, Record, Result, Schema, TransactionOptions};
-use model::{Scan, TableId};
+use model::{RowBuf, Scan};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -95,18 +96,24 @@ impl fmt::Display for Of<'_> {
 
 /// Finds a row that is no `R`, although it has the columns of one: a field has become narrower than what was stored. Better
 /// at once than at whatever moment the row is read.
-pub(crate) fn check_rows<R: Record>(shared: &Arc<Shared>, table: TableId, schema: &Schema) -> Result<()> {
+pub(crate) fn check_rows<R: Record>(shared: &Arc<Shared>, table: TableRef, schema: &Schema) -> Result<()> {
     let snapshot = Snapshot::begin(shared, TransactionOptions::new().read_only())?;
-    let mut found = None;
-    snapshot.scan(&Scan::table(table), &mut |item| match R::misfit(item.row) {
-        None => ControlFlow::Continue(()),
-        Some((field, kind)) => {
-            let value = schema.column(field).map(|at| item.row.get(usize::from(at)).to_string());
-            let (key, value) = (crate::error::KeyOf(schema, item.key), value.unwrap_or_default());
-            found = Some(format!("its row {key} has {value} in column {field}, which no {kind} holds; {WAY_OUT}"));
-            ControlFlow::Break(())
-        }
-    })?;
+    let layout = table.layout(&snapshot)?;
+    let (mut found, mut buffer) = (None, RowBuf::new());
+    snapshot.scan(
+        &Scan::table(layout.rows()),
+        &mut |item| match R::misfit(layout.program_row(item.row, &mut buffer)) {
+            None => ControlFlow::Continue(()),
+            Some((field, kind)) => {
+                let row = layout.program_row(item.row, &mut buffer);
+                let value = schema.column(field).map(|at| row.get(usize::from(at)).to_string());
+                let key = layout.program_key(item.key).unwrap_or_default();
+                let (key, value) = (crate::error::KeyOf(schema, &key), value.unwrap_or_default());
+                found = Some(format!("its row {key} has {value} in column {field}, which no {kind} holds; {WAY_OUT}"));
+                ControlFlow::Break(())
+            }
+        },
+    )?;
     match found {
         None => Ok(()),
         Some(what) => Err(Invalid::Shape { table: schema.name().into(), what }.into()),

@@ -8,6 +8,7 @@ use std::cell::{RefCell, RefMut};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use tables::Layout;
 
 /// The engine's transaction behind every view.
 pub(crate) type Open = Box<dyn model::Transaction>;
@@ -49,6 +50,8 @@ struct Core {
     /// `None` after the end, which comes before the database may close.
     engine: Option<Open>,
     row: RowBuf,
+    /// The tables that were used so far, by the number of the schema that was asked for: each is looked up once.
+    layouts: Vec<(u32, Arc<Layout>)>,
 }
 
 impl Core {
@@ -60,7 +63,7 @@ impl Core {
 impl Snapshot {
     pub(crate) fn begin(shared: &Arc<Shared>, options: TransactionOptions) -> Result<Snapshot> {
         let engine = shared.store().begin(shared.begin(&options))?;
-        let core = RefCell::new(Core { engine: Some(engine), row: RowBuf::new() });
+        let core = RefCell::new(Core { engine: Some(engine), row: RowBuf::new(), layouts: Vec::new() });
         Ok(Snapshot { core, shared: shared.clone(), options })
     }
 
@@ -79,6 +82,28 @@ impl Snapshot {
         RefMut::map(self.core.borrow_mut(), Core::engine)
     }
 
+    /// What the engine does, with its conflicts in the words of the tables' users.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Open) -> model::Result<T>) -> Result<T> {
+        let done = work(self.core.borrow_mut().engine());
+        done.map_err(|error| self.explain(error))
+    }
+
+    fn explain(&self, error: model::Error) -> Error {
+        self.shared.explain(&self.core.borrow().layouts, error).into()
+    }
+
+    /// A table of the catalog under a schema that a handle asks for.
+    pub(crate) fn layout(&self, relation: u32, shape: u32) -> Result<Arc<Layout>> {
+        let core = &mut *self.core.borrow_mut();
+        let known = core.layouts.iter().find(|(known, layout)| *known == shape && layout.table().oid == relation);
+        if let Some((_, layout)) = known {
+            return Ok(layout.clone());
+        }
+        let layout = self.shared.layout(core.engine(), relation, shape)?;
+        core.layouts.push((shape, layout.clone()));
+        Ok(layout)
+    }
+
     /// Reads a row and lets `make` look at it.
     pub(crate) fn read<T>(
         &self,
@@ -92,14 +117,14 @@ impl Snapshot {
         let made = match found {
             Ok(true) => make(&row).map(Some),
             Ok(false) => Ok(None),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(self.explain(error)),
         };
         self.core.borrow_mut().row = row;
         made
     }
 
     pub(crate) fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        Ok(self.engine().scan(scan, visit)?)
+        self.with(|engine| engine.scan(scan, visit))
     }
 
     /// How many rows a scan visits; it copies nothing.
@@ -114,7 +139,8 @@ impl Snapshot {
 
     /// The error that this transaction answers with since it was aborted.
     pub(crate) fn poison(&self) -> Option<model::Error> {
-        self.engine().poison().cloned()
+        let poison = self.engine().poison().cloned();
+        poison.map(|error| self.shared.explain(&self.core.borrow().layouts, error))
     }
 
     /// Ends the view and waits until everything that it showed is durable: then it may be told to others.
@@ -127,7 +153,8 @@ impl Snapshot {
 
     /// Commits without waiting.
     pub(crate) fn end(mut self) -> Result<Pending> {
-        let committed = self.take_engine().map(Open::commit).expect("it has not ended")?;
+        let committed = self.take_engine().map(Open::commit).expect("it has not ended");
+        let committed = committed.map_err(|error| self.explain(error))?;
         Ok(Pending { committed, shared: self.shared.clone() })
     }
 

@@ -1,55 +1,12 @@
 //! Tables of Rust structs.
 
-use crate::range::{Cursor, Span};
-use crate::{AsKey, AsPrefix, Error, Index, Invalid, KeyRange, Record, Result, Snapshot, Transaction};
-use model::{Access, Columns, IndexId, Key, RowBuf, RowRef, Scan, TableId};
+use crate::range::{KeyRange, Span};
+use crate::reach::{Reached, TableRef, Walk};
+use crate::{AsKey, AsPrefix, Index, Invalid, Record, Result, Snapshot, Transaction};
+use model::{Access, Columns, IndexId, Key, RowBuf, RowRef, Scan};
 use std::fmt;
 use std::marker::PhantomData;
-
-/// Names a table of one database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableRef {
-    pub database: u64,
-    pub table: TableId,
-}
-
-impl TableRef {
-    /// The table's number, if `snapshot` is of its database.
-    pub fn at(self, snapshot: &Snapshot) -> Result<TableId> {
-        snapshot.check_database(self.database)?;
-        Ok(self.table)
-    }
-
-    pub fn walk<'s>(self, snapshot: &'s Snapshot, span: Span) -> Walk<'s> {
-        match self.at(snapshot) {
-            Ok(_) => Walk::Rows(Cursor::new(snapshot, span)),
-            Err(error) => Walk::Wrong(Some(error)),
-        }
-    }
-}
-
-/// A cursor, or why there is none.
-#[derive(Debug)]
-pub(crate) enum Walk<'s> {
-    Rows(Cursor<'s>),
-    Wrong(Option<Error>),
-}
-
-impl Walk<'_> {
-    pub fn next<T>(&mut self, make: impl FnOnce(&[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
-        match self {
-            Walk::Rows(cursor) => cursor.next(make),
-            Walk::Wrong(error) => error.take().map(Err),
-        }
-    }
-
-    pub fn next_back<T>(&mut self, make: impl FnOnce(&[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
-        match self {
-            Walk::Rows(cursor) => cursor.next_back(make),
-            Walk::Wrong(error) => error.take().map(Err),
-        }
-    }
-}
+use tables::Layout;
 
 /// A table whose rows are `R`: a small handle, to be copied freely and used in any transaction of its database.
 ///
@@ -83,7 +40,10 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// [`Error::Aborted`] in a transaction that may write, as every read and write below; never in a read-only one.
     pub fn get(&self, at: &Snapshot, key: impl AsKey<R::Key>) -> Result<Option<R>> {
-        at.read(self.at.at(at)?, &key.to_key(), Columns::All, |row| decode(row.row()))
+        let layout = self.at.layout(at)?;
+        at.read(layout.rows(), &layout.stored_key(&key.to_key())?, Columns::All, |row| {
+            decode_stored(&layout, row.row())
+        })
     }
 
     /// Whether there is a record under `key`.
@@ -91,7 +51,8 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// As [`Table::get`].
     pub fn contains(&self, at: &Snapshot, key: impl AsKey<R::Key>) -> Result<bool> {
-        Ok(at.read(self.at.at(at)?, &key.to_key(), Columns::None, |_| Ok(()))?.is_some())
+        let layout = self.at.layout(at)?;
+        Ok(at.read(layout.rows(), &layout.stored_key(&key.to_key())?, Columns::None, |_| Ok(()))?.is_some())
     }
 
     /// As [`Table::get`], and announces that the record will be written: with
@@ -104,10 +65,10 @@ impl<R: Record> Table<R> {
     }
 
     fn read_for_update(&self, txn: &mut Transaction, key: &[u8]) -> Result<Option<R>> {
-        let table = self.at.at(txn)?;
-        let mut row = RowBuf::new();
-        let found = txn.engine().read_for_update(table, key, &mut row)?;
-        if found { decode(row.row()).map(Some) } else { Ok(None) }
+        let layout = self.at.layout(txn)?;
+        let (mut row, key) = (RowBuf::new(), layout.stored_key(key)?);
+        let found = txn.with(|engine| engine.read_for_update(layout.rows(), &key, &mut row))?;
+        if found { decode_stored(&layout, row.row()).map(Some) } else { Ok(None) }
     }
 
     /// Writes a record where none is.
@@ -115,9 +76,9 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// [`Error::Duplicate`] if its key, or an entry of a unique index, is taken; [`Error::Limit`] if it is too large.
     pub fn insert(&self, txn: &mut Transaction, record: &R) -> Result<()> {
-        let table = self.at.at(txn)?;
+        let layout = self.at.layout(txn)?;
         let row = encode(record);
-        Ok(txn.engine().insert(table, &record.key(), row.row())?)
+        txn.with(|engine| layout.insert(engine, &record.key(), row.row()))
     }
 
     /// Writes a record, whether or not one is there.
@@ -125,9 +86,9 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// [`Error::Duplicate`] if an entry of a unique index is taken by another record; [`Error::Limit`] if it is too large.
     pub fn put(&self, txn: &mut Transaction, record: &R) -> Result<()> {
-        let table = self.at.at(txn)?;
+        let layout = self.at.layout(txn)?;
         let row = encode(record);
-        Ok(txn.engine().put(table, &record.key(), row.row())?)
+        txn.with(|engine| layout.put(engine, &record.key(), row.row()))
     }
 
     /// Changes the record under `key`, and returns what it has become; `None` if there is none.
@@ -168,8 +129,8 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// As [`Table::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl AsKey<R::Key>) -> Result<bool> {
-        let table = self.at.at(txn)?;
-        Ok(txn.engine().delete(table, &key.to_key())?)
+        let layout = self.at.layout(txn)?;
+        txn.with(|engine| layout.delete(engine, &key.to_key()))
     }
 
     /// The records whose keys are in `range`, in key order; from both ends, by `rev()` and `next_back()`.
@@ -199,12 +160,12 @@ impl<R: Record> Table<R> {
     /// # }
     /// ```
     pub fn range<'s>(&self, at: &'s Snapshot, range: impl KeyRange<R::Key>) -> Records<'s, R> {
-        self.walk(at, Span::keys(self.at.table, &range))
+        self.walk(at, |of| Span::keys(of, &range))
     }
 
     /// The records whose composite keys begin with these components.
     pub fn prefix<'s>(&self, at: &'s Snapshot, prefix: impl AsPrefix<R::Key>) -> Records<'s, R> {
-        self.walk(at, Span::prefix(self.at.table, &prefix))
+        self.walk(at, |of| Span::prefix(of, &prefix))
     }
 
     /// All records, in key order.
@@ -212,7 +173,7 @@ impl<R: Record> Table<R> {
         self.range(at, ..)
     }
 
-    fn walk<'s>(&self, at: &'s Snapshot, span: Span) -> Records<'s, R> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(&Reached) -> Result<Span>) -> Records<'s, R> {
         Records { walk: self.at.walk(at, span), records: PhantomData }
     }
 
@@ -221,8 +182,7 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// As [`Table::get`].
     pub fn first(&self, at: &Snapshot) -> Result<Option<R>> {
-        let table = self.at.at(at)?;
-        Cursor::one(at, Span::keys::<R::Key>(table, &..)).next(|_, row| decode(row)).transpose()
+        self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(|_, _, row| decode(row)).transpose()
     }
 
     /// The record with the greatest key.
@@ -230,8 +190,7 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// As [`Table::get`].
     pub fn last(&self, at: &Snapshot) -> Result<Option<R>> {
-        let table = self.at.at(at)?;
-        Cursor::one(at, Span::keys::<R::Key>(table, &..)).next_back(|_, row| decode(row)).transpose()
+        self.at.walk_one(at, |of| Ok(Span::all(of)))?.next_back(|_, _, row| decode(row)).transpose()
     }
 
     /// How many records there are. Visits them all.
@@ -239,7 +198,7 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// As [`Table::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
-        at.count(Scan::table(self.at.at(at)?))
+        at.count(Scan::table(self.at.reach(at)?.rows()))
     }
 
     /// Whether there are none.
@@ -279,7 +238,7 @@ impl<R: Record, K> fmt::Debug for TableBy<R, K> {
 impl<R: Record, K> TableBy<R, K> {
     /// The records whose indexed columns are in `range`, in their order.
     pub fn range<'s>(&self, at: &'s Snapshot, range: impl KeyRange<K>) -> Records<'s, R> {
-        self.table.walk(at, Span::entries(self.table.at.table, self.id(), &range))
+        self.table.walk(at, |of| Span::entries_between(of, self.id(), range.bounds()))
     }
 
     /// The records whose indexed columns are `key`, in the order of their primary keys.
@@ -299,9 +258,8 @@ impl<R: Record, K> TableBy<R, K> {
     /// # Errors
     /// As [`Table::get`].
     pub fn get(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<Option<R>> {
-        let table = self.table.at.at(at)?;
-        let span = Span { index: Some(self.id()), ..Span::starting_with(table, key.to_key()) };
-        Cursor::one(at, span).next(|_, row| decode(row)).transpose()
+        let walk = self.table.at.walk_one(at, |of| Span::entries_with(of, self.id(), &key.to_key()));
+        walk?.next(|_, _, row| decode(row)).transpose()
     }
 
     /// All records, in the order of the index.
@@ -310,8 +268,7 @@ impl<R: Record, K> TableBy<R, K> {
     }
 
     fn starting_with<'s>(&self, at: &'s Snapshot, key: Key) -> Records<'s, R> {
-        let span = Span { index: Some(self.id()), ..Span::starting_with(self.table.at.table, key) };
-        self.table.walk(at, span)
+        self.table.walk(at, |of| Span::entries_with(of, self.id(), &key))
     }
 
     fn id(&self) -> IndexId {
@@ -331,13 +288,13 @@ impl<R: Record> Iterator for Records<'_, R> {
     type Item = Result<R>;
 
     fn next(&mut self) -> Option<Result<R>> {
-        self.walk.next(|_, row| decode(row))
+        self.walk.next(|_, _, row| decode(row))
     }
 }
 
 impl<R: Record> DoubleEndedIterator for Records<'_, R> {
     fn next_back(&mut self) -> Option<Result<R>> {
-        self.walk.next_back(|_, row| decode(row))
+        self.walk.next_back(|_, _, row| decode(row))
     }
 }
 
@@ -347,6 +304,10 @@ fn encode<R: Record>(record: &R) -> RowBuf {
     let mut row = RowBuf::new();
     record.encode(&mut row);
     row
+}
+
+fn decode_stored<R: Record>(layout: &Layout, row: RowRef<'_>) -> Result<R> {
+    decode(layout.program_row(row, &mut RowBuf::new()))
 }
 
 fn decode<R: Record>(row: RowRef<'_>) -> Result<R> {

@@ -43,6 +43,8 @@ pub struct Options {
     pub retry: model::RetryPolicy,
     /// What acknowledgements wait for, unless a session sets `synchronous_commit`.
     pub durability: model::Durability,
+    /// Whether the tables were made ready before ([`tables::prepare`]), and may be in use.
+    pub is_prepared: bool,
 }
 
 impl Default for Options {
@@ -56,6 +58,7 @@ impl Default for Options {
             prepared: 10_000,
             retry: model::RetryPolicy::default(),
             durability: model::Durability::default(),
+            is_prepared: false,
         }
     }
 }

@@ -20,8 +20,10 @@ impl Database {
         functions::register(pg_catalog::FUNCTIONS, pg_catalog::FUNCTION_COLUMNS);
         catalog::register(BuiltIn { table: pg_catalog::table, view: pg_catalog::view });
         let cache = Cache::open(&*store)?;
-        tables::storage::clean(&*store, &cache)?;
         let sequences = Sequences::open(store.clone())?;
+        if !options.is_prepared {
+            tables::prepare(&*store, &cache, &sequences)?;
+        }
         let budget = Budget::new(options.budget_bytes);
         Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions: Default::default() }))
     }

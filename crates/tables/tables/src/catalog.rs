@@ -4,7 +4,7 @@
 //! definition. Whoever uses a relation reads its row in the transaction that uses it, so that definitions are as serializable,
 //! durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md).
 
-use crate::definition::{Namespace, Oid, Relation};
+use crate::definition::{Namespace, Oid, Relation, Storage};
 use crate::transact::find;
 use crate::types::{Modifier, Type};
 use model::{Access, Columns, Fault, Key, Result, RowBuf, RowRef, Scan, Schema, Store, TableId};
@@ -21,11 +21,15 @@ const HEADER: usize = 12;
 
 /// Key of the form of the catalog's rows.
 const FORM_KEY: &[u8] = b"form";
-/// The form that this code reads and writes.
-const FORM: &[u8] = b"1";
+/// The form that this code writes. Form 1 did not know the tables of programs: [`crate::convert`] takes them in.
+const FORM: &[u8] = b"2";
+/// Forms that this code reads.
+const FORMS: [&[u8]; 2] = [b"1", FORM];
 
 /// The schema that a fresh database has. It can be dropped.
-const PUBLIC: (Oid, &str) = (2200, "public");
+const PUBLIC_SCHEMA: (Oid, &str) = (2200, PUBLIC);
+/// Name of the schema in which tables are made where nothing else is said.
+pub const PUBLIC: &str = "public";
 
 /// The catalog of a database.
 ///
@@ -128,17 +132,22 @@ where
     /// # Errors
     /// The engine's.
     pub fn open(engine: &dyn Store) -> Result<Catalog<T, M>> {
-        match find(engine, CATALOG) {
-            Some(table) => Ok(Catalog::over(table)),
+        match Catalog::find(engine) {
+            Some(catalog) => Ok(catalog),
             None => Ok(Catalog::over(engine.create_table(Schema::bytes(CATALOG).build()?)?)),
         }
+    }
+
+    /// The catalog, if the database has one.
+    pub fn find(engine: &dyn Store) -> Option<Catalog<T, M>> {
+        find(engine, CATALOG).map(Catalog::over)
     }
 
     fn over(table: TableId) -> Catalog<T, M> {
         Catalog { table, known: RwLock::default() }
     }
 
-    /// Writes what a fresh catalog has; checks that this one has a known form.
+    /// Writes what a fresh catalog has; checks that this one has a known form, and makes it the present one.
     ///
     /// # Errors
     /// [`Fault::Corruption`] for an unknown form.
@@ -146,13 +155,24 @@ where
         let mut form = RowBuf::new();
         if access.read(self.table, FORM_KEY, Columns::All, &mut form)? {
             let form = form.bytes();
-            let unknown = || damaged(format_args!("form {:?} is not known", String::from_utf8_lossy(form)));
-            return if form == FORM { Ok(()) } else { Err(unknown()) };
+            if !FORMS.contains(&form) {
+                return Err(damaged(format_args!("form {:?} is not known", String::from_utf8_lossy(form))));
+            }
+            return if form == FORM { Ok(()) } else { access.put(self.table, FORM_KEY, RowRef::new(FORM)) };
         }
         access.put(self.table, FORM_KEY, RowRef::new(FORM))?;
-        let (oid, name) = PUBLIC;
+        let (oid, name) = PUBLIC_SCHEMA;
         let public = Namespace { oid, name: name.to_owned(), comment: Some("standard public schema".to_owned()) };
         self.insert_namespace(access, &public)
+    }
+
+    /// Whether the catalog has the present form.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn is_current<A: Access + ?Sized>(&self, access: &mut A) -> Result<bool> {
+        let mut form = RowBuf::new();
+        Ok(access.read(self.table, FORM_KEY, Columns::All, &mut form)? && form.bytes() == FORM)
     }
 
     /// The relation in a stored row, parsed if its version is new.
@@ -320,6 +340,31 @@ where
     pub fn remove<A: Access + ?Sized>(&self, access: &mut A, relation: &Relation<T, M>) -> Result<()> {
         access.delete(self.table, &relation_key(relation.schema(), relation.name()))?;
         access.delete(self.table, &oid_key(relation.oid()))?;
+        Ok(())
+    }
+
+    /// Gives the engine tables that definitions name other numbers, after the tables were copied to another database.
+    ///
+    /// # Errors
+    /// [`Fault::Corruption`] if a definition names an engine table that was not copied.
+    pub fn renumber<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        number: &impl Fn(TableId) -> Option<TableId>,
+    ) -> Result<()> {
+        let renumber = |storage: &mut Storage| {
+            let to = number(storage.id()).ok_or_else(|| damaged("it names an engine table that is not there"))?;
+            storage.table = to.0;
+            Result::Ok(())
+        };
+        for relation in self.relations(access)? {
+            let Relation::Table(mut table) = relation else { continue };
+            let version = table.version;
+            let to = Arc::make_mut(&mut table);
+            renumber(&mut to.storage)?;
+            to.indexes.iter_mut().filter_map(|index| index.storage.as_mut()).try_for_each(renumber)?;
+            self.replace(access, Relation::Table(table), version)?;
+        }
         Ok(())
     }
 

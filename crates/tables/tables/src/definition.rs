@@ -134,6 +134,9 @@ pub struct Index {
     pub primary: bool,
     /// Whether a constraint of the same name made it.
     pub constraint: bool,
+    /// The name by which a program declared it; `None` for an index that was made by SQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
     /// Where its entries are. `None`: a primary key to which no foreign key refers (the table itself answers). A primary
     /// key with foreign keys to it has entries of its own, so that a check of existence conflicts with inserts and
     /// deletes of that key only, and not with updates of the row.

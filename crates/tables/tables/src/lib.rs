@@ -1,12 +1,14 @@
 //! Tables over door 1: the one table layer, on every engine that holds transactions open.
 //!
-//! An engine keeps ordered tables of keys and rows. What makes a database of them stands here:
+//! An engine keeps ordered tables of keys and rows. Everything that makes a database of them stands here, and is used by SQL
+//! and by programs alike, so that each sees what the other has made:
 //!
 //! - [`Catalog`]: which relations there are ([`Table`], [`Index`], [`Sequence`], [`View`]), as rows of one engine table that
 //!   transactions read and write like any other;
 //! - [`entries`]: a row and its index entries, written and removed together. An index is an engine table of its own;
 //! - [`Sequences`]: numbers given outside transactions;
-//! - [`storage`]: the engine tables that definitions name, and what becomes of those that none names any more.
+//! - [`storage`]: the engine tables that definitions name, and what becomes of those that none names any more;
+//! - [`Layout`] and [`Tables`]: tables as programs have them, by a schema of plain values; SQL has values of its own.
 //!
 //! ```text
 //! a row of table 16384 (id, city, name) with an index over (city):
@@ -22,24 +24,33 @@
 //!   those who use the table.
 //! - T3: an engine table of this layer that no committed definition names is dropped, at once or when the database is opened
 //!   next, before anybody uses it.
+//! - T4: a stored key is the same bytes whoever wrote it: its columns' types decide, not the writer ([`keys`]).
 //!
 //! # Deliberately absent
-//! Engines, SQL, threads; the values of columns, which are the caller's ([`entries::Rows`]).
+//! Engines, SQL, threads. Values that only SQL has (`numeric`, arrays) pass through as bytes: rows that have them in an index
+//! are written by SQL alone.
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod convert;
 mod counter;
 mod definition;
 mod dependency;
 pub mod entries;
+mod keys;
+mod layout;
 mod numbers;
+mod rows;
 mod sequences;
 pub mod storage;
+mod tables;
 mod transact;
 mod types;
 
 pub use catalog::{CATALOG, Catalog, name_of};
 pub use definition::*;
+pub use layout::{Layout, schema_of};
 pub use sequences::{Exhausted, Sequences};
+pub use tables::{Defaults, Tables, prepare, renumber};
 pub use transact::transact;
 pub use types::{Modifier, Scalar, Type};

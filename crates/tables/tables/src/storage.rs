@@ -75,6 +75,11 @@ pub fn relation_of(engine_table: &str) -> Option<Oid> {
     relation.parse().ok()
 }
 
+/// Whether an engine table of this name belongs to this layer: to a definition, or to the catalog.
+pub fn is_own(engine_table: &str) -> bool {
+    engine_table.starts_with(PREFIX)
+}
+
 /// The engine tables that a definition names.
 pub fn storages<T, M>(relation: &Relation<T, M>) -> impl Iterator<Item = Storage> {
     let table = if let Relation::Table(table) = relation { Some(table) } else { None };
@@ -125,11 +130,8 @@ where
 }
 
 /// Removes what earlier runs left: temporary relations, engine tables that no definition names, states of sequences that are
-/// gone. To be called once, before anybody uses the database.
-///
-/// # Errors
-/// The engine's.
-pub fn clean<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>) -> Result<()>
+/// gone. Before anybody uses the database.
+pub(crate) fn clean<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>) -> Result<()>
 where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,

@@ -1,5 +1,6 @@
 //! The types of columns, as the catalog writes them.
 
+use model::ColumnType;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -66,6 +67,49 @@ impl Type {
     /// The type that is not an array.
     pub const fn of(scalar: Scalar) -> Type {
         Type { scalar, is_array: false }
+    }
+
+    /// The type of a new column that holds values of an engine's column type.
+    pub fn for_values(kind: ColumnType) -> Type {
+        Type::of(match kind {
+            ColumnType::Bool => Scalar::Bool,
+            ColumnType::Int => Scalar::Int8,
+            ColumnType::Float => Scalar::Float8,
+            ColumnType::Text => Scalar::Text,
+            ColumnType::Bytes => Scalar::Bytea,
+            ColumnType::Timestamp => Scalar::Timestamptz,
+            ColumnType::Date => Scalar::Date,
+        })
+    }
+
+    /// The engine's column type whose values stand in a column of this type as they are; `None` where a value's stored bytes
+    /// have a form of their own (`numeric`), or its text has rules (`json`).
+    pub fn plain(self) -> Option<ColumnType> {
+        if self.is_array {
+            return None;
+        }
+        Some(match self.scalar {
+            Scalar::Bool => ColumnType::Bool,
+            Scalar::Int2 | Scalar::Int4 | Scalar::Int8 => ColumnType::Int,
+            Scalar::Float8 => ColumnType::Float,
+            Scalar::Text | Scalar::Varchar => ColumnType::Text,
+            Scalar::Bytea => ColumnType::Bytes,
+            Scalar::Timestamp | Scalar::Timestamptz => ColumnType::Timestamp,
+            Scalar::Date => ColumnType::Date,
+            _ => return None,
+        })
+    }
+}
+
+impl Scalar {
+    /// The bytes of a key component of an integer or a date; `None` for other types.
+    pub(crate) fn integer_width(self) -> Option<usize> {
+        match self {
+            Scalar::Int2 => Some(2),
+            Scalar::Int4 | Scalar::Date => Some(4),
+            Scalar::Int8 => Some(8),
+            _ => None,
+        }
     }
 }
 

@@ -74,7 +74,10 @@ impl Database {
     /// [`Error::Sql`] if the catalog cannot be read or made.
     pub fn sql_database(&self) -> Result<Arc<::sql::database::Database>> {
         self.shared.sql(|| {
+            // The catalog is made ready once, before anybody uses it.
+            self.shared.kept.tables()?;
             let options = ::sql::database::Options {
+                is_prepared: true,
                 durability: self.shared.durability,
                 budget_bytes: self.statement_memory(),
                 ..Default::default()

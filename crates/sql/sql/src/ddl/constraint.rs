@@ -116,6 +116,7 @@ pub(super) fn add_key(
         unique: true,
         primary,
         constraint: true,
+        declared: None,
         storage: None,
         comment: None,
     };

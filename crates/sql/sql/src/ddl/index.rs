@@ -52,6 +52,7 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateIndex, notices: &
         unique: create.unique,
         primary: false,
         constraint: false,
+        declared: None,
         storage: Some(create_index_storage(context, table.oid)?),
         comment: None,
     };

@@ -183,6 +183,7 @@ fn index(oid: u32, name: &str, columns: &[usize], unique: bool, storage: Option<
         unique,
         primary: storage.is_none(),
         constraint: storage.is_none(),
+        declared: None,
         storage,
         comment: None,
     }

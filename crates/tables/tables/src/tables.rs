@@ -1,0 +1,410 @@
+//! The tables of programs: made, found, widened and dropped outside of any statement.
+
+use crate::catalog::{Catalog, PUBLIC};
+use crate::convert;
+use crate::definition::{Column, Index, IndexEntry, KeyForm, Relation, Storage, Table};
+use crate::layout::{Layout, schema_of};
+use crate::sequences::{Exhausted, Sequences};
+use crate::storage::{TouchedStorage, clean, create_index_storage, create_row_storage, settle, storages};
+use crate::transact::transact;
+use crate::types::{Modifier, Scalar, Type};
+use model::{
+    Access, Invalid, KeyKind, Limit, LimitKind, Mode, Result, RowBuf, Scan, ScanEnd, Schema, Store, TableId, Value,
+    ValueRef,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Default values of columns, by name.
+pub type Defaults<'d> = &'d [(&'d str, Value)];
+
+/// Rows that are read, and written, at once when a table is copied.
+pub(crate) const BATCH: usize = 512;
+/// Bytes of a relation's name.
+const NAME_BYTES: usize = 63;
+
+/// Makes the catalog of a database ready for use: takes in tables that an earlier version made for programs, and removes what
+/// earlier runs left. To be called once, before anybody uses the tables of an engine.
+///
+/// # Errors
+/// The engine's; [`Invalid::Shape`] if a table of an earlier version cannot be taken in.
+pub fn prepare<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, sequences: &Sequences) -> Result<()>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    // The definitions of programs' tables have this layer's types, which are stored alike.
+    if let Some(own) = Catalog::<Type, Modifier>::find(engine) {
+        convert::take_in(engine, &own, sequences)?;
+    }
+    clean(engine, catalog)
+}
+
+/// Gives the engine tables that the definitions of a copied database name the numbers that they have in the copy.
+///
+/// # Errors
+/// [`model::Fault::Corruption`] if a definition names an engine table that was not copied.
+pub fn renumber(store: &dyn Store, number: impl Fn(TableId) -> Option<TableId>) -> Result<()> {
+    let Some(catalog) = Catalog::<Type, Modifier>::find(store) else { return Ok(()) };
+    transact(store, Mode::ReadWrite, |access| catalog.renumber(access, &number))
+}
+
+/// The tables of a database, as programs see them.
+pub struct Tables {
+    engine: Arc<dyn Store>,
+    catalog: Catalog,
+    sequences: Sequences,
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables").field("catalog", &self.catalog.table()).finish_non_exhaustive()
+    }
+}
+
+/// An exhausted counter as an error of the engine's kinds.
+pub(crate) fn as_limit(why: Exhausted) -> model::Error {
+    match why {
+        Exhausted::Engine(error) => error,
+        _ => Limit { kind: LimitKind::Tables, limit: u64::from(u32::MAX), actual: u64::from(u32::MAX) }.into(),
+    }
+}
+
+impl Tables {
+    /// Opens the catalog, which is made where it is missing, and makes it ready ([`prepare`]).
+    ///
+    /// # Errors
+    /// As [`prepare`].
+    pub fn open(engine: Arc<dyn Store>) -> Result<Tables> {
+        let catalog = Catalog::open(&*engine)?;
+        let sequences = Sequences::open(engine.clone())?;
+        prepare(&*engine, &catalog, &sequences)?;
+        Ok(Tables { engine, catalog, sequences })
+    }
+
+    /// Opens the catalog of a database that is only read; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`Invalid::Shape`] if it has tables of an earlier version: they are taken in when it is opened for writing.
+    pub fn open_to_read(engine: Arc<dyn Store>) -> Result<Option<Tables>> {
+        let catalog = Catalog::find(&*engine);
+        convert::refuse_old(&*engine, catalog.as_ref())?;
+        let Some(catalog) = catalog else { return Ok(None) };
+        let sequences = Sequences::open(engine.clone())?;
+        Ok(Some(Tables { engine, catalog, sequences }))
+    }
+
+    /// Whether a database has a catalog, or tables that belong into one.
+    pub fn are_in(engine: &dyn Store) -> bool {
+        Catalog::<Type, Modifier>::find(engine).is_some() || convert::old_tables(engine).next().is_some()
+    }
+
+    /// The catalog.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The table of this name in the schema `public`.
+    ///
+    /// # Errors
+    /// [`Invalid::Shape`] if the name is another relation's.
+    pub fn find(&self, name: &str) -> Result<Option<Arc<Table>>> {
+        match transact(&*self.engine, Mode::ReadOnly, |access| self.catalog.relation(access, PUBLIC, name))? {
+            None => Ok(None),
+            Some(Relation::Table(table)) => Ok(Some(table)),
+            Some(_) => Err(Invalid::Shape { table: name.into(), what: "it is not a table".into() }.into()),
+        }
+    }
+
+    /// All tables of the schema `public`.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn all(&self) -> Result<Vec<Arc<Table>>> {
+        let found = transact(&*self.engine, Mode::ReadOnly, |access| self.catalog.relations_in(access, PUBLIC))?;
+        Ok(found
+            .into_iter()
+            .filter_map(|it| if let Relation::Table(table) = it { Some(table) } else { None })
+            .collect())
+    }
+
+    /// Makes a table of this schema.
+    ///
+    /// # Errors
+    /// [`Invalid::TableExists`] if the name is taken.
+    pub fn create(&self, schema: &Schema, defaults: Defaults<'_>) -> Result<Arc<Table>> {
+        let mut table = define(&*self.engine, &self.sequences, schema, defaults)?;
+        let version = self.sequences.fresh_version().map_err(as_limit)?;
+        let entered =
+            transact(&*self.engine, Mode::ReadWrite, |access| enter(access, &self.catalog, &mut table, version));
+        if entered.is_err() {
+            self.settle(&table);
+        }
+        match entered {
+            Err(model::Error::Duplicate(_)) => Err(Invalid::TableExists { table: schema.name().into() }.into()),
+            entered => entered.map(|()| Arc::new(table)),
+        }
+    }
+
+    /// Gives a table further columns, in one transaction that writes its rows anew: rows that are there get the default, or
+    /// NULL.
+    ///
+    /// # Errors
+    /// [`model::Error::Limit`] if the table is too large for one transaction.
+    pub fn widen(&self, table: &Table, schema: &Schema, defaults: Defaults<'_>) -> Result<()> {
+        let mut wider = table.clone();
+        let added = &schema.columns()[table.live_columns().count()..];
+        wider.columns.extend(added.iter().map(|column| define_column(column, defaults)));
+        let values: Vec<ValueRef<'_>> = added.iter().map(|column| default_of(&column.name, defaults)).collect();
+        wider.storage = row_storage(&*self.engine, &self.sequences, &wider, schema.storage())?;
+        let version = self.sequences.fresh_version().map_err(as_limit)?;
+        let widened = transact(&*self.engine, Mode::ReadWrite, |access| {
+            let found = self.catalog.relation_by_oid(access, table.oid)?;
+            if !matches!(&found, Some(Relation::Table(now)) if now.version == table.version) {
+                return Err(changed(table));
+            }
+            copy_wider(access, table.storage, wider.storage, wider.columns.len(), &values)?;
+            self.catalog.replace(access, Relation::Table(Arc::new(wider.clone())), version)
+        });
+        self.settle(table);
+        self.settle(&wider);
+        widened
+    }
+
+    /// Drops a table.
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownTable`]; [`Invalid::Shape`] if other definitions stand on it, which SQL can drop with it.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let dropped = transact(&*self.engine, Mode::ReadWrite, |access| {
+            let found = self.catalog.relation(access, PUBLIC, name)?;
+            let Some(Relation::Table(table)) = found else {
+                return Err(Invalid::UnknownTable { table: name.into() }.into());
+            };
+            let has_others = !table.foreign_keys.is_empty()
+                || !table.referenced_by.is_empty()
+                || table.columns.iter().any(|column| column.sequence.is_some())
+                || !self.catalog.dependents(access, table.oid)?.is_empty();
+            if has_others {
+                let what = "foreign keys, views or sequences belong to it: drop it by SQL".into();
+                return Err(Invalid::Shape { table: name.into(), what }.into());
+            }
+            self.catalog.forget_dependencies(access, table.oid)?;
+            for entry in index_entries(&table) {
+                self.catalog.remove(access, &entry)?;
+            }
+            self.catalog.remove(access, &Relation::Table(table.clone()))?;
+            Ok(table)
+        })?;
+        self.settle(&dropped);
+        Ok(())
+    }
+
+    /// Drops those of a table's engine tables that its definition does not name.
+    fn settle(&self, table: &Table) {
+        let relation = Relation::Table(Arc::new(table.clone()));
+        let touched: Vec<TouchedStorage> =
+            storages(&relation).map(|it| TouchedStorage { relation: table.oid, table: it.table }).collect();
+        settle(&*self.engine, &self.catalog, &touched);
+    }
+}
+
+fn changed(table: &Table) -> model::Error {
+    Invalid::Shape { table: table.name.clone(), what: "it has changed meanwhile".into() }.into()
+}
+
+/// The definition of a new table, with engine tables for its rows and entries.
+pub(crate) fn define(
+    engine: &dyn Store,
+    sequences: &Sequences,
+    schema: &Schema,
+    defaults: Defaults<'_>,
+) -> Result<Table> {
+    let KeyKind::Columns(key) = schema.key() else {
+        let what = "its key stands beside its rows".into();
+        return Err(Invalid::Schema { table: schema.name().into(), what }.into());
+    };
+    let columns: Vec<Column> = schema.columns().iter().map(|column| define_column(column, defaults)).collect();
+    let oid = sequences.fresh_oid().map_err(as_limit)?;
+    let mut table = Table {
+        oid,
+        schema: PUBLIC.to_owned(),
+        name: schema.name().to_owned(),
+        version: 0,
+        storage: Storage { table: u32::MAX, key: key_form(&columns, key) },
+        columns,
+        indexes: Vec::new(),
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        comment: None,
+        temporary: false,
+    };
+    table.storage = row_storage(engine, sequences, &table, schema.storage())?;
+    let name = relation_name(schema.name(), "pkey");
+    table.indexes.push(define_index(sequences, name, key, true, None)?);
+    for index in schema.indexes() {
+        let name = relation_name(schema.name(), &index.name);
+        let mut made = define_index(sequences, name, &index.columns, index.unique, Some(&index.name))?;
+        made.storage = Some(create_index_storage(engine, sequences, oid).map_err(as_limit)?);
+        table.indexes.push(made);
+    }
+    Ok(table)
+}
+
+fn define_column(column: &model::Column, defaults: Defaults<'_>) -> Column {
+    let default = defaults.iter().find(|(name, _)| *name == column.name);
+    Column {
+        name: column.name.clone(),
+        data_type: Type::for_values(column.kind),
+        modifier: Modifier::NONE,
+        not_null: !column.nullable,
+        default: default.map(|(_, value)| literal(value.as_ref(), Type::for_values(column.kind))),
+        identity: None,
+        generated: None,
+        sequence: None,
+        dropped: false,
+        comment: None,
+    }
+}
+
+fn default_of<'d>(column: &str, defaults: Defaults<'d>) -> ValueRef<'d> {
+    defaults.iter().find(|(name, _)| *name == column).map_or(ValueRef::Null, |(_, value)| value.as_ref())
+}
+
+/// A value as an expression of SQL.
+fn literal(value: ValueRef<'_>, of: Type) -> String {
+    let quoted = |text: &str| format!("'{}'::{of}", text.replace('\'', "''"));
+    match value {
+        ValueRef::Null => format!("NULL::{of}"),
+        ValueRef::Bool(value) => value.to_string(),
+        ValueRef::Int(value) if value >= 0 => value.to_string(),
+        ValueRef::Int(value) => format!("'{value}'::{of}"),
+        ValueRef::Float(value) => quoted(&value.to_string()),
+        ValueRef::Text(text) => quoted(text),
+        ValueRef::Bytes(bytes) => {
+            quoted(&bytes.iter().fold("\\x".to_owned(), |digits, byte| digits + &format!("{byte:02x}")))
+        }
+        // A date and a moment print between quotes.
+        value => quoted(value.to_string().trim_matches('\'')),
+    }
+}
+
+fn define_index(
+    sequences: &Sequences,
+    name: String,
+    columns: &[u16],
+    unique: bool,
+    declared: Option<&str>,
+) -> Result<Index> {
+    let primary = declared.is_none();
+    Ok(Index {
+        oid: sequences.fresh_oid().map_err(as_limit)?,
+        name,
+        columns: columns.iter().map(|&at| usize::from(at)).collect(),
+        descending: vec![false; columns.len()],
+        unique,
+        primary,
+        constraint: primary,
+        declared: declared.map(str::to_owned),
+        storage: None,
+        comment: None,
+    })
+}
+
+fn row_storage(engine: &dyn Store, sequences: &Sequences, table: &Table, by: model::Storage) -> Result<Storage> {
+    // Whoever asks has made the columns of plain types, or found the table to have none but them.
+    let kinds: Vec<model::ColumnType> =
+        table.columns.iter().map(|column| column.data_type.plain().unwrap_or(model::ColumnType::Bytes)).collect();
+    create_row_storage(engine, sequences, table.oid, kinds.into_iter(), table.storage.key, by).map_err(as_limit)
+}
+
+fn key_form(columns: &[Column], key: &[u16]) -> KeyForm {
+    let scalar = |at: u16| columns[usize::from(at)].data_type.scalar;
+    match key {
+        [only] if matches!(scalar(*only), Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Date) => KeyForm::Eight,
+        _ => KeyForm::Columns,
+    }
+}
+
+/// `table_suffix`, cut in front to the longest name that a relation may have.
+fn relation_name(table: &str, suffix: &str) -> String {
+    let room = NAME_BYTES.saturating_sub(suffix.len() + 1);
+    let mut end = room.min(table.len());
+    while !table.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut name = format!("{}_{suffix}", &table[..end]);
+    while name.len() > NAME_BYTES {
+        name.pop();
+    }
+    name
+}
+
+fn index_entries(table: &Table) -> impl Iterator<Item = Relation> {
+    table.indexes.iter().map(|index| {
+        let (schema, name) = (table.schema.clone(), index.name.clone());
+        Relation::Index(IndexEntry { oid: index.oid, schema, name, table: table.oid })
+    })
+}
+
+/// Enters a new table and its indexes. An index whose name is taken gets a number behind it.
+pub(crate) fn enter<A: Access + ?Sized>(
+    access: &mut A,
+    catalog: &Catalog,
+    table: &mut Table,
+    version: u64,
+) -> Result<()> {
+    for index in &mut table.indexes {
+        let wanted = index.name.clone();
+        for number in 1.. {
+            if catalog.relation(access, PUBLIC, &index.name)?.is_none() && index.name != table.name {
+                break;
+            }
+            index.name = relation_name(&wanted, &number.to_string());
+        }
+        let entry =
+            IndexEntry { oid: index.oid, schema: table.schema.clone(), name: index.name.clone(), table: table.oid };
+        catalog.insert(access, Relation::Index(entry), version)?;
+    }
+    table.version = version;
+    catalog.insert(access, Relation::Table(Arc::new(table.clone())), version)
+}
+
+/// Copies the rows of one engine table to a wider one, with values for the columns that come.
+fn copy_wider<A: Access + ?Sized>(
+    access: &mut A,
+    from: Storage,
+    to: Storage,
+    width: usize,
+    values: &[ValueRef<'_>],
+) -> Result<()> {
+    let mut scan = Scan::table(from.id());
+    let mut row = RowBuf::new();
+    loop {
+        let mut batch = Vec::with_capacity(BATCH);
+        let end = access.scan(&scan, &mut |item| {
+            let before = (0..width - values.len())
+                .map(|at| if at < item.row.width() { item.row.get(at) } else { ValueRef::Null });
+            row.set_values(before.chain(values.iter().copied()));
+            batch.push((model::Key::from_bytes(item.key), row.bytes().to_vec()));
+            if batch.len() < BATCH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        for (key, row) in &batch {
+            access.insert(to.id(), key, model::RowRef::new(row))?;
+        }
+        match end {
+            ScanEnd::Finished => return Ok(()),
+            ScanEnd::Stopped(position) => scan = scan.resume(position),
+        }
+    }
+}
+
+/// A new table under the schema that it was made of.
+pub(crate) fn layout_of(table: &Table) -> Result<Layout> {
+    let wrong = |what| model::Error::from(Invalid::Shape { table: table.name.clone(), what });
+    let schema = schema_of(table, None, model::Storage::Ordered).map_err(wrong)?;
+    Layout::new(Arc::new(table.clone()), Arc::new(schema))
+}
