@@ -1,4 +1,4 @@
-//! The driver: fills a database, lets clients loose on it, and counts.
+//! The driver: fills a database, runs clients on it, and counts.
 //!
 //! A client's loop allocates nothing: its program, buffers, retries and histogram are made once. Reading the clock costs
 //! as much as a short transaction (it waits for all earlier loads), so that clients time only as many transactions as
@@ -470,7 +470,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         }
     }
 
-    /// Starts counting from zero; what was counted before tells how rarely to time.
+    /// Starts counting from zero; the earlier counts decide how rarely to time.
     fn restart_tally(&mut self) {
         let rate = self.tally.start.map_or(0.0, |start| self.tally.commits as f64 / start.elapsed().as_secs_f64());
         let timed_every = if self.log.is_some() { 1 } else { (rate / TIMED_PER_SECOND).ceil().max(1.0) as u64 };

@@ -89,7 +89,7 @@ pub trait OnEngine {
     /// Result of the operation.
     type Output;
 
-    /// Does it. `tables` are those that were asked for, in that order.
+    /// Runs the operation. `tables` are the requested ones, in the order of the request.
     fn run<E: Engine>(self, engine: E, tables: Vec<TableId>) -> Self::Output;
 }
 

@@ -1,3 +1,3 @@
-//! The papers' experiments: each by one command, with the paper's shape beside ours and a line that says what came of it.
+//! The papers' experiments: each is one command that shows the paper's shape beside ours and a line with the outcome.
 
 pub mod paxos_order;

@@ -1,4 +1,4 @@
-//! Why the `lab` command fails.
+//! Failures of the `lab` command.
 
 /// Why the command has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub enum Failure {
     Arguments(String),
     /// The run failed.
     Run(String),
-    /// The judges have found something; it has been said.
+    /// The judges found a violation, which has been printed.
     Verdict,
 }
 

@@ -1,5 +1,4 @@
-//! Histories for the judges: random transactions of every kind, on few keys, with small limits, for as many operations as
-//! one has patience for.
+//! Histories for the judges: random transactions of every kind, on few keys, with small limits, for any number of operations.
 
 use crate::cli::{HistoryArguments, Limits};
 use crate::driver::{Extent, Outcome, Run};

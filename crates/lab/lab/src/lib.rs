@@ -1,8 +1,8 @@
-//! The lab: workloads, a driver and reports, so that protocols can be compared on equal terms, and histories, so that it can
-//! be judged whether they keep their promise.
+//! The lab: workloads, a driver and reports that compare protocols on equal terms, and histories that show whether they keep
+//! their guarantees.
 //!
 //! # A run, from the command line to a row of figures
-//! - [`cli`] is what may be said; [`command`] turns it into [`trial::Plan`]s, one per engine and number of threads, and runs
+//! - [`cli`] is the command line; [`command`] turns it into [`trial::Plan`]s, one per engine and number of threads, and runs
 //!   them in turns, each in a process of its own ([`trial`]).
 //! - [`engines`] opens the engine that a plan names: the only place where engines have names. All else is generic over
 //!   `model`'s doors.

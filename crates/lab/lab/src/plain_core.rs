@@ -14,7 +14,7 @@ use paxos::core::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// An own vote, and who is known to have voted so too: a bit for each replica.
+/// An own vote, and the replicas known to have voted the same: one bit each.
 #[derive(Debug)]
 struct Ballotted {
     ballot: Ballot,
@@ -47,7 +47,7 @@ pub struct Plain {
     first: Instance,
     /// Replicas that have promised `promised` to this one, one bit each.
     promises: u64,
-    /// The newest votes that phase 1 has heard of.
+    /// The newest votes that phase 1 has received.
     candidates: BTreeMap<Instance, (Ballot, Value)>,
     /// The instances from `low` on, `config.span` at most.
     slots: VecDeque<Slot>,
@@ -199,7 +199,7 @@ impl Plain {
         }
     }
 
-    /// Phase 1 is over: propose again what may have been chosen, and nothing where nobody has voted.
+    /// Phase 1 is over: propose again what may have been chosen, and nothing where no replica has voted.
     fn lead(&mut self, outputs: &mut Vec<Output>) {
         self.role = Role::Leading;
         let mut candidates = std::mem::take(&mut self.candidates);

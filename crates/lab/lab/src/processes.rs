@@ -169,7 +169,7 @@ impl Lines {
 /// Below the ports that the system gives to outgoing connections, so that none of those takes what was free a moment ago.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-/// Ports of this machine that nobody listens on.
+/// Returns ports of this machine that are not in use.
 ///
 /// # Errors
 /// There are not so many.

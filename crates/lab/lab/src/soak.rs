@@ -1,12 +1,12 @@
-//! Endurance: one server for as long as one has patience, under everything at once that wears a server out, killed now and then.
+//! Endurance: one server for any length of time, under every load that wears a server out at once, killed now and then.
 //!
 //! Each round starts the server on the data of the round before, checks the books, and then runs side by side, until the
 //! server is killed: pgbench on few rows, an idle reader that holds a snapshot, checkpoints without a pause, a loop of COPY and
 //! DELETE, a roll-up that empties pgbench's history, and an auditor. Whatever was acknowledged must be there after the kill
 //! ([`books`]); memory and disk must not grow from round to round ([`verdict`]).
 //!
-//! - [`arguments`] is what may be said; [`server`] the process; [`load`] its clients; [`copies`] the loop of COPY;
-//!   [`round`] one round; [`verdict`] what is said of all.
+//! - [`arguments`] is the command line; [`server`] the process; [`load`] its clients; [`copies`] the loop of COPY; [`round`]
+//!   one round; [`verdict`] the summary of all.
 
 pub mod arguments;
 pub mod books;

@@ -1,4 +1,4 @@
-//! Engines with one fault each: the lab must see it. Otherwise its praise of the others would mean nothing.
+//! Engines with one fault each: the lab must detect it. Otherwise its verdict on the others would mean nothing.
 
 use check::{History, Model, Record, Report, Status};
 use env::Randomness;

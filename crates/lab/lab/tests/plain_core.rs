@@ -233,7 +233,7 @@ fn made_up_events_do_the_same_on_both_cores() {
     assert!(seen.delivered > 50 && seen.installed > 50, "the events reach too little: {seen:?}");
 }
 
-/// Numbers as far away as they can be allocate nothing and stop nobody.
+/// The largest possible numbers allocate nothing and cause no panic.
 #[test]
 fn the_plain_core_survives_the_greatest_numbers() {
     let far = u64::MAX;

@@ -1,8 +1,8 @@
-//! One mutex, one map: the naive twin behind door 1.
+//! One mutex, one map: the naive engine behind door 1.
 //!
-//! Whoever wants to do something takes the map, all of it, and gives it back at the end. It is what a careful programmer
-//! writes before reaching for a database, and on few cores hard to beat on short transactions: every engine's figures
-//! are to be read beside it. Its scans sort the whole table, so ranges are not its figure.
+//! A transaction locks the whole map and releases it at its end. It is what a careful programmer writes before reaching for a
+//! database, and on few cores hard to beat on short transactions: every engine's figures are to be read beside it. Its scans
+//! sort the whole table, so its figures say nothing about ranges.
 
 use model::twin::Twin;
 use model::{
@@ -117,7 +117,7 @@ impl<H: Deref<Target = OneMutex>> Finish for Transaction<H> {
     /// No effect: waits for the map have no limit.
     fn set_wait_limit(&mut self, _: Option<Duration>) {}
 
-    /// No effect: nobody reads beside the transaction that has the map.
+    /// No effect: no transaction reads while another one has the map.
     fn set_reads_wait(&mut self, _: bool) {}
 
     fn begin_commit(mut self) -> Pending<Result<Committed>> {

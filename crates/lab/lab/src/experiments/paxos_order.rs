@@ -1,4 +1,4 @@
-//! `paxos-order`: how much a total order costs whose core is proved.
+//! `paxos-order`: the cost of a total order with a proved core.
 //!
 //! Source: Pandey 2016, section 7.4 and figure 7.2. 1,200 clients in closed loops, balanced among the replicas, send requests of 40
 //! bytes; the leader orders batches of 12,000 bytes; the service does nothing. Compared are the proved core, a plain core written
@@ -9,12 +9,12 @@
 //! - The clients are one program with few threads: one thread for each client would measure the clients.
 //! - etcd gets ready-made batches, one put each, and answers no single clients. Part `batches` gives all engines the same.
 //!
-//! - [`arguments`] is what may be said; [`mod@bench`] fills in what was left out.
-//! - [`throughput`] is the figure; [`core_cost`] is what the cores cost by themselves.
-//! - [`latency`], [`failover`], [`memory`] and [`catch_up`] are what the figure does not show and a user asks about.
+//! - [`arguments`] is the command line; [`mod@bench`] fills in the defaults.
+//! - [`throughput`] is the figure; [`core_cost`] measures the cores alone.
+//! - [`latency`], [`failover`], [`memory`] and [`catch_up`] measure what the figure leaves out and users ask about.
 //! - [`ours`] starts and loads our replicas, each of them a [`node`].
 //! - [`etcd`] starts and loads the rival.
-//! - [`measurement`] is one run; [`row`] and [`shape`] are what is said of all.
+//! - [`measurement`] is one run; [`row`] and [`shape`] summarize all runs.
 
 pub mod arguments;
 pub mod bench;

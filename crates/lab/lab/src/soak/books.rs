@@ -1,4 +1,4 @@
-//! The books: what was acknowledged, and what the tables say of it.
+//! The books: compares what was acknowledged with the tables.
 
 use super::copies::Copies;
 use crate::processes::Failure;
@@ -58,10 +58,10 @@ impl Sums {
 }
 
 impl Ledger {
-    /// Compares the tables with what was acknowledged. What had been in doubt is known afterwards.
+    /// Compares the tables with what was acknowledged. Afterwards the outcome of transactions in doubt is known.
     ///
     /// # Errors
-    /// Something acknowledged is missing, something is there that nobody did, or only in part.
+    /// Something acknowledged is missing, or a change is there that no client made, or one is there only in part.
     pub fn check(&mut self, client: &mut Client) -> Result<(), Failure> {
         let sums = sums(client).map_err(|error| format!("cannot audit: {error:?}"))?;
         sums.check()?;

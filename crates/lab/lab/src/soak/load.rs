@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Failures that are kept of a round.
 const MOST_FAILURES: usize = 100;
-/// pgbench is told to run longer than any round: it ends when the server is killed.
+/// pgbench's duration, longer than any round: it ends when the server is killed.
 const FOR_EVER: &str = "1000000";
 
 /// Makes the tables.
@@ -97,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// Remembers an error, unless the round is over.
+    /// Records an error, unless the round is over.
     pub fn complain(&self, who: &str, error: &postgres::Error) {
         let detail = error.as_db_error().map_or_else(
             || format!("{error:?}"),
@@ -159,7 +159,7 @@ pub fn wait_for_clients(shared: &Shared, clients: u32) -> Result<(), Failure> {
 /// Returns the number of acknowledged transactions that pgbench reports after the server has been killed.
 ///
 /// # Errors
-/// It says nothing, or that transactions have failed.
+/// The output has no count, or reports failed transactions.
 pub fn acknowledged(output: &Output) -> Result<u64, Failure> {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let number = |line: &str| -> Option<u64> {

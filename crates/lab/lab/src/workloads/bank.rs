@@ -101,7 +101,7 @@ fn account(Stamp(stamp): Stamp, balance: i64) -> [u8; ACCOUNT_BYTES] {
 /// The stamp and balance of an account.
 ///
 /// # Panics
-/// If it is not the row of an account: then an engine has returned bytes that nobody wrote.
+/// If it is not the row of an account: then an engine has returned bytes that were never written.
 fn read_account(row: RowRef<'_>) -> (Stamp, i64) {
     let bytes: &[u8; ACCOUNT_BYTES] = row.bytes().try_into().expect("all rows are accounts");
     let (stamp, balance) = bytes.split_at(8);

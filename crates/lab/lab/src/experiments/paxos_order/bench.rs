@@ -22,10 +22,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Finds what the engines need. etcd is left out, with a word, if it is not here and nobody has asked for it.
+    /// Finds what the engines need. Without etcd, prints a note and leaves it out, unless it was requested.
     ///
     /// # Errors
-    /// etcd is missing and was asked for.
+    /// etcd is missing and was requested.
     pub fn new(arguments: PaxosOrderArguments) -> Result<Bench, Failure> {
         let mut engines = arguments.engines.clone();
         let is_asked_for = engines.iter().any(|engine| engine.is_etcd());
@@ -80,7 +80,7 @@ impl Bench {
     /// Everything that is to be measured of our own clusters, in this order.
     ///
     /// # Errors
-    /// etcd was asked for: the part is about the runtime.
+    /// etcd was requested: the part is about the runtime.
     pub fn subjects(
         &self,
         engines: &[Engine],

@@ -119,7 +119,7 @@ fn rate(clients: &Clients, happens: impl FnOnce(&Clients) -> Result<(), Failure>
     Ok((clients.acknowledged() - before) as f64 / start.elapsed().as_secs_f64())
 }
 
-/// The leader goes on meanwhile: caught up has who has executed what the leader had executed a moment before.
+/// The leader goes on meanwhile: a replica has caught up once it has executed what the leader had executed a moment before.
 fn wait_until_caught_up(cluster: &mut Cluster, leader: usize, absent: usize, start: Instant) -> Result<(), Failure> {
     while start.elapsed() < PATIENCE {
         let goal = cluster.status(leader)?.executed;

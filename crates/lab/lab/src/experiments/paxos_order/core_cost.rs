@@ -80,7 +80,7 @@ impl<C: Core> Cluster<C> {
         assert!(self.delivered.iter().all(|delivered| *delivered == end), "nothing is lost here");
     }
 
-    /// Until nothing is on its way.
+    /// Delivers until no message is in flight.
     fn settle(&mut self) {
         while let Some((id, event)) = self.events.pop_front() {
             self.step(id, event);

@@ -1,4 +1,4 @@
-//! Part core: rows of what the cores alone cost.
+//! Part core: rows of the cost of the cores alone.
 
 use super::arguments::Engine;
 use super::bench::Bench;

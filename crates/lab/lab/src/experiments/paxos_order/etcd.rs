@@ -54,7 +54,7 @@ pub struct Load {
     pub in_flight: u64,
     /// Bytes of a value.
     pub value_bytes: u64,
-    /// Requests that a put stands for.
+    /// Requests in one put.
     pub requests_per_put: u64,
     /// Time before counting begins.
     pub warm_up: Duration,

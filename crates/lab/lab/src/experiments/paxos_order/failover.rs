@@ -1,4 +1,4 @@
-//! Part failover: the leader is killed; how long is nobody served?
+//! Part failover: the leader is killed; measures the outage.
 
 use super::arguments::{Durability, Engine};
 use super::bench::Bench;

@@ -1,4 +1,4 @@
-//! Part latency: requests come at half of a rate that is served, whether or not earlier ones have been answered.
+//! Part latency: requests come at half of a sustainable rate, whether or not earlier ones have been answered.
 
 use super::arguments::{Durability, Engine};
 use super::bench::Bench;

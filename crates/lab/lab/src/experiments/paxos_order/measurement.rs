@@ -19,7 +19,7 @@ pub struct Measurement {
     pub p99_us: f64,
     /// 99.9th percentile of it.
     pub p999_us: f64,
-    /// Times that a new leader was elected meanwhile; none is known of etcd's.
+    /// Elections during the run; unknown for etcd.
     pub elections: u64,
     /// Number of batches in flight, if the load reported it.
     pub in_flight: Option<u64>,

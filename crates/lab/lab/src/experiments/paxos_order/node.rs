@@ -1,7 +1,7 @@
 //! A replica in a process of its own: `lab order-node PLAN`, which only the lab calls.
 //!
-//! It says [`READY`] when it listens, answers [`STATUS`] with a line of JSON, and ends when its input does, so that no replica
-//! outlives the lab.
+//! It writes [`READY`] when it listens, answers [`STATUS`] with a line of JSON, and ends when its input does, so that no
+//! replica outlives the lab.
 
 use super::arguments::{Durability, Engine};
 use crate::plain_core::Plain;

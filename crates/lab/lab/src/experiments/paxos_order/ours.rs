@@ -20,7 +20,7 @@ pub struct Load {
     pub clients: u64,
     /// Bytes of a body.
     pub body_bytes: u64,
-    /// Requests that a body stands for.
+    /// Requests in one body.
     pub requests_per_body: u64,
     /// When they send.
     pub pace: Pace,
@@ -208,7 +208,7 @@ impl Clients {
     /// Waits until so many requests have been answered.
     ///
     /// # Errors
-    /// For a long time none is.
+    /// No request is answered for a long time.
     pub fn wait_until(&self, goal: u64) -> Result<(), Failure> {
         let (mut seen, mut since) = (self.acknowledged(), Instant::now());
         while seen < goal {
@@ -228,7 +228,7 @@ impl Clients {
 /// Loads a cluster of its own and ends it.
 ///
 /// # Errors
-/// The cluster fails, or the clients were told of other requests than were executed: there are no figures for wrong answers.
+/// The cluster fails, or the clients got answers to other requests than were executed: there are no figures for wrong answers.
 pub fn measure(bench: &Bench, subject: Subject, load: &Load) -> Result<Measurement, Failure> {
     let mut cluster = Cluster::start(bench, subject)?;
     let mut clients = cluster.clients(load)?;
@@ -275,7 +275,7 @@ fn settle(cluster: &mut Cluster, clients: &Clients, load: &Load) -> Result<(), F
     }
 }
 
-/// Each client may have one request that was executed without its having heard of it.
+/// Each client may have one request that was executed but not answered.
 fn check(answered: u64, executed: u64, shed: u64, load: &Load) -> Result<(), Failure> {
     if !(answered..=answered + load.clients).contains(&executed) {
         return Err(format!("{answered} requests were answered, but {executed} executed"));

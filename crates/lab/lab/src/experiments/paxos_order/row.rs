@@ -62,7 +62,7 @@ pub struct Row {
     pub p99_us: f64,
     /// 99.9th percentile.
     pub p999_us: f64,
-    /// Batches that were in flight, if the load says so.
+    /// Batches in flight, if the load reports them.
     pub in_flight: Option<u64>,
     /// Requests in a second, as a share of the plain core's in the same repeat: median of the repeats.
     pub of_plain: Option<f64>,

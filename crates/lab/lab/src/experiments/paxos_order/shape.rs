@@ -9,7 +9,8 @@ use crate::plot::{self, Labels, Point, Series};
 use crate::report::write_cells;
 use std::io::{self, Write};
 
-/// The verified automaton's requests in a second as a share of its unverified twin's (JPaxos), by replicas, as the text says it.
+/// The verified automaton's requests per second as a share of its unverified twin's (JPaxos), by replicas, from the thesis's
+/// text.
 const PAPER: [(u64, f64); 7] = [(3, 1.16), (5, 1.035), (7, 0.925), (9, 0.8), (11, 0.8), (13, 0.8), (15, 0.8)];
 
 /// Bar: minimum throughput of the proved core, as a share of the plain core's.

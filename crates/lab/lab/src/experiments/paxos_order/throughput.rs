@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Load given to each engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// Single requests of many clients; etcd, which knows no batches, gets what a batch holds as one put.
+    /// Single requests of many clients; etcd, which has no batches, gets the content of a batch as one put.
     Requests,
     /// Ready-made batches: what etcd is given, for all.
     Batches,
