@@ -1,4 +1,4 @@
-//! An open transaction: who it is, what it holds, what it must undo.
+//! An open transaction: its identity, its locks, its undo log.
 
 use super::doors::Mark;
 use super::locks::{Granted, Kind, LockMode, Owner, Patience, Refusal, wait_for_lock};

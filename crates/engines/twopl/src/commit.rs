@@ -1,4 +1,4 @@
-//! The end: a place in the serial order, or back to how it was; then all locks at once.
+//! The end of a transaction: commit with a serial point, or roll back; then release all locks at once.
 
 use super::begin::Transaction;
 use super::locks::Kind;
@@ -50,7 +50,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         }
     }
 
-    /// Gives all locks back, ranges last: a record that is free again but still in a range makes nobody wait twice.
+    /// Releases all locks, ranges last: a record that is free again but still in a range makes no transaction wait twice.
     fn unlock(&mut self) {
         let sleepers = &self.engine.sleepers;
         for (keyspace, record) in self.locked.drain(..) {

@@ -1,4 +1,4 @@
-//! The doors: open transactions (1), bodies that may run again (2), procedures that say first what they touch (3).
+//! The doors: open transactions (1), bodies that may run again (2), procedures that declare what they touch (3).
 
 use super::Reason;
 use super::TwoPhaseLocking;
@@ -217,7 +217,8 @@ impl TwoPhaseLocking {
         let mut trial = Transaction::begin(self, trial, Kind::Reconnaissance, age)?;
         let footprint = procedure.footprint(&mut trial)?;
         drop(trial);
-        // Ranges are locked where they are scanned, out of the order of keys: who has some gives way like anybody (I7).
+        // Ranges are locked where they are scanned, out of the order of keys: a procedure that has some gives way like an
+        // interactive transaction (I7).
         let kind = if footprint.ranges().is_empty() { Kind::Declared } else { Kind::Interactive };
         let mut transaction = Transaction::begin(self, how, kind, age)?;
         transaction.lock_footprint(footprint)?;

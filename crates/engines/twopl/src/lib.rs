@@ -35,7 +35,7 @@
 //! # Invariants
 //! - **I1** A row is changed under its record's exclusive lock, read under a shared one or a range's; a serial point is
 //!   drawn while all of the transaction's locks are held.
-//! - **I2** An exclusive lock has one holder. Nobody gets a lock past a waiter that precedes it, but a holder that wants
+//! - **I2** An exclusive lock has one holder. No request passes a waiter that precedes it, except that of a holder that wants
 //!   more of the same lock: the waiters wait for it anyway.
 //! - **I3** A record is in its keyspace's map from before it is first locked until it has no row, no holder and no
 //!   waiter. It is marked gone under the map's latch, which is never taken under a record's latch.

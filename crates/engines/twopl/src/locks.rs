@@ -1,7 +1,7 @@
-//! Locks: who holds what, who waits for whom, and who has to give way.
+//! Locks: holders, waiters, and which of them has to give way.
 //!
-//! Two kinds: the [`Lock`] inside every record, shared or exclusive, with a queue; and the [`Ranges`] of a keyspace,
-//! always shared, which whoever has locked a record exclusively must still wait out.
+//! Two kinds: the [`Lock`] inside every record, shared or exclusive, with a queue; and the [`Ranges`] of a keyspace, always
+//! shared, for which a transaction must still wait after it has locked a record exclusively.
 
 use super::Reason;
 use env::{Clock, MonotonicClock};
@@ -49,8 +49,8 @@ pub(super) enum Kind {
 pub(super) struct Owner {
     pub(super) kind: Kind,
     pub(super) timestamp: Timestamp,
-    /// The timestamp of who wants it to give way, zero for nobody. Only grows from zero once; published with
-    /// `Release` before the signal, read with `Acquire` by the owner when it is about to wait.
+    /// The timestamp of the transaction that wounded this one; zero: none. Only grows from zero once; published with `Release`
+    /// before the signal, read with `Acquire` by the owner when it is about to wait.
     wounded_by: AtomicU64,
     /// One of the states below. Every change is a read-modify-write, which is what [`WaitTable`] asks for; `AcqRel`,
     /// so that whoever wakes up sees what happened before the signal.
@@ -67,7 +67,7 @@ pub(super) struct Patience<'a> {
     pub(super) clock: &'a MonotonicClock,
     /// Zero: it never waits.
     pub(super) limit: Duration,
-    /// Counts the waits, each once its waiter stands in the queue.
+    /// Counts the waits, each once its waiter is in the queue.
     pub(super) waits: &'a AtomicU64,
     /// Observes the waits and may end them; describes a wait for another transaction.
     pub(super) supervisor: Option<Supervised<'a>>,
@@ -76,7 +76,7 @@ pub(super) struct Patience<'a> {
 /// A supervisor, and the abort that describes a wait for another transaction.
 pub(super) type Supervised<'a> = (&'a dyn Supervisor, &'a dyn Fn(Timestamp) -> Abort);
 
-/// A wait that its transaction's supervisor knows of, until it is dropped.
+/// A wait registered with its transaction's supervisor, until it is dropped.
 struct Attended<'a>(Option<&'a dyn Supervisor>);
 
 impl Drop for Attended<'_> {
@@ -237,8 +237,8 @@ impl Lock {
         assert!(!self.exclusive || self.holders.len() == 1, "I2");
     }
 
-    /// Gives the lock if that takes no waiting. Nobody overtakes a waiter that precedes it; a holder that only wants
-    /// more of what it has overtakes all, since they wait for it.
+    /// Grants the lock if no wait is needed. No request overtakes a waiter that precedes it; a holder that only wants more of
+    /// what it has overtakes all, since they wait for it.
     pub(super) fn request(&mut self, owner: &Arc<Owner>, mode: LockMode) -> Option<Granted> {
         let held = self.is_held_by(owner);
         if self.satisfies(owner, mode) {
@@ -280,7 +280,7 @@ impl Lock {
         self.hand_on(sleepers);
     }
 
-    /// Gives the lock to those at the head of the queue for whom there is room.
+    /// Grants the lock to the compatible waiters at the head of the queue.
     fn hand_on(&mut self, sleepers: &WaitTable) {
         while let Some(first) = self.queue.first()
             && self.admits(&first.owner, first.mode)
@@ -361,8 +361,8 @@ impl Range {
 }
 
 impl Ranges {
-    /// Locks a range: from now on nobody else gets past [`Ranges::wait_out`] in it. Never waits; whoever was past it
-    /// before still holds its record exclusively, and the scan will meet it there.
+    /// Locks a range: from now on no other transaction gets past [`Ranges::wait_out`] in it. Never waits; a transaction that
+    /// was past it before still holds its record exclusively, and the scan will meet it there.
     pub(super) fn lock(&self, owner: &Arc<Owner>, lower: Bound<Key>, upper: Bound<Key>) {
         let mut list = latch(&self.list);
         list.held.push(Range { owner: owner.clone(), lower, upper });
@@ -394,7 +394,7 @@ impl Ranges {
         list.waiting.drain(..).for_each(|waiter| waiter.signal(sleepers));
     }
 
-    /// Waits until nobody else's range covers `key`, whose record the owner has just locked exclusively.
+    /// Waits until no other transaction's range covers `key`, whose record the owner has just locked exclusively.
     ///
     /// # Errors
     /// The owner has to give way, or its patience has ended.

@@ -1,4 +1,4 @@
-//! Reads: points lock their record, scans lock their range and wait for whoever is changing a record in it.
+//! Reads: points lock their record; scans lock their range and wait for transactions that are changing a record in it.
 
 use super::TwoPhaseLocking;
 use super::begin::Transaction;

@@ -70,8 +70,8 @@ pub(super) struct Keyspace {
     map: Map,
 }
 
-/// Keys to records. A record stands here from the first time that somebody wants to lock its key, until it has no row
-/// and nobody wants it (I3).
+/// Keys to records. A record is here from the first time that a transaction wants to lock its key, until it has no row and no
+/// transaction wants it (I3).
 #[derive(Debug)]
 enum Map {
     Ordered(RwLock<BTreeMap<Key, Arc<Record>>>),
@@ -153,7 +153,7 @@ impl Keyspace {
         }
     }
 
-    /// Gives a record's lock back, and takes the record out of the map if nothing is left in it.
+    /// Releases a record's lock, and takes the record out of the map if nothing is left in it.
     pub(super) fn release(&self, record: &Record, owner: &Arc<Owner>, sleepers: &WaitTable) {
         let mut state = record.latch();
         state.changed &= !state.lock.is_held_by(owner);

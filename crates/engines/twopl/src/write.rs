@@ -20,7 +20,7 @@ struct Target {
 /// Change of one index entry.
 struct EntryChange {
     entry: Arc<Record>,
-    /// The primary key under which the entry stands from now on.
+    /// The primary key under which the entry is stored after the change.
     after: Option<RowBuf>,
 }
 

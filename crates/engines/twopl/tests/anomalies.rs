@@ -215,7 +215,7 @@ fn serial_points_follow_conflicts() {
     assert!(reader < writer);
 }
 
-/// After an abort the transaction answers nothing but that abort, which says what happened.
+/// After an abort the transaction returns only that abort, which describes what happened.
 #[test]
 fn a_poisoned_transaction_says_why() {
     let (engine, t) = with_registers(impatient(), &[(X, 0)]);

@@ -1,4 +1,4 @@
-//! Door 3: procedures lock what they declare, in order; what they did not declare ends them.
+//! Door 3: procedures lock what they declare, in order; an undeclared access aborts them.
 
 mod common;
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Moves one from one register to another. Declares both, or only what is told.
+/// Moves one from one register to another. Declares both, or only those given.
 struct Transfer {
     table: TableId,
     from: u64,
@@ -56,7 +56,7 @@ impl Procedure for Transfer {
     }
 }
 
-/// A wait that nobody ends is a failure in the end, and not a test that hangs.
+/// Options under which an endless wait fails the test instead of hanging it.
 fn patient() -> Options {
     Options { wait_limit: Duration::from_secs(5), ..Options::default() }
 }
@@ -234,7 +234,7 @@ fn a_miss_of_reconnaissance_is_cured_by_a_retry() {
     assert_eq!(get(&mut common::begin(&engine), t, 20).unwrap(), Some(1));
 }
 
-/// Adds up a range into a register, and scans more than it declares if told to.
+/// Adds up a range into a register, and optionally scans more than it declares.
 struct Total {
     table: TableId,
     declared: (u64, u64),
@@ -277,7 +277,7 @@ fn declared_ranges_may_be_scanned_and_no_others() {
     assert_eq!(get(&mut common::begin(&engine), t, 10).unwrap(), Some(7), "a miss writes nothing");
 }
 
-/// Ranges are locked out of the order of keys: who has some gives way, and nobody waits for ever.
+/// Ranges are locked out of the order of keys: procedures that have some give way, and none waits for ever.
 #[test]
 fn procedures_with_ranges_and_transfers_go_on() {
     let (engine, t) = with_registers(patient(), &[(1, 500), (2, 500), (3, 500)]);

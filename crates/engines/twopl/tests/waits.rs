@@ -1,4 +1,4 @@
-//! Wound-wait: who waits, who gives way, who goes first. Threads meet at the engine's own count of waits.
+//! Wound-wait: which transaction waits, gives way, or goes first. Threads meet at the engine's own count of waits.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 const X: u64 = 1;
 const Y: u64 = 2;
 
-/// An engine in which a wait that nobody ends is a failure in the end, and not a test that hangs.
+/// An engine in which an endless wait fails the test instead of hanging it.
 fn engine() -> (TwoPhaseLocking, TableId) {
     with_registers(Options { wait_limit: Duration::from_secs(5), ..Options::default() }, &[(X, 0), (Y, 0)])
 }
@@ -72,7 +72,7 @@ fn the_wounded_commits_if_it_need_not_wait() {
     assert_eq!(read.unwrap(), Some(7));
 }
 
-/// A cycle of two: the younger gives way, and is told to whom.
+/// A cycle of two: the younger gives way, and its error names the other.
 #[test]
 fn of_two_that_want_each_others_the_younger_dies() {
     let (engine, t) = engine();
