@@ -90,8 +90,8 @@ pub trait DiskFile: Send + Sync + fmt::Debug + 'static {
     /// The disk is full or fails.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError>;
 
-    /// Makes all writes that have returned durable (`fdatasync`: bytes and length). After an error nothing is known about
-    /// any write since the last success, and a repeated call must not be believed.
+    /// Makes all writes that have returned durable (`fdatasync`: bytes and length). After an error nothing is known about any
+    /// write since the last success, and the success of a repeated call means nothing.
     ///
     /// # Errors
     /// The disk fails.
@@ -213,8 +213,8 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A disk operation that failed: what, on which path, and the system's reason. Cheap to clone, since one failure has to be
-/// told to all who waited for it.
+/// A disk operation that failed: the operation, the path, and the system's reason. Cheap to clone, since all who waited for it
+/// receive the same failure.
 #[derive(Clone, Debug)]
 pub struct DiskError {
     operation: Operation,
@@ -235,7 +235,7 @@ impl DiskError {
         self.operation
     }
 
-    /// On which path: as the user knows it (with the root on a real disk).
+    /// Returns the path as the user knows it (with the root on a real disk).
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path

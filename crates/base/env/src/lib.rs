@@ -1,18 +1,18 @@
-//! The world that an engine runs in: clock, disk, randomness and threads. Each has a real form and a simulated one, and the
+//! The environment of an engine: clock, disk, randomness and threads. Each has a real form and a simulated one, and the
 //! simulated ones follow from one seed, so that a failure found in a simulation can be replayed.
 //!
 //! - [`clock`]: [`SystemClock`] (the CPU's counter where it can be trusted, the monotonic clock elsewhere) and [`SimClock`],
 //!   which can stall, step back and jump on demand. Static dispatch: reading the clock is on every transaction's path.
 //! - [`disk`]: the [`Disk`] and [`DiskFile`] traits, [`RealDisk`], and [`SimDisk`], which knows what an `fdatasync` has made
 //!   durable and shows, after a power cut, every state that a disk may be left in; [`WatchedDisk`] tells of each operation.
-//! - [`moment`]: [`Moment`], a point in time that somebody hands in, for code that reads no clock.
-//! - [`memory()`]: how much of it this process may have.
-//! - [`process`]: who holds a lock, and whether it is on its way out.
+//! - [`moment`]: [`Moment`], a point in time passed in by the caller, for code that reads no clock.
+//! - [`memory()`]: memory limit of this process.
+//! - [`process`]: holders of locks, and whether they are ending.
 //! - [`random`]: a small seeded generator and jittered back-off; [`Retries`] follows a policy of retries with them.
 //! - [`thread`] and [`time`]: names for the pieces of `std` that the engines use. Other crates name `std::{fs, time}`,
 //!   `std::thread::spawn` and `std::thread::sleep` only through here, so that a search for what depends on real time ends here.
 //!
-//! Deliberately absent: an async runtime and real sockets (the rooms that serve own theirs).
+//! Deliberately absent: an async runtime and real sockets (the crates that serve own theirs).
 
 #![deny(unsafe_code)]
 

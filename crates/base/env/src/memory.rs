@@ -11,7 +11,7 @@ pub fn memory() -> u64 {
     *BYTES.get_or_init(|| read(Path::new("/")))
 }
 
-/// Assumed where nothing says how much there is.
+/// Assumed where the system does not report the size.
 const UNKNOWN: u64 = 4 << 30;
 
 fn read(root: &Path) -> u64 {

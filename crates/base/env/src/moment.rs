@@ -1,4 +1,4 @@
-//! Time as code sees it that reads no clock: a number that somebody hands in.
+//! Time for code that reads no clock: a number passed in by the caller.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Process that holds a lock, as far as the lock's file says.
+/// Process that holds a lock, according to the lock's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The process; `None` where the file does not say.

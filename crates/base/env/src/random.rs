@@ -1,6 +1,6 @@
 //! Randomness: a small seeded generator, and the jittered exponential back-off of retries.
 //!
-//! Not for secrets: whoever sees a few outputs can predict the rest.
+//! Not for secrets: the rest can be predicted from a few outputs.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -115,7 +115,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The first delay is at most `base`, none is more than `cap`.
+    /// The first delay is at most `base`, every delay at most `cap`.
     #[must_use]
     pub fn new(base: Duration, cap: Duration) -> Self {
         Self { base, cap, attempts: 0 }

@@ -20,7 +20,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// Delays that nobody can predict.
+    /// Delays with an unpredictable seed.
     #[must_use]
     pub fn new(policy: RetryPolicy) -> Self {
         let backoff = Backoff::new(policy.first_delay, policy.longest_delay);

@@ -33,7 +33,7 @@ fn read_all(file: &dyn DiskFile) -> Vec<u8> {
     bytes
 }
 
-/// Readers share a directory that they leave as it is; one who writes keeps them out, and they him.
+/// Readers share a directory without changing it; readers and writers exclude each other.
 #[test]
 fn a_read_only_disk_reads_and_changes_nothing() {
     let scratch = Scratch::new("read-only");

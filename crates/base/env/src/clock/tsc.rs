@@ -1,4 +1,4 @@
-//! The CPU's time stamp counter. The one room of this crate with `unsafe`: the instructions that read it.
+//! The CPU's time stamp counter. The one module of this crate with `unsafe`: the instructions that read it.
 
 use super::{Clock, ClockError};
 use std::sync::OnceLock;
@@ -86,8 +86,8 @@ mod counter {
         Ok(__cpuid(POWER_MANAGEMENT).edx & INVARIANT_TSC != 0)
     }
 
-    /// The counter, read after all earlier loads of this thread have completed: without the fence the CPU may read it
-    /// early, and a transaction could get a timestamp older than the version that it has just been told about.
+    /// The counter, read after all earlier loads of this thread have completed: without the fence the CPU may read it early,
+    /// and a transaction could get a timestamp older than the version that it has just read.
     #[inline]
     pub fn read() -> u64 {
         // SAFETY: both instructions exist on every x86_64 CPU and touch no memory; user mode may read the counter, since

@@ -21,8 +21,8 @@ impl RealDisk {
         Self { root: root.into(), read_only: false }
     }
 
-    /// The same disk for those who only read, without the right to write or on a file system that has none: files are opened to
-    /// read, locks are shared among such readers, and what would change a name is refused.
+    /// The same disk for readers only, without the right to write or on a file system that has none: files are opened to read,
+    /// locks are shared among such readers, and operations that would change a name are refused.
     #[must_use]
     pub fn read_only(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), read_only: true }
@@ -160,7 +160,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// The error of a lock that somebody else has: who says in its file that it is the holder, if that process is there. Readers
+/// The error of a lock that another process has: names the holder recorded in the lock's file, if that process exists. Readers
 /// write nothing there.
 fn held(path: &Path) -> DiskError {
     let process = fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());

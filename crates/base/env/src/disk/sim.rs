@@ -1,4 +1,4 @@
-//! A disk in memory that knows which bytes and names are durable, and what else may survive a power cut.
+//! A disk in memory that tracks which bytes and names are durable, and what else may survive a power cut.
 
 use super::{Disk, DiskError, DiskFile, DiskLock, Operation};
 use crate::random::Randomness;
