@@ -41,7 +41,7 @@ pub trait Access {
     /// Writes a whole row, whether or not one is there.
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()>;
 
-    /// Writes a row where none is.
+    /// Inserts a row under a key that has none.
     ///
     /// # Errors
     /// [`crate::Error::Duplicate`] if one is.

@@ -15,18 +15,18 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The transaction was aborted: nothing of it happened. It is poisoned and answers only this from now on.
     Aborted(Box<Abort>),
-    /// A wait ended without what it was for: its limit was reached, or the transaction's [`crate::Supervisor`] ended it. The
-    /// statement did not happen; the transaction lives on. Only supervised transactions meet it, and the facts are those of
-    /// the abort that it would have been for others.
+    /// A wait ended without success: its limit was reached, or the transaction's [`crate::Supervisor`] ended it. The statement
+    /// did not happen; the transaction stays open. Only supervised transactions get it, with the facts of the abort that others
+    /// would get.
     Unavailable(Box<Abort>),
     /// The data that the body reads is not available yet, so this attempt stops. Nothing is aborted: the engine runs the body
     /// again when it is. Bodies pass this on; no door returns it.
     NotYet,
-    /// A limit was reached. The statement did not happen; the transaction lives on.
+    /// A limit was reached. The statement did not happen; the transaction stays open.
     Limit(Limit),
-    /// The caller asked for something that makes no sense. The statement did not happen; the transaction lives on.
+    /// The caller's request makes no sense. The statement did not happen; the transaction stays open.
     Invalid(Invalid),
-    /// A key or unique index entry is taken. The statement did not happen; the transaction lives on.
+    /// A key or unique index entry is taken. The statement did not happen; the transaction stays open.
     Duplicate(Box<Duplicate>),
     /// The disk, the clock or the data directory failed.
     Fault(Fault),
@@ -51,7 +51,7 @@ pub struct Abort {
     pub other: Option<Timestamp>,
 }
 
-/// The classes that all protocols share: what a user can be told, and what to do next, without knowing the protocol's rules.
+/// Abort classes that all protocols share: enough for a user to decide what to do next, without the protocol's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AbortClass {
     /// A read of one transaction and a write of another cannot both stand in one serial order: another has read what this
@@ -71,7 +71,7 @@ pub enum AbortClass {
     Interrupted,
     /// The transaction itself was older than the limit.
     Age,
-    /// The body asked for it, or dropped the transaction.
+    /// The body requested it, or dropped the transaction.
     Requested,
 }
 
@@ -257,7 +257,7 @@ pub enum Fault {
     CheckpointRunning,
     /// Somebody has the data directory open.
     Locked {
-        /// Which directory, and who.
+        /// The directory and its holder.
         detail: String,
         /// Whether that process is ending, for example because it was killed: waiting helps.
         by_ending: bool,

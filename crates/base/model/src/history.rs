@@ -81,7 +81,7 @@ impl<A: Access> Recorder<A> {
         &self.inner
     }
 
-    /// The access inside. What is done through it is not written down.
+    /// The access inside. Operations through it are not recorded.
     pub fn inner(&mut self) -> &mut A {
         &mut self.inner
     }

@@ -69,7 +69,7 @@ impl RetryPolicy {
         RetryPolicy { own_after_attempts, ..self }
     }
 
-    /// Mode of the attempt that follows `failed` failed ones, of a transaction that asked for `mode`.
+    /// Mode of the attempt after `failed` failed ones, for a transaction that requested `mode`.
     pub fn mode(&self, mode: Mode, failed: u32) -> Mode {
         if mode == Mode::ReadWrite && failed >= self.own_after_attempts { Mode::OwnAtStatement } else { mode }
     }

@@ -18,7 +18,7 @@ pub struct RowRef<'a>(&'a [u8]);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowBuf(Vec<u8>);
 
-/// Which columns a read wants.
+/// Columns that a read returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Columns<'a> {
     /// The whole row, as stored.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::task::Waker;
 use std::time::Duration;
 
-/// Someone who looks after an open transaction from outside, such as the server's session that runs it.
+/// Supervisor of an open transaction from outside, such as the server's session that runs it.
 ///
 /// A wait asks for the patience that is left after it has told of itself, and again whenever it wakes up. So whoever shortens
 /// the patience wakes the waker *afterwards*, and the wait ends; no wake-up is lost if `waits` and the shortening party take

@@ -48,7 +48,7 @@ impl fmt::Display for LogPosition {
 /// Durability of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
-    /// Nothing, and nothing is promised: the record reaches the disk with some later group or a clean close.
+    /// No wait and no guarantee: the record reaches the disk with some later group or a clean close.
     None,
     /// Nothing, but the log is synced within a bounded time: a crash loses at most that window.
     Async,

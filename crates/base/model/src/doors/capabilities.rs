@@ -5,7 +5,7 @@ use crate::{Columns, Item, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, T
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A place in an open transaction to go back to. Only the transaction that made it knows it.
+/// A place in an open transaction to roll back to. Valid only for the transaction that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Savepoint {
     /// Which transaction: a number of the engine's choice, unique among those that are open.
@@ -128,8 +128,8 @@ pub struct LogUsage {
     pub last_checkpoint_bytes: u64,
 }
 
-/// An engine with real snapshots: in [`crate::Mode::Snapshot`] a transaction reads as of one point, aborts nobody and is
-/// aborted by nobody.
+/// An engine with real snapshots: in [`crate::Mode::Snapshot`] a transaction reads as of one point, and neither aborts others
+/// nor is aborted by them.
 pub trait Snapshots {
     /// Point below which every transaction has ended: a snapshot that begins now reads there, or later once older writers
     /// have ended.

@@ -4,7 +4,7 @@ use crate::{Access, Begin, Committed, Footprint, Guarded, Pending, Program, Reex
 
 /// A program with a name and arguments that can be written down: input logs, replication and re-execution need both.
 pub trait Procedure: Program<Output: Send + 'static, Error: Send + 'static> + Sized + Send + 'static {
-    /// Stable: it stands in logs.
+    /// Stable: it is written to logs.
     const NAME: &'static str;
 
     /// Appends the arguments.

@@ -1,4 +1,4 @@
-//! Footprints: what a procedure declares to touch, and an [`Access`] that holds it to that.
+//! Footprints: the accesses that a procedure declares, and an [`Access`] that enforces them.
 
 use crate::{Access, Columns, Delta, Draws, Invalid, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::ops::{Bound, ControlFlow};

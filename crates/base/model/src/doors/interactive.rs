@@ -59,8 +59,8 @@ pub trait Interactive: Send + Sync + 'static {
         None
     }
 
-    /// Aborts a transaction, and then waits until everything that it has read is durable: for whoever is about to answer with
-    /// an error of its own, which tells of what was read no less than a result does.
+    /// Aborts a transaction, and then waits until everything that it has read is durable: for callers about to answer with an
+    /// error of their own, which reveals what was read no less than a result does.
     ///
     /// # Errors
     /// Same as [`Interactive::wait_durable`]: the answer must not be given, since the versions that it read may be lost in a

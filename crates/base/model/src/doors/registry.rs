@@ -35,7 +35,8 @@ pub trait AnyProcedure: Send {
     /// Same as [`Procedure::footprint`].
     fn footprint(&self, access: &mut dyn Access) -> Result<Footprint>;
 
-    /// Runs the body; whether it wants to commit. Where the engine's own error stopped it, the engine knows from `access`.
+    /// Runs the body; returns whether it wants to commit. Where the engine's own error stopped it, the engine knows from
+    /// `access`.
     fn run(&mut self, access: &mut dyn Access) -> bool;
 }
 

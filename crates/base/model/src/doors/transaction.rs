@@ -30,7 +30,7 @@ pub enum Mode {
     OwnAtStatement,
     /// Reads only; always commits.
     ReadOnly,
-    /// Reads only, at a point before which every transaction has ended: it delays nobody and nobody delays it once
+    /// Reads only, at a point before which every transaction has ended: it delays no other transaction, and none delays it once
     /// begun.
     Snapshot,
 }
