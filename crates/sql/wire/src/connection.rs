@@ -52,7 +52,7 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
 pub fn refuse(stream: &TcpStream, error: &SqlError) {
     let mut answer = Vec::new();
     backend::error(&mut answer, "FATAL", error);
-    // It fits into the empty buffer of a connection on which hardly anything was said.
+    // It fits into the empty buffer of a connection that has carried next to nothing.
     let _ = stream.try_write(&answer);
 }
 
@@ -78,7 +78,7 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
     let connected = watch_while_waiting(&stream, &cancel);
     let mut conversation = Conversation::begin(session, output, shared.database.options.statement_bytes);
     let end = exchange(&stream, &mut conversation, phases, (&ended, &cancel)).await;
-    // Rolling back, and telling the client, may both wait. A panic in a rollback has been logged, and concerns nobody else.
+    // Rolling back and notifying the client may both wait. A panic in a rollback has been logged, and affects nothing else.
     let _ = off_reactor(move || {
         if let Some(error) = end {
             conversation.end(&error);
@@ -91,8 +91,8 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
 /// Interval of the checks that a client that has sent more while its statement waits is still connected.
 pub const LOOK: Duration = Duration::from_secs(1);
 
-/// Ends the session if its client goes away while its statement waits for another session, or long for the log: nobody would
-/// receive the answer, and others wait for what it holds. For as long as the returned sender lives.
+/// Ends the session if its client disconnects while its statement waits for another session, or long for the log: the answer
+/// would have no receiver, and others wait for what the session holds. For as long as the returned sender lives.
 fn watch_while_waiting(stream: &Arc<TcpStream>, cancel: &Arc<Cancel>) -> watch::Sender<()> {
     let (connected, over) = watch::channel(());
     let (stream, runtime) = (Arc::downgrade(stream), Handle::current());

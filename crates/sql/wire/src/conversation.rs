@@ -17,7 +17,7 @@ const BESIDES: usize = 4096;
 /// Messages that are no longer than this are not counted while they are received.
 const UNCOUNTED: usize = 64 << 10;
 
-/// A session, and where its client stands in the protocol.
+/// A session, and its client's state in the protocol.
 pub struct Conversation {
     session: Session,
     output: Output,
@@ -28,7 +28,7 @@ pub struct Conversation {
     partial: Option<Partial>,
     /// Memory of the message that is being received, part of the sum of all statements.
     received: Option<Memory>,
-    /// The forms that Bind asked for, by portal; `""` is the unnamed one.
+    /// The formats that Bind requested, by portal; `""` is the unnamed one.
     formats: HashMap<String, Formats>,
 }
 
@@ -101,7 +101,7 @@ impl Conversation {
         matches!(self.mode, Mode::Copying(_))
     }
 
-    /// Fails the COPY that waits for its client's data, and says so. Blocks.
+    /// Fails the COPY that waits for its client's data, and reports the error. Blocks.
     pub fn stop_copy(&mut self, error: &SqlError) -> Next {
         if let Mode::Copying(protocol) = self.mode {
             self.fail_copy(protocol, error);

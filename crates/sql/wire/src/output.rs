@@ -110,12 +110,12 @@ impl Output {
     /// Sends everything, as fast as the client reads it.
     ///
     /// # Errors
-    /// The client is gone, or has read nothing for too long, or the session is to end. What has not been sent is lost.
+    /// The client is gone, or has read nothing for too long, or the session is to end. Unsent data is lost.
     pub fn send(&mut self) -> Result<()> {
         self.send_for(Purpose::Answers).inspect_err(|_| self.clear())
     }
 
-    /// Sends everything. After an error what has not been sent stays: at its end stands whatever comes next.
+    /// Sends everything. After an error the unsent data stays, and later output follows it.
     fn send_for(&mut self, purpose: Purpose) -> Result<()> {
         let mut sent = 0;
         while sent < self.buffer.len() {

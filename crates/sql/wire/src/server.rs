@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, watch};
 
-/// Connections beyond the sessions' limit: those that are being told that there are too many, and cancel requests.
+/// Connections beyond the sessions' limit: those that are being refused because of it, and cancel requests.
 const SPARE: usize = 64;
 
 /// Connections that the system may hold for us.
@@ -213,7 +213,8 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
 const KEEPALIVE: TcpKeepalive =
     TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
 
-/// Why no connection can be accepted, for as long as that is so. Out of descriptors, mostly: it passes when somebody leaves.
+/// Why no connection can be accepted, for as long as that is so. Mostly out of descriptors: it passes when a client
+/// disconnects.
 #[derive(Default)]
 struct Trouble {
     /// Last error of the system, and how often in a row.
@@ -247,7 +248,7 @@ fn near(used: usize, limit: usize, what: &str, then: &str) {
     log(format_args!("WARNING: {what} took {used} of {limit} bytes of memory: {then}; --memory sets the limit"));
 }
 
-/// So many are connected that one more is not even asked what it wants.
+/// So many are connected that one more is refused before its request is read.
 fn too_many() -> SqlError {
     SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
 }

@@ -75,9 +75,9 @@ enum Harm {
     Cut(prop::sample::Index),
     /// One of them is another.
     Change(prop::sample::Index, u8),
-    /// Some come that nobody sent.
+    /// Bytes are inserted.
     Insert(prop::sample::Index, Vec<u8>),
-    /// A length says something else.
+    /// A length field is changed.
     Length(prop::sample::Index, u32),
 }
 

@@ -43,7 +43,7 @@ pub enum Message<'a> {
     CopyFail(&'a str),
     /// The function call of old.
     FunctionCall,
-    /// A password that nobody asked for.
+    /// An unsolicited password.
     Password,
     /// Good bye.
     Terminate,

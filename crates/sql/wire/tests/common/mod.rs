@@ -75,7 +75,7 @@ impl Running {
         client
     }
 
-    /// A connection that has not said anything.
+    /// A connection that has sent nothing yet.
     pub fn stranger(&self) -> Client {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -149,8 +149,8 @@ impl Client {
         Ok((kind, body))
     }
 
-    /// Everything until the next ReadyForQuery, CopyInResponse, or the end of the connection; in one line, without what
-    /// is told of settings.
+    /// Everything until the next ReadyForQuery, CopyInResponse, or the end of the connection; in one line, without parameter
+    /// status.
     pub fn answer(&mut self) -> String {
         let mut shown = Vec::new();
         loop {
