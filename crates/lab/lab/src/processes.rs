@@ -140,8 +140,9 @@ impl Process {
 
     fn end(self) -> std::io::Result<()> {
         let mut child = self.child.into_inner().unwrap_or_else(PoisonError::into_inner);
-        child.kill()?;
-        child.wait().map(drop)
+        let killed = child.kill();
+        child.wait()?;
+        killed
     }
 }
 
