@@ -1,21 +1,21 @@
-//! The vocabulary of the house: what a transaction may say, what an observer may see, and nothing else.
+//! The vocabulary of the workspace: operations of transactions, observations of them, and nothing else.
 //!
 //! No atomics, no threads, no clock, no I/O: everything here is data or a trait. Protocols share these two ends and
 //! never the middle (`docs/vocabulary.md` has the words).
 //!
-//! - what is stored: [`Key`], [`Value`], [`RowBuf`], [`Schema`], [`Predicate`];
-//! - what a transaction body says: [`Access`], and a [`Program`] generic over it;
-//! - how it enters an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
+//! - stored data: [`Key`], [`Value`], [`RowBuf`], [`Schema`], [`Predicate`];
+//! - operations of a transaction body: [`Access`], and a [`Program`] generic over it;
+//! - entry into an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
 //!   [`AsReexecutable`] and [`AsDeclared`]; door 1 as an object: [`Store`];
-//! - what is there later: [`Pending`], a commit's decision, a position's durability, a procedure's end;
-//! - what an engine may offer beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, [`Tables`] and
+//! - results that come later: [`Pending`], a commit's decision, a position's durability, a procedure's end;
+//! - optional capabilities beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, [`Tables`] and
 //!   [`Snapshots`] of an engine;
-//! - what comes back: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and
-//!   the other transaction;
-//! - what follows a conflict: a [`RetryPolicy`], and the one loop, [`retry::run`];
-//! - who may end its waits from outside: a [`Supervisor`];
-//! - what an observer sees: [`history`];
-//! - what every engine is compared with: the naive [`twin`].
+//! - results: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and the other
+//!   transaction;
+//! - retries after a conflict: a [`RetryPolicy`], and the one loop, [`retry::run`];
+//! - supervision, which may end waits from outside: a [`Supervisor`];
+//! - records of an observer: [`history`];
+//! - reference for every engine: the naive [`twin`].
 #![forbid(unsafe_code)]
 
 mod access;

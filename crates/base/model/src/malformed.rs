@@ -1,4 +1,4 @@
-//! The error of what is stored as bytes: rows, keys, schemas, arguments.
+//! The error of decoding stored bytes: rows, keys, schemas, arguments.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Running a transaction again after conflicts: the policy, and the one loop that every door and front end uses.
 //!
-//! A policy is data. Carrying it out takes a clock and randomness, which `env::Retries` has.
+//! A policy is data. Applying it takes a clock and randomness, which `env::Retries` has.
 
 use crate::{Error, Mode};
 use std::time::Duration;

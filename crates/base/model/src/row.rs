@@ -1,4 +1,4 @@
-//! Rows: self-describing, so that a row read from anywhere can be looked into without its schema.
+//! Rows: self-describing, so that a row from any source can be read without its schema.
 //!
 //! A typed row is `columns: u16`, one tag byte per column (0 for NULL, else its [`ColumnType`]), one eight-byte slot per
 //! column, then the bytes of texts and byte strings; their slot holds offset and length (`u32` each), the offset counted

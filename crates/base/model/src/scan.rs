@@ -1,4 +1,4 @@
-//! Scans: what is asked, what each visit sees, how a scan ends and goes on.
+//! Scans: their request, the argument of each visit, how a scan ends and resumes.
 
 use crate::{Columns, IndexId, Key, Predicate, RowRef, TableId};
 use std::ops::Bound;

@@ -1,4 +1,4 @@
-//! Schemas: what a table's keys and rows look like, and which indexes it keeps.
+//! Schemas: the shape of a table's keys and rows, and its indexes.
 
 use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Malformed, Predicate, RowRef, ValueRef};
 use codec::{Reader, put_bytes32, put_u16};
@@ -321,7 +321,7 @@ impl Schema {
     /// Reads what [`Schema::encode`] wrote.
     ///
     /// # Errors
-    /// [`Malformed`] if it did not, or what it says makes no schema.
+    /// [`Malformed`] if the bytes are not a schema, or if the decoded schema makes no sense.
     pub fn decode(from: &mut Reader<'_>) -> Result<Schema, Malformed> {
         let name = from.text32()?.to_owned();
         let rows = [RowKind::Bytes, RowKind::Typed].get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
@@ -443,7 +443,7 @@ impl SchemaBuilder {
     /// The schema.
     ///
     /// # Errors
-    /// [`Invalid::Schema`] says what is wrong with it.
+    /// [`Invalid::Schema`] describes the mistake.
     pub fn build(self) -> Result<Schema, Invalid> {
         let SchemaBuilder { schema, unknown } = self;
         let wrong = |what: String| Err(Invalid::Schema { table: schema.name.clone(), what });

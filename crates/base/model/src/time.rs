@@ -1,4 +1,4 @@
-//! Points: in the serial order, in the log; and how long an acknowledgement waits for the latter.
+//! Positions in the serial order and in the log, and the durability that an acknowledgement waits for.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The naive twin: one map per table, one transaction at a time, obviously right. Engines are compared with it on
-//! random programs.
+//! The naive twin: one map per table, one transaction at a time, obviously correct. Engines are compared with it on random
+//! programs.
 
 use crate::{
     Access, Columns, Delta, Direction, Duplicate, IndexId, Invalid, Item, Key, Result, RowBuf, RowKind, RowRef, Scan,

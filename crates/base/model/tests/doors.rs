@@ -1,4 +1,4 @@
-//! The doors' own parts, over a toy store: what is there later, procedures by name, footprints, draws, attempts that stop.
+//! The doors' own parts, over a toy store: pending results, procedures by name, footprints, draws, attempts that stop.
 
 use seriatim_model::twin::Twin;
 use seriatim_model::{
@@ -415,7 +415,7 @@ fn what_is_pending_serves_every_kind_of_caller() {
     assert!(taken.is_err(), "a value is taken once");
 }
 
-/// One after the other where an engine knows nothing better.
+/// One after the other in an engine without a better way.
 #[test]
 fn several_keys_are_read_at_once() {
     let mut twin = twin();

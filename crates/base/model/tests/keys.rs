@@ -1,4 +1,4 @@
-//! Keys: the order of the bytes is the order of the values, and the values come back.
+//! Keys: the order of the bytes is the order of the values, and decoding returns the encoded values.
 
 use proptest::prelude::*;
 use seriatim_model::{ColumnType, Decoder, Key, KeyReader, Malformed, Value, ValueRef};

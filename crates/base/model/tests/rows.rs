@@ -1,4 +1,4 @@
-//! Rows: values come back, projections and deltas do what they say, and damaged bytes are noticed.
+//! Rows: decoding returns the encoded values, projections and deltas are exact, and damaged bytes are detected.
 
 use proptest::prelude::*;
 use seriatim_model::{Change, ColumnType, Columns, Delta, RowBuf, RowRef, Value, ValueRef};

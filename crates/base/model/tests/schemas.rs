@@ -1,4 +1,4 @@
-//! Schemas: mistakes are named, good ones come back from their bytes, keys and rows are held against them.
+//! Schemas: mistakes are named, valid ones survive encoding, keys and rows are checked against them.
 
 use proptest::prelude::*;
 use seriatim_model::{

@@ -1,4 +1,4 @@
-//! The twin is what engines are compared with, so it is compared with plain maps here; and the recorder with the twin.
+//! The twin is the reference for engines, so it is compared with plain maps here; and the recorder with the twin.
 
 use seriatim_model::history::{Operation, Recorder};
 use seriatim_model::twin::Twin;
