@@ -1,4 +1,4 @@
-//! PostgreSQL's protocol, version 3.0: what psql, drivers and dumps speak, in front of [`sql`]'s sessions.
+//! PostgreSQL's protocol, version 3.0, as psql, drivers and dumps use it, in front of [`sql`]'s sessions.
 //!
 //! ```text
 //!  accept --> startup --> connection -------------------> conversation --> sql::session
@@ -14,9 +14,9 @@
 //!   their own, and there are as many of those as there are connections: nobody who could end a wait stands behind it.
 //! - Answers are encoded into one buffer as the session gives them, and leave when the pipeline is done, or when the buffer
 //!   is full. A client that does not read stops its own thread and no other (`output.rs`).
-//! - Nothing leaves before what it acknowledges is durable.
-//! - Whatever bytes arrive, the worst that happens is that this one connection ends, with a word why. A message longer than
-//!   the limit is passed over without being kept, and answered with 54000.
+//! - Nothing is sent before what it acknowledges is durable.
+//! - Any input at worst ends this one connection, with an error that gives the reason. A message longer than the limit is
+//!   skipped without being kept, and answered with 54000.
 //!
 //! Deliberately absent: TLS and passwords. Hence the server listens on loopback addresses only.
 

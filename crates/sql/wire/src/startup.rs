@@ -1,4 +1,4 @@
-//! Before there is a session: which protocol, who, and which database.
+//! Start-up, before there is a session: protocol version, user and database.
 
 use crate::codec::backend;
 use crate::codec::frontend::{utf8, violation};

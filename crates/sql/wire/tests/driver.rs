@@ -1,4 +1,4 @@
-//! A driver that speaks binary: values of every kind come back as they were sent.
+//! A driver that uses binary formats: values of every kind come back as they were sent.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Whatever bytes come, in whatever state: the server answers, or ends the one connection, and goes on.
+//! Any bytes in any state: the server answers, or ends the one connection, and goes on.
 
 mod common;
 

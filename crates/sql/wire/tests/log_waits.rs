@@ -1,4 +1,4 @@
-//! Sessions that wait for a log whose disk does not return from a sync: each can be ended, by whoever ends sessions.
+//! Sessions that wait for a log whose disk does not return from a sync: each of them can be ended.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Sessions that wait, for each other or for their clients: every wait can be seen, and ended.
+//! Sessions that wait for each other or for their clients: every wait can be seen, and ended.
 
 mod common;
 

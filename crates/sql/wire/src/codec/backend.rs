@@ -1,4 +1,4 @@
-//! The server's messages, written where they will be sent from.
+//! The server's messages, written straight into the output buffer.
 
 use sql::Field;
 use sql::SqlError;

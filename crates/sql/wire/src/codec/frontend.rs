@@ -1,4 +1,4 @@
-//! Clients' messages, read where they lie.
+//! Clients' messages, parsed in place.
 
 use smallvec::SmallVec;
 use sql::error::{Result, SqlError, state};

@@ -1,8 +1,8 @@
-//! Messages as bytes: [`frame`] finds where one ends, [`frontend`] reads those of clients without copying them, and
+//! Messages as bytes: [`frame`] finds where one ends, [`frontend`] parses those of clients without copying them, and
 //! [`backend`] writes the server's straight into the output.
 //!
-//! An own codec, since what the libraries offer builds an owned value for every message and every row, and ends the
-//! connection when a message is longer than a limit that they have chosen.
+//! An own codec, since the libraries build an owned value for every message and every row, and end the connection when a
+//! message is longer than a limit of their own.
 
 pub mod backend;
 pub mod frame;

@@ -1,4 +1,4 @@
-//! A server for tests, and a client that speaks bytes and shows the answers in one line.
+//! A server for tests, and a client that sends bytes and shows the answers in one line.
 #![allow(dead_code)]
 
 use seriatim_wire::{Options, Server};
