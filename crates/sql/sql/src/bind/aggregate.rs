@@ -153,8 +153,8 @@ impl Binder<'_, '_> {
         Err(self.error_at(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), first_argument(function)))
     }
 
-    /// An aggregate belongs to the query whose columns it takes. Those of enclosing queries' columns alone would belong
-    /// there.
+    /// Checks the query level of an aggregate: it belongs to the query whose columns its arguments use. Arguments with columns
+    /// of enclosing queries only would place it in an enclosing query.
     fn check_level(&mut self, call: &mut AggregateCall, at: Location) -> Result<()> {
         let (mut inwards, mut outwards) = (false, false);
         let keys = call.order.iter_mut().map(|key| &mut key.expression);
@@ -194,7 +194,7 @@ impl Binder<'_, '_> {
         Ok(Self::call_column(column, Type::INT4))
     }
 
-    /// The keys of an ORDER BY that knows neither ordinals nor aliases (of aggregates and windows).
+    /// Sort keys of an ORDER BY without ordinals and aliases (of aggregates and windows).
     pub(super) fn plain_sort_keys(&mut self, order: &[OrderByExpr]) -> Result<Vec<SortKey>> {
         let mut keys = Vec::with_capacity(order.len());
         for key in order {
@@ -219,7 +219,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// A key with its direction. NULLs are greater than everything, unless it says otherwise.
+/// Returns the sort key of an ORDER BY element. NULLs sort as greater than everything unless it specifies otherwise.
 pub(super) fn sort_key(expression: Expr, syntax: &OrderByExpr) -> SortKey {
     let descending = syntax.options.asc == Some(false);
     let nulls_first = syntax.options.nulls_first.unwrap_or(descending);

@@ -1,8 +1,8 @@
-//! What the expressions of a query ask of it beyond its rows: aggregates, windows, sets.
+//! Calls in a query's expressions that need an operator of their own: aggregates, windows, sets.
 //!
-//! Expressions are bound over the rows of FROM. A call of an aggregate, of a window or of a set is put aside, and a column
-//! stands in its place, numbered from far above every real column; once everything is bound, [`super::grouping`] and
-//! [`super::stages`] give these columns their real numbers.
+//! Expressions are bound over the rows of FROM. A call of an aggregate, a window function or a set-returning function is
+//! collected here and replaced by a column whose number is far above every real column. After everything is bound,
+//! [`super::grouping`] and [`super::stages`] assign the real numbers.
 
 use super::Binder;
 use super::same::{same, same_all};
@@ -28,13 +28,13 @@ pub(super) struct Calls {
     pub aggregates: Vec<AggregateCall>,
     /// Window calls over the rows of FROM, or of GROUP BY.
     pub windows: Vec<WindowSlot>,
-    /// Sets over the rows after all windows, with how many sets must be expanded before each.
+    /// Sets over the rows after all windows, each with its stage of expansion.
     pub sets: Vec<SetSlot>,
     /// The WINDOW clause.
     pub named_windows: Vec<NamedWindowDefinition>,
-    /// How many keys the groups have.
+    /// Number of grouping keys.
     pub keys: usize,
-    /// Where columns of FROM were mentioned outside aggregates, for the errors of GROUP BY.
+    /// Locations of columns of FROM mentioned outside aggregates, for the errors of GROUP BY.
     pub mentions: Vec<(usize, Location)>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct SetSlot {
 }
 
 impl Calls {
-    /// The column of an aggregate; a call that was made before is not made again.
+    /// Returns the column of an aggregate. Equal calls share one column.
     pub(super) fn aggregate(&mut self, call: AggregateCall) -> usize {
         let is_it = |made: &AggregateCall| same_aggregate(made, &call);
         let at = self.aggregates.iter().position(is_it).unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Conversions: from the type that an expression has to the type that its place wants.
+//! Conversions from the type of an expression to the type that its context requires.
 
 use super::Binder;
 use super::position::NOWHERE;
@@ -9,11 +9,11 @@ use crate::plan::{Expr, ExprKind};
 use crate::types::{self, CastContext, Datum, Modifier, Scalar, Styles, Type, cast, text};
 use syntax::ast::Location;
 
-/// An expression and where it stands.
+/// An expression and its location in the statement.
 pub(super) type Placed = (Expr, Location);
 
 impl Binder<'_, '_> {
-    /// Converts an expression to a type and a modifier, if it may be in this context.
+    /// Converts an expression to a type and a modifier, if the context allows the cast.
     pub(super) fn coerce(
         &mut self,
         expression: Expr,
@@ -36,7 +36,7 @@ impl Binder<'_, '_> {
         self.cast_node(expression, data_type, modifier, explicit)
     }
 
-    /// Converts an operand that an operator or function takes implicitly.
+    /// Converts an operand to a type by an implicit cast.
     pub(super) fn implicit(&mut self, expression: Expr, data_type: Type, at: Location) -> Result<Expr> {
         self.coerce(expression, data_type, Modifier::NONE, CastContext::Implicit, at)
     }
@@ -104,7 +104,7 @@ impl Binder<'_, '_> {
         self.cast_node(converted, data_type, Modifier::NONE, false).map(Some)
     }
 
-    /// A cast, done at once if it is of a constant and depends on nothing else.
+    /// Builds a cast. A cast of a constant that depends on nothing else is evaluated at once.
     fn cast_node(&mut self, input: Expr, data_type: Type, modifier: Modifier, explicit: bool) -> Result<Expr> {
         if let ExprKind::Constant(value) = &input.kind
             && (input.data_type == data_type || is_immutable(input.data_type, data_type))
@@ -120,12 +120,12 @@ impl Binder<'_, '_> {
         Ok(Expr { kind: ExprKind::Cast { input: Box::new(input), explicit }, data_type, modifier })
     }
 
-    /// What the text forms of values depend on.
+    /// Returns the settings on which the text forms of values depend.
     pub(super) fn styles(&self) -> Styles {
         self.names.styles()
     }
 
-    /// A literal that no context has given a type is a text.
+    /// Gives a literal of undecided type the type text.
     pub(super) fn known(&mut self, expression: Expr) -> Result<Expr> {
         match expression.data_type {
             Type::UNKNOWN => self.implicit(expression, Type::TEXT, NOWHERE),
@@ -133,7 +133,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// A condition.
+    /// Requires a boolean expression.
     pub(super) fn boolean(&mut self, (expression, at): Placed, construct: &str) -> Result<Expr> {
         if expression.data_type == Type::UNKNOWN || expression.data_type == Type::BOOL {
             return self.implicit(expression, Type::BOOL, at);
@@ -143,7 +143,7 @@ impl Binder<'_, '_> {
         Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at))
     }
 
-    /// Brings expressions to one type, as CASE, UNION, ARRAY and the like do.
+    /// Converts expressions to their common type, as CASE, UNION, ARRAY and the like do.
     pub(super) fn common_typed(&mut self, expressions: Vec<Placed>, construct: &str) -> Result<(Vec<Expr>, Type)> {
         let types: Vec<Type> = expressions.iter().map(|(expression, _)| expression.data_type).collect();
         let Some(common) = common_type(&types) else {
@@ -193,13 +193,13 @@ impl Binder<'_, '_> {
         if column.modifier == Modifier::NONE || converted.modifier == column.modifier {
             return Ok(converted);
         }
-        // A value that is too long is an error of the row, not of the statement: the cast is left to the execution.
+        // A value that is too long is an error of the row, not of the statement: execution applies the cast.
         let kind = ExprKind::Cast { input: Box::new(converted), explicit: false };
         Ok(Expr { kind, data_type: column.data_type, modifier: column.modifier })
     }
 
-    /// Calls a function with arguments that have been resolved: converts them, and computes at once what is constant. An
-    /// error of such a computation is left to the execution, which may never come to it.
+    /// Calls a function with resolved arguments: converts them and folds constants. An error of folding is left to the
+    /// execution, which may never evaluate the call.
     pub(super) fn call(&mut self, function: Resolved, arguments: Vec<Placed>) -> Result<Expr> {
         let wanted: Vec<Type> = function.arguments.clone();
         let mut converted = Vec::with_capacity(arguments.len());
@@ -221,7 +221,7 @@ impl Binder<'_, '_> {
         Ok(Expr::new(ExprKind::Call(function, converted), result))
     }
 
-    /// The value of an immutable function of constants.
+    /// Returns the value of an immutable function of constants.
     fn fold(&mut self, function: &Resolved, arguments: &[Expr]) -> Option<Datum> {
         if function.function.volatility != Volatility::Immutable || !self.folds {
             return None;
@@ -238,29 +238,29 @@ impl Binder<'_, '_> {
     }
 }
 
-/// Whether a function's argument may be of any type.
+/// Returns whether a function's argument may be of any type.
 fn is_any(data_type: Type) -> bool {
     data_type == Type::VOID || data_type == Type::UNKNOWN
 }
 
-/// Whether a volatile function changes something that a read-only transaction may not.
+/// Returns whether a volatile function makes a change that a read-only transaction forbids.
 fn writes(function: &str) -> bool {
     matches!(function, "nextval" | "setval")
 }
 
-/// The first two types that have no common one.
+/// Returns the first two types without a common type.
 fn mismatched(types: &[Type]) -> (usize, usize) {
     let first = types.iter().position(|data_type| *data_type != Type::UNKNOWN).unwrap_or(0);
     let other = (first + 1..types.len()).find(|&end| common_type(&types[..=end]).is_none());
     (first, other.unwrap_or(first))
 }
 
-/// Whether the text forms of values depend on the time, or on the time zone: `now`, `today`, `12:00`.
+/// Returns whether the text forms of a type's values depend on the time or the time zone: `now`, `today`, `12:00`.
 fn is_moment(data_type: Type) -> bool {
     matches!(data_type.scalar, Scalar::Date | Scalar::Time | Scalar::Timestamp | Scalar::Timestamptz)
 }
 
-/// Whether a cast gives the same result always: those between texts and times depend on the session.
+/// Returns whether a cast is immutable. Casts between texts and times depend on the session.
 fn is_immutable(from: Type, to: Type) -> bool {
     let is_plain = |data_type: Type| matches!(data_type.category(), 'N' | 'S' | 'B') && reg_name(data_type).is_none();
     is_plain(from) && is_plain(to)

@@ -19,7 +19,7 @@ use syntax::ast::{
     TableFactor, TableWithJoins,
 };
 
-/// A part of FROM: its rows and their names.
+/// A FROM item: its rows and their names.
 pub(super) struct FromItem {
     pub plan: Plan,
     pub names: Names,
@@ -29,7 +29,7 @@ pub(super) struct FromItem {
 type FromCall<'f> = (String, Vec<&'f Syntax>, syntax::ast::Location);
 
 impl Binder<'_, '_> {
-    /// Binds FROM; without one there is one row of no columns.
+    /// Binds FROM. Without FROM there is one row without columns.
     pub(super) fn from(&mut self, items: &[TableWithJoins]) -> Result<FromItem> {
         let siblings = self.siblings.len();
         let mut whole: Option<FromItem> = None;
@@ -59,7 +59,8 @@ impl Binder<'_, '_> {
         Ok(left)
     }
 
-    /// Binds the right side of a join, which sees the left one where it is LATERAL; says whether it does.
+    /// Binds the right side of a join, which sees the left side where it is LATERAL. Returns whether it refers to the left
+    /// side.
     fn beside(
         &mut self,
         left: &FromItem,
@@ -84,7 +85,7 @@ impl Binder<'_, '_> {
         Ok((right, lateral))
     }
 
-    /// Lets an item see the left sides of the joins around it.
+    /// Binds an item that may refer to the left sides of the enclosing joins.
     fn laterally<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let reachable = &self.frames[self.lateral_base..];
         let around = reachable.iter().rev().take_while(|frame| frame.hidden).count();
@@ -158,7 +159,7 @@ impl Binder<'_, '_> {
         self.functions(vec![(function, arguments, name::location(name))], alias, ordinality)
     }
 
-    /// Functions in FROM, side by side. They see the left sides of the joins around them.
+    /// Functions in FROM, side by side. They may refer to the left sides of the enclosing joins.
     fn functions(
         &mut self,
         calls: Vec<FromCall<'_>>,
@@ -334,7 +335,7 @@ impl Binder<'_, '_> {
         Err(self.error_at(error, at))
     }
 
-    /// The value of a merged column: of the side that always has a row.
+    /// Returns the value of a merged column, from the side that always has a row.
     fn merged_column(&mut self, kind: JoinKind, left: &ScopeColumn, right: &ScopeColumn) -> Result<ScopeColumn> {
         let common = common_type(&[left.value.data_type, right.value.data_type]).unwrap_or(left.value.data_type);
         let left_value = self.implicit(left.value.clone(), common, NOWHERE)?;
@@ -404,7 +405,7 @@ fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
     }
 }
 
-/// A join's node and the names of its rows.
+/// Builds a join's node and the names of its rows.
 pub(super) fn join_node(
     left: FromItem,
     right: FromItem,
@@ -448,7 +449,7 @@ fn aliased_join(item: FromItem, alias: &TableAlias) -> Result<FromItem> {
     Ok(FromItem { plan: item.plan, names })
 }
 
-/// The columns of functions in FROM: those that the function declares, or one that is called as the alias.
+/// Columns of functions in FROM: the declared ones, or one column named by the alias.
 fn function_columns(
     calls: &[(Resolved, Vec<Expr>)],
     title: &str,
@@ -491,7 +492,7 @@ fn function_columns(
 }
 
 impl Binder<'_, '_> {
-    /// A bound query with columns converted to these types.
+    /// Converts the columns of a bound query to these types.
     pub(super) fn convert_columns(&mut self, mut bound: Bound, wanted: &[Type]) -> Result<Bound> {
         let changed = |bound: &Bound| bound.fields.iter().zip(wanted).any(|(field, wanted)| field.data_type != *wanted);
         if !changed(&bound) {

@@ -1,4 +1,4 @@
-//! Calls of functions: which of them are functions at all.
+//! Function calls, including the forms that only look like calls.
 
 use super::Binder;
 use super::coerce::Placed;
@@ -16,7 +16,7 @@ use syntax::ast::{
 };
 
 impl Binder<'_, '_> {
-    /// A function call, or something that is written like one.
+    /// Binds a function call, or an expression written like one.
     pub(super) fn function(&mut self, function: &Function) -> Result<Expr> {
         let at = name::location(&function.name);
         if let Some(value) = self.keyword(function, at)? {
@@ -54,7 +54,7 @@ impl Binder<'_, '_> {
         self.scalar_call(&name, arguments, at)
     }
 
-    /// The function's name; functions of schemas other than `pg_catalog` there are none.
+    /// Returns the function's name. Only `pg_catalog` has functions.
     pub(super) fn function_name(&self, function: &Function) -> Result<String> {
         let (schema, name) = name::split(&function.name)?;
         match schema.as_deref() {
@@ -83,7 +83,7 @@ impl Binder<'_, '_> {
         self.call(function, arguments)
     }
 
-    /// `date(x)`: a call with one argument by a type's name is a cast, if there is no such function.
+    /// `date(x)`: a call of a type's name with one argument is a cast if there is no such function.
     fn cast_call(&mut self, name: &str, arguments: &[Placed]) -> Result<Option<Expr>> {
         let ([(argument, at)], Some(data_type)) = (arguments, Type::parse_name(name)) else { return Ok(None) };
         let allowed =
@@ -125,8 +125,8 @@ impl Binder<'_, '_> {
         arguments.into_iter().map(|argument| self.placed(argument)).collect()
     }
 
-    /// The arguments of a call that names some of them, in the order of the function's parameters. Those in between that are
-    /// not given are the defaults.
+    /// Binds the arguments of a call with named arguments, in the order of the function's parameters. Omitted arguments in
+    /// between take their defaults.
     fn named_arguments(&mut self, function: &Function, name: &str, at: Location) -> Result<Vec<Placed>> {
         let parameters = crate::functions::parameters(name);
         let names = parameters.map_or(&[][..], |parameters| parameters.names);
@@ -183,7 +183,7 @@ impl Binder<'_, '_> {
         Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at))
     }
 
-    /// What is written like a function, or as a word, and is none.
+    /// Binds keywords and call-like syntax that is not a function call.
     fn keyword(&mut self, function: &Function, at: Location) -> Result<Option<Expr>> {
         let [syntax::ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_slice() else { return Ok(None) };
         if ident.quote_style.is_some() {
@@ -223,7 +223,7 @@ impl Binder<'_, '_> {
         Ok(Some(bound))
     }
 
-    /// `current_date` and its kin: the transaction's start.
+    /// `current_date` and the like: the transaction's start.
     fn now(&mut self, function: &Function, data_type: Type, at: Location) -> Result<Expr> {
         let modifier = match plain_arguments(function)?.as_slice() {
             [] => Modifier::NONE,
@@ -234,7 +234,7 @@ impl Binder<'_, '_> {
             _ => return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, "a precision is one number"), at)),
         };
         let now = self.call_by_name("now", vec![], at)?;
-        // A time has no cast from a timestamp with time zone without the day in between.
+        // A timestamp with time zone casts to time only by way of a timestamp.
         let now = match data_type {
             Type::TIME => self.explicit_cast(now, Type::TIMESTAMP, Modifier::NONE, NOWHERE)?,
             _ => now,
@@ -242,7 +242,7 @@ impl Binder<'_, '_> {
         self.explicit_cast(now, data_type, modifier, NOWHERE)
     }
 
-    /// Refuses an aggregate where none may stand.
+    /// Rejects an aggregate where the clause does not allow one.
     pub(super) fn allow_aggregate(&mut self, at: Location) -> Result<()> {
         let frame = self.frame();
         let recursive = frame.names.recursive;
@@ -260,7 +260,7 @@ impl Binder<'_, '_> {
         Ok(())
     }
 
-    /// The column that stands for a call of the row at hand, further out than no row.
+    /// Column of the current row that stands for a call.
     pub(super) fn call_column(column: usize, result: Type) -> Expr {
         Expr::new(ExprKind::Column(column), result)
     }
@@ -274,7 +274,7 @@ pub(super) fn argument_list(function: &Function) -> Option<&FunctionArgumentList
     }
 }
 
-/// The expressions of the arguments; `*` is none.
+/// Returns the expressions of the arguments; `*` counts as no argument.
 ///
 /// # Errors
 /// 0A000 for named arguments.
@@ -294,25 +294,25 @@ pub(super) fn plain_arguments(function: &Function) -> Result<Vec<&Syntax>> {
     Ok(plain)
 }
 
-/// Whether any argument is named.
+/// Returns whether any argument is named.
 fn has_named(function: &Function) -> bool {
     let is_named = |argument: &FunctionArg| matches!(argument, FunctionArg::ExprNamed { .. });
     argument_list(function).is_some_and(|list| list.args.iter().any(is_named))
 }
 
-/// Whether the one argument is `*`.
+/// Returns whether the only argument is `*`.
 pub(super) fn has_star(function: &Function) -> bool {
     let is_star = |argument: &FunctionArg| matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
     argument_list(function).is_some_and(|list| matches!(list.args.as_slice(), [argument] if is_star(argument)))
 }
 
-/// Whether a call is `ROW(...)`.
+/// Returns whether a call is `ROW(...)`.
 pub(super) fn is_row_constructor(function: &Function) -> bool {
     matches!(function.name.0.as_slice(), [syntax::ast::ObjectNamePart::Identifier(ident)]
         if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("row"))
 }
 
-/// Where the first argument stands, or the call.
+/// Location of the first argument, or of the call if it has none.
 pub(super) fn first_argument(function: &Function) -> Location {
     match plain_arguments(function).as_deref() {
         Ok([first, ..]) => start(first),

@@ -1,4 +1,4 @@
-//! GROUP BY: keys, grouping sets, and what the select list may say of groups.
+//! GROUP BY: keys, grouping sets, and the check of expressions over groups.
 
 use super::Binder;
 use super::calls::{AGGREGATES, Calls, KEYS, SETS, WINDOWS};
@@ -15,10 +15,10 @@ use crate::error::{Result, SqlError, state};
 use crate::plan::{Aggregation, Expr, ExprKind, Plan};
 use syntax::ast::Expr as Syntax;
 
-/// How many grouping sets a query may have (PostgreSQL's bound on CUBE's elements gives as many).
+/// Maximum number of grouping sets of a query (PostgreSQL's limit on the elements of CUBE gives the same).
 const SETS_MOST: usize = 4096;
 
-/// The keys of GROUP BY, and the sets of them that groups are made by.
+/// Keys of GROUP BY, and the grouping sets over them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grouping {
     pub keys: Vec<Expr>,
@@ -26,7 +26,7 @@ pub(super) struct Grouping {
 }
 
 impl Binder<'_, '_> {
-    /// Binds GROUP BY: the sets of its elements multiply.
+    /// Binds GROUP BY. The result is the cross product of its elements' sets.
     pub(super) fn grouping(&mut self, elements: &[Syntax], targets: &mut [Target]) -> Result<Grouping> {
         let mut grouping = Grouping { keys: vec![], sets: vec![vec![]] };
         for element in elements {
@@ -134,7 +134,7 @@ impl Binder<'_, '_> {
         Err(self.error_at(SqlError::new(code, format!("{what} are not allowed in GROUP BY")), target.at))
     }
 
-    /// Groups the rows, and lets everything after speak of groups. Says how many columns a group has.
+    /// Groups the rows and rewrites everything after it to refer to groups. Returns the number of columns of a group.
     pub(super) fn grouped(
         &mut self,
         input: Plan,
@@ -205,7 +205,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The real column of a key or an aggregate, of which the keys come first.
+/// Real column of a key or an aggregate; keys come first.
 pub(super) fn group_column(at: usize, keys: usize) -> usize {
     match at {
         KEYS..AGGREGATES => at - KEYS,
@@ -214,7 +214,7 @@ pub(super) fn group_column(at: usize, keys: usize) -> usize {
     }
 }
 
-/// Whether an element of GROUPING SETS is one of several sets itself.
+/// Returns whether an element of GROUPING SETS stands for several sets itself.
 fn is_nested(element: &Syntax) -> bool {
     match element {
         Syntax::GroupingSets(_) | Syntax::Rollup(_) | Syntax::Cube(_) => true,
@@ -224,12 +224,12 @@ fn is_nested(element: &Syntax) -> bool {
     }
 }
 
-/// All parts, all but the last, ..., none.
+/// ROLLUP: all parts, all but the last, ..., no part.
 fn rollup(parts: &[Vec<usize>]) -> Vec<Vec<usize>> {
     (0..=parts.len()).rev().map(|count| parts[..count].concat()).collect()
 }
 
-/// Every choice of parts.
+/// CUBE: every subset of the parts.
 fn cube(parts: &[Vec<usize>]) -> Result<Vec<Vec<usize>>> {
     if parts.len() > 12 {
         return Err(SqlError::new(state::TOO_MANY_COLUMNS, "CUBE is limited to 12 elements"));
@@ -241,13 +241,13 @@ fn cube(parts: &[Vec<usize>]) -> Result<Vec<Vec<usize>>> {
     Ok((0..1_usize << parts.len()).rev().map(chosen).collect())
 }
 
-/// A column that is no key.
+/// A column that is not a grouping key.
 struct Ungrouped {
     column: usize,
     in_subquery: bool,
 }
 
-/// Makes expressions over rows to expressions over groups.
+/// Rewrites expressions over rows to expressions over groups.
 struct Regroup<'n> {
     grouping: Grouping,
     names: &'n Names,
@@ -255,7 +255,7 @@ struct Regroup<'n> {
 }
 
 impl Regroup<'_> {
-    /// The key that a column is; a column that depends on the keys becomes one.
+    /// Returns the key that equals a column. A column that depends on the keys becomes a key.
     fn key(&mut self, column: usize) -> Option<usize> {
         let is_it = |key: &Expr| matches!(key.kind, ExprKind::Column(at) if at == column);
         if let Some(place) = self.grouping.keys.iter().position(is_it) {
@@ -272,7 +272,7 @@ impl Regroup<'_> {
         Some(place)
     }
 
-    /// The column, if its table's whole primary key is among the keys.
+    /// Returns the column if its table's whole primary key is among the keys.
     fn dependent(&self, column: usize) -> Option<Expr> {
         let mut tables = self.names.tables.iter();
         tables.find_map(|names| {

@@ -1,4 +1,4 @@
-//! Rows as JSON: a record is values alone, so the names of its columns are found here, where the row is known.
+//! Rows as JSON. A record contains values only, so the names of its columns are resolved here, where the row is known.
 
 use super::Binder;
 use super::coerce::Placed;
@@ -9,7 +9,7 @@ use crate::plan::{Expr, ExprKind};
 use crate::types::{Datum, Type};
 use syntax::ast::{Expr as Syntax, Function};
 
-/// The functions that make JSON of what they are given.
+/// Functions that return their arguments as JSON.
 const MAKERS: &[&str] = &[
     "row_to_json",
     "to_json",
@@ -25,7 +25,7 @@ const MAKERS: &[&str] = &[
 ];
 
 impl Binder<'_, '_> {
-    /// The arguments of a function, rows among them as JSON objects if it makes JSON; and whether there are any.
+    /// Arguments of a function. If it makes JSON, rows among them become JSON objects; also returns whether there are any.
     pub(super) fn rows_as_json(
         &mut self,
         name: &str,

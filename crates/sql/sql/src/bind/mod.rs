@@ -1,9 +1,8 @@
-//! From syntax to meaning: names are looked up, types decided, conversions made explicit. PostgreSQL calls it parse analysis.
+//! Binding: resolves names, decides types, makes conversions explicit. PostgreSQL calls it parse analysis.
 //!
-//! `scope.rs` says what names mean; `expression` binds expressions, `coerce.rs` and `parameter.rs` their types; `from.rs`
-//! binds what rows there are, `select.rs` what a query makes of them, with `grouping.rs` and `stages.rs` for aggregates,
-//! windows and sets; `query.rs`, `set_operation.rs` and `with.rs` put queries together; `insert.rs`, `update.rs` and
-//! `delete.rs` bind what writes.
+//! `scope.rs` resolves names; `expression` binds expressions, `coerce.rs` and `parameter.rs` their types; `from.rs` binds FROM,
+//! `select.rs` the rest of a SELECT, with `grouping.rs` and `stages.rs` for aggregates, windows and sets; `query.rs`,
+//! `set_operation.rs` and `with.rs` compose queries; `write` binds INSERT, UPDATE and DELETE.
 
 mod aggregate;
 mod calls;
@@ -54,10 +53,10 @@ pub fn statement(
     Binder::new(names, parameters, None).statement(statement)
 }
 
-/// As [`statement`], with the text in which the syntax tree's places count, so that errors carry positions.
+/// Binds like [`statement`], with the source text of the syntax tree's locations, so that errors carry positions.
 ///
 /// # Errors
-/// As [`statement`].
+/// Errors of [`statement`].
 pub fn statement_with_text(
     names: &mut dyn NameLookup,
     text: &str,
@@ -71,7 +70,7 @@ pub fn statement_with_text(
 /// assignment if given.
 ///
 /// # Errors
-/// As [`statement`].
+/// Errors of [`statement`].
 pub fn expression(
     names: &mut dyn NameLookup,
     expression: &str,
@@ -81,10 +80,10 @@ pub fn expression(
     definition(names, expression, columns, wanted, true)
 }
 
-/// As [`expression`], to be printed: calls of functions with constants stay calls.
+/// Binds like [`expression`], for printing: calls of functions with constants are not folded.
 ///
 /// # Errors
-/// As [`statement`].
+/// Errors of [`statement`].
 pub fn expression_as_written(
     names: &mut dyn NameLookup,
     expression: &str,
@@ -125,35 +124,35 @@ fn definition(
 
 /// The state of binding one statement.
 struct Binder<'b, 's> {
-    /// What names mean.
+    /// Lookup of names in the catalog.
     names: &'b mut (dyn NameLookup + 's),
     /// The types of the parameters so far.
     parameters: &'b mut Parameters,
-    /// The text in which places count; `None` inside a view.
+    /// Source text of the locations; `None` inside a view.
     text: Option<&'b str>,
-    /// The rows that expressions may speak of, the row at hand last.
+    /// Rows that expressions may refer to; the current row is last.
     frames: Vec<Frame>,
-    /// The first frame that a LATERAL item of the FROM clause at hand may reach.
+    /// First frame that a LATERAL item of the current FROM clause may refer to.
     lateral_base: usize,
-    /// The queries of WITH that may be named, the innermost last.
+    /// Queries of WITH in scope, the innermost last.
     with: Vec<with::Named>,
     /// The number of the next query of WITH.
     next_number: usize,
-    /// Tables of the FROM clauses that are being bound: seen by messages only.
+    /// Tables of the FROM clauses that are being bound, for messages only.
     siblings: Vec<TableNames>,
-    /// What lies between here and the recursive queries around, in which they may not be named.
+    /// Constructs between here and the enclosing recursive queries in which these may not be named.
     barriers: Vec<&'static str>,
-    /// Whether tables of FROM are to give their keys, for FOR UPDATE.
+    /// Whether tables of FROM return their keys, for FOR UPDATE.
     keys_wanted: bool,
     /// Whether the statement locks or writes.
     locks: bool,
-    /// Views that are being bound, against endless ones.
+    /// Number of views that are being bound; limits their nesting.
     views: usize,
-    /// The fields of the records so far, by the modifiers of their types.
+    /// Fields of the records so far, indexed by the modifiers of their types.
     shapes: Vec<record::Shape>,
-    /// Whether calls of immutable functions with constants become their values.
+    /// Whether calls of immutable functions with constants are folded.
     folds: bool,
-    /// What kind of definition is bound, in messages.
+    /// Kind of the definition being bound, for messages.
     definition: &'static str,
 }
 

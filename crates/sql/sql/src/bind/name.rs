@@ -4,7 +4,7 @@ use crate::error::{Result, SqlError, state};
 use syntax::ast::Location;
 use syntax::ast::{Expr, Ident, ObjectName, ObjectNamePart};
 
-/// The name that an identifier means.
+/// Returns the name that an identifier denotes.
 pub(crate) fn fold(ident: &Ident) -> String {
     let mut name = match ident.quote_style {
         None => ident.value.to_ascii_lowercase(),
@@ -28,10 +28,10 @@ pub(crate) fn parts(name: &ObjectName) -> Result<Vec<String>> {
     name.0.iter().map(part).collect()
 }
 
-/// Schema and name.
+/// Splits a name into schema and name.
 ///
 /// # Errors
-/// 42601 for more parts than a name has, 0A000 for another database's.
+/// 42601 for a name with too many parts, 0A000 for a name in another database.
 pub(crate) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
     let mut parts = parts(name)?;
     let last = parts.pop().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(crate) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
     }
 }
 
-/// Where a name stands.
+/// Location of a name.
 pub(crate) fn location(name: &ObjectName) -> Location {
     match name.0.first() {
         Some(ObjectNamePart::Identifier(ident)) => ident.span.start,
@@ -54,7 +54,7 @@ pub(crate) fn location(name: &ObjectName) -> Location {
     }
 }
 
-/// Whether an expression is the word DEFAULT.
+/// Returns whether an expression is the word DEFAULT.
 pub(super) fn is_default(expression: &Expr) -> bool {
     matches!(expression, Expr::Identifier(ident)
         if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))

@@ -1,4 +1,4 @@
-//! The types of `$1`, `$2`, ...: the client's, or what the first place that decides makes of them.
+//! Types of `$1`, `$2`, ...: given by the client, or decided by the first use that determines one.
 
 use super::Binder;
 use super::position::NOWHERE;
@@ -11,7 +11,7 @@ use syntax::ast::Location;
 const MOST: usize = u16::MAX as usize;
 
 impl Binder<'_, '_> {
-    /// `$1` and its kin.
+    /// `$1` and the like.
     pub(super) fn parameter(&mut self, placeholder: &str, at: Location) -> Result<Expr> {
         let number = placeholder.strip_prefix('$').and_then(|digits| digits.parse::<usize>().ok());
         let Some(number) = number.filter(|number| (1..=MOST).contains(number)) else {

@@ -1,4 +1,4 @@
-//! From the parser's lines and columns to the positions that clients are told: characters of the statement, from 1.
+//! Conversion of the parser's lines and columns to the positions in error responses: characters of the statement, from 1.
 
 use super::Binder;
 use crate::error::SqlError;
@@ -6,10 +6,10 @@ use crate::parse::{byte_of, position_of};
 use syntax::ast::Location;
 use syntax::ast::{Expr, Spanned};
 
-/// Where nothing is known of a place in the text.
+/// Location of something whose place in the text is unknown.
 pub(super) const NOWHERE: Location = Location { line: 0, column: 0 };
 
-/// Where an expression begins.
+/// Location at which an expression starts.
 pub(super) fn start(expression: &Expr) -> Location {
     match expression {
         Expr::Function(function) => super::name::location(&function.name),
@@ -18,7 +18,7 @@ pub(super) fn start(expression: &Expr) -> Location {
 }
 
 impl Binder<'_, '_> {
-    /// Tells an error where it happened, unless it knows, or the text is not known (a view's definition, say).
+    /// Adds the position to an error, unless it has one or the text is unknown (in a view's definition, for example).
     pub(super) fn error_at(&self, error: impl Into<SqlError>, location: Location) -> SqlError {
         let error = error.into();
         match self.text {
@@ -27,7 +27,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// Tells an error about an operator where the operator stands: the syntax tree keeps the places of its operands only.
+    /// Adds the position of a binary operator to its error: the syntax tree keeps the locations of operands only.
     pub(super) fn error_at_operator(&self, error: SqlError, left: &Expr, symbol: &str) -> SqlError {
         let end = left.span().end;
         let Some(text) = self.text.filter(|_| end != NOWHERE) else { return error };
@@ -37,7 +37,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// Tells an error about an operator before its operand where the operator stands.
+    /// Adds the position of a prefix operator to its error.
     pub(super) fn error_before_operand(&self, error: SqlError, operand: &Expr, symbol: &str) -> SqlError {
         let begin = operand.span().start;
         let Some(text) = self.text.filter(|_| begin != NOWHERE) else { return error };
@@ -48,7 +48,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The position of the first `symbol` after a location.
+/// Position of the first `symbol` after a location.
 fn find(text: &str, after: Location, symbol: &str) -> Option<u32> {
     let from = byte_of(text, after);
     let found = text[from..].to_ascii_lowercase().find(&symbol.to_ascii_lowercase())?;

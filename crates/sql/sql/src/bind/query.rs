@@ -1,4 +1,4 @@
-//! Queries: what stands around a SELECT, VALUES or UNION.
+//! Queries: the clauses around a SELECT, VALUES or UNION.
 
 use super::Binder;
 use super::aggregate::sort_key;
@@ -18,17 +18,17 @@ use syntax::ast::{
 /// A bound query.
 #[derive(Clone, Debug)]
 pub(super) struct Bound {
-    /// What it does.
+    /// Its plan.
     pub plan: Plan,
     /// Its columns.
     pub fields: Vec<Field>,
-    /// Where the columns of its select list stand, as far as that is known.
+    /// Locations of the columns of its select list, as far as known.
     pub places: Vec<Location>,
-    /// Whether it is the rows that a recursive query found last.
+    /// Whether it returns the rows of a recursive query's last step.
     pub recursive: bool,
 }
 
-/// What follows a query's body.
+/// Clauses after a query's body.
 #[derive(Clone, Copy)]
 pub(super) struct Tail<'q> {
     pub order: &'q [OrderByExpr],
@@ -76,7 +76,7 @@ impl<'q> Tail<'q> {
         self.limit.is_some() || self.offset.is_some() || self.fetch.is_some()
     }
 
-    /// The clauses of parentheses' inside and outside together.
+    /// Combines the clauses inside and outside of parentheses.
     fn around(self, inner: Tail<'q>) -> Result<Tail<'q>> {
         let twice =
             |what: &str| Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple {what} clauses not allowed")));
@@ -148,7 +148,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// A side of UNION and the like: a query without WITH of its own keeps its literals open.
+    /// Binds a side of UNION and the like. The literals of a query without WITH keep undecided types.
     pub(super) fn side(&mut self, side: &SetExpr) -> Result<Bound> {
         let nothing = Tail { order: &[], limit: None, offset: None, fetch: None, locks: &[] };
         deeper(|| self.body(side, nothing, Unknowns::Keep))
@@ -192,7 +192,7 @@ impl Binder<'_, '_> {
         Ok(Bound { plan: Plan::Values { rows }, fields, places: vec![], recursive: false })
     }
 
-    /// ORDER BY and LIMIT over a query that is complete: its columns are all that they can speak of.
+    /// ORDER BY and LIMIT over a complete query: they can refer to its columns only.
     fn with_tail(&mut self, bound: Bound, tail: Tail<'_>) -> Result<Bound> {
         if tail.is_empty() {
             return Ok(bound);
@@ -214,7 +214,7 @@ impl Binder<'_, '_> {
         Ok(Bound { plan, ..bound })
     }
 
-    /// A key of ORDER BY that can only be a result's column.
+    /// Sort key of an ORDER BY that can only name a result column.
     fn output_key(&mut self, fields: &[Field], key: &OrderByExpr) -> Result<SortKey> {
         let at = start(&key.expr);
         let place = match unnested(&key.expr) {
@@ -247,7 +247,7 @@ impl Binder<'_, '_> {
         Ok(sort_key(Expr::column(place, field.data_type, field.modifier), key))
     }
 
-    /// The column that a number in ORDER BY or GROUP BY means.
+    /// Returns the column that a number in ORDER BY or GROUP BY denotes.
     pub(super) fn ordinal(&mut self, value: &Value, width: usize, clause: &str, at: Location) -> Result<Option<usize>> {
         let error = match value {
             Value::Placeholder(_) => return Ok(None),
@@ -305,7 +305,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// An expression without the parentheses around it.
+/// Strips the parentheses around an expression.
 pub(super) fn unnested(syntax: &Syntax) -> &Syntax {
     match syntax {
         Syntax::Nested(inner) => unnested(inner),

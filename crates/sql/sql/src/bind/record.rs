@@ -1,7 +1,7 @@
 //! The fields of records.
 //!
-//! A record's type says nothing of its fields. As PostgreSQL does, the binder numbers the kinds of rows that it meets, and the
-//! number travels as the type's modifier: through subqueries, WITH and views, to where a field is named.
+//! A record's type does not describe its fields. As in PostgreSQL, the binder numbers the row shapes that it encounters. The
+//! number is stored as the type's modifier and passes through subqueries, WITH and views to where a field is named.
 
 use super::Binder;
 use super::scope::{ScopeColumn, TableNames};
@@ -13,7 +13,7 @@ use crate::types::{Modifier, Type};
 pub(super) type Shape = Vec<(String, Type, Modifier)>;
 
 impl Binder<'_, '_> {
-    /// The fields of a record, if they are known.
+    /// Returns the fields of a record, if they are known.
     pub(super) fn shape(&self, record: &Expr) -> Option<Shape> {
         if record.data_type != Type::RECORD {
             return None;
@@ -30,7 +30,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// The modifier that stands for these fields.
+    /// Returns the modifier that stands for these fields.
     pub(super) fn modifier_of(&mut self, shape: Shape) -> Modifier {
         let number = self.shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
             self.shapes.push(shape);
@@ -39,7 +39,7 @@ impl Binder<'_, '_> {
         i32::try_from(number).map_or(Modifier::NONE, Modifier)
     }
 
-    /// A record that tells its fields by its modifier.
+    /// Returns the record with the modifier that identifies its fields.
     pub(super) fn with_shape(&mut self, mut record: Expr) -> Expr {
         if record.modifier == Modifier::NONE
             && let Some(shape) = self.shape(&record)
@@ -49,7 +49,7 @@ impl Binder<'_, '_> {
         record
     }
 
-    /// The whole row of a table; of a function with one value, the value.
+    /// The whole row of a table; for a function with one value, the value.
     pub(super) fn whole_row(&mut self, table: &TableNames) -> Expr {
         if let ([column], true) = (table.columns.as_slice(), table.is_value) {
             return column.value.clone();
@@ -65,7 +65,7 @@ impl Binder<'_, '_> {
         Expr { kind, data_type: Type::RECORD, modifier }
     }
 
-    /// The modifier of what a set-returning function returns.
+    /// Modifier of the result of a set-returning function.
     pub(super) fn modifier_of_function(&mut self, function: &Resolved) -> Modifier {
         match shape_of_function(function) {
             Some(shape) if function.result == Type::RECORD => self.modifier_of(shape),
@@ -79,7 +79,7 @@ fn shape_of_function(function: &Resolved) -> Option<Shape> {
     Some(function.columns.as_ref()?.iter().map(field).collect())
 }
 
-/// A field of a record, by its place.
+/// Field of a record, by position.
 pub(super) fn field_of(record: &Expr, at: usize, (_, data_type, modifier): &(String, Type, Modifier)) -> Expr {
     match &record.kind {
         ExprKind::Row(fields) if at < fields.len() => fields[at].clone(),
@@ -90,7 +90,7 @@ pub(super) fn field_of(record: &Expr, at: usize, (_, data_type, modifier): &(Str
     }
 }
 
-/// The description of a result does not tell the binder's numbers.
+/// Removes the binder's shape numbers from the description of a result.
 pub(super) fn forget_shapes(statement: &mut Statement) {
     let returning = |returning: &mut Option<crate::plan::Returning>| {
         returning.iter_mut().flat_map(|returning| &mut returning.fields).for_each(forget);

@@ -1,4 +1,4 @@
-//! Whether two expressions are written the same: then a query that groups by the one may mention the other.
+//! Structural equality of expressions: a query grouped by an expression may use an equal one.
 
 use crate::functions::{Resolved, Volatility};
 use crate::plan::{Expr, ExprKind};
@@ -6,12 +6,12 @@ use crate::stack::deeper;
 use crate::types::{Type, equal_typed};
 use std::sync::Arc;
 
-/// Whether two expressions over one row are the same. Subqueries are only if they are one.
+/// Returns whether two expressions over one row are equal. Subqueries are equal only if they are the same object.
 pub(super) fn same(left: &Expr, right: &Expr) -> bool {
     left.data_type == right.data_type && left.modifier == right.modifier && deeper(|| same_kind(left, right))
 }
 
-/// Whether two lists of expressions are the same, one by one.
+/// Returns whether two lists of expressions are equal, element by element.
 pub(super) fn same_all(left: &[Expr], right: &[Expr]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
 }

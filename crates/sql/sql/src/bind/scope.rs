@@ -1,4 +1,4 @@
-//! What names mean: the rows that an expression may speak of, from the row at hand outwards.
+//! Name resolution: the rows that an expression may refer to, from the current row outwards.
 
 use super::Binder;
 use super::calls::Calls;
@@ -13,39 +13,39 @@ use std::sync::Arc;
 use syntax::ast::{self, Ident};
 use syntax::ast::{Location, Span};
 
-/// A name in a row and what it stands for, over that row. Columns merged by USING are no plain columns.
+/// A name in a row and its value over that row. Columns merged by USING are not plain columns.
 #[derive(Clone, Debug)]
 pub(super) struct ScopeColumn {
     /// Its name.
     pub name: String,
-    /// The table that it is shown with in messages; empty for merged columns.
+    /// Table shown with it in messages; empty for merged columns.
     pub table: String,
     /// Its value.
     pub value: Expr,
-    /// The table and column number that it comes from.
+    /// Table and column number of its origin.
     pub origin: Option<(Oid, u16)>,
 }
 
-/// A table of FROM, as qualified names find it.
+/// A table of FROM, as qualified names refer to it.
 #[derive(Clone, Debug)]
 pub(super) struct TableNames {
     /// The schema, unless an alias hides it.
     pub schema: Option<String>,
     /// The alias, or the table's name.
     pub name: String,
-    /// The name of the table behind an alias.
+    /// Name of the table that an alias hides.
     pub behind: Option<String>,
     /// Its columns.
     pub columns: Vec<ScopeColumn>,
-    /// The definition, of a table, and the position of its first column in the row.
+    /// Definition of a table, and the position of its first column in the row.
     pub table: Option<(Arc<Table>, usize)>,
-    /// Its number, of a table or a catalog.
+    /// Object identifier of a table or a catalog.
     pub oid: Option<Oid>,
-    /// The position of the row's key, if it was asked for.
+    /// Position of the row's key, if requested.
     pub key: Option<usize>,
-    /// Whether an outer join may make it all NULL.
+    /// Whether an outer join may replace all its columns by NULL.
     pub nullable: bool,
-    /// Whether it is a function's value: its name means that, not a row.
+    /// Whether it is the value of a function: its name then denotes the value, not a row.
     pub is_value: bool,
 }
 
@@ -56,26 +56,26 @@ pub(super) struct Names {
     pub tables: Vec<TableNames>,
     /// The columns, for `column` and `*`.
     pub columns: Vec<ScopeColumn>,
-    /// How many columns the row has, those without a name among them.
+    /// Number of columns of the row, unnamed ones included.
     pub width: usize,
-    /// Whether the rows that a recursive query found last are among it.
+    /// Whether it contains the rows of a recursive query's last step.
     pub recursive: bool,
 }
 
-/// A row that expressions speak of, with what the clause at hand allows and what its expressions have asked for.
+/// A row in scope, with the restrictions of the current clause and the calls that its expressions contain.
 #[derive(Debug)]
 pub(super) struct Frame {
     /// The names.
     pub names: Names,
     /// The clause.
     pub clause: Clause,
-    /// Whether names cannot be found here at the moment (the left side of a join, seen from an item that is not LATERAL).
+    /// Whether its names are currently out of scope (the left side of a join, seen from an item that is not LATERAL).
     pub hidden: bool,
     /// Aggregates, windows and sets that the expressions call.
     pub calls: Calls,
 }
 
-/// The clauses of a statement, by what may stand in them.
+/// Clauses of a statement, distinguished by what they may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clause {
     /// The select list.
@@ -116,12 +116,12 @@ pub(super) enum Clause {
     WindowOrder,
     /// A frame's offset.
     WindowFrame,
-    /// DEFAULT, CHECK, generated columns: this is not known, and neither aggregates nor subqueries are welcome.
+    /// DEFAULT, CHECK, generated columns: the exact clause is not known; aggregates and subqueries are not allowed.
     Definition,
 }
 
 impl Clause {
-    /// How PostgreSQL calls it in `... are not allowed in ...`.
+    /// PostgreSQL's name of the clause in `... are not allowed in ...`.
     fn title(self) -> &'static str {
         match self {
             Clause::Select => "SELECT",
@@ -189,7 +189,7 @@ impl Clause {
         }
     }
 
-    /// Whether its expressions see the groups, if there are any.
+    /// Returns whether its expressions refer to groups, if the query has any.
     fn is_after_grouping(self) -> bool {
         matches!(
             self,
@@ -209,18 +209,18 @@ impl Clause {
 }
 
 impl Names {
-    /// The names of a row that has these columns and no table.
+    /// Names of a row with these columns and without a table.
     pub(super) fn of_columns(columns: Vec<ScopeColumn>) -> Names {
         let width = columns.len();
         Names { columns, width, ..Names::default() }
     }
 
-    /// The names of one table of FROM, whose row has `width` columns.
+    /// Names of one table of FROM, whose row has `width` columns.
     pub(super) fn of_table(table: TableNames, width: usize) -> Names {
         Names { columns: table.columns.clone(), tables: vec![table], width, recursive: false }
     }
 
-    /// The names of this row with another's behind it.
+    /// Appends the names of another row.
     pub(super) fn followed_by(mut self, mut other: Names) -> Names {
         other.shift(self.width);
         self.tables.append(&mut other.tables);
@@ -264,12 +264,12 @@ impl Binder<'_, '_> {
         Ok((result?, frame))
     }
 
-    /// The row at hand.
+    /// Returns the frame of the current row.
     pub(super) fn frame(&mut self) -> &mut Frame {
         self.frames.last_mut().expect("expressions are bound within a frame")
     }
 
-    /// Changes the clause at hand while something is bound.
+    /// Changes the current clause while `bind` runs.
     pub(super) fn in_clause<T>(&mut self, clause: Clause, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let before = std::mem::replace(&mut self.frame().clause, clause);
         let result = bind(self);
@@ -351,7 +351,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// The names of the columns of the table that a name means, if [`unqualified`](Self::unqualified) gave its whole row.
+    /// Column names of the table that a name denotes, if [`unqualified`](Self::unqualified) returned its whole row.
     pub(super) fn columns_of_row(&self, name: &Ident) -> Option<Vec<String>> {
         let folded = fold(name);
         let tables = self.frames.iter().rev().filter(|frame| !frame.hidden).flat_map(|frame| &frame.names.tables);
@@ -359,7 +359,7 @@ impl Binder<'_, '_> {
         Some(table.columns.iter().map(|column| column.name.clone()).collect())
     }
 
-    /// The description of a plain column of the row at hand, if the expression is one.
+    /// Origin of a plain column of the current row; `None` for other expressions.
     pub(super) fn origin(&self, expression: &Expr) -> Option<(Oid, u16)> {
         let ExprKind::Column(at) = expression.kind else { return None };
         let names = &self.frames.last()?.names;
@@ -369,7 +369,7 @@ impl Binder<'_, '_> {
         found.next()?.origin
     }
 
-    /// Notes where a column was mentioned, in case GROUP BY does not have it.
+    /// Records the location of a column, for the error if GROUP BY lacks it.
     pub(super) fn mention(&mut self, value: &Expr, location: Location) {
         let (distance, column) = match value.kind {
             ExprKind::Column(column) => (0, column),
@@ -435,7 +435,7 @@ impl Binder<'_, '_> {
         suggestions
     }
 
-    /// The name by which messages call the column of the row at hand.
+    /// Name of a column of the current row in messages.
     pub(super) fn column_title(names: &Names, at: usize) -> String {
         let is_it = |column: &&ScopeColumn| matches!(column.value.kind, ExprKind::Column(c) if c == at);
         let mut columns = names.tables.iter().flat_map(|table| &table.columns).chain(&names.columns);
@@ -446,14 +446,14 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// Whether the row at hand has a column of this name.
+    /// Returns whether the current row has a column of this name.
     pub(super) fn is_column(&self, name: &str) -> bool {
         let frame = self.frames.last();
         frame.is_some_and(|frame| frame.names.columns.iter().any(|column| column.name == name))
     }
 }
 
-/// `tableoid`, the one system column that is known.
+/// `tableoid`, the only system column that is supported.
 fn system_column(names: &TableNames, column: &str) -> Option<Expr> {
     let oid = names.oid.filter(|_| column == "tableoid")?;
     Some(Expr::constant(crate::types::Datum::Oid(oid), Type::OID))

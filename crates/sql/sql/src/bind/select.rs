@@ -71,7 +71,7 @@ impl Binder<'_, '_> {
         Ok(Parts { condition, targets, having, grouping, order, distinct, locks })
     }
 
-    /// ORDER BY: numbers and names of columns of the select list, else expressions over the rows of FROM.
+    /// ORDER BY: numbers and names of columns of the select list, otherwise expressions over the rows of FROM.
     fn order(&mut self, order: &[OrderByExpr], targets: &mut Vec<Target>) -> Result<Vec<OrderKey>> {
         let mut keys: Vec<OrderKey> = Vec::with_capacity(order.len());
         for key in order {
@@ -92,7 +92,7 @@ impl Binder<'_, '_> {
         Ok(keys)
     }
 
-    /// A column of the select list that something is ordered by cannot stay open.
+    /// Decides the type of a select-list column that ORDER BY uses.
     fn decide_target(&mut self, target: &mut Target) -> Result<()> {
         if target.expression.data_type == Type::UNKNOWN {
             target.expression = self.known(target.expression.clone())?;
@@ -101,7 +101,7 @@ impl Binder<'_, '_> {
         Ok(())
     }
 
-    /// The column of the select list that a number or a name means.
+    /// Returns the column of the select list that a number or a name denotes.
     pub(super) fn named_target(&mut self, syntax: &Syntax, targets: &[Target], clause: &str) -> Result<Option<usize>> {
         let at = start(syntax);
         let visible = || targets.iter().enumerate().filter(|(_, target)| !target.hidden);
@@ -109,7 +109,7 @@ impl Binder<'_, '_> {
             Syntax::Value(value) => self.ordinal(&value.value, visible().count(), clause, at),
             Syntax::Identifier(ident) => {
                 let folded = fold(ident);
-                // GROUP BY prefers a column of FROM, ORDER BY one of the select list.
+                // GROUP BY prefers a column of FROM, ORDER BY a column of the select list.
                 if clause == "GROUP BY" && self.is_column(&folded) {
                     return Ok(None);
                 }
@@ -182,7 +182,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// FOR UPDATE: the tables that are locked get their keys into the select list.
+    /// FOR UPDATE: adds the keys of the locked tables to the select list.
     fn locks(&mut self, locks: &[LockClause], select: &Select, targets: &mut Vec<Target>) -> Result<Vec<RowLock>> {
         let mut locked = vec![];
         for lock in locks {
@@ -228,8 +228,7 @@ impl Binder<'_, '_> {
         Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{title} is not allowed with {problem}")))
     }
 
-    /// Puts the operators on each other: WHERE, groups, HAVING, windows, sets, the select list, DISTINCT, ORDER BY, locks,
-    /// LIMIT.
+    /// Stacks the operators: WHERE, groups, HAVING, windows, sets, the select list, DISTINCT, ORDER BY, locks, LIMIT.
     fn assemble(&mut self, from: Plan, mut parts: Parts, frame: Frame, tail: Tail<'_>) -> Result<Bound> {
         let Frame { names, mut calls, .. } = frame;
         let mut plan = filtered(from, parts.condition.take());
@@ -290,7 +289,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The target that an expression is; a hidden one is added if there is none.
+/// Returns the target equal to an expression; adds a hidden one if there is none.
 pub(super) fn target_of(expression: Expr, targets: &mut Vec<Target>) -> usize {
     if let Some(found) = targets.iter().position(|target| same(&target.expression, &expression)) {
         return found;
@@ -320,7 +319,7 @@ pub(super) fn projected(input: Plan, columns: Vec<Expr>) -> Plan {
 }
 
 /// # Errors
-/// 0A000, 42601 for clauses of other databases' SQL.
+/// 0A000, 42601 for clauses of other SQL dialects.
 fn refuse_foreign(select: &Select) -> Result<()> {
     if select.into.is_some() {
         return Err(SqlError::unsupported("SELECT INTO"));

@@ -10,7 +10,7 @@ use crate::types::Modifier;
 use syntax::ast::{SetExpr, SetOperator, SetQuantifier};
 
 impl Binder<'_, '_> {
-    /// Binds a chain of set operations, which leans to the left, in a loop.
+    /// Binds a left-deep chain of set operations in a loop.
     pub(super) fn set_operation(&mut self, body: &SetExpr) -> Result<Bound> {
         let mut links = vec![];
         let mut leftmost = body;
@@ -77,7 +77,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// Where a side's first column stands.
+/// Location of a side's first column.
 fn first_item(body: &SetExpr) -> syntax::ast::Location {
     match body {
         SetExpr::Select(select) => item_start(select.projection.first()),

@@ -2,10 +2,10 @@
 
 use crate::error::SqlError;
 
-/// Distances beyond it are no likeness.
+/// Maximum distance at which two names count as similar.
 const FARTHEST: usize = 3;
 
-/// The columns nearest to one that is not there.
+/// Columns nearest to a missing one.
 pub(super) struct Suggestions {
     table: Option<String>,
     column: String,
@@ -14,12 +14,12 @@ pub(super) struct Suggestions {
 }
 
 impl Suggestions {
-    /// None yet for this name.
+    /// No suggestions yet for this name.
     pub(super) fn new(table: Option<&str>, column: &str) -> Suggestions {
         Suggestions { table: table.map(str::to_owned), column: column.into(), distance: FARTHEST + 1, nearest: vec![] }
     }
 
-    /// Looks whether a column is nearer than those seen before. A misspelt table counts too.
+    /// Keeps a column that is nearer than those before. A misspelt table adds to the distance.
     pub(super) fn consider(&mut self, table: &str, column: &str) {
         let penalty = self.table.as_ref().map_or(0, |wanted| distance(wanted, table));
         let far = distance(&self.column, column);
@@ -47,7 +47,7 @@ impl Suggestions {
     }
 }
 
-/// How many insertions, deletions and replacements lead from one text to the other (Levenshtein).
+/// Number of insertions, deletions and replacements that turn one text into the other (Levenshtein).
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -8,7 +8,7 @@ use super::walk::{bound_offset, renumber};
 use crate::plan::{Expr, Plan, SetColumn, SortKey, Window};
 use crate::types::{Modifier, Type};
 
-/// Where the columns of calls have come to be.
+/// Real positions of the columns of calls.
 #[derive(Default)]
 struct Places {
     keys: usize,
@@ -31,7 +31,7 @@ impl Places {
 }
 
 impl Binder<'_, '_> {
-    /// Puts the windows and sets that the targets call on a plan of `width` columns, and numbers the targets' columns.
+    /// Adds the windows and sets that the targets call to a plan of `width` columns, and renumbers the targets' columns.
     pub(super) fn staged(&mut self, mut plan: Plan, width: usize, calls: Calls, targets: &mut [Expr]) -> Plan {
         let mut places = Places { keys: calls.keys, ..Places::default() };
         let mut types: Vec<Option<Type>> = vec![None; width];
@@ -44,14 +44,14 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The windows, those of one partitioning and order together.
+/// Adds the windows; windows with equal partitioning and order share one operator.
 fn windows(mut plan: Plan, slots: Vec<WindowSlot>, places: &mut Places, types: &mut Vec<Option<Type>>) -> Plan {
     places.windows = vec![0; slots.len()];
     let mut rest: Vec<(usize, WindowSlot)> = slots.into_iter().enumerate().collect();
     while let Some((first_number, first)) = rest.first() {
         let (first_number, partition, order) = (*first_number, first.partition.clone(), first.order.clone());
         let is_same = |slot: &WindowSlot| same_all(&slot.partition, &partition) && same_order(&slot.order, &order);
-        // A window ordered by something volatile is not even the same as itself.
+        // A window ordered by something volatile is not even equal to itself.
         let is_own = |(number, slot): &(usize, WindowSlot)| *number == first_number || is_same(slot);
         let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
         rest = others;
@@ -83,7 +83,7 @@ fn same_order(left: &[SortKey], right: &[SortKey]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(same_key)
 }
 
-/// The sets, stage by stage: those in the arguments of others first, those of one stage side by side.
+/// Adds the sets stage by stage: sets in the arguments of others first, those of one stage side by side.
 fn sets(mut plan: Plan, slots: Vec<SetSlot>, places: &mut Places, types: &mut Vec<Option<Type>>) -> Plan {
     places.sets = vec![0; slots.len()];
     let stages = slots.iter().map(|slot| slot.stage + 1).max().unwrap_or(0);

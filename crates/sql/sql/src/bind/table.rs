@@ -15,10 +15,10 @@ use crate::types::{Modifier, Type};
 use std::sync::Arc;
 use syntax::ast::{ObjectName, Statement, TableAlias};
 
-/// How many views may stand inside each other.
+/// Maximum nesting of views.
 const VIEWS: usize = 64;
 
-/// What a name in FROM means.
+/// Meaning of a name in FROM.
 pub(super) enum Source {
     Virtual(&'static VirtualTable),
     Relation(Relation),
@@ -53,7 +53,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// Finds a relation; the catalogs' tables come first.
+    /// Finds a relation. Tables of the catalogs take precedence.
     pub(super) fn lookup(&mut self, schema: Option<&str>, table: &str, at: syntax::ast::Location) -> Result<Source> {
         if let Some(found) = (catalog::built_in().table)(schema, table) {
             return Ok(Source::Virtual(found));
@@ -177,7 +177,7 @@ impl Binder<'_, '_> {
         Ok(FromItem { plan: bound.plan, names })
     }
 
-    /// Binds a view's query apart from the statement around it.
+    /// Binds a view's query independently of the enclosing statement.
     fn view(&mut self, view: &View) -> Result<Bound> {
         if self.views >= VIEWS {
             return Err(crate::parse::too_deep().into());
@@ -209,7 +209,7 @@ impl Binder<'_, '_> {
         Ok(bound)
     }
 
-    /// The table that a statement writes.
+    /// Returns the table that a statement writes.
     pub(super) fn written_table(&mut self, name: &ObjectName, verb: &str) -> Result<Arc<Table>> {
         let (schema, table) = name::split(name)?;
         match self.lookup(schema.as_deref(), &table, name::location(name))? {
@@ -248,7 +248,7 @@ fn origin(relation: Oid, at: usize) -> Option<(Oid, u16)> {
     Some((relation, u16::try_from(at + 1).ok()?))
 }
 
-/// The live columns of a table's row, under a name.
+/// Existing columns of a table's row, under a table name; dropped ones are left out.
 pub(super) fn table_columns(table: &Table, title: String) -> Vec<ScopeColumn> {
     let column = |(at, column): (usize, &crate::catalog::Column)| ScopeColumn {
         name: column.name.clone(),
@@ -259,7 +259,7 @@ pub(super) fn table_columns(table: &Table, title: String) -> Vec<ScopeColumn> {
     table.live_columns().map(column).collect()
 }
 
-/// Gives columns the names of an alias's list.
+/// Renames columns by an alias's list.
 pub(super) fn rename(mut columns: Vec<ScopeColumn>, alias: Option<&TableAlias>) -> Result<Vec<ScopeColumn>> {
     let Some(alias) = alias else { return Ok(columns) };
     if alias.columns.len() > columns.len() {
@@ -278,7 +278,7 @@ pub(super) fn rename(mut columns: Vec<ScopeColumn>, alias: Option<&TableAlias>) 
 }
 
 impl Binder<'_, '_> {
-    /// The names of a table's row, for RETURNING, CHECK and the like.
+    /// Names of a table's row, for RETURNING, CHECK and the like.
     pub(super) fn names_of(table: &Arc<Table>, alias: Option<String>) -> Names {
         let title = alias.clone().unwrap_or_else(|| table.name.clone());
         let names = TableNames {

@@ -15,12 +15,12 @@ use syntax::ast::{
     WildcardAdditionalOptions,
 };
 
-/// What becomes of a literal in a select list that nothing has given a type.
+/// Treatment of a select list's literals of undecided type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknowns {
-    /// It is a text.
+    /// They become text.
     Text,
-    /// It stays open: UNION or INSERT decides.
+    /// They stay undecided: UNION or INSERT decides.
     Keep,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct Target {
     pub expression: Expr,
     /// Its description.
     pub field: Field,
-    /// Whether only ORDER BY, DISTINCT ON or FOR UPDATE wants it.
+    /// Whether only ORDER BY, DISTINCT ON or FOR UPDATE needs it.
     pub hidden: bool,
-    /// Where it stands.
+    /// Its location.
     pub at: Location,
 }
 
 impl Binder<'_, '_> {
-    /// Binds a select list over the row at hand.
+    /// Binds a select list over the current row.
     pub(super) fn targets(&mut self, items: &[SelectItem], unknowns: Unknowns) -> Result<Vec<Target>> {
         let mut targets = Vec::with_capacity(items.len());
         for item in items {
@@ -150,7 +150,7 @@ pub(super) fn column_name(syntax: &Syntax) -> String {
     figure(syntax).map_or("?column?".into(), |(name, _)| name)
 }
 
-/// How much a name says: a type's name gives way to any other.
+/// Precedence of a derived name: a type's name yields to any other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Weak,
@@ -221,7 +221,7 @@ fn figure_cast(argument: Option<(String, Strength)>, data_type: &syntax::ast::Da
     Some((element.internal_name().to_owned(), Strength::Weak))
 }
 
-/// A subquery is called as its one column.
+/// A subquery has the name of its only column.
 fn figure_query(query: &Query) -> Option<(String, Strength)> {
     let mut body = &*query.body;
     loop {
@@ -241,7 +241,7 @@ fn figure_query(query: &Query) -> Option<(String, Strength)> {
     }
 }
 
-/// Where a select item stands.
+/// Location of a select item.
 pub(super) fn item_start(item: Option<&SelectItem>) -> Location {
     match item {
         Some(SelectItem::UnnamedExpr(syntax) | SelectItem::ExprWithAlias { expr: syntax, .. }) => start(syntax),

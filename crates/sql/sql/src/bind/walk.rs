@@ -1,20 +1,20 @@
-//! Rewriting of bound expressions and plans by what they refer to.
+//! Rewriting of bound expressions and plans by the rows that they refer to.
 //!
-//! The depth is the number of rows between an expression and the walk's root: at depth 0 [`ExprKind::Column`] speaks of
-//! the root's row, at depth `n` [`ExprKind::Outer`] with depth `n` does.
+//! The depth is the number of rows between an expression and the walk's root: [`ExprKind::Column`] at depth 0, and
+//! [`ExprKind::Outer`] with depth `n` at depth `n`, refer to the root's row.
 
 use crate::plan::{Expr, ExprKind, FrameBound, Plan};
 use crate::stack::deeper;
 use std::sync::Arc;
 
-/// What happens at the nodes of a walk.
+/// Callbacks for the nodes of a walk.
 pub(super) trait Visitor {
-    /// At an expression, before its operands; `false` passes over them.
+    /// Visits an expression before its operands; `false` skips the operands.
     fn expression(&mut self, _expression: &mut Expr, _depth: usize) -> bool {
         true
     }
 
-    /// At a plan, before its inputs and expressions; `false` passes over them.
+    /// Visits a plan before its inputs and expressions; `false` skips them.
     fn plan(&mut self, _plan: &mut Plan, _depth: usize) -> bool {
         true
     }
@@ -42,8 +42,8 @@ pub(super) fn plan(visitor: &mut dyn Visitor, root: &mut Plan, depth: usize) {
     });
 }
 
-/// A visitor of the references to rows: the place that a reference names relative to the walk's root (0: the root's own
-/// row, 1: the row around it, ...), the column, and the reference.
+/// Visits references to rows. Receives the row of a reference relative to the walk's root (0: the root's own row, 1: the row
+/// around it, ...), the column, and the reference.
 struct References<F>(F);
 
 impl<F: FnMut(usize, usize, &mut ExprKind)> Visitor for References<F> {
@@ -59,7 +59,7 @@ impl<F: FnMut(usize, usize, &mut ExprKind)> Visitor for References<F> {
     }
 }
 
-/// Renumbers the columns of the row at hand, wherever an expression and its subqueries speak of them.
+/// Renumbers the columns of the current row in an expression and its subqueries.
 pub(super) fn renumber(root: &mut Expr, map: &dyn Fn(usize) -> usize) {
     let mut visitor = References(|place, column, kind: &mut ExprKind| {
         if let (0, ExprKind::Outer { column: to, .. } | ExprKind::Column(to)) = (place, kind) {
@@ -69,7 +69,7 @@ pub(super) fn renumber(root: &mut Expr, map: &dyn Fn(usize) -> usize) {
     expression(&mut visitor, root, 0);
 }
 
-/// The value of a name as it is said `distance` rows further in.
+/// Returns the value of a name as seen `distance` rows further inside.
 pub(super) fn outwards(value: &Expr, distance: usize) -> Expr {
     let mut value = value.clone();
     if distance > 0 {
@@ -81,7 +81,7 @@ pub(super) fn outwards(value: &Expr, distance: usize) -> Expr {
     value
 }
 
-/// Whether an expression, or a subquery in it, refers to the row at hand; and whether to any row around that.
+/// Returns whether an expression, subqueries included, refers to the current row, and whether to any enclosing row.
 pub(super) fn refers_inwards_outwards(root: &mut Expr) -> (bool, bool) {
     let (mut inwards, mut outwards) = (false, false);
     let mut visitor = References(|place, _, _: &mut ExprKind| {
@@ -92,21 +92,21 @@ pub(super) fn refers_inwards_outwards(root: &mut Expr) -> (bool, bool) {
     (inwards, outwards)
 }
 
-/// Whether a plan refers to the nearest row around it.
+/// Returns whether a plan refers to the nearest enclosing row.
 pub(super) fn refers_to_nearest(root: &Plan) -> bool {
     let mut found = false;
     root.each_outer(0, &mut |distance, _| found |= distance == 1);
     found
 }
 
-/// Whether a plan refers to any row around it.
+/// Returns whether a plan refers to any enclosing row.
 pub(super) fn is_correlated(root: &Plan) -> bool {
     let mut found = false;
     root.each_outer(0, &mut |_, _| found = true);
     found
 }
 
-/// Moves a plan one row further out: the nearest row around it, to which it does not refer, is no longer there.
+/// Removes the nearest enclosing row, to which the plan does not refer, from its references.
 pub(super) fn move_out(root: &mut Plan) {
     root.each_outer_mut(0, &mut |_, reference| {
         if let ExprKind::Outer { depth, .. } = &mut reference.kind {
@@ -115,7 +115,7 @@ pub(super) fn move_out(root: &mut Plan) {
     });
 }
 
-/// Moves a plan `by` rows further in.
+/// Adds `by` enclosing rows to a plan's references.
 pub(super) fn move_in(root: &mut Plan, by: usize) {
     root.each_outer_mut(0, &mut |_, reference| {
         if let ExprKind::Outer { depth, .. } = &mut reference.kind {
@@ -124,7 +124,7 @@ pub(super) fn move_in(root: &mut Plan, by: usize) {
     });
 }
 
-/// The offset of an end of a window's frame.
+/// Offset of a bound of a window's frame.
 pub(super) fn bound_offset(bound: &mut FrameBound) -> Option<&mut Expr> {
     match bound {
         FrameBound::Preceding(offset) | FrameBound::Following(offset) => Some(offset),

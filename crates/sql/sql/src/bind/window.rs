@@ -18,7 +18,7 @@ use syntax::ast::{
     WindowFrameUnits, WindowSpec, WindowType,
 };
 
-/// How many windows may name each other.
+/// Maximum length of a chain of windows that name each other.
 const NAMES: usize = 100;
 
 impl Binder<'_, '_> {
@@ -91,7 +91,7 @@ impl Binder<'_, '_> {
         })
     }
 
-    /// The window's definition, with what it takes over from the windows that it names.
+    /// Returns the window's definition, including what it inherits from the windows that it names.
     fn window_spec(&mut self, over: &WindowType) -> Result<WindowSpec> {
         match over {
             WindowType::NamedWindow(name) => self.named_window(name, 0),
@@ -136,7 +136,7 @@ impl Binder<'_, '_> {
         Ok(WindowSpec { window_name: None, partition_by, order_by, window_frame })
     }
 
-    /// The frame; without one, everything up to the current row's equals.
+    /// Binds the frame. The default is everything up to the current row's peers.
     fn window_frame(&mut self, frame: Option<&WindowFrame>, order: &[SortKey]) -> Result<Frame> {
         let Some(frame) = frame else {
             let (start, end) = (FrameBound::Start, FrameBound::Current);
@@ -191,7 +191,7 @@ impl Binder<'_, '_> {
         self.in_clause(Clause::WindowFrame, |binder| {
             let (bound, at) = match offset {
                 Syntax::Interval(interval) => match &*interval.value {
-                    // The parser takes a string for an interval, whatever the ordering column.
+                    // The parser reads a string as an interval, whatever the type of the ordering column.
                     Syntax::Value(_) if interval.leading_field.is_none() && wanted != Type::INTERVAL => {
                         binder.placed(&interval.value)?
                     }
@@ -203,7 +203,7 @@ impl Binder<'_, '_> {
         })
     }
 
-    /// The type of RANGE's offsets: what can be added to the ordering column.
+    /// Type of RANGE's offsets: the type that can be added to the ordering column.
     fn range_offset(&self, order: &[SortKey], at: Location) -> Result<Type> {
         let [key] = order else {
             let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";

@@ -1,8 +1,8 @@
 //! WITH.
 //!
-//! Each query of WITH is bound where it stands. Where it is named, a scan of its number is put; when the query around is
-//! complete, those that are named once move to where they are named (as PostgreSQL does, unless they are MATERIALIZED,
-//! recursive or volatile), the others become [`Plan::With`].
+//! Each query of WITH is bound where it is defined. A reference becomes a scan of its number. When the enclosing query is
+//! complete, queries that are referenced once are inlined at the reference (as in PostgreSQL, unless they are MATERIALIZED,
+//! recursive or volatile); the others become [`Plan::With`].
 
 use super::Binder;
 use super::name::fold;
@@ -26,25 +26,25 @@ pub(super) struct Named {
     name: String,
     fields: Vec<Field>,
     number: usize,
-    /// How often it was named.
+    /// Number of references to it.
     uses: usize,
     body: Body,
 }
 
 enum Body {
-    /// A query, and whether it may move to where it is named: always, never, or if it is named once.
+    /// A query, and whether it may be inlined: always, never, or (`None`) if it is referenced once.
     Query { plan: Box<Plan>, materialized: Option<bool> },
-    /// What writes, and whether it returns anything.
+    /// A writing statement, and whether it returns rows.
     Writes { returns: bool },
-    /// The recursive query that is being bound: its last rows may be named once, and not behind barriers.
+    /// The recursive query that is being bound: one reference to its last rows is allowed, outside of barriers.
     Recursion { barriers: usize },
 }
 
-/// The queries of one WITH, from here in the list of all.
+/// Queries of one WITH: those from this position in the list of all.
 pub(super) struct Scope(usize);
 
 impl Binder<'_, '_> {
-    /// Binds the queries of a WITH clause; they may be named until the scope is closed.
+    /// Binds the queries of a WITH clause; they can be referenced until the scope is closed.
     pub(super) fn open_with(&mut self, with: Option<&With>) -> Result<Scope> {
         let scope = Scope(self.with.len());
         let Some(with) = with else { return Ok(scope) };
@@ -69,7 +69,7 @@ impl Binder<'_, '_> {
         Ok(())
     }
 
-    /// The name of a query, which no other of its WITH has.
+    /// Returns the name of a query, which must be unique in its WITH.
     fn fresh_name(&self, scope: &Scope, cte: &Cte) -> Result<String> {
         let name = fold(&cte.alias.name);
         if !self.with[scope.0..].iter().any(|other| other.name == name) {
@@ -248,7 +248,7 @@ impl Binder<'_, '_> {
         Ok(Bound { plan, fields, places: vec![], recursive: false })
     }
 
-    /// The recursive term, with the columns of the other.
+    /// Converts the recursive term to the columns of the start.
     fn like_start(&mut self, step: Bound, fields: &[Field], name: &str, at: Location) -> Result<Bound> {
         if step.fields.len() != fields.len() {
             let message = "each UNION query must have the same number of columns";
@@ -277,7 +277,7 @@ impl Binder<'_, '_> {
         self.convert_columns(step, &wanted)
     }
 
-    /// The scan of a query of WITH, if one has this name.
+    /// Returns the scan of a query of WITH, if one has this name.
     pub(super) fn with_scan(&mut self, name: &str, at: Location) -> Result<Option<Bound>> {
         let barriers = self.barriers.clone();
         let Some(named) = self.with.iter_mut().rev().find(|named| named.name == name) else { return Ok(None) };
@@ -304,7 +304,7 @@ impl Binder<'_, '_> {
         Ok(Some(bound))
     }
 
-    /// Ends the scope of a WITH clause: its queries go where they are named, or around the query.
+    /// Closes the scope of a WITH clause: inlines its queries, or places them around the query.
     pub(super) fn close_with(&mut self, scope: Scope, bound: Result<Bound>) -> Result<Bound> {
         let named = self.with.split_off(scope.0.min(self.with.len()));
         let mut bound = bound?;
@@ -337,7 +337,8 @@ impl Binder<'_, '_> {
         Ok(bound)
     }
 
-    /// The queries of a writing statement's WITH, which has expressions outside its plan: each name becomes its query.
+    /// Inlines the queries of WITH into a writing statement, which has expressions outside of its plan: each reference becomes
+    /// its query.
     pub(super) fn close_with_in(&mut self, scope: Scope, mut each_plan: impl FnMut(&mut dyn FnMut(&mut Plan, usize))) {
         let named = self.with.split_off(scope.0.min(self.with.len()));
         let mut rest = named.into_iter();
@@ -354,7 +355,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// Puts a query where its number is scanned. Copies of recursive queries get numbers of their own.
+/// Replaces the scan of a number by its query. Copies of recursive queries get new numbers.
 struct Inline<'p> {
     number: usize,
     plan: &'p Plan,
@@ -394,7 +395,7 @@ impl Visitor for Renumber<'_> {
     }
 }
 
-/// Whether a query's WITH clause writes.
+/// Returns whether a query's WITH clause writes.
 pub(super) fn writes(query: &Query) -> bool {
     query.with.iter().flat_map(|with| &with.cte_tables).any(is_writing)
 }
@@ -414,7 +415,7 @@ fn returned_fields(statement: &Statement) -> Vec<Field> {
     returning.as_ref().map_or_else(Vec::new, |returning| returning.fields.clone())
 }
 
-/// Puts the rows of the queries that a part reads around its plans, under their numbers.
+/// Wraps the plans of a part in the queries that it reads, under their numbers.
 fn read_rows(part: &mut Statement, rows: &[(usize, Plan)]) {
     part.each_plan_mut(&mut |plan, _| {
         let mut read = vec![];
@@ -435,7 +436,7 @@ fn read_rows(part: &mut Statement, rows: &[(usize, Plan)]) {
     });
 }
 
-/// Whether a plan calls a volatile function.
+/// Returns whether a plan calls a volatile function.
 fn is_volatile(plan: &Plan) -> bool {
     struct Volatile(bool);
     impl Visitor for Volatile {
@@ -449,14 +450,14 @@ fn is_volatile(plan: &Plan) -> bool {
     found.0
 }
 
-/// Whether an expression calls a volatile function.
+/// Returns whether an expression calls a volatile function.
 pub(super) fn is_volatile_expression(expression: &Expr) -> bool {
     expression.any(|part| {
         matches!(&part.kind, ExprKind::Call(function, _) if function.function.volatility == Volatility::Volatile)
     })
 }
 
-/// Whether a query names a table.
+/// Returns whether a query names a table.
 fn names(query: &Query, name: &str) -> bool {
     query.visit(&mut Mentions(name)).is_break()
 }

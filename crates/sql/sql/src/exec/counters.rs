@@ -1,24 +1,24 @@
-//! What EXPLAIN ANALYZE tells of each operator.
+//! Counters of each operator for EXPLAIN ANALYZE.
 
 use crate::plan::Plan;
 use crate::stack::deeper;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Counters by operator: plans do not move while they run, so that an operator's address names it.
+/// Counters by operator. Plans do not move while they run, so an operator's address identifies it.
 #[derive(Debug, Default)]
 pub struct Counters(HashMap<usize, Counter>);
 
-/// What one operator did.
+/// Counters of one operator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counter {
-    /// How often it was started.
+    /// Number of starts.
     pub loops: u64,
-    /// Rows that it returned, over all loops.
+    /// Number of rows returned, over all loops.
     pub rows: u64,
-    /// Time until its first row; its inputs' included.
+    /// Time until its first row, including its inputs.
     pub startup: Duration,
-    /// Time that it took, over all loops; its inputs' included.
+    /// Total time over all loops, including its inputs.
     pub total: Duration,
 }
 
@@ -28,7 +28,7 @@ impl Counters {
         self.0.get(&address(plan)).copied()
     }
 
-    /// Notes that a plan is started, with everything below it that starts with it.
+    /// Records the start of a plan, with everything below it that starts with it.
     pub(super) fn started(&mut self, plan: &Plan) {
         self.0.entry(address(plan)).or_default().loops += 1;
         match plan {

@@ -1,4 +1,4 @@
-//! Distinct arguments of an aggregate. Those of one integral type take eight bytes each; others are rows of a key table.
+//! Distinct arguments of an aggregate. Arguments of one integral type take eight bytes each; others are rows of a key table.
 
 use super::key_table::KeyTable;
 use super::order::sort;
@@ -8,16 +8,16 @@ use crate::types::{Datum, Row, Type};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-/// Bytes that an integer takes in a hash set, about, between two doublings.
+/// Approximate bytes of an integer in a hash set, averaged between two doublings.
 const INTEGER_BYTES: usize = 24;
-/// Bytes that a key table takes for a key beside its row, about.
+/// Approximate bytes of a key in a key table, besides its row.
 const ENTRY_BYTES: usize = 48;
 
 /// Distinct arguments of an aggregate.
 pub(super) enum DistinctSet {
-    /// Of one integral type.
+    /// Arguments of one integral type.
     Integers { seen: HashSet<i64, foldhash::fast::FixedState>, has_null: bool, datum: fn(i64) -> Datum },
-    /// Of any types.
+    /// Arguments of any types.
     Rows(KeyTable),
 }
 
@@ -30,7 +30,7 @@ impl DistinctSet {
         }
     }
 
-    /// Adds arguments; the bytes that the set holds more.
+    /// Adds arguments. Returns the number of bytes by which the set grew.
     pub fn insert(&mut self, arguments: Row) -> usize {
         match self {
             DistinctSet::Integers { seen, has_null, .. } => match arguments.first().and_then(integer) {
@@ -48,7 +48,7 @@ impl DistinctSet {
         }
     }
 
-    /// Shows the arguments in order, NULL last.
+    /// Visits the arguments in order, NULL last.
     pub fn each_sorted(
         self,
         compare: impl Fn(&[Datum], &[Datum]) -> Ordering,
@@ -70,7 +70,7 @@ impl DistinctSet {
     }
 }
 
-/// How a value of the type is made from its integer, if one integer is all that there is to it, in the type's order.
+/// Returns the constructor of the type's values from integers, if an integer represents each value in the type's order.
 fn integral(types: &[Type]) -> Option<fn(i64) -> Datum> {
     let [only] = types else { return None };
     Some(match *only {
@@ -86,7 +86,7 @@ fn integral(types: &[Type]) -> Option<fn(i64) -> Datum> {
     })
 }
 
-/// The integer of a value of such a type.
+/// Returns the integer of a value of such a type.
 fn integer(value: &Datum) -> Option<i64> {
     match *value {
         Datum::Int2(value) => Some(value.into()),
@@ -129,7 +129,7 @@ mod tests {
         assert!(bytes >= 3 * ENTRY_BYTES);
     }
 
-    /// Every integral type gives back what it was given.
+    /// Every integral type returns the values that were inserted.
     #[test]
     fn integral_types_keep_their_values() {
         let cases = [

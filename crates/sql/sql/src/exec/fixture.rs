@@ -1,4 +1,4 @@
-//! Tables and plans for tests, made by hand.
+//! Tables and hand-made plans for tests.
 
 use super::Cursor;
 use crate::cancel::Cancel;
@@ -27,7 +27,7 @@ pub struct Fixture {
     tables: u32,
 }
 
-/// An index by its columns, and whether it is unique.
+/// Whether an index is unique.
 pub type Unique = bool;
 
 impl Fixture {
@@ -46,12 +46,12 @@ impl Fixture {
         }
     }
 
-    /// Memory of a statement that may hold so many bytes.
+    /// Memory of a statement with a limit in bytes.
     pub fn memory(limit: usize) -> Memory {
         Memory::new(Budget::new(1 << 30), limit)
     }
 
-    /// Does `work` with a context.
+    /// Runs `work` with a context.
     pub fn with<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
         interrupt::begin_statement(self.cancel.clone());
         let mut context = Context {
@@ -67,7 +67,7 @@ impl Fixture {
         result
     }
 
-    /// Raises the flag that stops statements.
+    /// Sets the flag that cancels statements.
     pub fn cancel(&self) {
         self.cancel.raise();
     }
@@ -158,7 +158,7 @@ impl Fixture {
         })
     }
 
-    /// All rows of a plan as text: columns separated by `|`, rows by blanks, NULL is nothing.
+    /// All rows of a plan as text: columns separated by `|`, rows by blanks, NULL is the empty text.
     #[track_caller]
     pub fn show(&mut self, plan: &Plan) -> String {
         let rows = self.try_rows(plan).unwrap_or_else(|error| panic!("{error:?}"));

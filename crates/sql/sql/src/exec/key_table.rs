@@ -1,22 +1,21 @@
-//! Rows found by values that are equal to those of another row, typed: what groups, joins, DISTINCT, set operations and IN
-//! hash by.
+//! Hash tables keyed by typed values: used for groups, joins, DISTINCT, set operations and IN.
 
 use crate::types::{Datum, Row, Type, equal_typed, hash_typed};
 use foldhash::fast::{FixedState, FoldHasher};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-/// Keys of one row of types; NULL equals NULL. Keys are numbered from 0 as they come.
+/// Keys of one list of types; NULL equals NULL. Keys are numbered from 0 in order of insertion.
 pub(super) struct KeyTable {
     types: Vec<Type>,
-    /// The newest key of each hash.
+    /// Newest key of each hash.
     heads: HashMap<u64, usize, BuildHasherDefault<Hashed>>,
     keys: Vec<Entry>,
 }
 
 struct Entry {
     key: Row,
-    /// The next older key of the same hash.
+    /// Next older key of the same hash.
     older: Option<usize>,
 }
 
@@ -26,12 +25,12 @@ impl KeyTable {
         KeyTable { types, heads: HashMap::default(), keys: Vec::new() }
     }
 
-    /// The number of a key, if it is here.
+    /// Returns the number of a key, if it exists.
     pub fn find(&self, key: &[Datum]) -> Option<usize> {
         self.find_hashed(self.hash(key), key)
     }
 
-    /// The number of a key, and whether it is new.
+    /// Inserts a key if it is new. Returns its number, and whether it is new.
     pub fn insert(&mut self, key: Row) -> (usize, bool) {
         let hash = self.hash(&key);
         if let Some(number) = self.find_hashed(hash, &key) {
@@ -43,7 +42,7 @@ impl KeyTable {
         (number, true)
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -81,12 +80,12 @@ impl KeyTable {
     }
 }
 
-/// Whether two rows agree, typed; NULL agrees with NULL.
+/// Returns whether two rows are equal by their types; NULL equals NULL.
 pub(super) fn same(types: &[Type], left: &[Datum], right: &[Datum]) -> bool {
     types.iter().zip(left.iter().zip(right)).all(|(data_type, (left, right))| equal_typed(*data_type, left, right))
 }
 
-/// Passes on a number that is a hash already.
+/// Uses a number that is already a hash as its own hash.
 #[derive(Default)]
 struct Hashed(u64);
 

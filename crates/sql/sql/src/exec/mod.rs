@@ -1,7 +1,7 @@
-//! Runs plans: rows are pulled one at a time through the operators.
+//! Execution of plans: rows are pulled one at a time through the operators.
 //!
-//! `evaluate` computes expressions, `operators` rows; `scope.rs` is what they share. `key_table.rs` finds rows by equal
-//! values, `order.rs` sorts, `counters.rs` is for EXPLAIN ANALYZE.
+//! `evaluate` computes expressions, `operators` rows; `scope.rs` has their shared state. `key_table.rs` finds rows by equal
+//! values, `order.rs` sorts, `counters.rs` counts for EXPLAIN ANALYZE.
 
 mod counters;
 mod distinct_set;
@@ -39,7 +39,7 @@ impl Cursor {
         Cursor { node: Node::new(&plan), plan, scope: Scope::new(start) }
     }
 
-    /// Starts a plan whose operators count what they do.
+    /// Starts a plan whose operators count rows and time.
     pub fn counting(plan: Arc<Plan>) -> Cursor {
         let mut cursor = Cursor::new(plan);
         let mut counters = Counters::default();
@@ -48,15 +48,15 @@ impl Cursor {
         cursor
     }
 
-    /// What the operators have done so far, if they count.
+    /// Counters of the operators so far, if they count.
     pub fn counters(&self) -> Option<&Counters> {
         self.scope.counters.as_ref()
     }
 
-    /// The next row. Memory that the operators hold is counted in `context.memory`.
+    /// Returns the next row. Memory that the operators hold is counted in `context.memory`.
     ///
     /// # Errors
-    /// Of the expressions, the engine's, 53200, 57014.
+    /// Errors of the expressions and of the engine; 53200, 57014.
     pub fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Row>> {
         self.node.next(&self.plan, &mut Run { context, scope: &mut self.scope })
     }
@@ -67,7 +67,7 @@ fn start(plan: &Plan) -> Box<dyn PlanRows> {
     Box::new(Node::new(plan))
 }
 
-/// Evaluates the expressions of one statement: what its subqueries answered once is kept.
+/// Evaluates the expressions of one statement. Answers of uncorrelated subqueries are kept.
 pub struct Evaluator {
     scope: Scope,
 }
@@ -79,19 +79,19 @@ impl Default for Evaluator {
 }
 
 impl Evaluator {
-    /// The value of an expression over a row.
+    /// Evaluates an expression over a row.
     ///
     /// # Errors
-    /// Of its functions, and of the plans of its subqueries.
+    /// Errors of its functions and of its subqueries' plans.
     pub fn evaluate(&mut self, context: &mut Context<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
         Run { context, scope: &mut self.scope }.evaluate(expression, row)
     }
 }
 
-/// The value of an expression over a row.
+/// Evaluates an expression over a row.
 ///
 /// # Errors
-/// Of its functions.
+/// Errors of its functions.
 pub fn evaluate(context: &mut Context<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
     let before = context.memory.used();
     let value = Evaluator::default().evaluate(context, expression, row);

@@ -9,16 +9,16 @@ use crate::types::{Datum, Row, Type, compare_typed};
 use pgtypes::interrupt;
 use std::cmp::Ordering;
 
-/// A row with the values that it is sorted by.
+/// A row with its sort values.
 pub(super) struct Keyed {
-    /// The values of the sort keys; none if all keys are columns, whose values the row has.
+    /// Values of the sort keys; empty if all keys are columns, whose values the row contains.
     keys: Row,
     /// The row.
     pub row: Row,
 }
 
 impl Keyed {
-    /// The bytes that it holds.
+    /// Bytes that it holds.
     pub fn bytes(&self) -> usize {
         row_bytes(&self.keys) + row_bytes(&self.row)
     }
@@ -31,16 +31,16 @@ pub(super) fn keyed(row: Row, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result
     Ok(Keyed { keys, row })
 }
 
-/// The values of sort keys over a row.
+/// Evaluates sort keys over a row.
 pub(super) fn sort_values(row: &[Datum], keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<Row> {
     keys.iter().map(|key| run.evaluate(&key.expression, row)).collect()
 }
 
-/// Rows that are sorted without a look at the cancel flag: about a hundredth of a second.
+/// Number of rows sorted between checks of the cancel flag: about a hundredth of a second.
 const RUN: usize = 8192;
 
-/// Sorts rows, stably: runs first, and then longer and longer ones that each consist of two, which the library's sort merges.
-/// In between it looks whether somebody wants the statement to stop; no step is longer than one merge of all rows.
+/// Sorts rows stably: first runs, then longer and longer runs that consist of two each, which the library's sort merges. The
+/// cancel flag is checked in between; no step is longer than one merge of all rows.
 pub(super) fn sort<T>(rows: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Result<()> {
     let mut length = RUN;
     loop {
@@ -55,7 +55,7 @@ pub(super) fn sort<T>(rows: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> R
     }
 }
 
-/// How two rows stand by their sort keys.
+/// Compares two rows by their sort keys.
 pub(super) fn compare_keyed(keys: &[SortKey], left: &Keyed, right: &Keyed) -> Ordering {
     if !left.keys.is_empty() {
         return compare_values(keys, &left.keys, &right.keys);
@@ -67,7 +67,7 @@ pub(super) fn compare_keyed(keys: &[SortKey], left: &Keyed, right: &Keyed) -> Or
     keys.iter().map(by_column).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// How two rows stand by the values of their sort keys.
+/// Compares two rows by the values of their sort keys.
 pub(super) fn compare_values(keys: &[SortKey], left: &[Datum], right: &[Datum]) -> Ordering {
     let columns = keys.iter().zip(left.iter().zip(right));
     columns
@@ -76,7 +76,7 @@ pub(super) fn compare_values(keys: &[SortKey], left: &[Datum], right: &[Datum]) 
         .unwrap_or(Ordering::Equal)
 }
 
-/// How two values of one sort key stand.
+/// Compares two values of one sort key.
 pub(super) fn compare_by(key: &SortKey, left: &Datum, right: &Datum) -> Ordering {
     let nulls_first = if key.nulls_first { Ordering::Less } else { Ordering::Greater };
     match (is_null(left), is_null(right)) {
@@ -90,7 +90,7 @@ pub(super) fn compare_by(key: &SortKey, left: &Datum, right: &Datum) -> Ordering
     }
 }
 
-/// How two values stand without further words: ascending, NULL last.
+/// Compares two values in the default order: ascending, NULL last.
 pub(super) fn compare_plainly(data_type: Type, left: &Datum, right: &Datum) -> Ordering {
     match (is_null(left), is_null(right)) {
         (false, false) => compare_typed(data_type, left, right),

@@ -1,4 +1,4 @@
-//! What a running plan knows besides its own state: enclosing rows, queries of WITH, results of subqueries.
+//! State shared by a running plan: enclosing rows, queries of WITH, results of subqueries.
 
 mod subquery;
 
@@ -13,49 +13,49 @@ use crate::types::Row;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How deep plans and expressions may nest at run time, subqueries and lateral joins included; each level may take a piece
-/// of a new stack.
+/// Maximum nesting of plans and expressions at run time, including subqueries and lateral joins. Each level may use a piece of
+/// a new stack.
 const MAX_DEPTH: usize = 20_000;
 
-/// How many steps pass between two looks at the cancel flag.
+/// Number of steps between two checks of the cancel flag.
 const STEPS_BETWEEN_CHECKS: u32 = 256;
 
-/// The state of a running plan. Expressions hold one for a subquery, and know no operator.
+/// State of a running plan. Expressions use it for subqueries, independently of the operators.
 pub(super) trait PlanRows: Send {
-    /// The next row of the plan that it was started for.
+    /// Returns the next row of the plan for which it was started.
     ///
     /// # Errors
-    /// Of the expressions, the engine's, 53200, 57014.
+    /// Errors of the expressions and of the engine; 53200, 57014.
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>>;
 }
 
 /// A query of WITH in scope.
 pub(super) struct Cte {
-    /// The query; of the rows of a recursion's last step, one with the same columns.
+    /// The query; for the rows of a recursion's last step, one with the same columns.
     pub plan: Arc<Plan>,
     /// The state of the query, unless it has ended.
     pub node: Option<Box<dyn PlanRows>>,
-    /// How many enclosing rows it sees.
+    /// Number of enclosing rows that it sees.
     pub height: usize,
     /// Its rows so far.
     pub rows: Vec<Row>,
-    /// Tells two runs of the same query apart.
+    /// Distinguishes two runs of the same query.
     pub generation: u64,
 }
 
-/// What a running plan knows besides its own state.
+/// State of a running plan that its operators share.
 pub(super) struct Scope {
     /// Starts a plan.
     start: fn(&Plan) -> Box<dyn PlanRows>,
-    /// The enclosing rows, the nearest last.
+    /// Enclosing rows, the nearest last.
     pub outer: Vec<Row>,
     /// The queries of WITH that are in scope, by number.
     pub ctes: HashMap<usize, Cte>,
-    /// What is known of subqueries in expressions, by the address of their plan (which the state keeps alive).
+    /// States of subqueries in expressions, by the address of their plan (which the state keeps alive).
     pub subqueries: HashMap<usize, SubqueryState>,
-    /// Rows and times of operators, when EXPLAIN ANALYZE wants them.
+    /// Rows and times of operators, for EXPLAIN ANALYZE.
     pub counters: Option<Counters>,
-    /// Counts the queries of WITH that were ever in scope, to tell two runs of the same one apart.
+    /// Number of queries of WITH that were ever in scope; distinguishes two runs of the same one.
     pub generation: u64,
     depth: usize,
     steps: u32,
@@ -70,7 +70,7 @@ pub(super) struct Run<'r, 's> {
 }
 
 impl Scope {
-    /// Nothing yet. `start` starts the plans of subqueries and of WITH.
+    /// An empty scope. `start` starts the plans of subqueries and of WITH.
     pub fn new(start: fn(&Plan) -> Box<dyn PlanRows>) -> Scope {
         Scope {
             start,
@@ -91,7 +91,7 @@ impl Run<'_, '_> {
         (self.scope.start)(plan)
     }
 
-    /// Goes one level deeper for the time of `work`.
+    /// Runs `work` one nesting level deeper.
     pub fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.scope.depth >= MAX_DEPTH {
             return Err(too_deep());
@@ -102,7 +102,7 @@ impl Run<'_, '_> {
         result
     }
 
-    /// Counts a step of work; looks now and then whether somebody wants the statement to stop.
+    /// Counts a step of work; checks the cancel flag from time to time.
     pub fn tick(&mut self) -> Result<()> {
         self.scope.steps = self.scope.steps.wrapping_add(1);
         if self.scope.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.context.check_cancel() } else { Ok(()) }
@@ -111,7 +111,7 @@ impl Run<'_, '_> {
     /// Counts bytes that an operator will hold.
     ///
     /// # Errors
-    /// 53200, with the operator's name.
+    /// 53200 with the operator's name.
     pub fn hold(&mut self, bytes: usize, operator: &str) -> Result<()> {
         let memory = &mut self.context.memory;
         memory.take(bytes).map_err(|mut error| {
@@ -123,21 +123,21 @@ impl Run<'_, '_> {
         })
     }
 
-    /// Notes for EXPLAIN ANALYZE that an operator is started again.
+    /// Records a further start of an operator, for EXPLAIN ANALYZE.
     pub fn started(&mut self, plan: &Plan) {
         if let Some(counters) = &mut self.scope.counters {
             counters.started(plan);
         }
     }
 
-    /// Does `work` with one enclosing row more, and gives the row back.
+    /// Runs `work` with one more enclosing row, and returns the row.
     pub fn inside<T>(&mut self, row: Row, work: impl FnOnce(&mut Self) -> Result<T>) -> (Result<T>, Row) {
         self.scope.outer.push(row);
         let result = work(self);
         (result, self.scope.outer.pop().unwrap_or_default())
     }
 
-    /// Does `work` where only the first `height` enclosing rows are seen.
+    /// Runs `work` with only the first `height` enclosing rows in scope.
     pub fn outside<T>(&mut self, height: usize, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let nearer = self.scope.outer.split_off(height.min(self.scope.outer.len()));
         let result = work(self);
@@ -151,7 +151,7 @@ fn too_deep() -> SqlError {
         .hint("The statement nests expressions or queries too deeply.")
 }
 
-/// A plan and the state that runs it have come apart: an error of this program.
+/// Internal error: the plan and its state do not match.
 pub(super) fn out_of_step() -> SqlError {
     SqlError::new(state::INTERNAL_ERROR, "a plan and its state are out of step")
 }

@@ -1,4 +1,4 @@
-//! Operators over hand-made plans. Expected rows are PostgreSQL's.
+//! Operators over hand-made plans. Expected rows match PostgreSQL.
 
 use super::fixture::{Fixture, by, column, compare, equal, filter, int, join, outer, scan, values};
 use crate::catalog::Table;
@@ -64,7 +64,7 @@ fn joins_of_every_kind() {
     }
 }
 
-/// The right side does not fit into the statement's memory, the left one does: it is the one that is held.
+/// The right side does not fit into the statement's memory, the left side does: it becomes the build side.
 #[test]
 fn a_large_right_side_is_compared_with_what_is_held_of_the_left() {
     let lefts: Vec<Vec<Option<i32>>> = vec![vec![Some(1)], vec![Some(2)], vec![Some(2)], vec![None], vec![Some(77)]];
@@ -210,7 +210,7 @@ fn a_sort_looks_whether_it_is_to_stop() {
     let many = sort(counting(20_000, false, Plan::CteScan { number: 1 }), vec![by(0)]);
     assert!(fixture.show(&many).ends_with(" 19999 20000"), "more than what is sorted at once");
     fixture.cancel();
-    // So few rows come without a look.
+    // So few rows are sorted without a check.
     let few = sort(values(&[&[Some(2)], &[Some(1)]]), vec![by(0)]);
     assert_eq!(fixture.try_rows(&few).expect_err("canceled").code(), state::QUERY_CANCELED);
 }
@@ -270,7 +270,7 @@ fn subqueries_are_three_valued() {
 fn queries_of_with_in_a_subquery_run_for_each_row() {
     let mut fixture = Fixture::new();
     let query = Plan::Values { rows: vec![vec![outer(1, 0)]] };
-    // The inner subquery refers to no row, but what it reads differs from row to row.
+    // The inner subquery refers to no row, but its input differs from row to row.
     let inner = subquery(SubqueryKind::Scalar, Plan::CteScan { number: 9 }, false, Type::INT4);
     let body = Box::new(Plan::Values { rows: vec![vec![inner]] });
     let with = Plan::With { queries: vec![(9, Arc::new(query))], body };

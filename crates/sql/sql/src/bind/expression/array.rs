@@ -53,7 +53,8 @@ impl Binder<'_, '_> {
     /// `array[1]`, `array[1:2]`, `(record).field`
     pub(super) fn accesses(&mut self, root: &Syntax, chain: &[AccessExpr]) -> Result<Expr> {
         let mut names = leading_names(unnested(root), chain);
-        // `(value).field` is a column's field, if there is such a column, `(table).column` the table's.
+        // `(value).field` is a field of a column if there is such a column; otherwise `(table).column` is a column of the
+        // table.
         if matches!(root, Syntax::Nested(_)) && names.first().is_some_and(|name| self.is_column(&fold(name))) {
             names.clear();
         }
@@ -95,7 +96,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// A name is an array of letters, from 0 on.
+    /// A `name` is subscripted as an array of characters, from 0 on.
     fn letter(&mut self, name: Expr, index: &Syntax, at: syntax::ast::Location) -> Result<Expr> {
         let one = || (Expr::constant(Datum::Int4(1), Type::INT4), at);
         let index = self.index(index)?;
@@ -138,7 +139,7 @@ impl Binder<'_, '_> {
         Err(self.error_at(SqlError::new(code, message), name.span.start))
     }
 
-    /// `left op ANY (array)` and ALL, and those over queries.
+    /// `left op ANY (array)` and ALL; also over queries.
     pub(super) fn quantified(&mut self, left: &Syntax, op: &BinaryOperator, right: &Syntax, all: bool) -> Result<Expr> {
         if let Syntax::Subquery(query) = right {
             return self.quantified_subquery(left, op, query, all);

@@ -44,7 +44,7 @@ impl Binder<'_, '_> {
             });
             results.push(self.placed(&when.result)?);
         }
-        // The type of ELSE is looked at first.
+        // The type of ELSE is considered first.
         let has_otherwise = otherwise.is_some();
         if let Some(otherwise) = otherwise {
             let otherwise = self.placed(otherwise)?;
@@ -75,7 +75,7 @@ impl Binder<'_, '_> {
         Ok(Expr::new(ExprKind::Extreme { greatest, of }, data_type))
     }
 
-    /// NULLIF: of the first value's type.
+    /// NULLIF. The result has the type of the first value.
     pub(in crate::bind) fn null_if(&mut self, left: &Syntax, right: &Syntax, at: Location) -> Result<Expr> {
         let (left, right) = (self.placed(left)?, self.placed(right)?);
         let own_type = left.0.data_type;

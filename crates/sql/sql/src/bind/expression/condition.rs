@@ -12,7 +12,7 @@ use crate::types::Type;
 use syntax::ast::{BinaryOperator, Expr as Syntax};
 
 impl Binder<'_, '_> {
-    /// The expressions that test something.
+    /// Binds an expression that tests something.
     pub(super) fn test(&mut self, syntax: &Syntax) -> Result<Expr> {
         match syntax {
             Syntax::IsNull(operand) => self.is_null(operand),
@@ -39,7 +39,7 @@ impl Binder<'_, '_> {
         Ok(Expr::new(ExprKind::IsNull(Box::new(operand)), Type::BOOL))
     }
 
-    /// Of a row: all fields are not NULL, which is not the opposite of IS NULL.
+    /// IS NOT NULL. For a row: all fields are not NULL, which is not the opposite of IS NULL.
     fn is_not_null(&mut self, operand: &Syntax) -> Result<Expr> {
         let operand = self.expression(operand)?;
         let not_null = |operand| negate(Expr::new(ExprKind::IsNull(Box::new(operand)), Type::BOOL));
@@ -56,7 +56,7 @@ impl Binder<'_, '_> {
         Ok(Expr::new(ExprKind::IsTruth(Box::new(operand), truth), Type::BOOL))
     }
 
-    /// IS [NOT] DISTINCT FROM. The parser takes what follows the right side, `AND` and `OR` too, for a part of it.
+    /// IS [NOT] DISTINCT FROM. The parser includes what follows, `AND` and `OR` too, in the right operand.
     fn is_same(&mut self, left: &Syntax, right: &Syntax, distinct: bool) -> Result<Expr> {
         if let Syntax::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = right {
             let (first, rest) = split_first(right);
@@ -135,8 +135,8 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// `value BETWEEN low AND high`; SYMMETRIC: or between high and low. As in PostgreSQL the value is computed for each
-    /// comparison.
+    /// `value BETWEEN low AND high`; SYMMETRIC also accepts swapped bounds. As in PostgreSQL, each comparison evaluates the
+    /// value again.
     fn between(&mut self, value: &Syntax, low: &Syntax, high: &Syntax, negated: bool) -> Result<Expr> {
         let (is_symmetric, low) = match symmetric_bound(low) {
             Some(low) => (true, low),

@@ -22,7 +22,7 @@ use crate::types::{CastContext, Modifier, Type};
 use syntax::ast::Location;
 use syntax::ast::{self, Expr as Syntax};
 
-/// Collations that order texts by their bytes, as everything here does.
+/// Collations that order texts by their bytes, the only order that exists here.
 const COLLATIONS: &[&str] = &["C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs_basic"];
 
 impl Binder<'_, '_> {
@@ -31,7 +31,7 @@ impl Binder<'_, '_> {
         deeper(|| self.expression_kind(syntax))
     }
 
-    /// Binds an expression and keeps where it stands.
+    /// Binds an expression and keeps its location.
     pub(super) fn placed(&mut self, syntax: &Syntax) -> Result<Placed> {
         Ok((self.expression(syntax)?, start(syntax)))
     }
@@ -119,7 +119,7 @@ impl Binder<'_, '_> {
         self.explicit_cast(input, wanted, modifier, start(syntax))
     }
 
-    /// A cast that was written.
+    /// Binds a cast that the statement contains.
     pub(super) fn explicit_cast(
         &mut self,
         input: Expr,

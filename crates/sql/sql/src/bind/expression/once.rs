@@ -1,19 +1,18 @@
-//! The operand of simple CASE: looked at more than once, it is computed once.
+//! The operand of simple CASE: used several times, evaluated once.
 
 use super::subquery::subquery_expression;
 use crate::bind::walk::outwards;
 use crate::bind::with::is_volatile_expression;
 use crate::plan::{Expr, ExprKind, Plan, SubqueryKind};
 
-/// An operand of a test that mentions it several times. One that gives another value at each look is computed first, in a
-/// row of its own around which the test stands.
+/// An operand that a test mentions several times. A volatile operand is evaluated first, into a row of its own around the test.
 pub(super) struct Once {
     /// The operand, if it has a row of its own.
     row: Option<Expr>,
 }
 
 impl Once {
-    /// The operand, and what stands for it in the test.
+    /// Returns the operand, and the expression that stands for it in the test.
     pub fn new(operand: Expr) -> (Once, Expr) {
         if !is_volatile_expression(&operand) {
             return (Once { row: None }, operand);
@@ -22,12 +21,12 @@ impl Once {
         (Once { row: Some(outwards(&operand, 1)) }, column)
     }
 
-    /// Another part of the test, as it is said there.
+    /// Adjusts another part of the test to its place inside the operand's row.
     pub fn beside(&self, part: Expr) -> Expr {
         if self.row.is_some() { outwards(&part, 1) } else { part }
     }
 
-    /// The whole test.
+    /// Returns the whole test.
     pub fn around(self, test: Expr) -> Expr {
         let Some(operand) = self.row else { return test };
         let (data_type, modifier) = (test.data_type, test.modifier);
@@ -35,7 +34,7 @@ impl Once {
         let plan = Plan::Project { input: Box::new(row), columns: vec![test] };
         let mut value = Expr { data_type, modifier, ..subquery_expression(SubqueryKind::Scalar, plan) };
         if let ExprKind::Subquery(subquery) = &mut value.kind {
-            // It runs for each row, whether it looks at the row or not.
+            // It runs for each row, whether it refers to the row or not.
             subquery.correlated = true;
         }
         value

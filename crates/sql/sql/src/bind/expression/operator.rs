@@ -10,7 +10,7 @@ use crate::types::Type;
 use syntax::ast::{BinaryOperator, Expr as Syntax, UnaryOperator, Value};
 
 impl Binder<'_, '_> {
-    /// `left op right`. Chains lean to the left and can be long: they are bound in a loop.
+    /// `left op right`. Left-deep chains can be long, so they are bound in a loop.
     pub(super) fn binary(&mut self, syntax: &Syntax) -> Result<Expr> {
         if let Syntax::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = syntax {
             return self.logic(syntax, op);
@@ -45,7 +45,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// AND and OR, flat.
+    /// AND and OR, flattened.
     fn logic(&mut self, syntax: &Syntax, op: &BinaryOperator) -> Result<Expr> {
         let mut operands = vec![];
         let mut leftmost = syntax;
@@ -84,7 +84,7 @@ impl Binder<'_, '_> {
         })
     }
 
-    /// Compares two values on the type that both become.
+    /// Compares two values in their common type.
     pub(in crate::bind) fn compare(
         &mut self,
         left: Placed,
@@ -99,7 +99,7 @@ impl Binder<'_, '_> {
         Ok(Expr::new(ExprKind::Compare(comparison, Box::new(left), Box::new(right)), Type::BOOL))
     }
 
-    /// Brings two values to the type on which they compare.
+    /// Converts two values to the type in which they are compared.
     pub(in crate::bind) fn comparable(&mut self, left: Placed, symbol: &str, right: Placed) -> Result<(Expr, Expr)> {
         let common = comparison_type_by(symbol, left.0.data_type, right.0.data_type)?;
         Ok((self.implicit(left.0, common, left.1)?, self.implicit(right.0, common, right.1)?))
@@ -145,7 +145,7 @@ pub(in crate::bind) fn negate(condition: Expr) -> Expr {
     Expr::new(ExprKind::Not(Box::new(condition)), Type::BOOL)
 }
 
-/// Whether an operand is written as a row.
+/// Returns whether an operand is written as a row.
 pub(super) fn is_row(syntax: &Syntax) -> bool {
     match syntax {
         Syntax::Tuple(_) => true,
@@ -155,7 +155,7 @@ pub(super) fn is_row(syntax: &Syntax) -> bool {
     }
 }
 
-/// The comparison that an operator is.
+/// Returns the comparison that an operator denotes.
 pub(super) fn comparison(op: &BinaryOperator) -> Option<Comparison> {
     match op {
         BinaryOperator::Eq => Some(Comparison::Equal),

@@ -21,7 +21,7 @@ impl Binder<'_, '_> {
         Ok(Expr::new(ExprKind::Row(fields?), Type::RECORD))
     }
 
-    /// The fields of an expression that is written as a row, their types still open; `None` if it is not.
+    /// Fields of an expression that is written as a row, their types still undecided; `None` for any other expression.
     pub(super) fn row_fields(&mut self, syntax: &Syntax) -> Result<Option<Vec<Expr>>> {
         match syntax {
             Syntax::Nested(inner) => self.row_fields(inner),
@@ -73,7 +73,7 @@ impl Binder<'_, '_> {
         Ok(left.into_iter().zip(right).collect())
     }
 
-    /// Compares rows field by field, the first difference deciding.
+    /// Compares rows field by field; the first difference decides.
     pub(super) fn compare_bound_rows(&mut self, left: Expr, comparison: Comparison, right: Expr) -> Result<Expr> {
         let pairs = self.pairs(left, right)?;
         if let Comparison::Equal | Comparison::NotEqual = comparison {

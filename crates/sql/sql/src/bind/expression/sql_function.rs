@@ -1,4 +1,4 @@
-//! Functions with a syntax of their own: EXTRACT, SUBSTRING, TRIM, POSITION, OVERLAY, AT TIME ZONE, LIKE and its kin.
+//! Functions with special syntax: EXTRACT, SUBSTRING, TRIM, POSITION, OVERLAY, AT TIME ZONE, LIKE and its variants.
 
 use super::literal::string;
 use super::operator::negate;
@@ -11,7 +11,7 @@ use crate::plan::Expr;
 use syntax::ast::{BinaryOperator, CeilFloorKind, DateTimeField, Expr as Syntax, TrimWhereField, ValueWithSpan};
 
 impl Binder<'_, '_> {
-    /// Binds to a call of the function that the syntax stands for.
+    /// Binds special syntax to a call of the function that it denotes.
     pub(super) fn sql_function(&mut self, syntax: &Syntax) -> Result<Expr> {
         let at = start(syntax);
         match syntax {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use syntax::ast::{BinaryOperator, Expr as Syntax, Query};
 
 impl Binder<'_, '_> {
-    /// A query below the row at hand.
+    /// Binds a query below the current row.
     pub(in crate::bind) fn subquery(&mut self, query: &Query) -> Result<Bound> {
         self.refuse_in_definition("subquery")?;
         self.barriers.push("a subquery");
@@ -127,7 +127,7 @@ impl Binder<'_, '_> {
         self.check_width(fields.len(), bound.fields.len(), left)?;
         let column = |(at, field): (usize, &crate::plan::Field)| Expr::column(at, field.data_type, field.modifier);
         let columns = bound.fields.iter().enumerate().map(column).collect();
-        // The row is compared where the query's row is at hand: each is computed once.
+        // The row is compared inside the query, where both rows are available: each is evaluated once.
         let fields = fields.iter().map(|field| outwards(field, 1)).collect();
         let (left, right) = (ExprKind::Row(fields), ExprKind::Row(columns));
         let test = self.compare(
@@ -150,7 +150,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// A scalar subquery that gives its row as one record.
+/// Makes a scalar subquery that returns its row as one record.
 pub(in crate::bind) fn row_subquery(bound: Bound) -> Expr {
     let columns = bound.fields.iter().enumerate();
     let columns = columns.map(|(at, field)| Expr::column(at, field.data_type, field.modifier)).collect();
@@ -164,7 +164,7 @@ pub(super) fn subquery_expression(kind: SubqueryKind, plan: Plan) -> Expr {
     Expr::from(Subquery { kind, plan: Arc::new(plan), correlated })
 }
 
-/// Where a query begins.
+/// Returns the location at which a query starts.
 pub(in crate::bind) fn query_start(query: &Query) -> syntax::ast::Location {
     use syntax::ast::Spanned;
     query.span().start

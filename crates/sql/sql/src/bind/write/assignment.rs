@@ -12,7 +12,7 @@ use crate::plan::{Expr, ExprKind};
 use syntax::ast::{Assignment, AssignmentTarget, Expr as Syntax, ObjectName};
 
 impl Binder<'_, '_> {
-    /// Binds the assignments of SET over the row at hand.
+    /// Binds the assignments of SET over the current row.
     pub(super) fn assignments(&mut self, table: &Table, assignments: &[Assignment]) -> Result<Vec<(usize, Expr)>> {
         let mut bound: Vec<(usize, Expr)> = vec![];
         for assignment in assignments {
@@ -82,7 +82,7 @@ impl Binder<'_, '_> {
         Err(self.error_at(error, start(value)))
     }
 
-    /// The column that SET names, without its table's name.
+    /// Returns the column that SET names, without its table's name.
     fn assigned_column(&self, table: &Table, column: &ObjectName) -> Result<usize> {
         if column.0.len() > 1 {
             let first = name::parts(column)?.swap_remove(0);

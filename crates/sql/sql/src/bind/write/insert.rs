@@ -45,7 +45,7 @@ impl Binder<'_, '_> {
         Ok(Insert { table, source: Arc::new(source), generated, checks, on_conflict, returning })
     }
 
-    /// The columns that are given values: those listed, or all.
+    /// Columns that receive values: the listed ones, or all.
     fn insert_columns(&self, table: &Table, listed: &[ast::ObjectName]) -> Result<Vec<usize>> {
         if listed.is_empty() {
             return Ok(table.live_columns().map(|(at, _)| at).collect());
@@ -175,7 +175,7 @@ impl Binder<'_, '_> {
         Ok(Plan::Project { input: Box::new(bound.plan), columns: row })
     }
 
-    /// A row of all columns of the table: the values that are given, defaults for the others.
+    /// Builds a row of all columns of the table: the given values, and defaults for the others.
     fn full_row(&mut self, table: &Table, columns: &[usize], values: Vec<Option<Expr>>) -> Result<Vec<Expr>> {
         let mut given: Vec<Option<Expr>> = vec![None; table.columns.len()];
         for (at, value) in columns.iter().zip(values) {
@@ -213,10 +213,10 @@ impl Binder<'_, '_> {
     }
 }
 
-/// Whether a value that is given for a column counts; else the table makes its own.
+/// Returns whether a given value is used; otherwise the table generates its own.
 ///
 /// # Errors
-/// 428C9 for a value where only the table itself makes values.
+/// 428C9 for a given value in a column that is always generated.
 fn given_counts(table: &Table, at: usize, overriding: Option<Overriding>) -> Result<bool> {
     let column = &table.columns[at];
     let error = || {

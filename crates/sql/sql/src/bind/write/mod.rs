@@ -71,7 +71,7 @@ impl Binder<'_, '_> {
         super::expression(self.names, text, columns, wanted)
     }
 
-    /// What a column becomes when nothing is said of it: the next number, its default, NULL.
+    /// Value of a column that the statement omits: the next number, its default, or NULL.
     fn default_of(&mut self, column: &Column) -> Result<Expr> {
         let wanted = (column.data_type, column.modifier);
         match (&column.default, column.sequence) {
@@ -106,7 +106,7 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The columns of a table's row, dropped ones under a name that no SQL can write.
+/// Columns of a table's row; dropped ones have a name that SQL cannot express.
 fn definition_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
     let column = |column: &Column| {
         let name = if column.dropped { String::new() } else { column.name.clone() };
@@ -115,7 +115,7 @@ fn definition_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
     table.columns.iter().map(column).collect()
 }
 
-/// The row of NULLs of a dropped column's type, where one must be.
+/// NULL of a column's type, for the place of a dropped column.
 fn null_of(column: &Column) -> Expr {
     Expr { kind: ExprKind::Constant(Datum::Null), data_type: column.data_type, modifier: column.modifier }
 }

@@ -37,7 +37,7 @@ impl Binder<'_, '_> {
         Ok(Update { table, source, assignments, generated, checks, returning })
     }
 
-    /// The rows that a statement changes, with their keys, beside those of FROM or USING.
+    /// Rows that a statement changes, with their keys, joined with those of FROM or USING.
     pub(super) fn written_rows(
         &mut self,
         written: &TableWithJoins,

@@ -13,13 +13,13 @@ impl Run<'_, '_> {
         let mut values = self.evaluate_all(elements, row)?;
         if elements.first().is_some_and(|element| element.data_type.is_array) {
             check_dimensions(&values)?;
-            // An array of empty arrays has no dimensions: it is empty itself.
+            // An array of empty arrays has no dimensions: it is empty.
             values.retain(|value| !shape(value).contains(&0));
         }
         Ok(array_of(expression, values))
     }
 
-    /// `array[subscript]`: NULL outside the bounds, and for a row of an array with more dimensions.
+    /// `array[subscript]`: NULL outside the bounds, and if the array has more dimensions.
     pub(super) fn subscript(
         &mut self,
         expression: &Expr,
@@ -38,7 +38,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// `array[from:to]`: what of it there is, counted from 1 again.
+    /// `array[from:to]`: the existing part of the slice, numbered from 1.
     pub(super) fn slice(
         &mut self,
         array: &Expr,

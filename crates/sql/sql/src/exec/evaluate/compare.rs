@@ -1,4 +1,4 @@
-//! Comparisons and what is made of them, three-valued.
+//! Comparisons and three-valued logic.
 
 use super::super::scope::Run;
 use super::is_null;
@@ -9,8 +9,8 @@ use crate::types::{Datum, Type, compare_typed};
 use std::cmp::Ordering;
 
 impl Run<'_, '_> {
-    /// AND (`decisive` is false) or OR (true): one operand equal to `decisive` decides, else an unknown one makes it
-    /// unknown.
+    /// AND (`decisive` is false) or OR (true): an operand equal to `decisive` decides; otherwise an unknown operand makes the
+    /// result unknown.
     pub(super) fn connect(&mut self, operands: &[Expr], decisive: bool, row: &[Datum]) -> Result<Option<bool>> {
         let mut known = true;
         for operand in operands {
@@ -44,8 +44,8 @@ impl Run<'_, '_> {
         Ok(Some(comparison.accepts(compare_typed(left.data_type, &left_value, &right_value))))
     }
 
-    /// `(a, b) op (c, d)`: the first pair that differs decides; for `=` and `<>` a pair that differs decides even behind
-    /// an unknown one.
+    /// `(a, b) op (c, d)`: the first pair that differs decides. For `=` and `<>` a pair that differs decides even after an
+    /// unknown one.
     fn row_comparison(
         &mut self,
         comparison: Comparison,
@@ -133,12 +133,12 @@ impl Run<'_, '_> {
     }
 }
 
-/// How two values of a type compare; `None` if one is NULL.
+/// Compares two values of a type; `None` if one is NULL.
 fn order(data_type: Type, left: &Datum, right: &Datum) -> Option<Ordering> {
     (!is_null(left) && !is_null(right)).then(|| compare_typed(data_type, left, right))
 }
 
-/// The truth that an operator's value is.
+/// Returns the truth value of an operator's result.
 pub(super) fn truth_of(value: Datum) -> Result<Option<bool>> {
     match value {
         Datum::Bool(truth) => Ok(Some(truth)),

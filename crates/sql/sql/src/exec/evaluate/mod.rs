@@ -1,7 +1,7 @@
-//! Values of expressions.
+//! Evaluation of expressions.
 //!
-//! `operand` avoids copying what stands in the row already; `compare.rs` has comparisons and the other three-valued
-//! forms, `array.rs` arrays, `subquery.rs` queries inside expressions.
+//! `operand` avoids copies of values that the row already contains; `compare.rs` has comparisons and three-valued logic,
+//! `array.rs` arrays, `subquery.rs` queries inside expressions.
 
 mod array;
 mod compare;
@@ -19,9 +19,9 @@ use std::borrow::Cow;
 
 /// The values of a set.
 pub(super) enum Values {
-    /// Made at once.
+    /// All computed at once.
     Made(std::vec::IntoIter<Datum>),
-    /// Made one by one.
+    /// Computed one by one.
     Series(Series),
 }
 
@@ -34,7 +34,7 @@ impl Values {
         }
     }
 
-    /// The bytes that those hold which were made already.
+    /// Bytes of the values that are already computed.
     pub fn bytes(&self) -> usize {
         match self {
             Values::Made(values) => row_bytes(values.as_slice()),
@@ -44,7 +44,7 @@ impl Values {
 }
 
 impl<'s> Run<'_, 's> {
-    /// The value of an expression over a row.
+    /// Evaluates an expression over a row.
     pub fn evaluate(&mut self, expression: &Expr, row: &[Datum]) -> Result<Datum> {
         match &expression.kind {
             ExprKind::Constant(value) => Ok(value.clone()),
@@ -55,7 +55,7 @@ impl<'s> Run<'_, 's> {
         }
     }
 
-    /// As [`Run::evaluate`], by reference where the value exists already.
+    /// Evaluates like [`Run::evaluate`], by reference where the value exists already.
     pub fn operand<'v>(&mut self, expression: &'v Expr, row: &'v [Datum]) -> Result<Cow<'v, Datum>>
     where
         's: 'v,
@@ -68,17 +68,17 @@ impl<'s> Run<'_, 's> {
         }
     }
 
-    /// Whether a condition is true: neither false nor unknown.
+    /// Returns whether a condition is true: neither false nor unknown.
     pub fn holds(&mut self, condition: &Expr, row: &[Datum]) -> Result<bool> {
         Ok(self.truth(condition, row)? == Some(true))
     }
 
-    /// As [`Run::holds`]; no condition is true.
+    /// Evaluates like [`Run::holds`]; an absent condition is true.
     pub fn passes(&mut self, condition: Option<&Expr>, row: &[Datum]) -> Result<bool> {
         condition.map_or(Ok(true), |condition| self.holds(condition, row))
     }
 
-    /// The value of a boolean expression.
+    /// Evaluates a boolean expression.
     pub fn truth(&mut self, condition: &Expr, row: &[Datum]) -> Result<Option<bool>> {
         match &condition.kind {
             ExprKind::And(all) => self.deeper(|run| run.connect(all, false, row)),
@@ -94,7 +94,7 @@ impl<'s> Run<'_, 's> {
         }
     }
 
-    /// The values of several expressions.
+    /// Evaluates several expressions.
     pub fn evaluate_all(&mut self, expressions: &[Expr], row: &[Datum]) -> Result<Vec<Datum>> {
         expressions.iter().map(|expression| self.evaluate(expression, row)).collect()
     }
@@ -161,7 +161,7 @@ impl<'s> Run<'_, 's> {
         }
     }
 
-    /// Calls a function with one value.
+    /// Calls a function that returns one value.
     pub fn call(&mut self, resolved: &Resolved, arguments: &[Datum]) -> Result<Datum> {
         if resolved.function.strict && arguments.iter().any(is_null) {
             return Ok(Datum::Null);
@@ -183,7 +183,7 @@ impl<'s> Run<'_, 's> {
         Ok(value)
     }
 
-    /// Calls a function for its set of values; one with one value makes a set of it.
+    /// Calls a function for its set of values. A function with one value returns a set of one.
     pub fn call_set(&mut self, resolved: &Resolved, arguments: &[Datum]) -> Result<Values> {
         let returns_nothing = resolved.function.strict && arguments.iter().any(is_null);
         let made = match resolved.function.body {
@@ -243,12 +243,12 @@ impl<'s> Run<'_, 's> {
     }
 }
 
-/// Whether it is NULL.
+/// Returns whether a value is NULL.
 pub(super) fn is_null(value: &Datum) -> bool {
     matches!(value, Datum::Null)
 }
 
-/// A three-valued truth as a value.
+/// Converts a three-valued truth to a value.
 fn truth_value(truth: Option<bool>) -> Datum {
     truth.map_or(Datum::Null, Datum::Bool)
 }

@@ -1,7 +1,7 @@
 //! Subqueries in expressions.
 //!
-//! One that refers to no enclosing row runs once and its answer is kept; IN over it looks rows up by hash. One that does
-//! refer to them runs for each row, and sees of the nearest row the columns that it asks for.
+//! An uncorrelated subquery runs once and its answer is kept; IN over it looks rows up by hash. A correlated one runs for each
+//! row, and sees only the columns of the nearest row that it uses.
 
 use super::super::key_table::KeyTable;
 use super::super::scope::{Answer, Kept, PlanRows, Run, SubqueryState};
@@ -43,8 +43,8 @@ impl Run<'_, '_> {
         self.conclude(subquery, &answer, row)
     }
 
-    /// Runs a subquery; `outer` becomes its nearest enclosing row. With `row`, what IN and its kin ask is decided as the
-    /// rows come.
+    /// Runs a subquery; `outer` becomes its nearest enclosing row. With `row`, IN and the like are decided while the rows
+    /// arrive.
     fn run_subquery(
         &mut self,
         expression: &Expr,
@@ -70,7 +70,7 @@ impl Run<'_, '_> {
                 run.collect(node, &subquery.plan, equality.then_some(left)).map(Answer::Rows)
             }
         });
-        // What the operators held is gone with them; rows that stay were counted, and stay counted.
+        // The memory of the operators is free again; kept rows were counted and stay counted.
         let kept = match &answer {
             Ok(Answer::Rows(rows)) => rows.bytes(),
             _ => 0,
@@ -79,7 +79,7 @@ impl Run<'_, '_> {
         answer
     }
 
-    /// The expression's value, from what the subquery answered.
+    /// Computes the expression's value from the subquery's answer.
     fn conclude(&mut self, subquery: &Subquery, answer: &Answer, row: &[Datum]) -> Result<Datum> {
         match (answer, &subquery.kind) {
             (Answer::Rows(rows), SubqueryKind::Quantified { left, operators, all, .. }) => {
@@ -169,8 +169,8 @@ impl Run<'_, '_> {
         Ok(known.then_some(all))
     }
 
-    /// Compares rows column by column: all columns agree, or for `<>` any differs; for `<` and its kin the first columns
-    /// that differ decide.
+    /// Compares rows column by column. All columns must be equal, or for `<>` any must differ; for `<`, `<=`, `>` and `>=` the
+    /// first columns that differ decide.
     fn compare_rows(&mut self, operators: &[Resolved], left: &[Datum], right: &[Datum]) -> Result<Option<bool>> {
         if let [first, _, ..] = operators
             && let Some(order) = Order::of(first.function.name)
@@ -190,10 +190,10 @@ impl Run<'_, '_> {
     }
 }
 
-/// What `<`, `<=`, `>` and `>=` ask of two rows.
+/// Row comparison by `<`, `<=`, `>` or `>=`.
 struct Order {
     wanted: Ordering,
-    /// Whether equal rows are good, too.
+    /// Whether equal rows satisfy the comparison.
     or_equal: bool,
 }
 
@@ -209,7 +209,7 @@ impl Order {
         Some(Order { wanted, or_equal })
     }
 
-    /// Unknown if a NULL stands before, or at, the first difference.
+    /// Unknown if a NULL is at or before the first difference.
     fn holds(&self, operators: &[Resolved], left: &[Datum], right: &[Datum]) -> Option<bool> {
         for (operator, (left, right)) in operators.iter().zip(left.iter().zip(right)) {
             if is_null(left) || is_null(right) {
@@ -225,7 +225,7 @@ impl Order {
     }
 }
 
-/// Of a row, the columns that a subquery asks for.
+/// The columns of a row that a subquery uses.
 fn seen(row: &[Datum], columns: &[usize]) -> Row {
     let mut out = vec![Datum::Null; columns.last().map_or(0, |last| last + 1)];
     for &column in columns {

@@ -1,4 +1,4 @@
-//! Groups and aggregates, by hash.
+//! Groups and aggregates, by hashing.
 
 use super::super::distinct_set::DistinctSet;
 use super::super::evaluate::is_null;
@@ -13,7 +13,7 @@ use crate::plan::{AggregateCall, Aggregation};
 use crate::types::{Datum, Row, Type};
 use std::cmp::Ordering;
 
-/// Bytes that an accumulator takes, about, beside what it says itself.
+/// Approximate bytes of an accumulator, besides those that it reports.
 const ACCUMULATOR_BYTES: usize = 64;
 
 /// The state of an aggregation.
@@ -24,25 +24,25 @@ pub struct AggregateState {
 
 /// The groups of one grouping set.
 struct Groups {
-    /// The values of the set's keys; the others are NULL.
+    /// Values of the set's keys; keys outside the set are NULL.
     keys: KeyTable,
-    /// The states of the calls, for each group.
+    /// States of the calls, for each group.
     states: Vec<Vec<CallState>>,
 }
 
 /// One call over one group.
 enum CallState {
-    /// Takes arguments as they come.
+    /// Consumes arguments as they arrive.
     Running(Box<dyn Accumulator>, usize),
-    /// Keeps arguments until the group is complete: ORDER BY in the call.
+    /// Keeps arguments until the group is complete, for ORDER BY in the call.
     Kept(Vec<Kept>),
-    /// Keeps each once: DISTINCT.
+    /// Keeps distinct arguments, for DISTINCT.
     Distinct(DistinctSet),
     /// `GROUPING(...)`
     Grouping(i32),
 }
 
-/// The arguments of one row, and the values that they are ordered by.
+/// Arguments of one row, and the values by which they are ordered.
 struct Kept {
     order: Row,
     arguments: Row,
@@ -90,7 +90,7 @@ impl AggregateState {
     }
 }
 
-/// The values of the keys that count in a set.
+/// Values of the keys in a grouping set; the others become NULL.
 fn masked(keys: &[Datum], set: &[usize]) -> Row {
     let mut masked = vec![Datum::Null; keys.len()];
     for &key in set {
@@ -104,7 +104,7 @@ impl Groups {
         Groups { keys: KeyTable::new(types), states: Vec::new() }
     }
 
-    /// The group with these keys, made if there is none.
+    /// Returns the group with these keys; creates it if there is none.
     fn group(&mut self, aggregation: &Aggregation, set: &[usize], keys: Row, run: &mut Run<'_, '_>) -> Result<usize> {
         let bytes = row_bytes(&keys);
         let (group, new) = self.keys.insert(keys);
@@ -197,7 +197,7 @@ impl CallState {
     }
 }
 
-/// By ORDER BY; for DISTINCT then by the arguments, so that equal ones come together.
+/// Compares by ORDER BY; for DISTINCT then by the arguments, so that equal ones are adjacent.
 fn compare_kept(call: &AggregateCall, left: &Kept, right: &Kept) -> Ordering {
     let by_order = compare_values(&call.order, &left.order, &right.order);
     if by_order.is_ne() || !call.distinct {
@@ -219,7 +219,7 @@ fn compare_arguments(call: &AggregateCall, left: &[Datum], right: &[Datum]) -> O
 }
 
 impl Run<'_, '_> {
-    /// Hands a row's arguments to an aggregate, unless one is NULL and it passes over such rows.
+    /// Passes a row's arguments to an aggregate, unless one is NULL and the aggregate skips such rows.
     fn accumulate(&mut self, accumulator: &mut dyn Accumulator, call: &AggregateCall, row: &[Datum]) -> Result<()> {
         let strict = call.aggregate.aggregate.strict;
         match &call.arguments[..] {

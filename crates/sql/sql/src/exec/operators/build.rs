@@ -1,4 +1,4 @@
-//! The side of a join that is held: its rows, and a hash table over them if the join has equalities.
+//! The build side of a join: its rows, and a hash table over them if the join has equalities.
 
 use super::super::evaluate::is_null;
 use super::super::key_table::KeyTable;
@@ -31,7 +31,7 @@ impl Side {
         }
     }
 
-    /// Whether its rows must know in the end which of them has met a partner.
+    /// Returns whether the join must record which of this side's rows have found a partner.
     fn keeps_lonely(self, kind: JoinKind) -> bool {
         match self {
             Side::Right => matches!(kind, JoinKind::Right | JoinKind::Full),
@@ -40,11 +40,11 @@ impl Side {
     }
 }
 
-/// The rows of the side that is held.
+/// Rows of the build side.
 pub(super) struct Build {
     side: Side,
     pub rows: Vec<Row>,
-    /// Which rows have met a partner; empty if nobody asks.
+    /// Whether each row has found a partner; empty if the join does not need it.
     pub met: Vec<bool>,
     keeps_lonely: bool,
     /// Rows by the values of the equalities.
@@ -61,12 +61,12 @@ struct Hash {
     bytes: usize,
 }
 
-/// The held rows still to be compared with a row of the other side.
+/// Rows of the build side still to be compared with a row of the other side.
 #[derive(Clone, Copy)]
 pub(super) enum Candidates {
-    /// This one and those behind it.
+    /// This row and all after it.
     From(usize),
-    /// This one and those with the same key.
+    /// This row and those after it with the same key.
     Chain(Option<usize>),
 }
 
@@ -83,13 +83,13 @@ impl Build {
         }
     }
 
-    /// Adds a row, and counts it.
+    /// Adds a row and counts its memory.
     pub fn add(&mut self, join: &Join, row: Row, run: &mut Run<'_, '_>) -> Result<()> {
         run.hold(row_bytes(&row), "a join")?;
         self.add_counted(join, row, run)
     }
 
-    /// Adds a row that is counted already.
+    /// Adds a row whose memory is already counted.
     pub fn add_counted(&mut self, join: &Join, row: Row, run: &mut Run<'_, '_>) -> Result<()> {
         if let Some(hash) = &mut self.hash {
             let side = self.side;
@@ -104,13 +104,13 @@ impl Build {
         Ok(())
     }
 
-    /// The rows, without the table.
+    /// Returns the rows and drops the hash table.
     pub fn into_rows(self, run: &mut Run<'_, '_>) -> Vec<Row> {
         run.context.memory.give_back(self.hash.map_or(0, |hash| hash.bytes));
         self.rows
     }
 
-    /// The rows that may match one of the other side.
+    /// Returns the rows that may match a row of the other side.
     pub fn candidates(&self, join: &Join, row: &[Datum], run: &mut Run<'_, '_>) -> Result<Candidates> {
         let Some(hash) = &self.hash else { return Ok(Candidates::From(0)) };
         let other = self.side.other();
@@ -122,7 +122,7 @@ impl Build {
         Ok(Candidates::Chain(hash.keys.find(&key).map(|number| hash.ends[number].0)))
     }
 
-    /// The next of the candidates, by number.
+    /// Returns the number of the next candidate.
     pub fn advance(&self, candidates: &mut Candidates) -> Option<usize> {
         match candidates {
             Candidates::From(at) => {
@@ -140,7 +140,7 @@ impl Build {
 }
 
 impl Hash {
-    /// Adds a row by its key; one with a NULL among the values equals nothing.
+    /// Adds a row by its key. A key with a NULL equals nothing.
     fn add(&mut self, key: Row, number: usize, run: &mut Run<'_, '_>) -> Result<()> {
         self.next.push(None);
         if key.iter().any(is_null) {

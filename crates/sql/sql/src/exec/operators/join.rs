@@ -1,10 +1,10 @@
 //! Joins: for each left row, the right rows that may match it.
 //!
-//! They come from a hash table if there are equalities, from all right rows if not, and from a run of the right side of its
-//! own if it is lateral (an index nested loop is a lateral scan whose path refers to the left row).
+//! They come from a hash table if there are equalities, otherwise from all right rows. A lateral right side is run again for
+//! each left row (an index nested loop is a lateral scan whose path refers to the left row).
 //!
-//! A hash table that grows large is compared with the left side: both are read, row by row, and the table holds that which
-//! ends first. If that is the left one, `swapped.rs` goes on.
+//! If the hash table grows large, both sides are read in turn, row by row, and the side that ends first becomes the build side.
+//! If that is the left side, `swapped.rs` runs the join.
 
 use super::super::scope::Run;
 use super::Node;
@@ -19,13 +19,13 @@ use crate::types::{Datum, Row};
 pub struct JoinState {
     left: Ahead,
     right: Right,
-    /// The left row at hand; what is appended of a right row is cut off again.
+    /// The current left row. Columns of a right row are appended and truncated again.
     row: Row,
-    /// Whether there is a left row at hand, and whether it has met a partner.
+    /// `None` if there is no current left row; otherwise whether it has found a partner.
     at_hand: Option<bool>,
-    /// The right rows still to be compared with it.
+    /// Right rows still to be compared with it.
     candidates: Candidates,
-    /// Where the search for right rows without a partner is; `None` while there are left rows.
+    /// Position of the search for right rows without a partner; `None` while there are left rows.
     lonely: Option<usize>,
 }
 
@@ -33,24 +33,24 @@ pub struct JoinState {
 enum Right {
     /// Not yet read.
     Unread(Node),
-    /// Read at once.
+    /// Read completely.
     Read(Box<Build>),
-    /// The left side is in the table instead.
+    /// The left side is the build side instead.
     Swapped(Box<Swapped>),
-    /// Run for each left row; how much memory the run holds.
+    /// Run for each left row; `bytes` is the memory that the run holds.
     Lateral { run: Option<Node>, bytes: usize },
 }
 
-/// What became of a candidate.
+/// Outcome of comparing a candidate.
 enum Met {
     /// A row of the result.
     Row(Row),
-    /// It matched, which the left row needed to know.
+    /// It matched; the result has no row for the match, only for whether there is one.
     Silently,
     No,
 }
 
-/// A side of which some rows have been read ahead.
+/// A side with some rows read ahead.
 pub(super) struct Ahead {
     rows: std::vec::IntoIter<Row>,
     node: Node,
@@ -68,10 +68,10 @@ impl Ahead {
     }
 }
 
-/// What part of a statement's memory a hash table may take before the left side is looked at.
+/// Share of a statement's memory (as a divisor) that a hash table may use before the left side is considered.
 const UNQUESTIONED: usize = 16;
 
-/// Reads the right side, or the left one, if that is the smaller of two large ones.
+/// Reads the right side, or the left side if it is the smaller of two large ones.
 fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
     let unquestioned = run.context.memory.used() + run.context.memory.limit() / UNQUESTIONED;
     let has_choice = !join.equalities.is_empty() && !join.keeps_order;
@@ -153,7 +153,7 @@ impl JoinState {
         std::mem::take(&mut self.row)
     }
 
-    /// Takes the next left row at hand; `false` if there is none.
+    /// Advances to the next left row; `false` if there is none.
     fn next_left(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<bool> {
         let Some(row) = self.left.next(&join.left, run)? else { return Ok(false) };
         self.row = row;
@@ -170,7 +170,7 @@ impl JoinState {
         Ok(true)
     }
 
-    /// The next right row to be compared: by number, or itself if the right side is lateral.
+    /// Returns the next right row to compare: by number, or the row itself if the right side is lateral.
     fn next_candidate(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<Candidate>> {
         match &mut self.right {
             Right::Read(build) => Ok(build.advance(&mut self.candidates).map(Candidate::Number)),
@@ -215,7 +215,7 @@ impl JoinState {
         }
     }
 
-    /// The next right row without a partner, once the left side has ended.
+    /// Returns the next right row without a partner, after the left side has ended.
     fn next_lonely(&mut self, join: &Join) -> Option<Row> {
         let (Some(at), Right::Read(build)) = (&mut self.lonely, &self.right) else { return None };
         while let Some(met) = build.met.get(*at) {
@@ -231,7 +231,7 @@ impl JoinState {
     }
 }
 
-/// A right row to be compared with the left one.
+/// A right row to compare with the left one.
 enum Candidate {
     Number(usize),
     Row(Row),

@@ -11,9 +11,9 @@ use crate::types::{Datum, Row};
 pub struct LimitState {
     input: Node,
     started: bool,
-    /// Rows still to be returned; `None`: all.
+    /// Number of rows still to return; `None` means all.
     left: Option<u64>,
-    /// The sort keys of the last of them.
+    /// Sort keys of the last of them.
     last: Option<Row>,
 }
 
@@ -77,7 +77,7 @@ impl LimitState {
         Ok(())
     }
 
-    /// WITH TIES: rows that the sort keys cannot tell from the last one.
+    /// WITH TIES: returns rows whose sort keys equal those of the last row.
     fn next_tie(&mut self, input: &Plan, ties: Option<&[SortKey]>, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let (Some(keys), Some(last)) = (ties, &self.last) else { return Ok(None) };
         let Some(row) = self.input.next(input, run)? else { return Ok(None) };
@@ -89,7 +89,7 @@ impl LimitState {
     }
 }
 
-/// A number of rows; NULL, as nothing, is none given.
+/// Row count from LIMIT. NULL means no limit.
 fn count(
     expression: Option<&Expr>,
     negative: (&'static str, &'static str),

@@ -1,7 +1,7 @@
-//! The operators: each pulls rows from its inputs when it is asked for one.
+//! The operators: each pulls rows from its inputs on demand.
 //!
-//! A [`Node`] is the state of one operator; the plan stands beside it and is handed in at each call, so that nothing is
-//! copied out of it and nothing borrowed between calls.
+//! A [`Node`] is the state of one operator. The plan is separate and is passed to each call, so that nothing is copied out of
+//! it and nothing stays borrowed between calls.
 
 mod aggregate;
 mod build;
@@ -23,7 +23,7 @@ use crate::plan::Plan;
 use crate::types::Row;
 use std::time::Instant;
 
-/// The state of an operator that runs.
+/// State of a running operator.
 pub(super) enum Node {
     Values(usize),
     Scan(Box<scan::ScanState>),
@@ -52,7 +52,7 @@ impl PlanRows for Node {
 }
 
 impl Node {
-    /// A plan's state before its first row.
+    /// State of a plan before its first row.
     pub fn new(plan: &Plan) -> Node {
         crate::stack::deeper(|| Node::start(plan))
     }
@@ -84,7 +84,7 @@ impl Node {
         }
     }
 
-    /// The next row.
+    /// Returns the next row.
     pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         run.tick()?;
         if run.scope.counters.is_some() {
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// Tells a sort below that only its first `rows` will be asked for.
+    /// Announces to a sort below that only its first `rows` will be read.
     fn bound(&mut self, rows: usize) {
         match self {
             Node::Project(input) => input.bound(rows),

@@ -1,4 +1,4 @@
-//! WITH RECURSIVE: the step runs over the rows that came last, until none come.
+//! WITH RECURSIVE: the step runs over the rows of the previous step until it returns none.
 
 use super::super::key_table::KeyTable;
 use super::super::scope::{Cte, Run};
@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 /// The state of a recursion.
 pub struct RecursiveState {
-    /// The start's, then the step's.
+    /// State of the start, later of the step.
     node: Node,
-    /// Whether the start is done.
+    /// Whether the start has ended.
     stepping: bool,
-    /// What a step reads, while it does not run.
+    /// Input of the step, while the step does not run.
     working: Option<Cte>,
-    /// The rows that the next step will read.
+    /// Input rows of the next step.
     fresh: Vec<Row>,
-    /// Their bytes, and those that the running step reads.
+    /// Bytes of these rows, and of the rows that the running step reads.
     bytes: (usize, usize),
     /// All rows so far, for UNION.
     seen: Option<KeyTable>,
@@ -65,7 +65,7 @@ impl RecursiveState {
         }
     }
 
-    /// Starts the next step over the rows that the last one made.
+    /// Starts the next step over the rows of the previous one.
     fn turn(&mut self, number: usize, start: &Arc<Plan>, step: &Plan, run: &mut Run<'_, '_>) {
         run.context.memory.give_back(self.bytes.1);
         self.bytes = (0, self.bytes.0);
@@ -76,7 +76,7 @@ impl RecursiveState {
         self.stepping = true;
     }
 
-    /// The number means the last rows while the step runs, and what it meant before afterwards.
+    /// While the step runs, the number denotes the previous step's rows; afterwards its old meaning is restored.
     fn next_of_step(&mut self, number: usize, step: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let outer = exchange(number, self.working.take(), run);
         let row = self.node.next(step, run);
@@ -85,7 +85,7 @@ impl RecursiveState {
     }
 }
 
-/// Gives a number another meaning; returns the one that it had.
+/// Changes the meaning of a number; returns the previous one.
 fn exchange(number: usize, cte: Option<Cte>, run: &mut Run<'_, '_>) -> Option<Cte> {
     match cte {
         Some(cte) => run.scope.ctes.insert(number, cte),

@@ -1,4 +1,4 @@
-//! Operators that keep next to nothing: VALUES, computed tables, functions in FROM, filters, sets in select lists, locks.
+//! Operators with little state: VALUES, computed tables, functions in FROM, filters, sets in select lists, locks.
 
 use super::super::evaluate::Values;
 use super::super::scope::Run;
@@ -12,7 +12,7 @@ use crate::types::{Datum, Row};
 use model::RowBuf;
 use std::time::Duration;
 
-/// Rows that were made at once, after the first call.
+/// Rows that the first call computed all at once.
 pub type Made = Option<std::vec::IntoIter<Row>>;
 
 pub fn next_values(at: &mut usize, rows: &[Vec<Expr>], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
@@ -33,12 +33,12 @@ pub fn next_virtual(made: &mut Made, table: &VirtualTable, run: &mut Run<'_, '_>
     Ok(rows.next())
 }
 
-/// Functions in FROM, side by side, the shorter sets filled up with NULLs.
+/// Functions in FROM, side by side; shorter sets are padded with NULLs.
 #[derive(Default)]
 pub struct Sides {
-    /// The sets, and how many columns each has; `None` before the first row.
+    /// The sets with their numbers of columns; `None` before the first row.
     sets: Option<Vec<(Values, usize, bool)>>,
-    /// Rows so far, for WITH ORDINALITY.
+    /// Number of rows so far, for WITH ORDINALITY.
     number: i64,
 }
 
@@ -74,7 +74,7 @@ impl Sides {
     }
 }
 
-/// Appends a value of a set: one column, or those of a record, if the set has columns.
+/// Appends a value of a set: one column, or a record's columns if the set has several.
 fn put(row: &mut Row, value: Datum, width: usize, spread: bool) {
     let end = row.len() + width;
     match value {
@@ -84,7 +84,7 @@ fn put(row: &mut Row, value: Datum, width: usize, spread: bool) {
     row.resize(end, Datum::Null);
 }
 
-/// Calls the functions; what they made at once is counted.
+/// Calls the functions and counts the memory of values computed at once.
 fn start(calls: &[(Resolved, Vec<Expr>)], run: &mut Run<'_, '_>) -> Result<Vec<(Values, usize, bool)>> {
     let mut sets = Vec::with_capacity(calls.len());
     for (function, arguments) in calls {
@@ -105,7 +105,7 @@ pub fn next_passing(node: &mut Node, input: &Plan, condition: &Expr, run: &mut R
     Ok(None)
 }
 
-/// Owns the rows whose keys stand in these columns, before they are passed on. Outer joins leave keys NULL.
+/// Takes ownership of the rows whose keys are in these columns before it returns them. Outer joins leave keys NULL.
 pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
     run.context.transaction.set_reads_wait(true);
     let hasty = tables.iter().find(|lock| lock.nowait);
@@ -135,7 +135,8 @@ pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut 
     Ok(Some(row))
 }
 
-/// The longest that others' commits hold a row that is read: NOWAIT is about rows that are held for longer.
+/// Maximum time for which another transaction's commit holds a row that is read. NOWAIT fails only for rows that are held
+/// longer.
 const COMMIT: Duration = Duration::from_millis(20);
 
 fn own(context: &mut Context<'_>, lock: &RowLock, key: &[u8]) -> Result<()> {
@@ -151,11 +152,11 @@ fn not_available(lock: &RowLock) -> SqlError {
 /// The state of sets in a select list.
 pub struct Sets {
     input: Node,
-    /// The columns of the input row at hand; `None` if there is none.
+    /// Columns of the current input row; `None` if there is none.
     columns: Option<Vec<Column>>,
 }
 
-/// One column over the rows of one input row.
+/// One column over the result rows of one input row.
 enum Column {
     Same(Datum),
     Each(Values),
@@ -180,7 +181,7 @@ impl Sets {
     }
 }
 
-/// The next values of all columns; `None` if all sets have ended.
+/// Returns the next values of all columns; `None` if all sets have ended.
 fn next_of_sets(columns: &mut [Column]) -> Result<Option<Row>> {
     let (mut row, mut any) = (Row::with_capacity(columns.len()), false);
     for column in columns {

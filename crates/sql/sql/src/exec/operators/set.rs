@@ -12,11 +12,11 @@ use crate::types::Row;
 pub struct SetState {
     left: Node,
     right: Node,
-    /// Whether UNION has come to its right side.
+    /// Whether UNION has reached its right side.
     on_right: bool,
-    /// Rows of UNION so far, or the right side of the others.
+    /// Rows of UNION so far; for the others, the right side.
     rows: Option<KeyTable>,
-    /// For INTERSECT and EXCEPT: how often each row of `rows` still counts.
+    /// For INTERSECT and EXCEPT: remaining count of each row of `rows`.
     counts: Vec<u64>,
 }
 
@@ -63,7 +63,7 @@ impl SetState {
         Ok(None)
     }
 
-    /// INTERSECT returns a left row while the right side has it still to give, EXCEPT while it has not.
+    /// INTERSECT returns a left row while the right side has copies of it left, EXCEPT when it has none left.
     fn next_by_count(
         &mut self,
         intersect: bool,
@@ -91,7 +91,7 @@ impl SetState {
                 }
             };
             let given = *count > 0;
-            // Without ALL, INTERSECT gives a row once, and EXCEPT never gives one that the right side has.
+            // Without ALL, INTERSECT returns a row once, and EXCEPT never returns a row of the right side.
             match (all, intersect) {
                 (true, _) => *count = count.saturating_sub(1),
                 (false, true) => *count = 0,

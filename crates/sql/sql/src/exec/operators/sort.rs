@@ -1,4 +1,4 @@
-//! Sorting: all rows, or the first few when nobody will ask for more.
+//! Sorting: all rows, or only the first few if a limit is known.
 
 use super::super::order::{Keyed, compare_keyed, keyed, sort};
 use super::super::scope::Run;
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::plan::{Plan, SortKey};
 use crate::types::Row;
 
-/// How many rows more than wanted are kept before they are sorted and the worst go: a quarter, within these limits.
+/// Number of rows kept beyond the limit before they are sorted and the worst dropped: a quarter, within these bounds.
 const LEAST_SPARE: usize = 64;
 const MOST_SPARE: usize = 1 << 16;
 
@@ -15,7 +15,7 @@ const MOST_SPARE: usize = 1 << 16;
 pub struct SortState {
     input: Node,
     sorted: Option<std::vec::IntoIter<Keyed>>,
-    /// How many rows will be asked for.
+    /// Maximum number of rows that will be read.
     bound: Option<usize>,
 }
 
@@ -24,7 +24,7 @@ impl SortState {
         SortState { input, sorted: None, bound: None }
     }
 
-    /// Only the first `rows` will be asked for.
+    /// Announces that only the first `rows` will be read.
     pub fn bound(&mut self, rows: usize) {
         self.bound = Some(rows);
     }
@@ -44,7 +44,8 @@ impl SortState {
 
     fn collect(&mut self, input: &Plan, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<Vec<Keyed>> {
         let mut rows: Vec<Keyed> = Vec::new();
-        // The place of a row that none behind it in the input may equal, once more than enough have been sorted.
+        // Position of the last wanted row, once more than enough have been sorted: later rows of the input that do not precede it are not
+        // needed.
         let mut last_wanted = None;
         while let Some(row) = self.input.next(input, run)? {
             let row = keyed(row, keys, run)?;

@@ -1,5 +1,5 @@
-//! A hash join whose table holds the left side, because that is the smaller one: each right row is compared with the left rows
-//! of its key. The rows come in the order of the right side, then left rows without a partner.
+//! A hash join whose build side is the left side, because that is the smaller one: each right row is compared with the left
+//! rows of its key. Rows are returned in the order of the right side, followed by left rows without a partner.
 
 use super::super::scope::Run;
 use super::build::{Build, Candidates, Side};
@@ -12,16 +12,16 @@ use crate::types::{Datum, Row};
 pub(super) struct Swapped {
     left: Build,
     right: Ahead,
-    /// The right row at hand, and whether it has met a partner.
+    /// The current right row, and whether it has found a partner.
     at_hand: Option<(Row, bool)>,
-    /// The left rows still to be compared with it.
+    /// Left rows still to be compared with it.
     candidates: Candidates,
-    /// Where the search for left rows that are returned at the end is; `None` while there are right rows.
+    /// Position of the search for left rows to return at the end; `None` while there are right rows.
     lonely: Option<usize>,
 }
 
 impl Swapped {
-    /// With the whole left side, whose rows are counted already.
+    /// Builds from the whole left side, whose rows are already counted.
     pub fn new(join: &Join, lefts: Vec<Row>, right: Ahead, run: &mut Run<'_, '_>) -> Result<Swapped> {
         let mut left = Build::new(join, Side::Left);
         for row in lefts {
@@ -58,7 +58,7 @@ impl Swapped {
         }
     }
 
-    /// Takes the next right row at hand; `false` if there is none.
+    /// Advances to the next right row; `false` if there is none.
     fn next_right(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<bool> {
         let Some(row) = self.right.next(&join.right, run)? else { return Ok(false) };
         self.candidates = self.left.candidates(join, &row, run)?;
@@ -66,7 +66,7 @@ impl Swapped {
         Ok(true)
     }
 
-    /// Compares the right row at hand with a left row; what the join returns of the pair.
+    /// Compares the current right row with a left row. Returns the join's row for the pair.
     fn compare(&mut self, join: &Join, number: usize, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let once = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
         let Some((right, met)) = &mut self.at_hand else { return Ok(None) };
@@ -90,7 +90,7 @@ impl Swapped {
         Ok(Some(row))
     }
 
-    /// The next left row that is returned for having no partner, once the right side has ended.
+    /// Returns the next left row without a partner, after the right side has ended.
     fn next_lonely(&mut self, join: &Join) -> Option<Row> {
         let at = self.lonely.as_mut()?;
         if join.kind == JoinKind::Semi {

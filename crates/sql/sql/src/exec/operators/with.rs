@@ -1,4 +1,4 @@
-//! WITH: queries that run at most once, as far as somebody reads them, and are shared by all who do.
+//! WITH: queries that run at most once, only as far as they are read, and are shared by all readers.
 
 use super::super::scope::{Cte, PlanRows, Run, out_of_step};
 use super::Node;
@@ -32,7 +32,7 @@ impl WithState {
     }
 }
 
-/// The next row of a query of WITH for a reader that has seen `at` of them.
+/// Returns the next row of a query of WITH for a reader that has read `at` rows.
 pub fn next_of_cte(at: &mut usize, number: usize, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
     let cte = run.scope.ctes.get_mut(&number).ok_or_else(out_of_step)?;
     if let Some(row) = cte.rows.get(*at) {
@@ -52,7 +52,7 @@ pub fn next_of_cte(at: &mut usize, number: usize, run: &mut Run<'_, '_>) -> Resu
 }
 
 impl Run<'_, '_> {
-    /// Brings a query of WITH into scope; returns what had its number.
+    /// Brings a query of WITH into scope. Returns the previous query of its number.
     pub(super) fn define_cte(
         &mut self,
         number: usize,

@@ -1,4 +1,4 @@
-//! What is kept of subqueries in expressions between rows.
+//! Cache for subqueries in expressions, kept between rows.
 
 use super::super::key_table::KeyTable;
 use crate::context::row_bytes;
@@ -6,31 +6,31 @@ use crate::plan::{ExprKind, Plan, Subquery};
 use crate::types::{Datum, Row};
 use std::sync::Arc;
 
-/// What is known of a subquery while its statement runs.
+/// State of a subquery while its statement runs.
 pub struct SubqueryState {
-    /// The query; held so that its address, which names this state, is not used again.
+    /// The query; held so that its address, which identifies this state, is not reused.
     _plan: Arc<Plan>,
-    /// The columns of the nearest enclosing row that it asks for.
+    /// Columns of the nearest enclosing row that it uses.
     pub columns: Arc<[usize]>,
     /// Whether it refers to enclosing rows.
     pub correlated: bool,
-    /// The queries of WITH around it that it reads.
+    /// Queries of WITH around it that it reads.
     pub ctes: Arc<[usize]>,
-    /// The answer of one that does not refer to enclosing rows.
+    /// Answer of a subquery that does not refer to enclosing rows.
     pub answer: Option<Arc<Answer>>,
-    /// The runs of those queries of WITH that the answer belongs to.
+    /// Runs of those queries of WITH on which the answer is based.
     pub generations: Vec<u64>,
 }
 
-/// What a subquery that does not refer to enclosing rows answers.
+/// Answer of a subquery that does not refer to enclosing rows.
 pub enum Answer {
     Value(Datum),
     Rows(Kept),
 }
 
-/// The rows of `IN (query)` and its kin.
+/// Rows of `IN (query)` and the like.
 pub struct Kept {
-    /// All rows, if they must be compared one by one; else those with a NULL.
+    /// All rows, if they must be compared one by one; otherwise those with a NULL.
     pub rows: Vec<Row>,
     /// The rows without a NULL, by hash.
     pub hashed: Option<KeyTable>,
@@ -58,7 +58,7 @@ impl SubqueryState {
     }
 }
 
-/// The queries of WITH that a plan reads and does not define.
+/// Queries of WITH that a plan reads and does not define.
 fn free_ctes(plan: &Plan) -> Vec<usize> {
     let (mut read, mut defined) = (Vec::new(), Vec::new());
     plan.walk(&mut |plan| match plan {
@@ -72,7 +72,7 @@ fn free_ctes(plan: &Plan) -> Vec<usize> {
 }
 
 impl Kept {
-    /// The bytes that they hold.
+    /// Bytes that they hold.
     pub fn bytes(&self) -> usize {
         let hashed = self.hashed.as_ref();
         let keys = hashed.map_or(0, |hashed| (0..hashed.len()).map(|number| row_bytes(hashed.key(number))).sum());

@@ -1,9 +1,9 @@
-//! Scans of tables, whole or by an index.
+//! Scans of tables, by key order or by an index.
 //!
-//! A scan asks the engine for a batch of stored rows or index entries, copies their bytes, and lets go of the engine; rows
-//! are decoded as they are asked for, the filter's columns first. The next batch resumes behind the last key. Batches start
-//! small and double, counted in rows that the engine examines: a statement that stops after a few rows has read, and protected
-//! against phantoms, only about those. Filter and columns travel with the scan as far as the engine can take them ([`pushed`]).
+//! A scan requests a batch of stored rows or index entries from the engine, copies their bytes, and releases the engine. Rows
+//! are decoded on demand, the filter's columns first. The next batch resumes after the last key. Batches start small and
+//! double, counted in rows that the engine examines: a statement that stops after a few rows has read, and protected against
+//! phantoms, only about those. Filter and columns are pushed down as far as the engine supports them ([`pushed`]).
 
 mod pushed;
 mod range;
@@ -29,33 +29,33 @@ const LARGEST_BATCH: usize = 256;
 #[derive(Default)]
 pub struct ScanState {
     started: bool,
-    /// What is still to be read.
+    /// Ranges still to be read.
     ranges: VecDeque<Range>,
-    /// What was read and not yet asked for.
+    /// Rows read and not yet consumed.
     batch: Batch,
     batch_size: usize,
     pushed: Pushed,
-    /// The columns of rows that were scanned; `None`: all.
+    /// Columns of scanned rows; `None` means all.
     columns: Option<Vec<u16>>,
     buffer: RowBuf,
     decoded: Row,
 }
 
-/// Keys and stored rows, one after another in one buffer.
+/// Keys and stored rows, concatenated in one buffer.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
-    /// Where each key ends, and each row behind it.
+    /// End of each key, and of the row that follows it.
     ends: Vec<(usize, usize)>,
-    /// The next to be taken.
+    /// Position of the next row.
     at: usize,
     entries: bool,
 }
 
-/// What a place in a batch holds.
+/// One place in a batch.
 struct Found<'b> {
     key: &'b [u8],
-    /// The stored row; of an index entry, `None`.
+    /// The stored row; `None` for an index entry.
     row: Option<&'b [u8]>,
 }
 
@@ -73,7 +73,7 @@ impl Batch {
         self.ends.push((key_end, self.bytes.len()));
     }
 
-    /// The next key with its row.
+    /// Returns the next key with its row.
     fn take(&mut self) -> Option<Found<'_>> {
         let (key_end, row_end) = *self.ends.get(self.at)?;
         let start = self.at.checked_sub(1).map_or(0, |before| self.ends[before].1);
@@ -92,7 +92,7 @@ impl ScanState {
         if !self.started {
             self.start(scan, run)?;
         }
-        // The batch is taken out while its rows are decoded, so that the state's other fields can be used meanwhile.
+        // The batch is taken out while its rows are decoded, so that the state's other fields remain usable.
         let mut batch = std::mem::take(&mut self.batch);
         let result = self.next_of(&mut batch, scan, run);
         self.batch = batch;
@@ -148,7 +148,7 @@ impl ScanState {
         }
     }
 
-    /// The row under a key that came from the engine, if it passes the filter.
+    /// Returns the row of a key from the engine, if it passes the filter.
     fn consider(&mut self, scan: &Scan, found: Found<'_>, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let table = scan.table.storage.id();
         let (columns, stored) = match found.row {
@@ -166,7 +166,7 @@ impl ScanState {
             return Ok(None);
         }
         if scan.for_update {
-            // The row is read again as it is owned: it is the same one, or the engine aborts the transaction.
+            // The row is read again when it is owned: it is unchanged, or the engine aborts the transaction.
             if !run.context.transaction.read_for_update(table, found.key, &mut self.buffer)? {
                 return Ok(None);
             }
@@ -175,7 +175,7 @@ impl ScanState {
         finish(scan, row, found.key).map(Some)
     }
 
-    /// The row under one key: it is owned at once if it will be written.
+    /// Reads the row under one key. Takes ownership at once if the row will be written.
     fn read(&mut self, scan: &Scan, key: &[u8], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let table = scan.table.storage.id();
         let found = if scan.for_update {
@@ -190,7 +190,7 @@ impl ScanState {
     }
 }
 
-/// A row of the engine: of these columns only, or whole.
+/// A row of the engine: these columns only, or all.
 #[derive(Clone, Copy)]
 struct Stored<'r> {
     columns: Option<&'r [u16]>,
@@ -198,7 +198,7 @@ struct Stored<'r> {
 }
 
 impl Stored<'_> {
-    /// Refills `out` with the wanted columns; the others are NULL.
+    /// Refills `out` with the wanted columns; other columns become NULL.
     fn decode(&self, scan: &Scan, wanted: Option<&[usize]>, out: &mut Row) -> Result<()> {
         match self.columns {
             None => decode_row(self.row, &scan.table.columns, wanted, out),
@@ -208,12 +208,12 @@ impl Stored<'_> {
 }
 
 impl Pushed {
-    /// Whether a whole row passes what the engine evaluates in scans.
+    /// Returns whether a whole row passes the predicate that the engine evaluates in scans.
     fn passes(&self, row: RowRef<'_>) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.matches(row))
     }
 
-    /// Whether a row passes the rest, of which only the columns are decoded.
+    /// Returns whether a row passes the remaining conjuncts; decodes their columns only.
     fn rest_holds(&self, scan: &Scan, row: Stored<'_>, decoded: &mut Row, run: &mut Run<'_, '_>) -> Result<bool> {
         let Some(filter) = scan.filter.as_ref().filter(|_| !self.rest.is_empty()) else { return Ok(true) };
         row.decode(scan, self.rest_columns.as_deref(), decoded)?;
@@ -227,7 +227,7 @@ impl Pushed {
     }
 }
 
-/// The row as the plan wants it.
+/// Decodes the row with the plan's columns.
 fn finish(scan: &Scan, stored: Stored<'_>, key: &[u8]) -> Result<Row> {
     let mut row = Row::with_capacity(scan.table.columns.len() + usize::from(scan.with_key));
     stored.decode(scan, scan.wanted.as_deref(), &mut row)?;
@@ -237,7 +237,7 @@ fn finish(scan: &Scan, stored: Stored<'_>, key: &[u8]) -> Result<Row> {
     Ok(row)
 }
 
-/// Reads a batch, for which the engine examines `size` rows; `false` if the range ends with it.
+/// Reads a batch for which the engine examines `size` rows. Returns `false` if the range ends with it.
 fn fill(
     batch: &mut Batch,
     entries: &mut Entries,

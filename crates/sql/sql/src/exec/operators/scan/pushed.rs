@@ -1,8 +1,8 @@
-//! What of a scan the engine does: the part of its filter that is a [`Predicate`], and the columns that it returns. So what a
-//! plan reads is what the engine protects.
+//! Pushdown of scans: the part of the filter that is a [`Predicate`], and the columns to return. The engine thereby protects
+//! exactly what a plan reads.
 //!
-//! A conjunct is translated only if it selects exactly the rows for which SQL finds it true, NULLs included; the others are
-//! evaluated here, over the rows that the engine shows.
+//! A conjunct is translated only if it selects exactly the rows for which SQL finds it true, NULLs included. Other conjuncts
+//! are evaluated here, over the rows that the engine returns.
 
 use super::super::super::scope::Run;
 use crate::definition::Table;
@@ -13,34 +13,34 @@ use crate::types::{Scalar, Type};
 use model::{Columns, Predicate, Value};
 use std::collections::BTreeSet;
 
-/// The division of a scan's work.
+/// Division of a scan's work between engine and operator.
 #[derive(Default)]
 pub(super) struct Pushed {
     /// The engine's part of the filter.
     pub filter: Option<Predicate>,
-    /// The conjuncts that are evaluated here, by their places in the filter.
+    /// Conjuncts that are evaluated here, by their positions in the filter.
     pub rest: Vec<usize>,
-    /// The columns of these conjuncts, sorted; `None`: any.
+    /// Columns of these conjuncts, sorted; `None` means any.
     pub rest_columns: Option<Vec<usize>>,
 }
 
-/// The operands of a conjunction.
+/// Operands of a conjunction.
 pub(super) fn conjuncts(filter: &Expr) -> &[Expr] {
     if let ExprKind::And(all) = &filter.kind { all } else { std::slice::from_ref(filter) }
 }
 
-/// The columns that a scan of the table's rows asks for, sorted; `None`: all.
+/// Columns to request in a scan of the table's rows, sorted; `None` means all.
 pub(super) fn asked(scan: &Scan, rest_columns: Option<&[usize]>) -> Option<Vec<u16>> {
     let mut columns: BTreeSet<usize> = rest_columns?.iter().copied().collect();
     if !scan.for_update {
-        // A row that will be written is read again, whole, as it is owned.
+        // A row that will be written is read again as a whole when it is owned.
         columns.extend(scan.wanted.as_ref()?);
     }
     let columns: Option<Vec<u16>> = columns.into_iter().map(|column| u16::try_from(column).ok()).collect();
     columns.filter(|columns| columns.len() < scan.table.columns.len())
 }
 
-/// As the engine wants it.
+/// Converts the columns to the engine's form.
 pub(super) fn as_columns(asked: Option<&[u16]>) -> Columns<'_> {
     match asked {
         None => Columns::All,
@@ -50,7 +50,7 @@ pub(super) fn as_columns(asked: Option<&[u16]>) -> Columns<'_> {
 }
 
 impl Run<'_, '_> {
-    /// Divides the filter of a scan that starts now: parameters and columns of enclosing rows have their values.
+    /// Divides the filter of a scan that starts now: parameters and columns of enclosing rows have values.
     pub(super) fn push_down(&mut self, scan: &Scan) -> Result<Pushed> {
         let Some(filter) = &scan.filter else {
             return Ok(Pushed { rest_columns: Some(Vec::new()), ..Pushed::default() });
@@ -72,7 +72,7 @@ impl Run<'_, '_> {
         Ok(Pushed { filter, rest, rest_columns })
     }
 
-    /// The condition as a predicate over the stored row; `None` if it is none, or might differ in a single row.
+    /// Translates a condition to a predicate over the stored row; `None` unless the two agree on every row.
     fn predicate(&mut self, table: &Table, condition: &Expr) -> Result<Option<Predicate>> {
         Ok(match &condition.kind {
             ExprKind::And(all) => self.predicates(table, all)?.map(Predicate::And),
@@ -110,7 +110,7 @@ impl Run<'_, '_> {
         conditions.iter().map(|condition| self.predicate(table, condition)).collect()
     }
 
-    /// The value that an expression has during the whole scan, as the engine stores it in a column of this type.
+    /// Value of an expression that is constant during the scan, as the engine stores it in a column of this type.
     fn constant(&mut self, table: &Table, column: u16, expression: &Expr) -> Result<Option<Value>> {
         let is_known =
             matches!(expression.kind, ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. });
@@ -146,7 +146,7 @@ fn mirrored(comparison: Comparison) -> Comparison {
     }
 }
 
-/// The column whose stored values stand in SQL's order; also behind a cast that keeps every value and the order.
+/// Column whose stored values sort in SQL's order, also below a cast that preserves every value and the order.
 fn ordered(table: &Table, expression: &Expr) -> Option<u16> {
     let (column, to) = match &expression.kind {
         ExprKind::Column(column) => (*column, None),
@@ -168,14 +168,14 @@ fn ordered(table: &Table, expression: &Expr) -> Option<u16> {
     (keeps && is_ordered_as_stored(own)).then_some(column)?.try_into().ok()
 }
 
-/// The column whose stored NULLs are what IS NULL means: of a record it means its fields.
+/// Column whose stored NULLs agree with IS NULL. For a record IS NULL depends on its fields.
 fn nullable(table: &Table, expression: &Expr) -> Option<u16> {
     let ExprKind::Column(column) = expression.kind else { return None };
     let data_type = table.columns.get(column)?.data_type;
     (data_type.is_array || data_type.scalar != Scalar::Record).then_some(column)?.try_into().ok()
 }
 
-/// The columns that conditions look at, sorted; `None` if a subquery may look at any.
+/// Columns that conditions use, sorted; `None` if a subquery may use any.
 fn columns_of<'e>(conditions: impl Iterator<Item = &'e Expr>) -> Option<Vec<usize>> {
     let mut columns = BTreeSet::new();
     let mut any = false;

@@ -1,4 +1,4 @@
-//! From a path to keys: which ranges of which engine table hold the rows.
+//! Conversion of a path to the key ranges of engine tables.
 
 use super::super::super::scope::Run;
 use super::{is_null, out_of_step};
@@ -11,13 +11,13 @@ use model::{Key, TableId};
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-/// Where rows are.
+/// A place in an engine table that holds rows.
 pub enum Range {
-    /// Under one key of the table.
+    /// One key of the table.
     Key(Key),
-    /// Under the key that one entry of an index leads to.
+    /// The key to which one entry of an index leads.
     Entry(TableId, Key),
-    /// Between keys of the table, or entries of an index.
+    /// A range of keys of the table, or of entries of an index.
     Between(Entries),
 }
 
@@ -31,7 +31,7 @@ pub struct Entries {
     pub backward: bool,
 }
 
-/// An index with the keys by which it is searched.
+/// An index with the search keys.
 struct Search<'p> {
     table: &'p Table,
     index: &'p Index,
@@ -43,7 +43,7 @@ struct Search<'p> {
 }
 
 impl Run<'_, '_> {
-    /// Where the rows of a scan are.
+    /// Returns the ranges that hold the rows of a scan.
     pub(super) fn ranges(&mut self, scan: &Scan) -> Result<VecDeque<Range>> {
         let table = &*scan.table;
         match &scan.path {
@@ -86,13 +86,13 @@ impl Run<'_, '_> {
         }
     }
 
-    /// The values of leading columns; `None` if one is NULL, which equals nothing.
+    /// Evaluates leading columns; `None` if one is NULL, which equals nothing.
     fn values(&mut self, expressions: &[Expr]) -> Result<Option<Row>> {
         let values = self.evaluate_all(expressions, &[])?;
         Ok((!values.iter().any(is_null)).then_some(values))
     }
 
-    /// `None` if the bound is NULL: nothing lies on either side of it.
+    /// Evaluates a bound; `None` if it is NULL: no value is on either side of NULL.
     fn path_bound(&mut self, bound: &Bound<Expr>) -> Result<Option<Bound<Datum>>> {
         let (Bound::Included(expression) | Bound::Excluded(expression)) = bound else {
             return Ok(Some(Bound::Unbounded));
@@ -120,7 +120,7 @@ impl<'p> Search<'p> {
         Ok(column.ok_or_else(out_of_step)?.data_type)
     }
 
-    /// The key of leading values; `None` if no value of the columns' types equals one of them.
+    /// Key of leading values; `None` if no value of the columns' types equals one of them.
     fn prefix(&self, values: &[Datum]) -> Result<Option<Key>> {
         let mut key = Key::new();
         if let (KeyForm::Eight, Some(value)) = (self.form, values.first()) {
@@ -136,7 +136,7 @@ impl<'p> Search<'p> {
         Ok(Some(key))
     }
 
-    /// Each alternative once, in the order of the index.
+    /// Ranges of the distinct alternatives, in index order.
     fn alternatives(&self, alternatives: impl Iterator<Item = Row>) -> Result<VecDeque<Range>> {
         let mut keyed = Vec::new();
         for values in alternatives {
@@ -153,7 +153,7 @@ impl<'p> Search<'p> {
         Ok(ranges)
     }
 
-    /// The rows whose leading columns equal these.
+    /// Range of the rows whose leading columns equal these values.
     fn one(&self, values: &[Datum]) -> Result<Option<Range>> {
         let Some(key) = self.prefix(values)? else { return Ok(None) };
         let whole = values.len() == self.index.columns.len();
@@ -164,7 +164,7 @@ impl<'p> Search<'p> {
         }))
     }
 
-    /// The rows whose leading columns equal `equal`, and whose next column lies between the bounds.
+    /// Range of the rows whose leading columns equal `equal`, and whose next column is within the bounds.
     fn between(
         &self,
         equal: &[Datum],
@@ -193,7 +193,7 @@ impl<'p> Search<'p> {
             Bound::Excluded(value) if !narrowed(&value, next).is_above() => {
                 Bound::Excluded(self.extended(&prefix, &value, next)?)
             }
-            // NULLs stand behind all values, and lie within no bounds.
+            // NULLs sort after all values and are outside of any bounds.
             _ if bounded && self.form == KeyForm::Columns => {
                 Bound::Excluded(self.extended(&prefix, &Datum::Null, next)?)
             }
@@ -202,7 +202,7 @@ impl<'p> Search<'p> {
         Ok(Some(self.range_of(lower, upper, backward)))
     }
 
-    /// The prefix with one column more.
+    /// Extends the prefix by one column.
     fn extended(&self, prefix: &Key, value: &Datum, data_type: Type) -> Result<Key> {
         if self.form == KeyForm::Eight {
             return Ok(Key::from_bytes(&eight_byte_key(value).ok_or_else(out_of_step)?));
@@ -220,17 +220,17 @@ impl<'p> Search<'p> {
     }
 }
 
-/// The start of all keys that start with this one.
+/// Start of all keys with this prefix.
 fn from(key: &Key) -> Bound<Key> {
     if key.is_empty() { Bound::Unbounded } else { Bound::Included(key.clone()) }
 }
 
-/// The end of all keys that start with this one.
+/// End of all keys with this prefix.
 fn successor(key: &Key) -> Bound<Key> {
     key.successor_of_prefix().map_or(Bound::Unbounded, Bound::Excluded)
 }
 
-/// A value of an integer type as one of a column's type, which may be narrower: `smallint_column = 100000` can use an index.
+/// An integer converted to a column's type, which may be narrower: `smallint_column = 100000` can use an index.
 enum Narrowed {
     Fits(Datum),
     /// Less than every value of the column's type.

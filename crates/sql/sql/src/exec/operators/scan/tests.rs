@@ -33,7 +33,7 @@ fn table(fixture: &mut Fixture) -> Arc<Table> {
     table
 }
 
-/// Every column is NULL in some rows, and each value meets each other one.
+/// Every column is NULL in some rows, and all pairs of values occur.
 fn row(id: i32) -> Row {
     let pick = |step: i32, of: &[Datum]| match (id / step) as usize % (of.len() + 1) {
         0 => Datum::Null,
@@ -80,7 +80,7 @@ fn is_same(left: Expr, right: Expr) -> Expr {
     boolean(ExprKind::IsSame(Box::new(left), Box::new(right)))
 }
 
-/// Conditions with what the engine gets of them.
+/// Conditions with the predicate that the engine receives.
 fn conditions() -> Vec<(Expr, Option<&'static str>)> {
     use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
     let compare = fixture::compare;
@@ -201,7 +201,7 @@ fn filters_select_what_an_operator_above_would() {
     assert!(selected > 3000, "the conditions select something: {selected}");
 }
 
-/// The engine examines a bounded number of rows at a time, so that a filter that nothing passes can be stopped.
+/// The engine examines a bounded number of rows at a time, so that a scan can be cancelled even if no row passes its filter.
 #[test]
 fn a_scan_that_finds_nothing_can_be_cancelled() {
     let mut fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! Frames: the rows around the current one that a call looks at.
+//! Frames: the rows around the current one over which a call is computed.
 
 use super::super::super::evaluate::is_null;
 use super::super::super::order::compare_by;
@@ -19,19 +19,19 @@ pub struct Part {
     pub end: usize,
 }
 
-/// A frame whose offsets are known.
+/// A frame with evaluated offsets.
 pub struct Frames<'w> {
     frame: &'w Frame,
     start: Offset,
     end: Offset,
 }
 
-/// An offset of a frame's bound.
+/// Offset of a frame's bound.
 enum Offset {
     None,
-    /// Of rows or groups.
+    /// Number of rows or groups.
     Count(usize),
-    /// Of values.
+    /// Distance in values of the ordering column.
     Value(Box<Values>),
 }
 
@@ -42,7 +42,7 @@ impl<'w> Frames<'w> {
         Ok(Frames { frame, start, end })
     }
 
-    /// The frame of a row: one piece, or two with EXCLUDE, or none.
+    /// Returns the frame of a row: one part, several with EXCLUDE, or none.
     pub fn parts(&self, partition: &Partition<'_>, row: usize, run: &mut Run<'_, '_>) -> Result<Vec<Part>> {
         let start = self.edge(partition, row, true, run)?;
         let end = self.edge(partition, row, false, run)?;
@@ -61,7 +61,7 @@ impl<'w> Frames<'w> {
         Ok(parts.into_iter().filter(|part| part.start < part.end).collect())
     }
 
-    /// The first row of a row's frame, or the one behind the last.
+    /// Returns the first row of a row's frame, or the row after the last.
     fn edge(&self, partition: &Partition<'_>, row: usize, start: bool, run: &mut Run<'_, '_>) -> Result<usize> {
         let (bound, offset) = if start { (&self.frame.start, &self.start) } else { (&self.frame.end, &self.end) };
         let length = partition.rows.len();
@@ -84,7 +84,7 @@ impl<'w> Frames<'w> {
     }
 }
 
-/// What of the parts lies outside `cut`.
+/// Removes `cut` from the parts.
 fn without(parts: &[Part], cut: Part) -> Vec<Part> {
     let mut rest = Vec::with_capacity(parts.len() + 1);
     for part in parts {
@@ -104,7 +104,7 @@ fn of_peers(partition: &Partition<'_>, row: usize, start: bool) -> usize {
     if start { first } else { end }
 }
 
-/// The edge `count` groups before the row's.
+/// Returns the edge `count` groups before the row's group.
 fn groups_before(partition: &Partition<'_>, row: usize, count: usize, start: bool) -> usize {
     let mut at = row;
     for _ in 0..count {
@@ -116,7 +116,7 @@ fn groups_before(partition: &Partition<'_>, row: usize, count: usize, start: boo
     of_peers(partition, at, start)
 }
 
-/// The edge `count` groups behind the row's.
+/// Returns the edge `count` groups after the row's group.
 fn groups_behind(partition: &Partition<'_>, row: usize, count: usize, start: bool) -> usize {
     let mut at = row;
     for _ in 0..count {
@@ -129,16 +129,16 @@ fn groups_behind(partition: &Partition<'_>, row: usize, count: usize, start: boo
     of_peers(partition, at, start)
 }
 
-/// RANGE with an offset: the ordering column and the offset in types that add up.
+/// RANGE with an offset: the ordering column and the offset in types that can be added.
 pub struct Values {
     minus: Resolved,
     plus: Resolved,
     offset: Datum,
-    /// The rows' values, as the operators take them.
+    /// Values of the rows, in the operand type of the operators.
     operands: Vec<Datum>,
-    /// The rows' values, as the operators return them.
+    /// Values of the rows, in the result type of the operators.
     results: Vec<Datum>,
-    /// The order of `results`.
+    /// Sort key of `results`.
     key: SortKey,
 }
 
@@ -160,7 +160,7 @@ impl Values {
         Ok(Values { offset: convert(&offset, offset_type, size)?, operands, results, key, minus, plus })
     }
 
-    /// Where the ordering column passes the row's value minus or plus the offset. A NULL's frame is the NULLs.
+    /// Finds the edge at the row's value minus or plus the offset. The frame of a NULL consists of the NULLs.
     fn edge(
         &self,
         partition: &Partition<'_>,
@@ -175,7 +175,7 @@ impl Values {
         let operator = if preceding == self.key.descending { &self.plus } else { &self.minus };
         let limit = match run.call(operator, &[self.operands[row].clone(), self.offset.clone()]) {
             Ok(limit) => limit,
-            // Beyond the end of the type lies nothing.
+            // No value is beyond the range of the type.
             Err(error) if error.code() == state::NUMERIC_VALUE_OUT_OF_RANGE => return Ok(self.outermost(preceding)),
             Err(error) => return Err(error),
         };
@@ -185,7 +185,7 @@ impl Values {
         }))
     }
 
-    /// The first or the last edge between values that are not NULL.
+    /// First or last edge among values that are not NULL.
     fn outermost(&self, first: bool) -> usize {
         let nulls = self.results.iter().filter(|value| is_null(value)).count();
         match (first, self.key.nulls_first) {
@@ -197,7 +197,7 @@ impl Values {
     }
 }
 
-/// Subtraction and addition of an offset; integers of all widths as the widest.
+/// Operators that subtract and add an offset; integers of all widths use the widest.
 fn operators(column: Type, offset: Type) -> Result<(Resolved, Resolved)> {
     let widest = |data_type| match data_type {
         Type::INT2 | Type::INT4 => Type::INT8,

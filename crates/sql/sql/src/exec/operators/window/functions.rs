@@ -1,4 +1,4 @@
-//! The functions that exist only over windows.
+//! Functions that exist only over windows.
 
 use super::super::super::scope::Run;
 use super::Partition;
@@ -9,7 +9,7 @@ use crate::plan::WindowCall;
 use crate::types::{Datum, Row};
 
 impl Partition<'_> {
-    /// The value of a window function for each row.
+    /// Computes a window function for each row.
     pub fn function(&self, function: WindowFunction, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let rows = 0..self.rows.len();
         match function {
@@ -46,8 +46,8 @@ impl Partition<'_> {
         if self.rows.len() <= 1 { 0.0 } else { (self.rank(row) - 1) as f64 / (self.rows.len() - 1) as f64 }
     }
 
-    /// `ntile(n)`: the first buckets get one row more where the rows do not divide evenly. The argument of the
-    /// partition's first row counts; NULL makes all NULL.
+    /// `ntile(n)`: the first buckets get one more row if the rows do not divide evenly. The argument is evaluated on the
+    /// partition's first row; NULL makes all results NULL.
     fn ntile(&self, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let length = self.rows.len() as i64;
         let buckets = match self.rows.first() {
@@ -68,7 +68,7 @@ impl Partition<'_> {
         Ok((0..length).map(|row| Datum::Int4(i32::try_from(bucket(row) + 1).unwrap_or(i32::MAX))).collect())
     }
 
-    /// `lag` and `lead`: the value some rows before or behind, else the default.
+    /// `lag` and `lead`: the value some rows before or after, otherwise the default.
     fn shifted(&self, call: &WindowCall, back: bool, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let mut values = Vec::with_capacity(self.rows.len());
         for (at, sorted) in self.rows.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Partition<'_> {
         Ok(values)
     }
 
-    /// The value of one row of each row's frame.
+    /// Returns the value from one row of each row's frame.
     fn of_frame(&self, function: WindowFunction, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let frames = Frames::new(self, &call.frame, run)?;
         let mut values = Vec::with_capacity(self.rows.len());
@@ -112,7 +112,7 @@ impl Partition<'_> {
     }
 }
 
-/// The row that comes nth in a frame, counted from 1.
+/// Returns the nth row of a frame, counted from 1.
 fn nth(parts: &[Part], n: Option<i64>) -> Result<Option<usize>> {
     let Some(n) = n else { return Ok(None) };
     if n <= 0 {
@@ -130,7 +130,7 @@ fn nth(parts: &[Part], n: Option<i64>) -> Result<Option<usize>> {
     Ok(None)
 }
 
-/// An argument over a row, if the call has it.
+/// Evaluates an argument over a row, if the call has it.
 fn argument(call: &WindowCall, number: usize, row: &Row, run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     call.arguments.get(number).map(|argument| run.evaluate(argument, row)).transpose()
 }

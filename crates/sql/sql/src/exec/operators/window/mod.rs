@@ -1,6 +1,6 @@
-//! Window functions: the input is sorted, then each partition is looked at as a whole.
+//! Window functions: the input is sorted, then each partition is processed as a whole.
 //!
-//! `frame.rs` finds the rows around the current one, `functions.rs` computes the functions that exist only over windows.
+//! `frame.rs` finds the rows around the current one, `functions.rs` computes functions that exist only over windows.
 
 mod frame;
 mod functions;
@@ -23,7 +23,7 @@ pub struct WindowState {
     rows: Option<std::vec::IntoIter<Row>>,
 }
 
-/// A row with what it is sorted by.
+/// A row with its sort values.
 struct Sorted {
     partition: Row,
     order: Row,
@@ -34,7 +34,7 @@ struct Sorted {
 pub(super) struct Partition<'w> {
     window: &'w Window,
     rows: &'w [Sorted],
-    /// For each row the first of its peers (rows that ORDER BY cannot tell from it), and the one behind the last.
+    /// First peer of each row (peers are equal by ORDER BY), and the row after the last peer.
     peers: Vec<(usize, usize)>,
 }
 
@@ -117,7 +117,7 @@ impl<'w> Partition<'w> {
         Partition { window, rows, peers }
     }
 
-    /// A call's value for each row.
+    /// Computes a call for each row.
     fn call(&self, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         match &call.function {
             WindowKind::Window(function) => self.function(*function, call, run),
@@ -125,7 +125,7 @@ impl<'w> Partition<'w> {
         }
     }
 
-    /// An aggregate over each row's frame. While frames only grow at their end, the state is kept from row to row.
+    /// Computes an aggregate over each row's frame. While frames only grow at their end, the state is kept from row to row.
     fn aggregate(&self, aggregate: &ResolvedAggregate, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let frames = Frames::new(self, &call.frame, run)?;
         let inputs = self.aggregate_inputs(aggregate, call, run)?;
@@ -165,7 +165,7 @@ impl<'w> Partition<'w> {
         Ok(values)
     }
 
-    /// Each row's arguments; nothing for rows that do not count.
+    /// Arguments of each row; nothing for rows that the call skips.
     fn aggregate_inputs(
         &self,
         aggregate: &ResolvedAggregate,
