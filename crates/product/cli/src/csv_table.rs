@@ -7,7 +7,7 @@ use csv::StringRecord;
 use seriatim::{Schema, Value};
 use std::io::{self, Read};
 
-/// How a CSV file is written.
+/// Format of a CSV file.
 #[derive(Clone, Debug)]
 pub struct Dialect {
     /// Between fields.
@@ -25,7 +25,7 @@ impl Default for Dialect {
 /// The records of a CSV file, with places for complaints.
 pub struct Records<R> {
     reader: csv::Reader<Quotes<R>>,
-    /// What complaints call the file.
+    /// Name of the file in error messages.
     name: String,
     header: StringRecord,
     record: StringRecord,
@@ -68,7 +68,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// How far the file has been read, in bytes.
+    /// Bytes of the file read so far.
     pub fn bytes_read(&self) -> u64 {
         self.reader.position().byte()
     }
@@ -81,11 +81,11 @@ struct Quotes<R> {
     delimiter: u8,
     place: Place,
     line: u64,
-    /// Where the last quoted field began.
+    /// Byte offset of the start of the last quoted field.
     opened: u64,
 }
 
-/// Where in a field a byte stands.
+/// Position of a byte within a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Start,
@@ -196,7 +196,7 @@ impl<R: Read> CsvTable<R> {
         Ok(Some((line, row)))
     }
 
-    /// How far the file has been read, in bytes.
+    /// Bytes of the file read so far.
     pub fn bytes_read(&self) -> u64 {
         self.records.bytes_read()
     }

@@ -1,4 +1,4 @@
-//! How a command ends otherwise than well.
+//! Failures of a command: their messages and exit codes.
 
 use crate::memory;
 use seriatim::{Error, LimitKind};

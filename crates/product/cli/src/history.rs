@@ -57,7 +57,7 @@ impl Drop for Log {
     }
 }
 
-/// What a history shows of a row: its bytes, or a hash where they are many.
+/// Row as it appears in a history: its bytes, or a hash if there are many.
 fn fingerprint(row: RowRef<'_>) -> Scalar {
     const SHOWN: usize = 24;
     let bytes = row.bytes();

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, stderr};
 use std::path::{Path, PathBuf};
 
-/// How a table is created.
+/// Advice for messages about creating a table.
 const SAY_KEY: &str = "name the columns of the table's key: --key COLUMNS";
 
 /// Load a CSV file into a table, which is created where it is missing.
@@ -93,7 +93,7 @@ impl Load {
                 .map_err(|error| Failure::Trouble(format!("{error}; to create it, {SAY_KEY}")))?;
             (db, table, false)
         } else {
-            // What is wrong with the file is found before a directory is created for it.
+            // Errors in the file are found before a directory is created for it.
             let inferred = self.infer(&source, &dialect)?;
             let db = look::open(self.memory.limit(Database::builder()), &self.data)?;
             opening::surprises(&db, &self.data).iter().for_each(|line| eprintln!("{line}"));
@@ -163,7 +163,7 @@ impl Load {
         }
     }
 
-    /// What was said must be what is there.
+    /// Checks that the columns and the key given on the command line match the existing table.
     fn check_existing(&self, schema: &Schema) -> Outcome {
         let KeyKind::Columns(key) = schema.key() else {
             return Err(Failure::Trouble(format!("table {} is a table of bytes, which no CSV file fits", self.table)));
@@ -237,7 +237,7 @@ impl Load {
     }
 }
 
-/// What is known of a column while the file is read for the first time.
+/// State of a column during the first pass over the file.
 struct Found {
     said: Option<ColumnType>,
     is_key: bool,
@@ -260,9 +260,9 @@ impl Found {
     }
 }
 
-/// What is read, twice.
+/// Input of the load. It is read twice.
 struct Source {
-    /// What complaints call it.
+    /// Name of the input in error messages.
     name: String,
     content: Content,
 }

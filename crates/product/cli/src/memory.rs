@@ -1,4 +1,4 @@
-//! `--memory`: what a database and its statements may take together.
+//! `--memory`: the memory limit of a database and its statements together.
 
 use crate::units::bytes;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! What opening a database found, for people: a new one where an old one was meant shows at once.
+//! Report on opening a database. It shows at once if a new database was created where an old one was meant.
 
 use crate::output::counted;
 use seriatim::{Database, Error, Fault};

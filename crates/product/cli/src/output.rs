@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use serde_json::Value as Json;
 use std::io::{self, Write};
 
-/// How a report is written.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Text for people.

@@ -1,4 +1,4 @@
-//! How the operating system asks a command to stop.
+//! Signals of the operating system that stop a command.
 
 use crate::failure::{Failure, Outcome};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Values as text: what a CSV field may mean, and how a value is written.
+//! Values as text: types of CSV fields, and the output format of values.
 
 use serde_json::Value as Json;
 use seriatim::{ColumnType, Date, Value, ValueRef};
@@ -31,10 +31,10 @@ pub fn type_called(name: &str) -> Option<ColumnType> {
     })
 }
 
-/// What all fields of a column can be, as more and more of them are seen.
+/// Types that fit all fields of a column seen so far.
 ///
-/// Only what reads back as it was written counts: `007` and `+49` are texts, since a number would lose the zeros and the
-/// sign, and integers too large for their type, or for an exact float among floats, are texts too.
+/// A type fits only if the value reads back as it was written. `007` and `+49` are texts, since a number would lose the zeros
+/// and the sign. Integers too large for their type, or for an exact float among floats, are texts too.
 #[derive(Clone, Debug)]
 pub struct Inference {
     integer: bool,

@@ -1,5 +1,5 @@
-//! Clients in Python place orders while an auditor looks on: sums are exact, the history is strictly serializable, and no kill
-//! takes an acknowledged order away.
+//! Clients in Python place orders while an auditor reads: sums are exact, the history is strictly serializable, and no
+//! acknowledged order is lost when the server is killed.
 
 mod server;
 

@@ -1,4 +1,4 @@
-//! The `seriatim` command as its users meet it: the real binary, its output and its exit codes.
+//! The `seriatim` command from the outside: the real binary, its output and its exit codes.
 
 mod common;
 

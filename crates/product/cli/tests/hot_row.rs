@@ -48,7 +48,7 @@ impl Session {
     }
 }
 
-/// Whether the dump went well; true where there is no pg_dump.
+/// Returns whether the dump succeeded; true if there is no pg_dump.
 fn dump(port: u16) -> bool {
     let mut command = Command::new("pg_dump");
     command.args(["-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string(), "postgres"]).stdout(Stdio::null());

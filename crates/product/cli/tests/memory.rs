@@ -1,5 +1,5 @@
-//! The server's memory: what it refuses at its limits, that nothing of it ends the server, and that it gives back what it no
-//! longer needs.
+//! Memory of the server: statements over a limit fail, none of them ends the server, and unused memory is returned to the
+//! system.
 
 mod server;
 
@@ -16,7 +16,7 @@ fn refused(directory: &Directory, arguments: &[&str]) -> String {
     text(&output.stderr)
 }
 
-/// What psql says of a statement that must fail.
+/// Returns psql's output for a statement that must fail.
 #[track_caller]
 fn fails(server: &Server, sql: &str) -> String {
     let output = server.psql(&["-v", "VERBOSITY=verbose", "-c", sql]);

@@ -1,4 +1,4 @@
-//! A real database's dump loads unchanged, and the queries that it is taught with answer exactly as PostgreSQL 15 does.
+//! Dump of a real database: it loads unchanged, and its teaching queries answer exactly as PostgreSQL 15 does.
 
 mod server;
 
@@ -46,7 +46,7 @@ fn the_dump_loads_unchanged_and_twelve_queries_answer_as_postgresql_does() {
     assert_eq!(server.stop(), Some(0));
 }
 
-/// What pg_dump writes, without the lines that differ from server to server and from run to run.
+/// Returns the output of pg_dump, without the lines that differ between servers and between runs.
 fn dumped(reference: &Reference, port: u16, form: &[&str]) -> Vec<String> {
     let mut command = std::process::Command::new(reference.program("pg_dump"));
     command.args(["-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string()]).args(form).arg("postgres");
@@ -59,7 +59,7 @@ fn dumped(reference: &Reference, port: u16, form: &[&str]) -> Vec<String> {
     lines
 }
 
-/// How the answers to a file's query differ.
+/// Returns the difference between the answers to a file's query.
 fn compare(server: &Server, reference: &Reference, file: &Path) -> Option<String> {
     let print = |port: u16| {
         let mut command = std::process::Command::new("psql");

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A process of ours, which does not outlive the test.
 struct Process {
     child: Child,
-    /// As long as it is held, the process may run.
+    /// Held while the process may run.
     _stdin: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
 }
@@ -106,13 +106,13 @@ impl Nodes {
         run([&["order"], arguments, &["--at", &at, "--timeout", "60s"]].concat())
     }
 
-    /// What the replica says of itself.
+    /// Returns the replica's status.
     fn status(&self, id: usize) -> Json {
         let all = run(["order", "status", "--format", "json", &self.addresses[id]]).ok();
         serde_json::from_str::<Json>(&all).unwrap()[0]["status"].take()
     }
 
-    /// Who leads, as far as a running replica knows.
+    /// Returns the leader according to a running replica.
     fn leader(&self) -> usize {
         loop {
             let known = (0..3).filter(|id| self.running[*id].is_some()).find_map(|id| {

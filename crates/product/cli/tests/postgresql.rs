@@ -1,8 +1,8 @@
 //! Scripts of SQL through psql, compared with all that psql prints when PostgreSQL 15 runs them: rows, tags, notices, and errors
 //! with their SQLSTATEs, details, hints and places.
 //!
-//! Where PostgreSQL 15 is installed, one is started and asked, so that its minor version and psql's do not matter. Elsewhere the
-//! recorded output has to do: `RECORD=1 cargo test --test postgresql` writes it down anew. Scripts keep away from what differs
+//! Where PostgreSQL 15 is installed, the test starts a server of it, so that its minor version and psql's do not matter.
+//! Elsewhere the recorded output is used: `RECORD=1 cargo test --test postgresql` records it again. Scripts avoid what differs
 //! between minor versions, or the record would hold for one of them only.
 
 mod server;
@@ -73,14 +73,14 @@ fn recorded(script: &Path) -> String {
     std::fs::read_to_string(script.with_extension("out")).unwrap()
 }
 
-/// What PostgreSQL prints, into the files beside the scripts.
+/// Records the output of PostgreSQL in the files beside the scripts.
 fn record(reference: &Reference, directory: &Directory) {
     for script in scripts() {
         std::fs::write(script.with_extension("out"), run(&script, reference.port, directory)).unwrap();
     }
 }
 
-/// What the PostgreSQL of this machine prints; a record that differs is told, since another minor version may be the reason.
+/// Returns the output of this machine's PostgreSQL. Reports a record that differs: another minor version may be the reason.
 fn live(script: &Path, reference: &Reference, directory: &Directory) -> String {
     let printed = run(script, reference.port, directory);
     if let Some(difference) = compare(script, &printed, &recorded(script)) {

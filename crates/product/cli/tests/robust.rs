@@ -1,4 +1,4 @@
-//! Clients that misbehave, come in crowds or die: everybody else is served, and nothing is lost.
+//! Clients that misbehave, arrive in large numbers or die: all other clients are served, and no data is lost.
 
 mod server;
 
@@ -36,7 +36,7 @@ impl Client {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// What comes until the server waits for more: error codes, command tags, values, `G` for COPY, the status, or `end`.
+    /// Reads until the server waits for input: error codes, command tags, values, `G` for COPY, the status, or `end`.
     fn answer(&mut self) -> String {
         let mut shown = Vec::new();
         loop {
@@ -194,7 +194,7 @@ fn a_client_that_dies_in_any_state_frees_what_it_held() {
             "{state}"
         );
     }
-    // Who dies while it waits for a row does not get it.
+    // A client that dies while it waits for a row does not get the row.
     let mut holder = Client::connect(&server);
     assert_eq!(holder.query(hold), "BEGIN UPDATE 1 T");
     let mut waiting = Client::connect(&server);
@@ -245,7 +245,7 @@ fn a_server_that_is_asked_to_stop_stops_whatever_clients_do() {
     assert_eq!(server.stop(), Some(0));
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     let server = Server::start(&directory.join("data"), &[]);
-    // What waited got the row when its holder was gone, or was cancelled.
+    // The waiting statement got the row when its holder was gone, or was cancelled.
     let left = server.show("select a, b from t");
     assert_eq!(left, if waiting.answer().starts_with("UPDATE 1") { "1|2" } else { "1|0" });
     assert_eq!(server.stop(), Some(0));

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::process::Command;
 use testing::Directory;
 
-/// What a query is answered with, until the server is ready for the next: without psql, which may be missing.
+/// Returns the answer to a query, up to ReadyForQuery. Works without psql, which may be missing.
 fn query(server: &Server, sql: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     stream.write_all(b"\0\0\0\x17\0\x03\0\0user\0postgres\0\0").unwrap();

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How often it is looked at the processes.
+/// Interval between checks of the processes.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long replicas may take to stop before they are killed.
+/// Time limit for replicas to stop before they are killed.
 const STOPPING: Duration = Duration::from_secs(10);
 
 /// Run a cluster on this machine: one process a replica, until Ctrl-C.
@@ -135,7 +135,7 @@ impl Replica {
         }
     }
 
-    /// How it has ended: once.
+    /// Returns the exit of the process, once.
     fn ending(&mut self) -> Option<String> {
         if self.ended {
             return None;

@@ -1,4 +1,4 @@
-//! How the commands reach a cluster.
+//! Connections from the commands to a cluster.
 
 use super::node::key;
 use crate::failure::{Failure, Outcome};
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where `seriatim order cluster 3` puts its replicas.
+/// Addresses of the replicas that `seriatim order cluster 3` starts.
 pub const DEFAULT_ADDRESSES: [&str; 3] = ["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402"];
 
 /// Which replicas.
@@ -60,14 +60,14 @@ impl Access {
         BlockingClient::new(options).map_err(Failure::trouble)
     }
 
-    /// How each of these replicas does, as JSON, or why it does not say.
+    /// Returns each replica's status as JSON, or the error of its request.
     pub fn statuses(&self, addresses: &[String]) -> Outcome<Vec<Result<Json, String>>> {
         let client = self.client(addresses.to_vec())?;
         Ok(addresses.iter().map(|address| status(&client, address)).collect())
     }
 }
 
-/// How the replica at this address does, or why it does not say.
+/// Returns the status of the replica at this address, or the error of the request.
 pub fn status(client: &BlockingClient, address: &str) -> Result<Json, String> {
     let text = client.status(address).map_err(|error| match error {
         ClientError::TimedOut { connection: Some(why) } => why,
@@ -88,7 +88,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Has a command ordered and executed, and hands over what the service answers.
+    /// Submits a command to be ordered and executed, and passes the service's answer to `hear`.
     pub fn ask(&self, command: &Command<'_>, hear: impl FnOnce(Answer<'_>) -> Outcome) -> Outcome {
         let client = self.access.client(self.addresses.list())?;
         let answer = client.execute(command.to_bytes().into()).map_err(Failure::trouble)?;

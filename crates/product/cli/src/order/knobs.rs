@@ -1,4 +1,4 @@
-//! How a replica works: the options that have good defaults.
+//! Tuning options of a replica. All have good defaults.
 
 use crate::units::{bytes, duration};
 use clap::Args;

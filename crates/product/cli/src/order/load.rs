@@ -1,4 +1,4 @@
-//! `seriatim order load`: how many requests a cluster orders, and how long they take.
+//! `seriatim order load`: measures throughput and latency of a cluster.
 
 use super::connection::{Addresses, KeyFile};
 use crate::failure::{Failure, Outcome};
@@ -16,9 +16,9 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the progress is drawn, and it is looked whether to stop.
+/// Interval between updates of the progress line and checks for a stop.
 const LOOK: Duration = Duration::from_millis(100);
-/// What has no answer for so long is sent again.
+/// Time after which an unanswered request is sent again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Send many requests, and report how many were executed and how long they took.
@@ -60,7 +60,7 @@ pub struct Load {
     format: Format,
 }
 
-/// What came of it.
+/// Result of the run.
 struct Report {
     seconds: f64,
     latencies: Latencies,

@@ -1,4 +1,4 @@
-//! How a local cluster does, on one line of the terminal.
+//! Status of a local cluster on one line of the terminal.
 
 use super::connection::status;
 use super::node::key;
@@ -12,9 +12,9 @@ use std::io::{IsTerminal, stderr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often the replicas are asked.
+/// Interval between status requests.
 const EVERY: Duration = Duration::from_secs(1);
-/// How long one of them may take to answer.
+/// Time limit for a replica's answer.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Asks replicas how they do, and shows it where somebody looks.

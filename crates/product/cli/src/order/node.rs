@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often it is looked whether to stop.
+/// Interval between checks for a stop.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Run one replica, which orders requests together with its peers and executes them.
@@ -120,7 +120,7 @@ impl StartNode {
         Ok(options)
     }
 
-    /// Where to listen: as told, or at the own place among the peers.
+    /// Returns the address to listen on: `--listen`, or else the replica's own entry in `--peers`.
     fn listen(&self) -> Outcome<SocketAddr> {
         if let Some(address) = self.listen {
             return Ok(address);

@@ -25,7 +25,7 @@ pub struct Status {
     access: Access,
 }
 
-/// What became of asking a replica.
+/// Outcome of a status request to a replica.
 struct Asked<'a> {
     address: &'a str,
     answer: Result<Json, String>,

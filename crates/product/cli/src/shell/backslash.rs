@@ -4,7 +4,7 @@ use super::print::Layout;
 use super::{Outcome, Shell};
 use std::io::{self, Write};
 
-/// What comes after a command.
+/// Next step after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The next one.

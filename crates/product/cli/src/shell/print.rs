@@ -38,9 +38,9 @@ pub struct Printer {
     has_rows: bool,
     /// The statement is a COPY to standard output.
     copies_out: bool,
-    /// What will be printed when the statements are done.
+    /// Output buffer, printed when the statements are done.
     out: Vec<u8>,
-    /// Where the running statement's part of it begins.
+    /// Offset of the running statement's output in `out`.
     mark: usize,
 }
 

@@ -60,7 +60,7 @@ fn run_pieces(shell: &mut Shell, splitter: &mut Splitter) -> Outcome<backslash::
     Ok(backslash::Then::GoOn)
 }
 
-/// As psql's: `*` inside a transaction, `!` in one that has failed, `-` while a statement goes on.
+/// Prompt like psql's: `*` inside a transaction, `!` in a failed one, `-` while a statement is incomplete.
 fn prompt(session: &mut Session, splitter: &Splitter) -> &'static str {
     match (session.inner().status(), splitter.is_empty()) {
         (Status::Idle, true) => "seriatim=> ",

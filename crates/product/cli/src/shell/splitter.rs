@@ -1,6 +1,6 @@
 //! Splits lines into statements, at semicolons that stand in no quotes, comments or parentheses.
 
-/// What stood between two ends.
+/// Text between two terminators.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A statement with its semicolon.
@@ -9,7 +9,7 @@ pub enum Piece {
     Backslash(String),
 }
 
-/// What the text is in.
+/// Lexical context at the current position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Inside {
     /// Plain text.
@@ -29,7 +29,7 @@ enum Inside {
 #[derive(Debug, Default)]
 pub struct Splitter {
     text: String,
-    /// How far `text` has been looked at.
+    /// Number of bytes of `text` already scanned.
     at: usize,
     inside: Inside,
     parentheses: u32,
@@ -41,12 +41,12 @@ impl Splitter {
         self.text.push_str(line);
     }
 
-    /// Whether nothing has been begun.
+    /// Returns whether no statement has begun.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// What is left at the end.
+    /// Returns the rest of the text at the end of the input.
     pub fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(self).text;
         if rest.trim().is_empty() { None } else { Some(rest) }
@@ -130,7 +130,7 @@ impl Splitter {
     }
 }
 
-/// Whether the text ends with the E of `E'...'`.
+/// Returns whether the text ends with the E of `E'...'`.
 fn is_escape_prefix(before: &str) -> bool {
     let mut last = before.chars().rev();
     matches!(last.next(), Some('e' | 'E')) && !last.next().is_some_and(|c| c.is_alphanumeric() || c == '_')

@@ -1,4 +1,4 @@
-//! A server of this build, and the clients that speak to it: psql and Python's psycopg.
+//! A server of this build, and its clients: psql and Python's psycopg.
 #![allow(dead_code)]
 
 pub mod reference;
@@ -12,9 +12,9 @@ use testing::{skip, text};
 /// A server that accepts connections.
 pub struct Server {
     process: Child,
-    /// Where it listens.
+    /// Port of the listener.
     pub port: u16,
-    /// What it has said on standard error behind its first line, so far.
+    /// Lines of standard error after the first, so far.
     said: Arc<Mutex<Vec<String>>>,
 }
 
@@ -65,7 +65,7 @@ impl Server {
         command.args(arguments).output().unwrap()
     }
 
-    /// What psql prints for a statement that must succeed.
+    /// Returns psql's output for a statement that must succeed.
     #[track_caller]
     pub fn show(&self, sql: &str) -> String {
         let output = self.psql(&["-c", sql]);

@@ -45,12 +45,12 @@ impl Reference {
         Some(reference)
     }
 
-    /// One of PostgreSQL's programs.
+    /// Returns the path of one of PostgreSQL's programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)
     }
 
-    /// What it calls itself.
+    /// Returns its version string.
     pub fn version(&self) -> String {
         version(self.program("postgres"))
     }
