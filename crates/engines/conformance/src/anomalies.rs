@@ -1,6 +1,6 @@
-//! One script for each classical anomaly. Both judges look at what the transactions of a script saw. An engine may also record
-//! the output of each script ([`Sessions::RECORDINGS`]), so that every conflict, its rule and its victim are reviewed when they
-//! change: `UPDATE_SCRIPTS=1 cargo test` writes down what comes out now.
+//! One script for each classical anomaly. Both judges check the history of each script. An engine may also record the output of
+//! each script ([`Sessions::RECORDINGS`]), so that every conflict, its rule and its victim are reviewed when they change:
+//! `UPDATE_SCRIPTS=1 cargo test` records the current output.
 
 use crate::fixture::Sessions;
 use crate::judges;
@@ -21,10 +21,10 @@ pub(crate) fn play<F: Sessions>(name: &str, script: &str) {
     compare::<F>(&path, &recorded);
 }
 
-/// Plays a script of the engine's own, which holds its recorded output.
+/// Runs a script of the engine's own, which contains its recorded output.
 ///
 /// # Panics
-/// If another output comes out, or a judge finds a violation.
+/// If the output differs from the record, or a judge finds a violation.
 pub fn play_file<F: Sessions>(path: &Path) {
     let recorded = fs::read_to_string(path).expect("a script that can be read");
     judge(&path.display().to_string(), &run::<F>(&recorded));

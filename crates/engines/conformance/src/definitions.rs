@@ -1,4 +1,4 @@
-//! Tables that come and go while transactions run.
+//! Tables that are created and dropped while transactions run.
 
 use crate::fixture::{Knobs, Sessions, begin, ddl, with_registers};
 use crate::registers::{all, get, insert, invalid, put, registers, state};

@@ -1,4 +1,4 @@
-//! What was acknowledged is there after a crash: at every single change of the disk, whatever of the rest survives.
+//! Acknowledged transactions survive a crash at every single change of the disk, whatever else of the disk survives.
 
 use crate::fixture::{Durable, begin};
 use crate::registers::{all, delete, get, put, registers, state};
@@ -134,7 +134,7 @@ fn with_undurable_row<F: Durable>() -> (SimDisk, Arc<F::Engine>, TableId) {
     (disk, engine, table)
 }
 
-/// Whether row 1 is there after a crash that leaves only what was synced.
+/// Returns whether row 1 is there after a crash that leaves only synced bytes.
 fn survives<F: Durable>(disk: &SimDisk) -> bool {
     let engine = F::reopen(&disk.power_cut_with(Survival::SyncedOnly)).expect("a healthy disk");
     let table = F::table(&engine, "registers").expect("its creation was acknowledged");

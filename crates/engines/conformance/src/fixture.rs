@@ -1,4 +1,4 @@
-//! What the battery must know of an engine: how to open it, and what must hold once every transaction has ended.
+//! Interface between the battery and an engine: how to open it, and what must hold once every transaction has ended.
 
 use env::SimDisk;
 use model::{
@@ -19,7 +19,7 @@ pub trait Fixture: Sized + 'static {
     /// Creates a table.
     ///
     /// # Errors
-    /// Those of the engine: a taken name, the limit on tables.
+    /// Errors of the engine: a taken name, the limit on tables.
     fn create_table(engine: &Self::Engine, schema: Schema) -> Result<TableId>;
 
     /// Collects garbage that can be collected now. Returns how much; scripts record the number.
@@ -32,7 +32,7 @@ pub trait Fixture: Sized + 'static {
     fn assert_idle(_engine: &Self::Engine, _entries: u64) {}
 }
 
-/// What the battery asks of a fresh engine. `None`: the engine's default.
+/// Options that the battery sets on a fresh engine. `None`: the engine's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Knobs {
     /// Longest wait for another transaction. Zero: a conflict that would be a wait is an abort at once.
@@ -66,7 +66,7 @@ impl Knobs {
         Knobs { wait_limit: Some(Duration::from_secs(60)), ..Knobs::default() }
     }
 
-    /// The knob of a limit.
+    /// Sets the knob of a limit.
     ///
     /// # Panics
     /// If the battery has no knob for it.
@@ -110,11 +110,11 @@ pub trait Waits: Sessions {
 
 /// Engines that keep what was acknowledged over a crash.
 pub trait Durable: Sessions {
-    /// Opens what is on the disk; an empty disk is a new database. The log is driven by those who wait for it, so that a run
-    /// is a function of the disk.
+    /// Opens the database on the disk; an empty disk is a new database. The log is driven by the threads that wait for it, so
+    /// that a run is a function of the disk.
     ///
     /// # Errors
-    /// What stands in the way.
+    /// Errors of recovery.
     fn reopen(disk: &SimDisk) -> Result<Arc<Self::Engine>>;
 
     /// The table of this name.
@@ -123,7 +123,7 @@ pub trait Durable: Sessions {
 
 /// Door 2: the engine runs programs, perhaps many times. Engines with door 1 alone go through [`model::AsReexecutable`].
 pub trait Programs: Fixture {
-    /// What executes programs.
+    /// Type of the door that executes programs.
     type Door: Reexecutable;
 
     /// The door of an engine.
@@ -132,7 +132,7 @@ pub trait Programs: Fixture {
 
 /// Door 3: the engine runs procedures whose footprint is known first. Others go through [`model::AsDeclared`].
 pub trait Procedures: Fixture {
-    /// What calls procedures.
+    /// Type of the door that calls procedures.
     type Door: Declared;
 
     /// The door of an engine.
@@ -160,7 +160,7 @@ pub fn ddl<F: Sessions>(engine: &Arc<F::Engine>) -> &dyn Tables {
     engine.ddl().expect("the engine has tables that come and go")
 }
 
-/// Where a committed transaction stands in the serial order.
+/// Returns the place of a committed transaction in the serial order.
 pub fn serial_point(committed: &Committed) -> SerialPoint {
     committed.serial_point
 }

@@ -1,5 +1,5 @@
-//! What concurrent transactions saw, for both judges: there is a serial order, the claimed one is one, and it agrees with real
-//! time.
+//! Histories of concurrent transactions, checked by both judges: a serial order exists, the claimed order is one, and it agrees
+//! with real time.
 
 use crate::fixture::{Fixture, Knobs, Open, Sessions, begin, serial_point};
 use crate::judges::{assert_serial, judge, records};
@@ -28,7 +28,7 @@ pub struct Setting {
     pub operations: u32,
     /// Whether clients pause between statements.
     pub thinks: bool,
-    /// How the engine is opened.
+    /// Options with which the engine is opened.
     pub knobs: Knobs,
     /// At least one in so many transactions commits.
     pub commits_one_in: usize,
@@ -122,12 +122,12 @@ pub(crate) fn tables<F: Fixture>(engine: &F::Engine) -> (TableId, TableId) {
     (create("ordered", Storage::Ordered), create("hash", Storage::Hash))
 }
 
-/// How the judges read the keys of the two tables.
+/// Returns the form in which the judges read the keys of the two tables.
 pub(crate) fn forms((_, hash): (TableId, TableId)) -> impl Fn(TableId) -> KeyForm + Copy {
     move |table| if table == hash { KeyForm::Text("hash".into()) } else { KeyForm::Integers }
 }
 
-/// What one client does: random transactions on few keys.
+/// One client: random transactions on few keys.
 struct Client<'e, F: Sessions> {
     engine: &'e Arc<F::Engine>,
     setting: &'e Setting,

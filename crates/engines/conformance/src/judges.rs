@@ -1,4 +1,4 @@
-//! Both judges of `check` over what the engine did.
+//! Both judges of `check`, on a history of the engine.
 
 use check::{History, HistoryErrorKind, KeyForm, Model, Record, Report, Scalar};
 use model::{RowRef, TableId, history};
@@ -13,7 +13,7 @@ fn hexadecimal(row: RowRef<'_>) -> Scalar {
     Scalar::from(row.bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
 }
 
-/// Asks both judges whether the history is strictly serializable.
+/// Checks with both judges whether the history is strictly serializable.
 ///
 /// # Panics
 /// If the history is malformed.
@@ -21,7 +21,7 @@ pub fn judge(records: Vec<Record>) -> Report {
     judge_unless_repeated(records).expect("each value is written to a key once")
 }
 
-/// As [`judge`]; `None` if a value was written to a key twice, so that a read does not tell which write it saw.
+/// Same as [`judge`]; `None` if a value was written to a key twice, so that a read is ambiguous.
 ///
 /// # Panics
 /// If the history is malformed otherwise.
@@ -33,7 +33,7 @@ pub fn judge_unless_repeated(records: Vec<Record>) -> Option<Report> {
     }
 }
 
-/// Asserts that both judges pass the history. `context` says what made it, and how to make it again.
+/// Asserts that both judges pass the history. `context` names its origin and how to repeat it.
 ///
 /// # Panics
 /// If a judge finds a violation.

@@ -1,4 +1,4 @@
-//! Limits: each is a named error, met exactly at its value, that leaves a transaction which lives on.
+//! Limits: each is a named error, raised exactly at its value, and the transaction stays usable.
 
 use crate::fixture::{Knobs, Open, Sessions, begin, with_registers};
 use crate::registers::{all, delete, get, insert, limit, put, registers, state};

@@ -1,4 +1,4 @@
-//! Mistakes of the caller: each is a clear error of its statement, which changes nothing, and the transaction lives on.
+//! Mistakes of the caller: each is a clear error of its statement, which changes nothing, and the transaction stays usable.
 
 use crate::fixture::{Knobs, Open, Sessions, begin, with_registers};
 use crate::registers::{all, delete, get, get_for_update, insert, invalid, put, registers, state};

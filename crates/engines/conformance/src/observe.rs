@@ -1,4 +1,4 @@
-//! What an observer sees of transactions that one thread drives: the history of a script, for the judges.
+//! Records the history of transactions that one thread runs: the history of a script, for the judges.
 
 use model::history::{Operation, Outcome, Transaction};
 use model::{Access, Columns, Delta, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
@@ -54,7 +54,7 @@ impl<T> Observed<T> {
         &mut self.inner
     }
 
-    /// How many operations are noted.
+    /// Returns the number of recorded operations.
     pub fn recorded(&self) -> usize {
         self.operations.len()
     }

@@ -143,7 +143,7 @@ fn write<F: Procedures>(door: &F::Door, table: TableId, writes: &[(u64, u64)]) {
     call::<F, _>(door, Touch { table, reads: Vec::new(), writes: writes.to_vec() });
 }
 
-/// What a procedure wrote is there, and its output comes back. Arguments survive being written down.
+/// A procedure's writes are visible and its output is returned. Arguments survive encoding.
 pub fn a_procedure_commits_what_it_wrote<F: Procedures>() {
     let (_engine, door, table) = open::<F>();
     write::<F>(&door, table, &[(1, 10), (2, 20)]);
@@ -182,7 +182,7 @@ pub fn reconnaissance_is_verified<F: Procedures>() {
     assert_eq!(read::<F>(&door, table, &[1, 2, 3]), [count(1), count(2), count(3)]);
 }
 
-/// What concurrent procedures saw is strictly serializable.
+/// The history of concurrent procedures is strictly serializable.
 pub fn concurrent_procedures_are_serializable<F: Procedures>() {
     let (_engine, door, table) = open::<F>();
     let (clock, seed) = (MonotonicClock::new(), seeds::fixed());

@@ -48,7 +48,7 @@ fn contents<F: Programs>(door: &F::Door, table: TableId) -> Vec<(u64, u64)> {
     door.execute(&mut program, Begin::default(), &mut keep_trying).expect("nobody in the way").0
 }
 
-/// What a program wrote is there, it has read its own writes, and its output comes back.
+/// A program's writes are visible, it has read its own writes, and its output is returned.
 pub fn a_program_commits_what_it_wrote<F: Programs>() {
     let (_engine, door, table) = open::<F>();
     let mut program = body(move |mut access: &mut dyn Access| {
@@ -146,7 +146,7 @@ impl Program for Random<'_> {
     }
 }
 
-/// What concurrent programs saw is strictly serializable.
+/// The history of concurrent programs is strictly serializable.
 pub fn concurrent_programs_are_serializable<F: Programs>() {
     let engine = F::open(&Knobs { has_small_parts: true, ..Knobs::patient() });
     let tables = tables::<F>(&engine);

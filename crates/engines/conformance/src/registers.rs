@@ -17,7 +17,7 @@ pub fn registers(name: &str, storage: Storage) -> Schema {
 /// Writes a register, whether or not it is there.
 ///
 /// # Errors
-/// As [`Access::put`].
+/// Same as [`Access::put`].
 pub fn put(access: &mut impl Access, table: TableId, key: u64, value: u64) -> Result<()> {
     access.put(table, &Key::from_u64(key), RowBuf::from_bytes(&value.to_be_bytes()).row())
 }
@@ -25,7 +25,7 @@ pub fn put(access: &mut impl Access, table: TableId, key: u64, value: u64) -> Re
 /// Writes a register that must not be there.
 ///
 /// # Errors
-/// As [`Access::insert`].
+/// Same as [`Access::insert`].
 pub fn insert(access: &mut impl Access, table: TableId, key: u64, value: u64) -> Result<()> {
     access.insert(table, &Key::from_u64(key), RowBuf::from_bytes(&value.to_be_bytes()).row())
 }
@@ -33,7 +33,7 @@ pub fn insert(access: &mut impl Access, table: TableId, key: u64, value: u64) ->
 /// Deletes a register; returns whether it was there.
 ///
 /// # Errors
-/// As [`Access::delete`].
+/// Same as [`Access::delete`].
 pub fn delete(access: &mut impl Access, table: TableId, key: u64) -> Result<bool> {
     access.delete(table, &Key::from_u64(key))
 }
@@ -41,7 +41,7 @@ pub fn delete(access: &mut impl Access, table: TableId, key: u64) -> Result<bool
 /// Reads a register.
 ///
 /// # Errors
-/// As [`Access::read`].
+/// Same as [`Access::read`].
 pub fn get(access: &mut impl Access, table: TableId, key: u64) -> Result<Option<u64>> {
     let mut row = RowBuf::new();
     let found = access.read(table, &Key::from_u64(key), Columns::All, &mut row)?;
@@ -51,25 +51,25 @@ pub fn get(access: &mut impl Access, table: TableId, key: u64) -> Result<Option<
 /// Reads a register that will be written.
 ///
 /// # Errors
-/// As [`Access::read_for_update`].
+/// Same as [`Access::read_for_update`].
 pub fn get_for_update(access: &mut impl Access, table: TableId, key: u64) -> Result<Option<u64>> {
     let mut row = RowBuf::new();
     let found = access.read_for_update(table, &Key::from_u64(key), &mut row)?;
     Ok(found.then(|| integer(row.bytes())))
 }
 
-/// All keys and values, in order.
+/// Returns all keys and values, in order.
 ///
 /// # Errors
-/// As [`Access::scan`].
+/// Same as [`Access::scan`].
 pub fn all(access: &mut impl Access, table: TableId) -> Result<Vec<(u64, u64)>> {
     range(access, table, Bound::Unbounded, Bound::Unbounded)
 }
 
-/// The keys and values within these bounds, in order.
+/// Returns the keys and values within these bounds, in order.
 ///
 /// # Errors
-/// As [`Access::scan`].
+/// Same as [`Access::scan`].
 pub fn range(
     access: &mut impl Access,
     table: TableId,

@@ -1,5 +1,5 @@
-//! Single transactions: they read their own writes, keys and rows of every length come back, nothing outlives an abort, and a
-//! transaction may end on another thread.
+//! Single transactions: they read their own writes, keys and rows of every length are read back unchanged, nothing outlives an
+//! abort, and a transaction may end on another thread.
 
 use crate::fixture::{Knobs, Open, Sessions, begin, serial_point, with_registers};
 use crate::registers::{all, delete, get, get_for_update, insert, put, range, state};
@@ -32,7 +32,7 @@ pub fn a_transaction_reads_its_own_writes<F: Sessions>() {
     }
 }
 
-/// What an aborted or dropped transaction wrote is gone.
+/// Writes of an aborted or dropped transaction are gone.
 pub fn nothing_outlives_an_abort<F: Sessions>() {
     for mode in WRITERS {
         let endings: [fn(Open<F>); 2] = [|open| open.abort(), drop];

@@ -1,4 +1,4 @@
-//! Savepoints: a transaction goes back to where it was, and nowhere else.
+//! Savepoints: a rollback restores exactly the state at the savepoint.
 
 use crate::anomalies::scripts;
 use crate::fixture::{Knobs, Sessions, begin, with_registers};

@@ -8,7 +8,7 @@
 //!     x = 1
 //! ```
 //!
-//! One thread runs all transactions, and nobody ever waits: what would be a wait is the abort `wait-limit`.
+//! One thread runs all transactions, and none ever waits: instead of a wait comes the abort `wait-limit`.
 //!
 //! | command | meaning |
 //! | --- | --- |
@@ -43,7 +43,7 @@ use std::sync::Arc;
 pub struct Played {
     /// Each command, with its output below it.
     pub text: String,
-    /// What was observed of each transaction.
+    /// History of each transaction.
     pub history: Vec<model::history::Transaction>,
 }
 
@@ -72,7 +72,7 @@ pub fn commands(script: &str) -> Vec<&str> {
     script.lines().filter(is_command).collect()
 }
 
-/// What output lines start with.
+/// Prefix of output lines.
 const OUTPUT: &str = "    ";
 
 /// An engine with three tables, and the transactions open on it.
@@ -342,7 +342,7 @@ impl<F: Sessions> Stage<F> {
         format!("{},{}", row.get(1).as_text().unwrap_or("-"), row.get(2))
     }
 
-    /// What an error says, with transactions under their names in the script.
+    /// Returns the text of an error, with transactions under their names in the script.
     fn tell(&self, error: &Error) -> String {
         match error {
             Error::Aborted(abort) => self.tell_abort(abort),

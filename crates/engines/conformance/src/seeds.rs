@@ -1,4 +1,4 @@
-//! Seeds of random tests, and how a failure tells its own.
+//! Seeds of random tests, and their report on failure.
 
 use env::Randomness;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Readers that always commit, at one moment; and settled ones, before which every transaction has ended.
+//! Readers that always commit and read one moment; and settled readers, before which every transaction has ended.
 
 use crate::anomalies::scripts;
 use crate::fixture::{Knobs, Sessions, begin, with_registers};

@@ -1,4 +1,4 @@
-//! Random statements over tables of several shapes, and what an [`Access`] answers to them as text: rows, errors and all.
+//! Random statements over tables of several shapes, and the answers of an [`Access`] as text: results, rows and errors.
 
 use model::{
     Access, ColumnType, Columns, Comparison, Delta, Direction, IndexId, Key, Predicate, RowBuf, Scan, ScanEnd, Schema,
@@ -160,13 +160,13 @@ pub fn scan(index: Option<u16>) -> Statement {
 }
 
 impl Statement {
-    /// Whether it is of [`Access`], and not of the transaction as a whole.
+    /// Returns whether it is a statement of [`Access`], and not of the transaction as a whole.
     pub fn is_access(&self) -> bool {
         use Statement::{Delete, Insert, Put, Update};
         self.only_reads() || matches!(self, Put(..) | Insert(..) | Update(..) | Delete(_))
     }
 
-    /// Whether a read-only transaction may run it.
+    /// Returns whether a read-only transaction may run it.
     pub fn only_reads(&self) -> bool {
         matches!(self, Statement::Read { .. } | Statement::ReadForUpdate(_) | Statement::Scan { .. })
     }
@@ -300,7 +300,7 @@ impl Shape {
     }
 }
 
-/// What the statement answers, as text: results, rows and errors.
+/// Runs the statement and returns its answer as text: results, rows and errors.
 ///
 /// # Panics
 /// On statements that are not of [`Access`]: savepoints, commits and the like.

@@ -35,7 +35,7 @@ pub fn savepoint(open: &mut impl Finish) -> model::Result<Savepoint> {
 /// Goes back to a savepoint.
 ///
 /// # Errors
-/// As [`model::Savepoints::rollback_to`].
+/// Same as [`model::Savepoints::rollback_to`].
 ///
 /// # Panics
 /// If the engine has no savepoints.
@@ -134,7 +134,7 @@ impl<F: Sessions> Pair<F> {
     }
 }
 
-/// What is the same for a whole program.
+/// Settings of a whole program.
 type Setting = (Storage, Mode, Direction);
 
 pub(crate) fn compare<F: Sessions>(setting: Setting) {
@@ -273,7 +273,7 @@ fn assert_ends_as<F: Sessions>(engine: &Arc<F::Engine>, twin: &mut Twin, table: 
     F::assert_idle(engine, shape.entries(twin.rows(table).count() as u64));
 }
 
-/// What concurrent transactions were answered is what the twin answers in the order of the serial points.
+/// The answers to concurrent transactions equal the twin's in the order of the serial points.
 pub fn the_serial_points_replay_on_the_twin<F: Sessions>() {
     for shape in SHAPES {
         replay::<F>(shape, (Storage::Ordered, Direction::Forward), 4, &Knobs::patient());

@@ -1,5 +1,5 @@
-//! Waits between transactions: who waits goes on when the other one has ended, waits have a limit, they can be ended from
-//! outside, and there is no deadlock. Threads meet at the engine's own count of sleepers.
+//! Waits between transactions: a waiter continues when the other transaction has ended, waits have a limit, they can be ended
+//! from outside, and there is no deadlock. Threads synchronize on the engine's own count of sleepers.
 
 use crate::fixture::{Knobs, Open, Waits, begin, with_registers};
 use crate::registers::{get, get_for_update, insert, put, rule, state};

@@ -1,4 +1,4 @@
-//! The battery can fail: each small engine that is broken in one way is caught by a named part.
+//! The battery can fail: a named part catches each small engine that is broken in one way.
 
 extern crate seriatim_conformance as conformance;
 

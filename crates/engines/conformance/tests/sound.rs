@@ -1,4 +1,4 @@
-//! The whole battery on a small engine that is right: no part refuses what it should not.
+//! The whole battery on a small correct engine: no part reports a false failure.
 
 extern crate seriatim_conformance as conformance;
 

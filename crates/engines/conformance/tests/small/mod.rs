@@ -1,5 +1,5 @@
-//! A small engine, right or broken in one way. It is optimistic: a transaction works on a copy of the naive twin, and commits if
-//! nothing that it has read was written meanwhile.
+//! A small engine, correct or broken in one way. It is optimistic: a transaction works on a copy of the naive twin, and commits
+//! if nothing that it has read was written meanwhile.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 mod transaction;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub use transaction::Transaction;
 
-/// What is broken.
+/// Defect of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// Nothing.
@@ -85,17 +85,17 @@ pub struct Small {
     begun: AtomicU64,
 }
 
-/// What has been committed.
+/// Committed state.
 #[derive(Debug, Default)]
 struct Store {
     twin: Twin,
     /// The twin before the last commit.
     before: Twin,
     schemas: Vec<Arc<Schema>>,
-    /// What each commit wrote.
+    /// Keys written by each commit.
     commits: Vec<Vec<(TableId, Key)>>,
     readers: u64,
-    /// How often the database was opened.
+    /// Number of times the database was opened.
     epoch: u64,
     /// Commits that are on the disk.
     durable: usize,
