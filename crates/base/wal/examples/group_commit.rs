@@ -100,7 +100,7 @@ fn group_commits(disk: &Arc<dyn Disk>, threads: usize, limit: Duration) -> Resul
     Ok((rate, stats))
 }
 
-/// One thread's work; how many commits it made.
+/// Work of one thread. Returns its number of commits.
 fn commit_until(log: &Log, stop: &AtomicBool) -> Result<u64, LogError> {
     let mut commits = 0;
     while !stop.load(Ordering::Relaxed) {

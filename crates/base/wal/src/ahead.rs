@@ -65,7 +65,8 @@ impl Shared {
         })
     }
 
-    /// Has the ceiling raised, and does not wait. Where callers do the log's work, this one does it, unless one is at it.
+    /// Requests that the ceiling be raised, and does not wait. With [`Driver::Caller`](crate::Driver::Caller) this call raises
+    /// it, unless another call is doing so.
     pub fn raise_ahead(&self, ceiling: u64) {
         if self.is_driven_by_callers() {
             if self.control.try_lock().is_ok() {

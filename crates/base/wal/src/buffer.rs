@@ -14,9 +14,9 @@ const LARGEST_SPARE: usize = 16 << 20;
 /// Adjacent records of one segment; they begin with the group's record, which is filled in when the chunk is written.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Where they go.
+    /// Segment that receives the records.
     pub segment: Arc<Segment>,
-    /// The first one's position.
+    /// Position of the first record.
     pub start: u64,
     /// The records.
     pub bytes: Vec<u8>,
@@ -74,7 +74,7 @@ impl Buffer {
         self.stopped_at == Some(self.tail)
     }
 
-    /// Where the next record goes.
+    /// Position of the next record.
     pub fn tail(&self) -> u64 {
         self.tail
     }

@@ -43,10 +43,10 @@ fn row_checksum(payload: &[u8], index: u64, identity: u64) -> u32 {
 pub struct CheckpointWriter {
     shared: Arc<Shared>,
     file: Arc<dyn DiskFile>,
-    /// Where the log was when it was begun.
+    /// End of the log when the checkpoint began.
     start: u64,
     buffer: Vec<u8>,
-    /// Where in the file the buffer goes.
+    /// File offset of the buffer.
     offset: u64,
     unsynced: u64,
     rows: u64,
@@ -114,7 +114,7 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Where the log was when it was begun.
+    /// End of the log when the checkpoint began.
     #[must_use]
     pub fn start(&self) -> LogPosition {
         LogPosition(self.start)
@@ -170,7 +170,7 @@ impl CheckpointWriter {
 
     fn sync_names(&self) -> Result<(), LogError> {
         self.shared.disk.sync_dir("").map_err(|error| {
-            // Nobody knows which names are durable, and another sync could not be believed.
+            // Which names are durable is unknown, and the result of another sync could not be trusted.
             self.shared.stop(error.clone());
             LogError::Stopped(error)
         })
@@ -220,7 +220,7 @@ impl Drop for CheckpointWriter {
 /// Description of a checkpoint, as stored in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointInfo {
-    /// Where the log was when it was begun.
+    /// End of the log when the checkpoint began.
     pub start: LogPosition,
     /// Its rows are what the records up to the start with stamps below this have left.
     pub bound: u64,

@@ -13,7 +13,7 @@ use env::{Disk, DiskError, DiskFile};
 /// The file's name.
 pub const CONTROL: &str = "CONTROL";
 
-/// Where the slots are: in different sectors and pages of every common disk.
+/// Offsets of the slots: in different sectors and pages of every common disk.
 const SLOTS: [u64; 2] = [0, 4096];
 const FILE_BYTES: usize = 8192;
 

@@ -1,4 +1,4 @@
-//! Errors of the log, and what each means for a transaction that was on its way.
+//! Errors of the log, and what each means for a transaction in progress.
 
 use env::DiskError;
 use env::process::Holder;
@@ -6,9 +6,9 @@ use model::LogPosition;
 use std::fmt;
 use std::time::Duration;
 
-/// Why the log did not do what it was asked.
+/// Reason of a failed operation of the log.
 ///
-/// What an engine must know of each: has something been appended? Only [`Stopped`](Self::Stopped) leaves outcomes unknown;
+/// An engine must know of each whether something was appended. Only [`Stopped`](Self::Stopped) leaves outcomes unknown;
 /// after every other error of [`Log::append`](crate::Log::append) nothing was appended and the transaction can abort cleanly.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -147,7 +147,7 @@ impl std::error::Error for LogError {
 pub struct Damage {
     /// The file's name in the database's directory.
     pub file: String,
-    /// Where in the file the damage begins, in bytes.
+    /// Offset of the damage in the file, in bytes.
     pub offset: u64,
     /// Number of bytes from there on that cannot be used; zero if the file or a part of it is missing.
     pub bytes: u64,

@@ -168,7 +168,7 @@ impl RecordKind {
 /// A record's header, as found; its checksum is not verified yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// As written.
+    /// Checksum as stored.
     pub checksum: u32,
     /// The payload's length in bytes.
     pub length: u32,

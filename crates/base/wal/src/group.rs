@@ -1,4 +1,4 @@
-//! Group commit: taking what has gathered, writing it, one fdatasync for all who wait.
+//! Group commit: takes the gathered records, writes them, and issues one fdatasync for all waiters.
 
 use crate::buffer::Chunk;
 use crate::error::LogError;
@@ -52,7 +52,7 @@ impl Writer {
 /// Records that one round takes from the buffer.
 struct Group {
     chunks: Vec<Chunk>,
-    /// Where it ends.
+    /// End position of the group.
     end: u64,
     /// Number of waiters.
     waiters: usize,

@@ -1,8 +1,8 @@
-//! Records in parts: what is too large to be held, encoded, in memory.
+//! Records in parts: records too large to be held encoded in memory.
 //!
-//! Other records come between the parts of one, so that others go on committing meanwhile. Nothing can rest on a large record
-//! before its last part is appended, since its engine publishes nothing before; and whatever is appended after the last part
-//! is recovered only if that part is, and so are all parts before it (L1).
+//! Other records come between the parts of one, so that other transactions commit meanwhile. Nothing can depend on a large
+//! record before its last part is appended, since its engine publishes nothing before; and a record appended after the last
+//! part is recovered only if that part is, and so are all parts before it (L1).
 
 use crate::error::LogError;
 use crate::format::{Payload, RecordKind, SEGMENT_RESERVE, overhead};
@@ -15,7 +15,7 @@ use model::{Durability, LogPosition};
 pub struct LargeRecord<'a> {
     shared: &'a Shared,
     stamp: u64,
-    /// Where the first part begins, by which the others know each other.
+    /// Position of the first part. It identifies the record in its other parts.
     origin: Option<u64>,
     /// Segments that were prepared for it and not begun yet.
     promised: usize,
@@ -31,7 +31,7 @@ impl<'a> LargeRecord<'a> {
     /// Appends a part that is not the last.
     ///
     /// # Errors
-    /// As [`Log::append`](crate::Log::append). The record must then be dropped.
+    /// Same as [`Log::append`](crate::Log::append). The record must then be dropped.
     pub fn append(&mut self, payload: &[u8]) -> Result<(), LogError> {
         self.push(payload, RecordKind::Part, Durability::None)?;
         Ok(())
@@ -40,7 +40,7 @@ impl<'a> LargeRecord<'a> {
     /// Appends the last part, which commits the record, and returns the record's position.
     ///
     /// # Errors
-    /// As [`Log::append`](crate::Log::append): nothing counts then.
+    /// Same as [`Log::append`](crate::Log::append): nothing counts then.
     pub fn finish(mut self, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
         self.push(payload, RecordKind::LastPart, durability).map(LogPosition)
     }

@@ -1,8 +1,8 @@
-//! The redo log: what a transaction did is on disk before anybody is told that it committed.
+//! The redo log: a transaction's changes are on disk before its commit is acknowledged.
 //!
 //! An engine appends a record while it still owns what the transaction is about to publish, so records are in the order in
-//! which they can be seen; it installs; then whoever has to acknowledge waits until the log is durable up to the record's
-//! position. One thread writes what has gathered and syncs it once for all who wait. Payloads are opaque: this crate never
+//! which they become visible; it installs; then the acknowledging thread waits until the log is durable up to the record's
+//! position. One thread writes the gathered records and syncs once for all waiters. Payloads are opaque: this crate never
 //! decides what is visible.
 //!
 //! ```text
@@ -33,7 +33,7 @@
 //! - **L8** A checkpoint takes its name when it is complete and the log is durable up to where it was begun; only then do
 //!   segments go, oldest first, and only if all their records end up to there and have stamps below its bound.
 //!
-//! Where they are asserted, in constant time and in release builds too:
+//! The invariants are asserted here, in constant time and in release builds too:
 //!
 //! | | asserted | tests |
 //! | --- | --- | --- |

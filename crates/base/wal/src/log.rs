@@ -1,4 +1,4 @@
-//! The log as its users see it.
+//! Public handle of the log.
 
 use crate::checkpoint::CheckpointWriter;
 use crate::error::LogError;
@@ -59,7 +59,7 @@ impl Log {
             space: Condvar::new(),
             done: [Condvar::new(), Condvar::new()],
             preparing: Mutex::new(start),
-            // Who leaves no timestamps behind needs no ceiling.
+            // A read-only log issues no timestamps, so it needs no ceiling.
             ceiling: AtomicU64::new(if read_only { u64::MAX } else { control.ceiling() }),
             ceiling_wanted: AtomicU64::new(0),
             control: Mutex::new(control),
@@ -101,12 +101,12 @@ impl Log {
     /// [`append`](Self::append).
     ///
     /// # Errors
-    /// As [`append`](Self::append).
+    /// Same as [`append`](Self::append).
     pub fn begin_large(&self, stamp: u64, bytes: u64, largest: usize) -> Result<LargeRecord<'_>, LogError> {
         LargeRecord::begin(&self.shared, stamp, bytes, largest)
     }
 
-    /// Where the last record ends.
+    /// Returns the position at which the last record ends.
     #[must_use]
     pub fn appended(&self) -> LogPosition {
         LogPosition(self.shared.lock().buffer.tail())
@@ -126,16 +126,16 @@ impl Log {
         self.shared.wait_durable(position.0)
     }
 
-    /// As [`wait_durable`](Self::wait_durable), but returns `false` once `is_over` says so. It is asked, under the log's latch,
-    /// before each sleep, and again after each [`rouse`](Self::rouse). With [`Driver::Caller`] it is not asked.
+    /// Same as [`wait_durable`](Self::wait_durable), but returns `false` once `is_over` returns true. It is called, under the
+    /// log's latch, before each sleep, and again after each [`rouse`](Self::rouse). With [`Driver::Caller`] it is not called.
     ///
     /// # Errors
-    /// As [`wait_durable`](Self::wait_durable).
+    /// Same as [`wait_durable`](Self::wait_durable).
     pub fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool, LogError> {
         self.shared.wait_durable_unless(position.0, is_over)
     }
 
-    /// Has every [`wait_durable_unless`](Self::wait_durable_unless) ask again whether it is over.
+    /// Makes every [`wait_durable_unless`](Self::wait_durable_unless) call its `is_over` again.
     pub fn rouse(&self) {
         self.shared.rouse();
     }
@@ -150,7 +150,7 @@ impl Log {
     /// Makes everything durable that was appended before the call.
     ///
     /// # Errors
-    /// As [`wait_durable`](Self::wait_durable).
+    /// Same as [`wait_durable`](Self::wait_durable).
     pub fn flush(&self) -> Result<(), LogError> {
         self.wait_durable(self.appended())
     }
@@ -186,17 +186,17 @@ impl Log {
         self.shared.cover(ceiling.saturating_sub(1), ceiling)
     }
 
-    /// Makes sure that the ceiling lies above `stamp`; where it does not, raises it to `ceiling`. Of many that call it at once
-    /// one raises it, and the others wait for that one.
+    /// Ensures that the ceiling lies above `stamp`; if it does not, raises it to `ceiling`. Of several concurrent calls one
+    /// raises it, and the others wait for that one.
     ///
     /// # Errors
-    /// As [`raise_ceiling`](Self::raise_ceiling).
+    /// Same as [`raise_ceiling`](Self::raise_ceiling).
     pub fn cover(&self, stamp: u64, ceiling: u64) -> Result<(), LogError> {
         self.shared.cover(stamp, ceiling)
     }
 
-    /// Has the ceiling raised by the log's own thread, and does not wait. While it is being raised, further calls do nothing.
-    /// With [`Driver::Caller`] the caller raises it.
+    /// Requests that the log's own thread raise the ceiling, and does not wait. While it is being raised, further calls do
+    /// nothing. With [`Driver::Caller`] the caller raises it.
     pub fn raise_ceiling_ahead(&self, ceiling: u64) {
         self.shared.raise_ahead(ceiling);
     }

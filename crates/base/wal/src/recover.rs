@@ -1,4 +1,4 @@
-//! Opening a directory: what is there, whether it can be trusted, and where the log goes on.
+//! Recovery: reads a directory, judges whether it is intact, and finds the position at which the log continues.
 //!
 //! Everything is read and judged before anything is handed out or changed, so that a damaged directory stays as it is.
 
@@ -54,7 +54,7 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Segment files that they are in.
     pub segments: u64,
-    /// Where the log goes on.
+    /// Position at which the log continues.
     pub end: LogPosition,
 }
 
@@ -63,7 +63,7 @@ pub struct RecoveryReport {
 pub struct TailCut {
     /// The segment file.
     pub file: String,
-    /// Where in the file the cut was made.
+    /// Offset of the cut in the file.
     pub offset: u64,
     /// Bytes from there to the last one that had been written.
     pub bytes: u64,
@@ -92,8 +92,8 @@ impl std::fmt::Display for TailCut {
 pub struct RecoveredRecord<'a> {
     /// The transaction's timestamp.
     pub stamp: u64,
-    /// What [`Log::append`](crate::Log::append) or [`LargeRecord::finish`](crate::LargeRecord::finish) returned: of a part, too,
-    /// the position of its record.
+    /// Position that [`Log::append`](crate::Log::append) or [`LargeRecord::finish`](crate::LargeRecord::finish) returned. For a
+    /// part it is the position of its record.
     pub position: LogPosition,
     /// The payload.
     pub payload: &'a [u8],
@@ -158,7 +158,7 @@ impl RecordReader {
     }
 }
 
-/// Where the record ends to which this one belongs; `None` for what is none, or part of none that was finished.
+/// Returns the end of the record to which this one belongs; `None` if it is no redo record, or part of an unfinished one.
 fn end_of_record(
     records: &mut Records,
     record: RawRecord,
@@ -281,7 +281,7 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
 
 /// Way in which a log goes on.
 pub struct Going {
-    /// Where appends go.
+    /// Buffer of the appends.
     pub buffer: Buffer,
     /// The segment that follows, if it was prepared before the crash.
     pub next: VecDeque<Arc<Segment>>,

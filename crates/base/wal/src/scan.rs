@@ -1,4 +1,4 @@
-//! Reading segments: record by record, up to where the log ends, and the verdict on what stands there.
+//! Reads segments record by record up to the end of the log, and judges the bytes that stand there.
 
 use crate::control::newer;
 use crate::error::{Damage, DamageKind, LogError};
@@ -18,9 +18,9 @@ pub struct RawRecord {
     pub kind: RecordKind,
     /// The timestamp of a redo record or of a part of one.
     pub stamp: u64,
-    /// Where it begins.
+    /// Start position.
     pub start: u64,
-    /// Where it ends.
+    /// End position.
     pub end: u64,
 }
 
@@ -51,7 +51,7 @@ impl Records {
         Ok(Self { window, place: segment.place, identity, position: segment.place.start })
     }
 
-    /// Where the next record begins.
+    /// Position of the next record.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -115,7 +115,7 @@ pub enum Ending {
 /// Result of a scan of one segment.
 #[derive(Clone, Debug)]
 pub struct SegmentScan {
-    /// Where the intact records end.
+    /// End position of the intact records.
     pub end: u64,
     /// Their end.
     pub ending: Ending,
@@ -326,7 +326,7 @@ pub fn judge(chain: &[Scanned], first: u64) -> Verdict {
     let mut verdict = Verdict::default();
     let mut expected = first;
     for (index, scanned) in chain.iter().enumerate() {
-        // What follows the tail was never begun, and of such segments any may be gone: removing them is not made durable.
+        // Segments after the tail were never begun, and any of them may be missing: their removal is not made durable.
         let gap = if verdict.tail.is_none() { expected..scanned.place.number } else { 0..0 };
         verdict.damage.extend(gap.map(missing).take(1));
         let continues = index > 0 && chain[index - 1].place.number + 1 == scanned.place.number;

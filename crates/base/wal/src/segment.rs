@@ -1,4 +1,4 @@
-//! Segment files: their names, their creation ahead of need, and what is known of those that are sealed.
+//! Segment files: their names, their creation ahead of need, and metadata of the sealed ones.
 
 use crate::format::{Block, BlockKind, SEGMENT_HEADER, SEGMENT_RESERVE};
 use crate::sync::Arc;
@@ -35,7 +35,7 @@ impl Place {
         SEGMENT_HEADER + self.capacity
     }
 
-    /// Where `position` is in the file.
+    /// Returns the file offset of `position`.
     pub fn offset(&self, position: u64) -> u64 {
         SEGMENT_HEADER + position - self.start
     }

@@ -127,9 +127,9 @@ impl State {
 
 /// The log's inside.
 pub struct Shared {
-    /// Where everything lives.
+    /// Disk of all files.
     pub disk: Arc<dyn Disk>,
-    /// As given.
+    /// Options as given.
     pub options: LogOptions,
     /// Identity of all its files.
     pub identity: u64,
@@ -367,7 +367,7 @@ impl Shared {
                 self.space.notify_all();
                 Ok(())
             }
-            // What was found may not be durable: as after every failed write, a restart has to look.
+            // The recovered bytes may not be durable: as after every failed write, a restart has to read them.
             Err(error) => {
                 drop(right);
                 self.stop(error.clone());
@@ -512,7 +512,7 @@ impl Shared {
             }
             let segment = state.next.pop_back().expect("there are several");
             drop(state);
-            // If that fails, it lies there as a blank segment, and the next attempt to make it replaces it.
+            // If that fails, a blank segment stays behind, and the next attempt to make it replaces it.
             discard(&*self.disk, &Segment::name(segment.place.number));
         }
     }

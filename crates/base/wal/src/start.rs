@@ -1,4 +1,4 @@
-//! Where a log goes on after it was read, and going on there: at once, or when the disk has space for it.
+//! Start of appends after recovery: at once, or when the disk has space for it.
 
 use crate::buffer::Buffer;
 use crate::error::LogError;
@@ -14,8 +14,8 @@ use std::io::ErrorKind;
 /// Bytes that are written again at a time.
 const REWRITE: u64 = 256 * 1024;
 
-/// Where appends will go: into the last segment after a clean stop, else into a new one, so that what a crash has left behind
-/// the last record can never be read again.
+/// Target of appends: the last segment after a clean stop, else a new one, so that what a crash has left after the last record
+/// can never be read again.
 ///
 /// Two steps, since only the first needs space: [`reserve`](Self::reserve), which can be tried again after a full disk, and
 /// [`finish`](Self::finish).

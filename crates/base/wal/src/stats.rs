@@ -1,4 +1,4 @@
-//! Counts for people and dashboards.
+//! Statistics of the log.
 
 use env::time::Duration;
 use model::LogPosition;
@@ -41,7 +41,7 @@ pub struct LogStats {
     pub checkpoint_bytes_written: u64,
     /// Bytes of the last checkpoint, of this run or found by recovery.
     pub checkpoint_bytes: u64,
-    /// Where the last checkpoint, of this run or found by recovery, was begun. `appended` less this bounds what a restart would
-    /// have to replay; it is more than that after openings, each of which may skip the rest of a segment.
+    /// Start position of the last checkpoint, of this run or found by recovery. `appended` less this bounds what a restart
+    /// would have to replay; it is more than that after openings, each of which may skip the rest of a segment.
     pub checkpoint: LogPosition,
 }

@@ -1,4 +1,4 @@
-//! Reading a whole directory and saying what is wrong with it, changing nothing.
+//! Reads a whole directory and reports its damage. Changes nothing.
 
 use crate::checkpoint::{CheckpointInfo, CheckpointReader};
 use crate::control::{CONTROL, damaged_slot, read};
@@ -52,7 +52,7 @@ pub struct SegmentReport {
     pub file: String,
     /// The position of its first byte.
     pub start: LogPosition,
-    /// Where its intact records end.
+    /// End position of its intact records.
     pub end: LogPosition,
     /// Redo records; a large one counts where its last part is.
     pub records: u64,

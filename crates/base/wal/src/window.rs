@@ -1,4 +1,4 @@
-//! A file read forward, piece by piece, in bounded memory.
+//! Sequential reader of a file, in bounded memory.
 
 use crate::sync::Arc;
 use env::{DiskError, DiskFile};

@@ -1,4 +1,4 @@
-//! Checkpoints replace each other as wholes, and segments go when they are not needed any more.
+//! Checkpoints replace each other atomically, and segments are removed when they are no longer needed.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Damaged files: every flipped bit, every truncation, every missing file is refused, reported, or harmless; never believed.
+//! Damaged files: every flipped bit, truncation or missing file is refused, reported, or harmless; never read as intact.
 
 mod common;
 
@@ -54,7 +54,7 @@ fn written(close: bool) -> (SimDisk, Content) {
     (disk, content)
 }
 
-/// What became of a damaged log.
+/// Outcome of opening a damaged log.
 #[derive(Debug, PartialEq)]
 enum Fate {
     Refused(String),
@@ -171,7 +171,7 @@ fn every_flipped_bit_of_a_closed_log() {
     assert!(refused > 10_000);
 }
 
-/// Whether a byte lies behind a segment's seal.
+/// Returns whether a byte lies behind a segment's seal.
 fn is_unused(disk: &SimDisk, path: &str, offset: u64) -> bool {
     let report = verify(&disk.copy()).unwrap();
     let segment = report.segments.iter().find(|segment| segment.file == path).unwrap();

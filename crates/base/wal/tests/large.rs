@@ -93,8 +93,8 @@ fn others_commit_between_the_parts() {
     }
 }
 
-/// Whatever the disk holds: a large record that does not fit is refused before its first part, its space is there again, and
-/// smaller ones go on.
+/// For every amount of free space: a large record that does not fit is refused before its first part, its space is free again,
+/// and smaller records are still appended.
 #[test]
 fn a_disk_that_cannot_hold_the_record_refuses_it_and_has_its_space_back() {
     let (mut refused, mut taken) = (0, 0);

@@ -1,4 +1,4 @@
-//! The power goes at every change of the disk: what was acknowledged is found again, and nothing but a prefix.
+//! Power cuts at every change of the disk: recovery finds all acknowledged records, and exactly a prefix of the appends.
 
 mod common;
 
@@ -85,7 +85,7 @@ fn recovers(disk: &SimDisk, told: &Told, context: &str) -> Content {
     let mut later = told.clone();
     later.appended = told.check(&content);
     later.durable = later.appended;
-    // What has been handed out must not be lost any more, synced by an append or not.
+    // Recovered records must not be lost later, whether or not an append has synced them.
     let synced = disk.power_cut_with(Survival::SyncedOnly);
     later.check(&open(&synced).unwrap_or_else(|error| panic!("{context}, again: {error}")).1);
     later.append(&log, Durability::Fsync).unwrap();

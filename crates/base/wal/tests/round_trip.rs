@@ -1,4 +1,4 @@
-//! What is appended comes back: after a close, after a crash, across many segments, for all sizes.
+//! Appended records are read back: after a close, after a crash, across many segments, for all sizes.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Many threads and the log's own: groups, callbacks, back-pressure, and who is woken when.
+//! Many threads and the log's own: groups, callbacks, back-pressure, and wake-ups.
 
 mod common;
 
@@ -140,7 +140,7 @@ fn one_sync_serves_all_who_came_during_the_last() {
     assert_eq!(open(&disk).unwrap().1.records.len(), 41);
 }
 
-/// Who comes while a sync runs that covers what it waits for is served by that sync, although no other follows.
+/// A waiter that arrives during a sync that covers its position is woken by that sync, although no other follows.
 #[test]
 fn who_comes_during_the_sync_that_covers_it_needs_no_other() {
     for _ in 0..20 {
@@ -202,7 +202,7 @@ fn a_large_record_does_not_wait_for_a_reason_to_write() {
     assert!(log.stats().append_waits > 0);
 }
 
-/// Nobody waits for asynchronous records, and they become durable all the same.
+/// Asynchronous records become durable although no thread waits for them.
 #[test]
 fn asynchronous_records_become_durable_by_themselves() {
     let options = LogOptions { flush_interval: Duration::from_millis(1), ..threaded() };

@@ -1,4 +1,4 @@
-//! What the tests share: small logs on simulated disks, and what recovery reads back.
+//! Common parts of the tests: small logs on simulated disks, and the result of recovery.
 #![allow(dead_code)] // Each test file is a crate of its own and uses a part.
 
 use env::{Disk, SimDisk, SimDiskOptions};
@@ -41,7 +41,7 @@ pub struct Content {
     pub checkpoint: Option<(u64, Vec<Vec<u8>>)>,
     /// Stamp and payload of each record, large ones put together again.
     pub records: Vec<(u64, Vec<u8>)>,
-    /// What recovery said.
+    /// Report of recovery.
     pub report: RecoveryReport,
 }
 
@@ -86,7 +86,7 @@ pub fn commit(log: &Log, stamp: u64, payload: &[u8]) -> Result<(), LogError> {
     log.wait_durable(position)
 }
 
-/// What a workload has been told so far: the judge of every recovery.
+/// Acknowledgements given to a workload so far: every recovery is checked against them.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Stamps of appended records, in log order: 0, 1, 2, ...
