@@ -1,8 +1,8 @@
-//! How a session is stopped from outside, and what it waits for meanwhile.
+//! Cancellation of a session's statement from outside, and its waits.
 //!
-//! A statement looks now and then whether it is to stop ([`Cancel::check`]). Where it sleeps it tells of its wait first
-//! ([`Cancel::wait`], and for the engine [`model::Supervisor`]), so that whoever raises the flag wakes it. The flag is raised
-//! before the lock on the wait is taken: either the sleeper finds it raised, or the raiser finds the sleeper.
+//! A statement checks from time to time whether it is cancelled ([`Cancel::check`]). Before it sleeps it registers its wait
+//! ([`Cancel::wait`], and for the engine [`model::Supervisor`]), so that a canceller can wake it. The flag is set before the
+//! lock on the wait is taken: either the sleeper sees the flag, or the canceller sees the sleeper.
 
 use crate::error::{Result, SqlError, state};
 use crate::store::Store;
@@ -17,59 +17,59 @@ use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// What stops a session's statement, or the session: flags that another thread raises, and a deadline. And what others see of
-/// its transaction and of its waits.
+/// Cancellation of a session's statement or of the session: flags that another thread sets, and a deadline. Also publishes the
+/// session's transaction and waits.
 #[derive(Debug)]
 pub struct Cancel {
     raised: AtomicBool,
     /// Whether the session is to end: no later statement runs either.
     ended: AtomicBool,
     origin: Instant,
-    /// Microseconds after `origin`; `u64::MAX`: none.
+    /// Microseconds after `origin`; `u64::MAX` means none.
     deadline: AtomicU64,
-    /// The engine's name of the open transaction; zero: none.
+    /// The engine's timestamp of the open transaction; zero means none.
     transaction: AtomicU64,
-    /// Since when the open transaction may write. Microseconds since 1970; zero: it may not, or there is none.
+    /// Time since which the open transaction may write. Microseconds since 1970; zero if it may not, or if there is none.
     writes_since: AtomicI64,
     waiting: Mutex<Option<Waiting>>,
-    /// What is called when a wait in the engine begins.
+    /// Called when a wait in the engine begins.
     on_wait: OnceLock<Hook>,
-    /// Number of the session's wait for the log; odd while it goes on. Only the end of the session ends such a wait: what is
-    /// visible cannot be taken back.
+    /// Number of the session's wait for the log; odd while it lasts. Only the end of the session ends such a wait: visible
+    /// changes cannot be undone.
     log_wait: AtomicU64,
-    /// What is called when the session is to end.
+    /// Called when the session is to end.
     on_end: OnceLock<Hook>,
 }
 
-/// A wait that is going on.
+/// A wait in progress.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// What for.
+    /// Reason of the wait.
     pub reason: Wait,
-    /// Since when. Microseconds since 1970.
+    /// Start of the wait. Microseconds since 1970.
     pub since: i64,
     waker: Waker,
 }
 
-/// What a session can wait for.
+/// Reason of a session's wait.
 #[derive(Clone, Debug)]
 pub enum Wait {
-    /// Another transaction, which has the row of this table; or all that are older, if it is no table's.
+    /// Another transaction, which owns the row of this table; without a table, all older transactions.
     Transaction {
         /// The other transaction.
         other: Option<Timestamp>,
         /// The engine's table.
         table: Option<Arc<Schema>>,
     },
-    /// The client, to send more of what the statement reads.
+    /// The client, to send more input of the statement.
     ClientRead,
-    /// The client, to take what it is sent.
+    /// The client, to receive output.
     ClientWrite,
-    /// Time, to pass.
+    /// The end of a sleep.
     Sleep,
 }
 
-/// What is called when a wait begins.
+/// A callback.
 struct Hook(Box<dyn Fn() + Send + Sync>);
 
 impl fmt::Debug for Hook {
@@ -78,7 +78,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-/// A thread that sleeps by itself.
+/// A thread that sleeps outside of the engine.
 struct Sleeper(Thread);
 
 impl Wake for Sleeper {
@@ -87,7 +87,7 @@ impl Wake for Sleeper {
     }
 }
 
-/// A wait that others see, until it is dropped.
+/// A registered wait, visible to other sessions until it is dropped.
 #[must_use]
 pub struct Waits<'c>(&'c Cancel);
 
@@ -109,7 +109,7 @@ impl Default for Cancel {
 }
 
 impl Cancel {
-    /// Asks the statement to stop.
+    /// Cancels the statement.
     pub fn raise(&self) {
         // Relaxed: the lock on the wait orders it before the sleeper's look; who does not sleep looks again soon.
         self.raised.store(true, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Cancel {
         waker.iter().for_each(Waker::wake_by_ref);
     }
 
-    /// Asks the session to end.
+    /// Ends the session.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         self.raise();
@@ -126,20 +126,20 @@ impl Cancel {
         }
     }
 
-    /// Whether the session is to end.
+    /// Returns whether the session is to end.
     pub fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Before a statement: forgets requests that came too late for the one before, and sets its time, if it has a limit
-    /// (`timeout` milliseconds; 0: none).
+    /// Starts a statement: clears late requests for the previous one, and sets its deadline if it has a limit (`timeout`
+    /// milliseconds; 0 means none).
     pub fn start(&self, timeout: u64) {
-        // A session that is to end begins nothing.
+        // A session that is to end starts no statement.
         self.raised.store(self.ended.load(Ordering::Relaxed), Ordering::Relaxed);
         self.set_timeout(timeout);
     }
 
-    /// Sets the time of what runs from now on; 0: none.
+    /// Sets the deadline from now on; 0 means none.
     pub fn set_timeout(&self, timeout: u64) {
         let deadline = match timeout {
             0 => u64::MAX,
@@ -153,7 +153,7 @@ impl Cancel {
     }
 
     /// # Errors
-    /// 57014 if it was raised, or the time is over; 57P01 if the session is to end.
+    /// 57014 if the statement is cancelled or past its deadline; 57P01 if the session is to end.
     pub fn check(&self) -> Result<()> {
         if self.raised.load(Ordering::Relaxed) {
             if self.is_ended() {
@@ -168,66 +168,67 @@ impl Cancel {
         Ok(())
     }
 
-    /// The end of whatever is being waited for, as an error.
+    /// Returns the reason for which a wait ended, as an error.
     pub fn reason(&self) -> SqlError {
-        // Raised when the wait ended, and forgotten before it was asked: only a session's end is not.
+        // The flag was set when the wait ended, and cleared before this call. Only the end of a session is never cleared.
         let cancelled = || SqlError::new(state::QUERY_CANCELED, "canceling statement due to user request");
         self.check().err().unwrap_or_else(cancelled)
     }
 
-    /// The engine's name of the open transaction, once it has one.
+    /// Returns the engine's timestamp of the open transaction, once it has one.
     pub fn transaction(&self) -> Option<Timestamp> {
         Some(Timestamp(self.transaction.load(Ordering::Relaxed))).filter(|&at| at > Timestamp::ZERO)
     }
 
-    /// The transaction is over.
+    /// Records the end of the transaction.
     pub fn end_transaction(&self) {
         self.transaction.store(0, Ordering::Relaxed);
         self.writes_since.store(0, Ordering::Relaxed);
     }
 
-    /// A transaction that may write begins. Microseconds since 1970.
+    /// Records the start of a transaction that may write. Microseconds since 1970.
     pub fn begin_writing(&self, at: i64) {
         self.writes_since.store(at, Ordering::Relaxed);
     }
 
-    /// Whether the open transaction may write, and has been open since before `at`. Microseconds since 1970.
+    /// Returns whether the open transaction may write and has been open since before `at`. Microseconds since 1970.
     pub fn has_written_since_before(&self, at: i64) -> bool {
         (1..at).contains(&self.writes_since.load(Ordering::Relaxed))
     }
 
-    /// What is called when a statement begins to wait for another session, by whoever serves the client: it may look whether
-    /// the client is still there. It must neither wait nor ask this object for anything that locks. Once.
+    /// Sets a callback for the moment when a statement begins to wait for another session. The client's server may check there
+    /// whether the client is still connected. The callback must neither wait nor call a method of this object that locks. Can
+    /// be set once.
     pub fn on_wait(&self, call: impl Fn() + Send + Sync + 'static) {
         let _ = self.on_wait.set(Hook(Box::new(call)));
     }
 
-    /// What is called when the session is to end: it must wake whoever asks [`Cancel::is_ended`] under a latch of its own.
-    /// Once.
+    /// Sets a callback for the end of the session. It must wake any thread that checks [`Cancel::is_ended`] under a latch of
+    /// its own. Can be set once.
     pub fn on_end(&self, call: impl Fn() + Send + Sync + 'static) {
         let _ = self.on_end.set(Hook(Box::new(call)));
     }
 
-    /// Calls what [`Cancel::on_wait`] was given: a wait for the log lasts long.
+    /// Calls the callback of [`Cancel::on_wait`]: a wait for the log is long.
     pub fn tell_of_wait(&self) {
         if let Some(Hook(call)) = self.on_wait.get() {
             call();
         }
     }
 
-    /// What the session waits for now.
+    /// Returns the session's current wait.
     pub fn waiting(&self) -> Option<Waiting> {
         self.latch().clone()
     }
 
-    /// Shows a wait, which a raised flag ends through `waker`.
+    /// Registers a wait, which a set flag ends through `waker`.
     pub fn wait(&self, reason: Wait, waker: Waker) -> Waits<'_> {
         *self.latch() = Some(Waiting { reason, since: crate::clock::now(), waker });
         Waits(self)
     }
 
-    /// Blocks until the log is durable up to `position`, while others see that the session waits for the log. Every commit comes
-    /// here, so it takes no lock and writes no line that another session writes.
+    /// Blocks until the log is durable up to `position`, and shows the session as waiting for the log. Every commit calls it,
+    /// so it takes no lock and writes no cache line that another session writes.
     ///
     /// # Errors
     /// 08007 if the log failed; 57P01 if the session is to end: whether the position becomes durable is unknown.
@@ -239,20 +240,20 @@ impl Cancel {
         if waited? { Ok(()) } else { Err(not_awaited()) }
     }
 
-    /// Number of the wait for the log that goes on, if one does: equal numbers are the same wait.
+    /// Returns the number of the current wait for the log, if there is one: equal numbers are the same wait.
     pub fn log_wait(&self) -> Option<u64> {
         Some(self.log_wait.load(Ordering::Relaxed)).filter(|wait| wait % 2 == 1)
     }
 
-    /// Whether the session waits for anything that others can see.
+    /// Returns whether the session has a wait that other sessions can see.
     pub fn is_waiting(&self) -> bool {
         self.log_wait().is_some() || self.latch().is_some()
     }
 
-    /// Sleeps for a time, unless it is stopped.
+    /// Sleeps for a time, unless cancelled.
     ///
     /// # Errors
-    /// As [`Cancel::check`].
+    /// Errors of [`Cancel::check`].
     pub fn sleep(&self, duration: Duration) -> Result<()> {
         let begun = Instant::now();
         let _waits = self.wait(Wait::Sleep, Waker::from(Arc::new(Sleeper(std::thread::current()))));
@@ -266,8 +267,8 @@ impl Cancel {
         }
     }
 
-    /// Waits for `event` while others see it; `None` if `is_over` says so first, which is asked whenever the flag is raised.
-    /// Deadlines are the caller's.
+    /// Waits for `event` as a registered wait; `None` if `is_over` returns true first, which is checked whenever the flag is
+    /// set. Deadlines are the caller's.
     pub async fn unless<T>(
         &self,
         reason: Wait,
@@ -330,14 +331,14 @@ impl Supervisor for Cancel {
     }
 }
 
-/// A long function's looks.
+/// Cancellation checks of a long-running function.
 impl Interrupt for Cancel {
     fn check(&self) -> pgtypes::Result<()> {
         Cancel::check(self).map_err(|error| pgtypes::Error::new(error.code(), error.message()))
     }
 }
 
-/// 57P01 for a session that ends while what it answers with is not durable yet.
+/// 57P01 for a session that ends before its results are durable.
 fn not_awaited() -> SqlError {
     terminated().detail(
         "The session did not wait for the log any longer. What it has committed, and what it has read, is visible to others, but \

@@ -1,4 +1,4 @@
-//! What a running statement has at hand.
+//! Execution context of a running statement.
 
 use crate::cancel::Cancel;
 use crate::database::Database;
@@ -12,24 +12,24 @@ use std::time::Duration;
 pub use crate::memory::Memory;
 pub use pgtypes::{row_bytes, value_bytes};
 
-/// What a running statement has at hand. Lives for one call into a statement; portals keep their own state between calls.
+/// Execution context of a running statement. Lives for one call into a statement; portals keep their own state between calls.
 pub struct Context<'s> {
     /// The transaction.
     pub transaction: &'s mut dyn Transaction,
     /// The database.
     pub database: &'s Arc<Database>,
-    /// The session: settings, user, times, what sequences gave it.
+    /// The session: settings, user, times, last values of sequences.
     pub session: &'s mut State,
     /// The values of `$1`, `$2`, ...
     pub parameters: &'s [Datum],
     /// The statement's memory.
     pub memory: Memory,
-    /// Raised when somebody cancels the statement.
+    /// Cancel flag of the statement.
     pub cancel: &'s Cancel,
 }
 
 impl Context<'_> {
-    /// Looks whether somebody wants the statement to stop. To be called once for every few hundred rows.
+    /// Checks whether the statement is cancelled. Call it once for every few hundred rows.
     ///
     /// # Errors
     /// 57014.
@@ -37,10 +37,10 @@ impl Context<'_> {
         self.cancel.check()
     }
 
-    /// Does `work` with another limit on waiting for other transactions (NOWAIT). Who reaches it gets `unavailable`.
+    /// Runs `work` with another limit on waits for other transactions (NOWAIT). Reaching the limit returns `unavailable`.
     ///
     /// # Errors
-    /// Those of `work`.
+    /// Errors of `work`.
     pub fn waiting_at_most<T>(
         &mut self,
         limit: Duration,

@@ -1,4 +1,4 @@
-//! A database: an engine, what is known of its catalog, its sequences, its sessions.
+//! A database: an engine, cached definitions, sequences, sessions.
 
 use crate::definition::Cache;
 use crate::env::Registry;
@@ -14,7 +14,7 @@ pub struct Database {
     pub store: Arc<dyn Store>,
     /// Limits and defaults.
     pub options: Options,
-    /// Definitions that were read before, by name and version.
+    /// Cached definitions, by name and version.
     pub cache: Cache,
     /// The state of the sequences, and of the row numbers of tables without a primary key.
     pub sequences: Sequences,
@@ -31,17 +31,17 @@ pub struct Options {
     pub statement_bytes: usize,
     /// Bytes that one statement may hold for sorting, hashing and materializing (53200). Default 256 MiB.
     pub work_bytes: usize,
-    /// Bytes that the statements of all sessions may hold together (53200), whatever each may hold. Default 1 GiB.
+    /// Bytes that the statements of all sessions may hold together (53200), whatever the limit of each. Default 1 GiB.
     pub budget_bytes: usize,
     /// Sessions at once (53300). Default 400.
     pub connections: usize,
-    /// How long a session may do nothing inside a transaction (25P03); zero: for ever. Default 5 minutes.
+    /// Maximum idle time inside a transaction (25P03); zero means no limit. Default 5 minutes.
     pub idle_in_transaction: Duration,
     /// Prepared statements and portals of one session (53400). Default 10,000.
     pub prepared: usize,
-    /// When the server gives up running a single-statement transaction again after conflicts.
+    /// Limits on retries of a single-statement transaction after conflicts.
     pub retry: model::RetryPolicy,
-    /// What acknowledgements wait for, unless a session sets `synchronous_commit`.
+    /// Durability that acknowledgements wait for, unless a session sets `synchronous_commit`.
     pub durability: model::Durability,
     /// Whether the tables were made ready before ([`tables::prepare`]), and may be in use.
     pub is_prepared: bool,
@@ -64,7 +64,7 @@ impl Default for Options {
 }
 
 impl Database {
-    /// What a statement that asks for `work_bytes` may hold: no more than all together.
+    /// Memory of a statement with a limit of `work_bytes`, capped by the limit of all together.
     pub(crate) fn memory(&self, work_bytes: usize) -> Memory {
         Memory::new(self.budget.clone(), work_bytes.min(self.budget.limit()))
     }

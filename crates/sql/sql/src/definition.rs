@@ -1,10 +1,10 @@
-//! Definitions of relations, which [`tables`] keeps, with SQL's types.
+//! Definitions of relations from [`tables`], with SQL's types.
 
 use crate::types::{Modifier, Type};
 
 pub use tables::{Action, Check, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, Storage};
 
-/// Anything that a name in FROM, or in DROP, can mean.
+/// Any relation that a name in FROM or DROP can denote.
 pub type Relation = tables::Relation<Type, Modifier>;
 /// A table.
 pub type Table = tables::Table<Type, Modifier>;
@@ -14,7 +14,7 @@ pub type Column = tables::Column<Type, Modifier>;
 pub type Sequence = tables::Sequence<Type>;
 /// A view.
 pub type View = tables::View<Type, Modifier>;
-/// The catalog, and the definitions that were read before.
+/// The catalog with its cached definitions.
 pub type Cache = tables::Catalog<Type, Modifier>;
 
 #[cfg(test)]
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
     use crate::types::Scalar;
 
-    /// What one layer writes into the catalog the other reads: the types of both are written alike.
+    /// Each layer reads the catalog entries that the other writes: types are stored alike.
     #[test]
     fn types_are_stored_as_the_table_layer_stores_them() {
         let all =

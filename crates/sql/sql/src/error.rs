@@ -1,45 +1,45 @@
-//! What a statement can fail with: an SQLSTATE, a message, and the fields by which clients find their way.
+//! Errors of statements: an SQLSTATE, a message, and the fields of PostgreSQL's error responses.
 
 use model::retry::Failure;
 use std::fmt;
 
 pub use pgtypes::state;
 
-/// The result of everything in this crate.
+/// Result of every fallible function in this crate.
 pub type Result<T, E = SqlError> = std::result::Result<T, E>;
 
-/// An error as PostgreSQL's clients know it. One word wide: errors travel through every row's path.
+/// An error with PostgreSQL's fields. One word wide: every row's path returns errors.
 #[derive(Clone, Debug)]
 pub struct SqlError(Box<Fields>);
 
 /// The fields of an error.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
-    /// The five characters that programs look at.
+    /// SQLSTATE, of five characters.
     pub code: &'static str,
-    /// What happened.
+    /// Message: what happened.
     pub message: String,
-    /// More of it: which rule, which key, which other transaction.
+    /// Detail: which rule, which key, which other transaction.
     pub detail: Option<String>,
-    /// What to do.
+    /// Hint: what to do.
     pub hint: Option<String>,
-    /// Where in the statement, in characters from 1.
+    /// Position in the statement, in characters from 1.
     pub position: Option<u32>,
-    /// The schema that it is about.
+    /// Schema of the affected object.
     pub schema: Option<String>,
-    /// The table that it is about.
+    /// Affected table.
     pub table: Option<String>,
-    /// The column that it is about.
+    /// Affected column.
     pub column: Option<String>,
-    /// The type that it is about.
+    /// Affected type.
     pub data_type: Option<String>,
-    /// The constraint that was violated.
+    /// Violated constraint.
     pub constraint: Option<String>,
-    /// What was going on: the line of COPY's data.
+    /// Context: the line of COPY's data.
     pub context: Option<String>,
-    /// Whether the same transaction may succeed when it is run again.
+    /// Whether a retry of the same transaction may succeed.
     pub retryable: bool,
-    /// The engine's own error, when it was one.
+    /// The engine's error, if it is the cause.
     pub engine: Option<model::Error>,
 }
 
@@ -49,7 +49,7 @@ impl SqlError {
         SqlError(Box::new(Fields { code, message: message.into(), ..Fields::default() }))
     }
 
-    /// Something that SQL has and this server does not.
+    /// Error for a feature of SQL that this server does not support.
     pub fn unsupported(what: impl fmt::Display) -> SqlError {
         SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
     }
@@ -59,7 +59,7 @@ impl SqlError {
         &self.0
     }
 
-    /// The fields, to be put into other words.
+    /// The fields, for rewording.
     pub(crate) fn fields_mut(&mut self) -> &mut Fields {
         &mut self.0
     }
@@ -74,13 +74,12 @@ impl SqlError {
         &self.0.message
     }
 
-    /// Whether the same transaction may succeed when it is run again.
+    /// Returns whether a retry of the same transaction may succeed.
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
     }
 
-    /// Splits conflicts that another attempt may cure from the rest. A statement that has used up its wait limit is not run
-    /// again.
+    /// Separates retryable conflicts from other errors. A statement that used up its wait limit is not retried.
     pub(crate) fn into_failure(self) -> Failure<SqlError, SqlError> {
         if self.is_retryable() && self.code() != state::LOCK_NOT_AVAILABLE {
             Failure::Conflict(self)
@@ -126,7 +125,7 @@ impl SqlError {
         self
     }
 
-    /// Adds what was going on, unless something nearer is there.
+    /// Adds the context, unless a more specific one is there.
     pub fn context(mut self, context: impl Into<String>) -> SqlError {
         self.0.context.get_or_insert_with(|| context.into());
         self
@@ -161,8 +160,7 @@ impl From<pgtypes::Error> for SqlError {
     }
 }
 
-/// An engine's error before anybody has translated its table and key into the user's words
-/// (`catalog::explain` does).
+/// An engine's error before its table and key are translated to the user's names (`catalog::explain` does that).
 impl From<model::Error> for SqlError {
     fn from(error: model::Error) -> SqlError {
         let mut fields = Fields { code: error.sqlstate(), retryable: error.is_retryable(), ..Fields::default() };

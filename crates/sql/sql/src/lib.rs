@@ -1,6 +1,6 @@
 //! SQL over door 1: parse, bind, plan, execute. Names no engine.
 //!
-//! The way of a statement: `session` (protocol states, transactions, retries) -> `parse` (text to syntax) -> `bind` (names
+//! A statement passes through `session` (protocol states, transactions, retries) -> `parse` (text to syntax) -> `bind` (names
 //! and types) -> `improve` (indexes, joins) -> `exec` and `dml` (rows) -> `store` (the engine).
 
 #![forbid(unsafe_code)]

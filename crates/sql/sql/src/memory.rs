@@ -1,21 +1,21 @@
-//! What statements hold for sorting, hashing and results: each against its own limit, and all together against one sum.
+//! Memory accounting of sorting, hashing and results: a limit for each statement, and one budget for all together.
 
 use crate::error::{Result, SqlError, state};
 use pgtypes::memory::{PIECE, begin_statement, check_piece};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The memory of all statements of all sessions together.
+/// Memory budget of all statements of all sessions.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
-    /// Relaxed: a count, which publishes nothing.
+    /// Relaxed: a counter that publishes nothing.
     used: AtomicUsize,
-    /// The most that was taken since somebody asked, if it was near the limit. Relaxed: likewise.
+    /// Peak since the last query of it, if it was near the limit. Relaxed for the same reason.
     peak: AtomicUsize,
 }
 
-/// Says once when the use of something comes near its limit.
+/// Reports once when usage comes near its limit.
 #[derive(Debug, Default)]
 pub struct Watermark {
     is_high: bool,
@@ -26,7 +26,7 @@ const NEAR: usize = 90;
 const FAR: usize = 80;
 
 impl Watermark {
-    /// Whether it is news that `used` is near `limit`: it has not been near since it was last far.
+    /// Returns whether `used` has come near `limit` for the first time since it was last far from it.
     pub fn is_news(&mut self, used: usize, limit: usize) -> bool {
         let percent = (used as u128 * 100 / limit.max(1) as u128) as usize;
         let was_high = self.is_high;
@@ -35,9 +35,9 @@ impl Watermark {
     }
 }
 
-/// What a statement may hold without asking the budget: most never ask.
+/// Bytes that a statement may hold without a reservation in the budget: most need none.
 const FREE: usize = 16 << 10;
-/// The least that a statement asks for.
+/// Minimum reservation of a statement.
 const STEP: usize = 64 << 10;
 
 impl Budget {
@@ -46,12 +46,12 @@ impl Budget {
         Arc::new(Budget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) })
     }
 
-    /// Its size.
+    /// Size of the budget.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// How much of it statements have taken.
+    /// Bytes reserved by statements.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
@@ -72,7 +72,7 @@ impl Budget {
         }
     }
 
-    /// The most that statements have held since the last call, as far as it was near the limit; at least what they hold now.
+    /// Peak of the statements' memory since the last call, if it was near the limit; at least the current usage.
     pub fn take_peak(&self) -> usize {
         self.peak.swap(0, Ordering::Relaxed).max(self.used())
     }
@@ -89,29 +89,29 @@ impl Budget {
     }
 }
 
-/// What one statement, or one portal between its calls, holds. Gives everything back when it is dropped.
+/// Memory of one statement, or of one portal between its calls. Releases everything when dropped.
 #[derive(Debug)]
 pub struct Memory {
     budget: Arc<Budget>,
     used: usize,
     /// Bytes allowed.
     limit: usize,
-    /// How much of the budget is this statement's.
+    /// Bytes reserved in the budget for this statement.
     reserved: usize,
-    /// The longest value that was made so far; it is a part of what is used.
+    /// Longest value computed so far; included in the bytes used.
     longest: usize,
 }
 
 impl Memory {
-    /// Nothing yet, of `limit` bytes at most.
+    /// Empty accounting with a limit of `limit` bytes.
     pub fn new(budget: Arc<Budget>, limit: usize) -> Memory {
         Memory { budget, used: 0, limit, reserved: 0, longest: 0 }
     }
 
-    /// Of something that is kept for long: all of it counts.
+    /// Memory of a long-lived object: all of it is reserved.
     ///
     /// # Errors
-    /// 53200 beyond the limit of all together.
+    /// 53200 beyond the budget.
     pub fn kept(budget: &Arc<Budget>, bytes: usize) -> Result<Memory> {
         budget.reserve(bytes)?;
         Ok(Memory { budget: budget.clone(), used: bytes, limit: bytes, reserved: bytes, longest: 0 })
@@ -127,10 +127,10 @@ impl Memory {
         self.limit
     }
 
-    /// Counts `bytes` more.
+    /// Adds `bytes` to the memory in use.
     ///
     /// # Errors
-    /// 53200 beyond the statement's limit, or that of all together.
+    /// 53200 beyond the statement's limit, or beyond the budget.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
         self.used = self.used.saturating_add(bytes);
         if self.used > self.limit {
@@ -144,10 +144,10 @@ impl Memory {
 
     #[cold]
     fn reserve_more(&mut self) -> Result<()> {
-        // Rows are kept in vectors, which double: the next one may be as large as all that is there.
+        // Rows are kept in vectors, which double: the next allocation may be as large as everything so far.
         check_piece(self.used)?;
         let missing = self.used - FREE - self.reserved;
-        // An eighth more than asked for, so that a statement that grows asks rarely.
+        // At least an eighth of the current usage, so that a growing statement reserves rarely.
         let wanted = missing.max(STEP).max((self.used / 8).min(self.limit - self.used));
         let got = match self.budget.reserve(wanted) {
             Ok(()) => wanted,
@@ -157,16 +157,16 @@ impl Memory {
         Ok(())
     }
 
-    /// Values of this thread may have what the statement may still take, from now on.
+    /// Sets the limit for values of this thread to what the statement may still take.
     pub fn begin(&self) {
         let left = self.budget.limit.saturating_sub(self.budget.used()) + self.reserved;
         begin_statement(left.min(self.limit));
     }
 
-    /// Counts a value that was made, if it is the longest: it will be copied, sent, or be a part of the next.
+    /// Counts a computed value if it is the longest: it will be copied, sent, or become part of the next value.
     ///
     /// # Errors
-    /// As [`Memory::take`].
+    /// Errors of [`Memory::take`].
     pub fn note(&mut self, bytes: usize) -> Result<()> {
         if bytes < PIECE || bytes <= self.longest {
             return Ok(());
@@ -176,12 +176,12 @@ impl Memory {
         self.take(more)
     }
 
-    /// Counts `bytes` less.
+    /// Subtracts `bytes` from the memory in use.
     pub fn give_back(&mut self, bytes: usize) {
         self.back_to(self.used.saturating_sub(bytes));
     }
 
-    /// Counts no more than `used`: what has been taken since then is gone.
+    /// Reduces the memory in use to `used`: memory taken since then is free again.
     pub fn back_to(&mut self, used: usize) {
         self.used = used.max(self.longest);
         let needed = self.used.saturating_sub(FREE);
@@ -191,7 +191,7 @@ impl Memory {
         }
     }
 
-    /// Goes on with what another call of the same portal has left.
+    /// Takes over the memory that the portal's previous call left in use.
     pub fn resume(&mut self, left: &mut Memory) {
         std::mem::swap(&mut self.used, &mut left.used);
         std::mem::swap(&mut self.reserved, &mut left.reserved);

@@ -1,4 +1,4 @@
-//! Opens a database: where the parts that register themselves meet.
+//! Opening of a database, which connects the parts that register themselves.
 
 use crate::catalog::{self, BuiltIn, Cache};
 use crate::database::{Database, Options};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 use tables::Sequences;
 
 impl Database {
-    /// Opens the SQL database in an engine: makes the catalog if there is none, and drops engine tables that an
-    /// interrupted statement left behind.
+    /// Opens the SQL database in an engine: creates the catalog if there is none, and drops engine tables that an interrupted
+    /// statement left behind.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Arc<Database>> {
         functions::register(pg_catalog::FUNCTIONS, pg_catalog::FUNCTION_COLUMNS);
         catalog::register(BuiltIn { table: pg_catalog::table, view: pg_catalog::view });
@@ -28,10 +28,10 @@ impl Database {
         Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions: Default::default() }))
     }
 
-    /// A new session.
+    /// Starts a session.
     ///
     /// # Errors
-    /// 53300 with too many, 3D000 and 28000 for a database or a role that is not there.
+    /// 53300 for too many sessions, 3D000 and 28000 for a missing database or role.
     pub fn connect(self: &Arc<Self>, how: Connect) -> Result<Session> {
         Session::open(self.clone(), how)
     }

@@ -1,5 +1,5 @@
-//! The engine as SQL sees it: door 1 as an object, since a statement is planned at run time. SQL needs an engine with savepoints
-//! and with tables that come and go.
+//! The engine interface of SQL: door 1 as a trait object, since statements are planned at run time. SQL requires an engine with
+//! savepoints and with tables that can be created and dropped.
 
 mod recorded;
 

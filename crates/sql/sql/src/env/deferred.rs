@@ -6,10 +6,10 @@ use crate::types::{Row, row_bytes};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The checks that a transaction has put off, and what SET CONSTRAINTS said.
+/// Deferred checks of a transaction, and the modes set by SET CONSTRAINTS.
 ///
-/// A check is kept as the values that it is about, and asks the tables anew when its time comes. So those of statements
-/// that were rolled back do no harm: they find everything in order. A savepoint keeps a copy, of pointers.
+/// A check consists of the values to verify, and reads the tables again when it runs. Checks of statements that were rolled
+/// back are therefore harmless: they find no violation. A savepoint keeps a copy, of pointers.
 #[derive(Debug, Default)]
 pub struct Deferred {
     pub(crate) checks: Vec<Arc<Check>>,
@@ -17,11 +17,11 @@ pub struct Deferred {
     pub(crate) memory: Option<Memory>,
     /// SET CONSTRAINTS ALL.
     pub(crate) all: Option<bool>,
-    /// SET CONSTRAINTS of one, after ALL.
+    /// SET CONSTRAINTS of single constraints, after ALL.
     pub(crate) named: HashMap<Oid, bool>,
 }
 
-/// A check that waits.
+/// A deferred check.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) child: Oid,
@@ -31,18 +31,18 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Bytes that it holds, about: itself, its counters, and a pointer to it.
+    /// Approximate bytes that it holds: itself, its counters, and a pointer to it.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Check>() + 3 * size_of::<usize>() + row_bytes(&self.values)
     }
 }
 
-/// From which side a foreign key was put in question.
+/// The side of a foreign key whose change requires a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// A row refers to these values.
     Reference,
-    /// A row with these values went.
+    /// A row with these values was removed.
     Departure,
 }
 
@@ -53,20 +53,20 @@ impl Clone for Deferred {
 }
 
 impl Deferred {
-    /// Goes back to a savepoint's copy.
+    /// Restores a savepoint's copy.
     pub(crate) fn back_to(&mut self, before: &Deferred) {
         let memory = self.memory.take();
         *self = Deferred { memory, ..before.clone() };
         self.give_back();
     }
 
-    /// Gives back the memory of checks that are gone.
+    /// Releases the memory of checks that are gone.
     pub(crate) fn give_back(&mut self) {
         let bytes = self.checks.iter().map(|check| check.bytes()).sum();
         self.memory.iter_mut().for_each(|memory| memory.back_to(bytes));
     }
 
-    /// Whether this constraint is checked at COMMIT.
+    /// Returns whether this constraint is checked at COMMIT.
     pub(crate) fn holds(&self, key: &ForeignKey) -> bool {
         let said = self.named.get(&key.oid).copied().or(self.all);
         key.deferrable && said.unwrap_or(key.initially_deferred)

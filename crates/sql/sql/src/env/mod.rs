@@ -1,4 +1,4 @@
-//! What statements and other sessions see of a session: `state.rs` (user, times, what the transaction has left to do),
+//! State of a session that statements and other sessions use: `state.rs` (user, times, pending work of the transaction),
 //! `settings.rs`, `registry.rs` (the open sessions).
 
 mod deferred;

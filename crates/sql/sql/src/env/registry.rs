@@ -1,4 +1,4 @@
-//! The open sessions, as others see them: `pg_stat_activity` and cancel requests.
+//! Registry of the open sessions, for `pg_stat_activity` and cancel requests.
 
 use crate::cancel::Cancel;
 use crate::error::{Result, SqlError, state};
@@ -16,7 +16,7 @@ pub struct Registry {
     since: Since,
 }
 
-/// When something came to be. Microseconds since 1970.
+/// Time of creation. Microseconds since 1970.
 struct Since(i64);
 
 impl Default for Since {
@@ -25,12 +25,12 @@ impl Default for Since {
     }
 }
 
-/// One session, as others see it.
+/// One session as other sessions see it.
 #[derive(Debug)]
 pub struct Entry {
     /// Its number.
     pub process: i32,
-    /// What a cancel request must know besides.
+    /// Secret that a cancel request must contain.
     secret: i32,
     /// Its role.
     pub user: String,
@@ -38,17 +38,17 @@ pub struct Entry {
     pub database: String,
     /// Its client.
     pub client: Option<SocketAddr>,
-    /// When it came. Microseconds since 1970.
+    /// Time of connection. Microseconds since 1970.
     pub since: i64,
-    /// The flag that stops its statement.
+    /// Cancel flag of its statement.
     pub cancel: Arc<Cancel>,
     activity: Mutex<Activity>,
-    /// The relations that the open block has used, each with its strongest mode.
+    /// Relations that the open block has used, each with its strongest mode.
     relations: Mutex<Vec<(u32, LockMode)>>,
     end: Mutex<Option<End>>,
 }
 
-/// What closes a session's connection from outside.
+/// Closes a session's connection from outside.
 struct End(Box<dyn Fn() + Send>);
 
 impl std::fmt::Debug for End {
@@ -57,26 +57,26 @@ impl std::fmt::Debug for End {
     }
 }
 
-/// What a session does.
+/// Activity of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Activity {
     /// `application_name`
     pub application: String,
-    /// The statement that runs, or ran last.
+    /// The running statement, or the last one.
     pub query: String,
-    /// Whether it runs.
+    /// Whether a statement is running.
     pub is_active: bool,
-    /// Whether a transaction is open, and whether it has failed.
+    /// `None` if no transaction is open; otherwise whether it has failed.
     pub transaction: Option<bool>,
-    /// When the statement began. Microseconds since 1970.
+    /// Start of the statement. Microseconds since 1970.
     pub query_since: i64,
-    /// When it began to run, or ended. Microseconds since 1970.
+    /// Time at which the statement started or ended. Microseconds since 1970.
     pub state_since: i64,
-    /// When the transaction began, if one is open. Microseconds since 1970.
+    /// Start of the transaction, if one is open. Microseconds since 1970.
     pub transaction_since: Option<i64>,
 }
 
-/// How a statement uses a relation, as PostgreSQL calls it; the stronger ones are greater.
+/// PostgreSQL's lock mode for a statement's use of a relation; stronger modes are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockMode {
     /// It reads.
@@ -98,7 +98,7 @@ impl LockMode {
     }
 }
 
-/// The longest part of a statement that is kept for others to see.
+/// Maximum length of the statement text that other sessions see.
 const QUERY_BYTES: usize = 1024;
 
 impl Registry {
@@ -140,7 +140,7 @@ impl Registry {
         self.latch().remove(&process);
     }
 
-    /// Stops a session's statement, if the secret is right.
+    /// Cancels a session's statement, if the secret is right.
     pub fn cancel(&self, process: i32, secret: i32) -> bool {
         let found = self.latch().get(&process).filter(|entry| entry.secret == secret).cloned();
         found.is_some_and(|entry| {
@@ -149,7 +149,7 @@ impl Registry {
         })
     }
 
-    /// Stops a session's statement (`pg_cancel_backend`).
+    /// Cancels a session's statement (`pg_cancel_backend`).
     pub fn cancel_backend(&self, process: i32) -> bool {
         let found = self.latch().get(&process).cloned();
         found.is_some_and(|entry| {
@@ -170,12 +170,13 @@ impl Registry {
         })
     }
 
-    /// When the first session could come. Microseconds since 1970.
+    /// Creation time of the registry. Microseconds since 1970.
     pub fn since(&self) -> i64 {
         self.since.0
     }
 
-    /// Whether the transaction of some session may write, and has been open since before `at`. Microseconds since 1970.
+    /// Returns whether some session has a transaction that may write and has been open since before `at`. Microseconds since
+    /// 1970.
     pub(crate) fn has_writer_since_before(&self, at: i64) -> bool {
         self.latch().values().any(|entry| entry.cancel.has_written_since_before(at))
     }
@@ -191,7 +192,7 @@ impl Registry {
 }
 
 impl Entry {
-    /// What the session does.
+    /// Returns the session's activity.
     pub fn activity(&self) -> Activity {
         self.latch().clone()
     }
@@ -222,12 +223,12 @@ impl Entry {
         }
     }
 
-    /// The relations that the open block has used, and how.
+    /// Relations that the open block has used, with their lock modes.
     pub fn relations(&self) -> Vec<(u32, LockMode)> {
         self.latch_relations().clone()
     }
 
-    /// Notes that the open block uses a relation.
+    /// Records that the open block uses relations.
     pub(crate) fn uses(&self, relations: impl Iterator<Item = (u32, LockMode)>) {
         let mut known = self.latch_relations();
         for (oid, mode) in relations {
@@ -238,7 +239,7 @@ impl Entry {
         }
     }
 
-    /// The block has ended.
+    /// Forgets the relations at the end of the block.
     pub(crate) fn forget_relations(&self) {
         self.latch_relations().clear();
     }

@@ -1,9 +1,9 @@
-//! The settings of a session: which there are, what they may be, and how transactions take them back.
+//! Settings of a session: their names and values, and how transactions roll them back.
 
 use crate::error::{Result, SqlError, state};
 use std::collections::HashMap;
 
-/// What a setting's values look like.
+/// Type of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// on, off
@@ -22,12 +22,12 @@ pub enum Kind {
     Text,
 }
 
-/// Who may change a setting.
+/// Permission to change a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nobody: it tells a fact.
+    /// Nobody: it is read-only.
     Never,
-    /// The session. Whether it does anything here is said in its description.
+    /// The session. The description says whether it has an effect here.
     Session,
 }
 
@@ -40,11 +40,11 @@ pub struct Known {
     pub default: &'static str,
     /// Its values.
     pub kind: Kind,
-    /// Who may change it.
+    /// Permission to change it.
     pub change: Change,
-    /// Whether clients are told of it (ParameterStatus).
+    /// Whether changes are reported to clients (ParameterStatus).
     pub reported: bool,
-    /// What it is.
+    /// Its description.
     pub description: &'static str,
 }
 
@@ -75,10 +75,10 @@ const LEVELS: Kind = Enum(&["serializable", "repeatable read", "read committed",
 const MESSAGES: Kind = Enum(&[
     "debug5", "debug4", "debug3", "debug2", "debug1", "log", "info", "notice", "warning", "error", "fatal", "panic",
 ]);
-/// Settings of PostgreSQL's planner and storage that dumps and drivers set: taken, without effect.
+/// Settings of PostgreSQL's planner and storage that dumps and drivers set: accepted, without effect.
 const NO_EFFECT: &str = "Accepted for compatibility; has no effect here.";
 
-/// The version of PostgreSQL whose behaviour is followed.
+/// Version of PostgreSQL whose behaviour is followed.
 pub const SERVER_VERSION: &str = concat!("15.0 (Seriatim ", env!("CARGO_PKG_VERSION"), ")");
 
 /// All settings, by name.
@@ -170,7 +170,7 @@ pub static KNOWN: &[Known] = &[
     known("xmloption", "content", Text, Session, NO_EFFECT),
 ];
 
-/// The setting of this name, in any case.
+/// Returns the setting of this name, ignoring case.
 pub fn find(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
 }
@@ -180,11 +180,11 @@ pub fn find(name: &str) -> Option<&'static Known> {
 pub struct Settings {
     /// By lower-case name; names with a dot are the user's own.
     values: HashMap<String, String>,
-    /// What the session began with (start-up parameters): RESET goes back there.
+    /// Initial values of the session (start-up parameters), to which RESET returns.
     initial: HashMap<String, String>,
-    /// What to take back: the name, its value before, and whether COMMIT takes it back too (SET LOCAL).
+    /// Undo list: the name, its previous value, and whether COMMIT undoes it too (SET LOCAL).
     undo: Vec<(String, Option<String>, bool)>,
-    /// Moves whenever a value may have changed, so that what follows from values is computed once for each change.
+    /// Changes whenever a value may have changed, so that derived values are computed once for each change.
     revision: u64,
 }
 
@@ -195,15 +195,15 @@ impl Settings {
         self.values.get(&key).cloned().or_else(|| find(name).map(|known| known.default.to_owned()))
     }
 
-    /// A number that moves whenever a value may have changed.
+    /// Revision of the values: changes whenever a value may have changed.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Takes a start-up parameter.
+    /// Sets a start-up parameter.
     ///
     /// # Errors
-    /// As [`Settings::set`].
+    /// Errors of [`Settings::set`].
     pub fn initialize(&mut self, name: &str, value: &str) -> Result<()> {
         let value = checked(name, value)?;
         self.revision += 1;
@@ -212,18 +212,18 @@ impl Settings {
         Ok(())
     }
 
-    /// Tells a fact that no client may change.
+    /// Sets the value of a read-only setting.
     pub fn tell(&mut self, name: &str, value: String) {
         self.revision += 1;
         self.values.insert(name.to_ascii_lowercase(), value.clone());
         self.initial.insert(name.to_ascii_lowercase(), value);
     }
 
-    /// Sets a value, or goes back to the initial one (`None`). A transaction that rolls back takes it back; `local`, one that
-    /// commits does too.
+    /// Sets a value, or restores the initial one (`None`). A rollback of the transaction undoes it; with `local`, so does a
+    /// commit.
     ///
     /// # Errors
-    /// 42704 for an unknown name, 22023 for a bad value, 55P02 for a setting that tells a fact.
+    /// 42704 for an unknown name, 22023 for a bad value, 55P02 for a read-only setting.
     pub fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         let key = name.to_ascii_lowercase();
         if find(name).is_some_and(|known| known.change == Never) {
@@ -257,12 +257,12 @@ impl Settings {
         }
     }
 
-    /// A place that [`Settings::back_to`] goes back to.
+    /// Returns a mark for [`Settings::back_to`].
     pub fn mark(&self) -> usize {
         self.undo.len()
     }
 
-    /// Takes back what was set since the mark.
+    /// Undoes the changes since the mark.
     pub fn back_to(&mut self, mark: usize) {
         while self.undo.len() > mark {
             if let Some((key, before, _)) = self.undo.pop() {
@@ -271,7 +271,7 @@ impl Settings {
         }
     }
 
-    /// The end of a transaction that committed: only what was LOCAL is taken back.
+    /// Ends a transaction that committed: undoes only LOCAL changes.
     pub fn commit(&mut self) {
         for (key, before, local) in std::mem::take(&mut self.undo).into_iter().rev() {
             if local {
@@ -298,17 +298,17 @@ impl Settings {
             .collect()
     }
 
-    /// Whether a boolean setting is on.
+    /// Returns whether a boolean setting is on.
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value == "on")
     }
 
-    /// The milliseconds of a setting; zero is none.
+    /// Value of a setting in milliseconds; zero means none.
     pub fn milliseconds(&self, name: &str) -> u64 {
         self.get(name).and_then(|value| with_unit(&value, TIMES)).unwrap_or(0)
     }
 
-    /// The bytes of a setting of kilobytes.
+    /// Value of a setting of kilobytes, in bytes.
     pub fn bytes(&self, name: &str) -> Option<u64> {
         with_unit(&self.get(name)?, SIZES)?.checked_mul(1024)
     }
@@ -330,7 +330,7 @@ pub fn shown(time: std::time::Duration) -> String {
     }
 }
 
-/// A whole number with an optional unit, in the first unit.
+/// Parses a whole number with an optional unit, in the first unit.
 fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -340,7 +340,7 @@ fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     number.checked_mul(factor)
 }
 
-/// The value as it is kept, if it is one.
+/// Returns the normalized value, if it is valid.
 fn checked(name: &str, value: &str) -> Result<String> {
     let Some(known) = find(name) else {
         return if name.contains('.') { Ok(value.to_owned()) } else { Err(unknown(name)) };
@@ -400,7 +400,7 @@ fn text(known: &Known, value: &str) -> Option<String> {
     }
 }
 
-/// A time zone by its name, or by its offset in hours (positive is east, as SET TIME ZONE counts).
+/// Finds a time zone by its name, or by its offset in hours (positive is east, as in SET TIME ZONE).
 pub fn zone(value: &str) -> Option<(String, jiff::tz::TimeZone)> {
     if let Ok(hours) = value.trim().parse::<f64>() {
         let offset = jiff::tz::Offset::from_seconds((hours * 3600.0) as i32).ok()?;
@@ -413,7 +413,7 @@ pub fn zone(value: &str) -> Option<(String, jiff::tz::TimeZone)> {
     Some((zone.iana_name().unwrap_or(value).to_owned(), zone))
 }
 
-/// PostgreSQL's words for true and false, and their beginnings.
+/// PostgreSQL's words for true and false, and their prefixes.
 fn boolean(value: &str) -> Option<bool> {
     match value.trim().to_ascii_lowercase().as_str() {
         "on" | "true" | "tru" | "tr" | "t" | "yes" | "ye" | "y" | "1" => Some(true),

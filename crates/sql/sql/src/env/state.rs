@@ -8,51 +8,52 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tables::storage::TouchedStorage;
 
-/// The session's side of a statement: settings, user, times, and what the transaction has left to do.
+/// Session state that statements use: settings, user, times, and pending work of the transaction.
 pub struct State {
     /// The role.
     pub user: String,
     /// The database's name.
     pub database: String,
-    /// The number by which others know the session (`pg_backend_pid`).
+    /// Number of the session in other sessions' views (`pg_backend_pid`).
     pub process: i32,
-    /// What sequences gave this session last, by sequence.
+    /// Last value that each sequence returned in this session.
     pub last_values: HashMap<u32, i64>,
-    /// The sequence that gave last (`lastval`).
+    /// Sequence that returned a value last (`lastval`).
     pub last_sequence: Option<u32>,
-    /// When the transaction began: `now()`. Microseconds since 1970.
+    /// Start of the transaction: `now()`. Microseconds since 1970.
     pub transaction_time: i64,
-    /// When the statement began. Microseconds since 1970.
+    /// Start of the statement. Microseconds since 1970.
     pub statement_time: i64,
-    /// Notices that a statement has for its client, sent when it ends.
+    /// Notices of a statement for its client, sent when it ends.
     pub notices: Vec<crate::error::SqlError>,
-    /// Engine tables that the transaction's definitions made or left: `catalog` drops what nothing names in the end.
+    /// Engine tables that the transaction's definitions created or abandoned: `catalog` drops those without a reference at the
+    /// end.
     pub touched_storage: Vec<TouchedStorage>,
-    /// The schema of the session's temporary relations, once there is one.
+    /// Schema of the session's temporary relations, if it exists.
     pub temporary_schema: Option<String>,
-    /// Checks that wait for the end of the transaction.
+    /// Checks deferred to the end of the transaction.
     pub deferred: Deferred,
-    /// What was looked up in the catalog, while somebody wants to know: the names as asked, and what they meant.
+    /// Catalog lookups, while they are recorded: the names and what they resolved to.
     pub noted: Option<Vec<Noted>>,
-    /// Whether the binder has read a literal that means another value at another time, or in another time zone.
+    /// Whether the binder has read a literal whose value depends on the time or the time zone.
     pub has_read_moments: bool,
     pub(crate) settings: Settings,
     pub(crate) follows: Follows,
 }
 
-/// What follows from the settings, computed when they change and not for each statement.
+/// Values derived from the settings, computed when they change and not for each statement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Follows {
-    /// The settings' revision that this was computed from.
+    /// Revision of the settings from which this was computed.
     revision: Option<u64>,
-    /// `None`: UTC.
+    /// `None` means UTC.
     zone: Option<jiff::tz::TimeZone>,
     intervals: IntervalStyle,
     search_path: Arc<[String]>,
     pub application: Arc<str>,
-    /// Milliseconds; 0: none.
+    /// Milliseconds; 0 means none.
     pub statement_timeout: u64,
-    /// Milliseconds; 0: none.
+    /// Milliseconds; 0 means none.
     pub lock_timeout: u64,
     pub work_bytes: Option<usize>,
     /// `synchronous_commit = off`
@@ -61,19 +62,19 @@ pub(crate) struct Follows {
     pub is_deferrable_by_default: bool,
 }
 
-/// A name that was looked up, and what it meant. A plan is good as long as its names mean the same.
+/// A catalog lookup: a name and what it resolved to. A plan is valid as long as its names resolve to the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
-    /// The schema, if it was named.
+    /// The schema, if specified.
     pub schema: Option<String>,
     /// The name.
     pub name: String,
-    /// The relation's identifier and its definition's version; `None`: there was none.
+    /// The relation's identifier and its definition's version; `None` if there was none.
     pub meaning: Option<(u32, u64)>,
 }
 
 impl State {
-    /// How long a statement waits for one other transaction; `None`: as long as the engine says.
+    /// Maximum wait of a statement for one other transaction; `None` means the engine's limit.
     pub(crate) fn lock_timeout(&self) -> Option<std::time::Duration> {
         let timeout = self.follows.lock_timeout;
         (timeout > 0).then(|| std::time::Duration::from_millis(timeout))
@@ -103,13 +104,13 @@ impl State {
         state
     }
 
-    /// A session's side for tests that run plans by themselves.
+    /// Session state for tests that run plans without a session.
     #[cfg(test)]
     pub(crate) fn for_tests() -> State {
         State::new("postgres".to_owned(), "postgres".to_owned(), 1)
     }
 
-    /// The value of a setting; `None` if there is none of this name.
+    /// Returns the value of a setting; `None` if it does not exist.
     pub fn setting(&self, name: &str) -> Option<String> {
         self.settings.get(name)
     }
@@ -129,7 +130,7 @@ impl State {
         self.settings.all()
     }
 
-    /// How values are read and printed.
+    /// Returns how values are read and printed.
     pub fn styles(&self) -> Styles {
         Styles {
             zone: self.follows.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC),
@@ -138,12 +139,12 @@ impl State {
         }
     }
 
-    /// The schemas in which names without one are looked up, in order, as set (`pg_catalog` comes before them unless named).
+    /// Schemas in which unqualified names are looked up, in order, as set (`pg_catalog` precedes them unless named).
     pub fn search_path(&self) -> Arc<[String]> {
         self.follows.search_path.clone()
     }
 
-    /// Renews what follows from the settings, if they have changed.
+    /// Recomputes the derived values, if the settings have changed.
     pub(crate) fn follow_settings(&mut self) {
         if self.follows.revision == Some(self.settings.revision()) {
             return;
@@ -169,7 +170,7 @@ impl State {
     }
 }
 
-/// The names of a search path. `"$user"` is passed over: the one role has no schema of its own.
+/// Splits a search path into names. `"$user"` is skipped: the only role has no schema of its own.
 fn split_path(path: &str) -> Vec<String> {
     path.split(',')
         .map(|name| name.trim())
@@ -181,7 +182,7 @@ fn split_path(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// What functions see of the session.
+/// Session state that functions use.
 impl Env for State {
     fn styles(&self) -> Styles {
         State::styles(self)

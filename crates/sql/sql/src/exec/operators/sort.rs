@@ -44,8 +44,7 @@ impl SortState {
 
     fn collect(&mut self, input: &Plan, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<Vec<Keyed>> {
         let mut rows: Vec<Keyed> = Vec::new();
-        // Position of the last wanted row, once more than enough have been sorted: later rows of the input that do not precede it are not
-        // needed.
+        // Position of the last wanted row, once more than enough have been sorted. Later rows must precede it to be kept.
         let mut last_wanted = None;
         while let Some(row) = self.input.next(input, run)? {
             let row = keyed(row, keys, run)?;
