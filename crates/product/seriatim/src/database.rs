@@ -148,7 +148,8 @@ impl Database {
     /// The table whose rows are `R`; created where it is missing.
     ///
     /// # Errors
-    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape (the error says where they differ, and what to do), or a
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape (the error says where they
+    /// differ, and what to do), or a
     /// row that a field is too narrow for: where a record has fields of `i32` or `u32`, the first call for it reads the table.
     /// [`Invalid::Schema`](crate::Invalid::Schema) if the record's own schema makes no sense.
     pub fn table<R: Record>(&self) -> Result<Table<R>> {
@@ -171,7 +172,8 @@ impl Database {
     /// Creates a table by its schema. See [`RowTable`].
     ///
     /// # Errors
-    /// [`Invalid::TableExists`](crate::Invalid::TableExists), [`Invalid::Schema`](crate::Invalid::Schema) if the schema makes no sense, [`Error::Limit`] with too many tables.
+    /// [`Invalid::TableExists`](crate::Invalid::TableExists), [`Invalid::Schema`](crate::Invalid::Schema) if the schema
+    /// makes no sense, [`Error::Limit`] with too many tables.
     pub fn create_table(&self, schema: impl IntoSchema) -> Result<RowTable> {
         let schema = Arc::new(schema.into_schema()?);
         Ok(RowTable::new(self.create_new(&schema)?, schema))
@@ -180,7 +182,8 @@ impl Database {
     /// Opens the table of this schema; creates it where it is missing.
     ///
     /// # Errors
-    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape, [`Invalid::Schema`](crate::Invalid::Schema) if the schema makes no sense.
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape,
+    /// [`Invalid::Schema`](crate::Invalid::Schema) if the schema makes no sense.
     pub fn create_table_if_missing(&self, schema: impl IntoSchema) -> Result<RowTable> {
         let (at, schema) = self.open_or_create(schema.into_schema()?, &[])?;
         Ok(RowTable::new(at, schema))
@@ -255,7 +258,8 @@ impl Database {
     }
 
     /// Writes everything to a checkpoint, so that the log before it can go and the next start is quick. Transactions go on
-    /// meanwhile. What it reports counts the engine's tables: rows, index entries and the catalog alike. With [`Builder::checkpoint_after`] it happens by itself.
+    /// meanwhile. What it reports counts the engine's tables: rows, index entries and the catalog alike. With
+    /// [`Builder::checkpoint_after`] it happens by itself.
     ///
     /// # Errors
     /// [`Invalid::Unsupported`](crate::Invalid::Unsupported) in memory, [`Error::Fault`] if the disk fails (the database stays as it was).

@@ -72,7 +72,8 @@
 //!
 //! # What is deliberately absent
 //! Several processes that write to one directory (the second is refused; the server, `seriatim serve`, is the way to share
-//! one), replicas, changes of a table's columns other than fields that are added, `async` functions (waiting for the disk is a step of its own,
+//! one), replicas, changes of a table's columns other than fields that are added, `async` functions (waiting for
+//! the disk is a step of its own,
 //! [`Transaction::commit_unsynced`]).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -103,7 +103,8 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 /// Declares a struct whose values are the rows of a table, and implements [`Record`] for it.
 ///
 /// Fields are [`Field`](crate::Field)s. A field with a default (`pub stock: i64 = 0`), or an `Option`, can be added behind the
-/// others later: rows that are there get the default, or `None`. After the struct come the table's name, its key (one field or several), and its
+/// others later: rows that are there get the default, or `None`. After the struct come the table's name, its key
+/// (one field or several), and its
 /// indexes; each index becomes an associated function that names it for [`Table::by`](crate::Table::by).
 ///
 /// ```

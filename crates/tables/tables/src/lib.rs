@@ -24,7 +24,7 @@
 //!   those who use the table.
 //! - T3: an engine table of this layer that no committed definition names is dropped, at once or when the database is opened
 //!   next, before anybody uses it.
-//! - T4: a stored key is the same bytes whoever wrote it: its columns' types decide, not the writer ([`keys`]).
+//! - T4: a stored key is the same bytes whoever wrote it: its columns' types decide, not the writer (`keys.rs`).
 //!
 //! # Deliberately absent
 //! Engines, SQL, threads. Values that only SQL has (`numeric`, arrays) pass through as bytes: rows that have them in an index
