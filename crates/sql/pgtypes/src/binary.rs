@@ -147,7 +147,7 @@ fn send_record(fields: &[Datum], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// What is left of a value's bytes.
+/// Unread bytes of a value.
 struct Reader<'b>(&'b [u8]);
 
 fn malformed(message: &str) -> Error {

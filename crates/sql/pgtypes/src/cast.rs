@@ -1,6 +1,6 @@
-//! Casts: which there are, where they happen by themselves, and what they do.
+//! Casts between types: their contexts and their conversions.
 //!
-//! `table.rs` is `pg_cast`; a type without a cast to or from text goes through its text ("I/O conversion").
+//! `table.rs` is `pg_cast`; a type without a cast to or from text is converted through its text ("I/O conversion").
 
 mod convert;
 mod table;
@@ -12,7 +12,7 @@ use super::{Array, Datum, Modifier, Scalar, Styles, Type};
 use crate::error::{Error, Result, state};
 use std::sync::Arc;
 
-/// Where a cast happens without being written.
+/// Contexts in which a cast applies without being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CastContext {
     /// Anywhere.
@@ -23,10 +23,10 @@ pub enum CastContext {
     Explicit,
 }
 
-/// How a cast is done.
+/// Method of a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
-    /// The value stays as it is.
+    /// The value stays unchanged.
     Same,
     /// By a function of its own.
     Function,
@@ -36,7 +36,7 @@ enum Method {
     Elements,
 }
 
-/// Where values of one type become values of another; `None` if never. A type casts to itself implicitly.
+/// Returns the context in which values of one type convert to another; `None` if never. A type casts to itself implicitly.
 pub fn context(from: Type, to: Type) -> Option<CastContext> {
     find(from, to).map(|(context, _)| context)
 }
@@ -78,7 +78,7 @@ fn is_pseudo(data_type: Type) -> bool {
     data_type.kind() == 'p'
 }
 
-/// The texts by category; `"char"` is none of them.
+/// Returns whether a type is a text by category; `"char"` is not.
 fn is_text(data_type: Type) -> bool {
     data_type.category() == 'S'
 }
@@ -91,8 +91,8 @@ fn is_registered(data_type: Type) -> bool {
         )
 }
 
-/// Whether a cast must look up names in the catalog (reg* types from and to text): [`cast`] itself treats their values as
-/// numbers.
+/// Returns whether a cast must look up names in the catalog (reg* types from and to text): [`cast`] itself treats their values
+/// as numbers.
 pub fn needs_catalog(from: Type, to: Type) -> bool {
     let written = |data_type: Type| is_text(data_type) || data_type == Type::UNKNOWN;
     (is_registered(from) && written(to)) || (is_registered(to) && written(from))
@@ -119,7 +119,7 @@ pub fn cast(value: &Datum, from: Type, to: Type, modifier: Modifier, explicit: b
 }
 
 fn through_text(value: &Datum, from: Type, to: Type, modifier: Modifier, styles: &Styles) -> Result<Datum> {
-    // Only intervals look at the modifier while they are read; the others fit afterwards, as the cast wants it.
+    // Only intervals use the modifier while they are read; other values are fitted to it afterwards, by the rules of the cast.
     let reading = if to.scalar == Scalar::Interval { modifier } else { Modifier::NONE };
     match value.as_text() {
         Some(text) if from.scalar == Scalar::Bpchar && !is_text(to) => {

@@ -1,11 +1,11 @@
-//! The order of values, and equality and hashing that agree with it.
+//! Order of values, with equality and hashing that agree with it.
 
 use super::{Array, Datum, Interval, Scalar, Type, jsonb};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 impl Datum {
-    /// How two values of one type compare, neither NULL; inside arrays and records NULL is greater than every value.
+    /// Compares two values of one type, neither NULL; inside arrays and records NULL is greater than every value.
     /// `character(n)` needs [`compare_typed`].
     pub fn compare(&self, other: &Datum) -> Ordering {
         use Datum::*;
@@ -68,7 +68,8 @@ impl Interval {
     }
 }
 
-/// Element by element; then the shorter is less, then that of fewer dimensions, then by lengths and bounds.
+/// Compares arrays element by element. Of equal beginnings the shorter is less, then fewer dimensions, then by lengths and
+/// bounds.
 fn compare_arrays(left: &Array, right: &Array) -> Ordering {
     compare_arrays_by(left, right, Datum::compare)
 }
@@ -102,8 +103,8 @@ fn compare_lists_by<'d>(
     if right.next().is_some() { Ordering::Less } else { Ordering::Equal }
 }
 
-/// How two values of this type compare: [`Datum::compare`], with `character(n)` compared without its trailing blanks, and
-/// jsonb by what it says.
+/// Compares two values of this type: [`Datum::compare`], but `character(n)` without its trailing blanks, and jsonb by its
+/// contents.
 pub fn compare_typed(data_type: Type, left: &Datum, right: &Datum) -> Ordering {
     match (data_type.scalar, left, right) {
         (Scalar::Bpchar, Datum::Text(a), Datum::Text(b)) => {
@@ -122,7 +123,7 @@ pub fn without_blanks(text: &str) -> &str {
     text.trim_end_matches(' ')
 }
 
-/// Whether two values of this type are equal; NULL equals NULL (as in GROUP BY and IS NOT DISTINCT FROM).
+/// Returns whether two values of this type are equal; NULL equals NULL (as in GROUP BY and IS NOT DISTINCT FROM).
 pub fn equal_typed(data_type: Type, left: &Datum, right: &Datum) -> bool {
     compare_typed(data_type, left, right) == Ordering::Equal
 }

@@ -88,12 +88,12 @@ pub struct Array {
 }
 
 impl Datum {
-    /// Whether it is NULL.
+    /// Returns whether the value is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Datum::Null)
     }
 
-    /// The type that a value shows by itself, where nobody kept it: of the fields of an anonymous row.
+    /// Returns the type of a value that carries no declared type, such as a field of an anonymous row.
     pub fn natural_type(&self) -> Type {
         match self {
             Datum::Null | Datum::Text(_) => Type::TEXT,

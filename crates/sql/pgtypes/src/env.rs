@@ -1,4 +1,4 @@
-//! What a function may ask of the session that calls it.
+//! Environment of a function: the calling session's state that it may read.
 
 use crate::Styles;
 

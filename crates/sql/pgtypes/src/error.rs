@@ -14,7 +14,7 @@ pub struct Error(Box<Fields>);
 pub struct Fields {
     /// SQLSTATE: five characters.
     pub code: &'static str,
-    /// What happened.
+    /// The primary message.
     pub message: String,
     /// Further facts.
     pub detail: Option<String>,

@@ -1,8 +1,8 @@
-//! What is known of each type, as `pg_type` tells it.
+//! Properties of each type, as in `pg_type`.
 
 use super::{Modifier, Scalar, Type};
 
-/// A row of `pg_type`, with that of its array.
+/// A row of `pg_type`, with the name and object identifier of its array type.
 pub(super) struct Facts {
     pub scalar: Scalar,
     pub oid: u32,
@@ -121,7 +121,7 @@ impl Type {
         self.format(Modifier::NONE)
     }
 
-    /// Its name as SQL writes it, with the modifier: `character varying(15)`, `integer[]`. That of `format_type`.
+    /// Name of the type in SQL, with the modifier, as `format_type` prints it: `character varying(15)`, `integer[]`.
     pub fn format(self, modifier: Modifier) -> String {
         let brackets = if self.is_array { "[]" } else { "" };
         format!("{}{brackets}", format_scalar(self.scalar, modifier))
@@ -256,17 +256,17 @@ impl IntervalRange {
 }
 
 impl Modifier {
-    /// Of `character(n)` and `character varying(n)`.
+    /// Modifier of `character(n)` and `character varying(n)`.
     pub fn of_length(length: u32) -> Modifier {
         i32::try_from(length).ok().and_then(|length| length.checked_add(4)).map_or(Modifier::NONE, Modifier)
     }
 
-    /// Of `numeric(p, s)`.
+    /// Modifier of `numeric(p, s)`.
     pub fn of_numeric(precision: u16, scale: i16) -> Modifier {
         Modifier(((i32::from(precision) << 16) | (i32::from(scale) & 0x7ff)) + 4)
     }
 
-    /// Of `interval`: its fields, and the digits of its seconds.
+    /// Modifier of `interval`: its fields, and the digits of its seconds.
     pub fn of_interval(fields: Option<IntervalRange>, precision: Option<u8>) -> Modifier {
         match (fields, precision) {
             (None, None) => Modifier::NONE,

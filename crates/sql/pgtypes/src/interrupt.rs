@@ -1,5 +1,5 @@
-//! Ends long functions: they count their work here, and look now and then whether their statement is to stop. A pure function
-//! has no other way to the statement.
+//! Interruption of long functions: they count their work here and check now and then whether their statement must stop. A pure
+//! function has no other access to its statement.
 
 use crate::error::Result;
 use std::cell::{Cell, RefCell};
@@ -8,12 +8,12 @@ use std::sync::Arc;
 /// Units of work between two looks: some milliseconds.
 const BETWEEN_LOOKS: usize = 1 << 20;
 
-/// Says whether a statement is to stop.
+/// A check whether a statement must stop.
 pub trait Interrupt: Send + Sync {
-    /// Looks whether the statement is to stop.
+    /// Checks whether the statement must stop.
     ///
     /// # Errors
-    /// It is: cancelled, out of time, or its session ends.
+    /// The statement was cancelled or is out of time, or its session ends.
     fn check(&self) -> Result<()>;
 }
 
@@ -32,7 +32,7 @@ pub fn begin_statement(interrupt: Arc<dyn Interrupt>) {
 /// Counts work, a unit for about each nanosecond.
 ///
 /// # Errors
-/// As [`Interrupt::check`].
+/// Errors of [`Interrupt::check`].
 pub fn work(units: usize) -> Result<()> {
     let done = DONE.get().saturating_add(units);
     if done < BETWEEN_LOOKS {
@@ -43,10 +43,10 @@ pub fn work(units: usize) -> Result<()> {
     look()
 }
 
-/// Looks whether the statement is to stop.
+/// Checks whether the statement must stop.
 ///
 /// # Errors
-/// As [`Interrupt::check`].
+/// Errors of [`Interrupt::check`].
 pub fn look() -> Result<()> {
     INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().map_or(Ok(()), |interrupt| interrupt.check()))
 }

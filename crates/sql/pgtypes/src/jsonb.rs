@@ -1,12 +1,12 @@
-//! The order of jsonb, which is kept as text in normal form: objects, arrays, truth values, numbers, strings, null, from the
-//! greatest to the least; of containers the longer is greater. Equal values hash equally: `1.0` is `1`.
+//! Order of jsonb, which is kept as text in normal form: objects, arrays, booleans, numbers, strings, null, from the greatest
+//! to the least; of two containers the longer is greater. Equal values hash equally: `1.0` is `1`.
 
 use super::Numeric;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-/// How two values compare.
+/// Compares two values.
 pub(super) fn compare(left: &str, right: &str) -> Ordering {
     if left == right {
         return Ordering::Equal;
@@ -20,7 +20,7 @@ pub(super) fn compare(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// How a scalar by itself compares with a container.
+/// Compares a top-level scalar with a container.
 fn alone_with(container: &Value<'_>) -> Ordering {
     match container {
         Value::Array(elements) => 1.cmp(&elements.len()).then(Ordering::Less),
@@ -58,7 +58,7 @@ impl Value<'_> {
         }
     }
 
-    /// Of a container.
+    /// Number of elements or members of a container.
     fn length(&self) -> Option<usize> {
         match self {
             Value::Array(elements) => Some(elements.len()),
@@ -103,7 +103,7 @@ impl Value<'_> {
     }
 }
 
-/// Walks over a text in normal form. What is none reads as something, and never fails.
+/// Reads jsonb text in normal form. Malformed input yields some value; it never panics.
 struct Reader<'t> {
     rest: &'t str,
 }

@@ -1,14 +1,14 @@
-//! PostgreSQL's values: what its types mean in text, in binary and in memory, their casts, and the functions and operators
-//! that need nothing but their arguments, the session's styles and its clock.
+//! PostgreSQL's values: their types in text, in binary and in memory, their casts, and the functions and operators that need
+//! only their arguments, the session's styles and its clock.
 //!
-//! - Types: `name.rs` (names and object identifiers), `facts.rs` (`pg_type`), `written.rs` (as SQL writes them).
-//! - Values: `datum.rs`, their order in `compare.rs`, their outer forms in `text` and `binary`, `cast` between types,
+//! - Types: `name.rs` (names and object identifiers), `facts.rs` (`pg_type`), `written.rs` (names in SQL).
+//! - Values: `datum.rs`, their order in `compare.rs`, their external forms in `text` and `binary`, `cast` between types,
 //!   arithmetic in `numeric` and `datetime`.
-//! - [`functions`]: scalar functions, operators, aggregates, and the choice among them. A host adds functions of its own
+//! - [`functions`]: scalar functions, operators, aggregates, and their resolution. A host adds functions of its own
 //!   ([`functions::Registry`]).
 //!
-//! Names no transaction, catalog or session: settings and clock come through [`Env`], limits on memory through [`memory`],
-//! requests to stop through [`interrupt`].
+//! The crate does not depend on transactions, catalog or session: settings and clock come through [`Env`], limits on memory
+//! through [`memory`], requests to stop through [`interrupt`].
 
 #![forbid(unsafe_code)]
 

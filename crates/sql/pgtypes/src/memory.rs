@@ -1,13 +1,13 @@
-//! Limit on a single value. A function makes a value in one piece, and a failed allocation would end the process, so large
-//! pieces are checked before they are made.
+//! Memory limit of a single value. A function allocates a value in one piece, and a failed allocation would end the process, so
+//! large pieces are checked before they are allocated.
 
 use crate::error::{Error, Result, state};
 use std::cell::Cell;
 
 /// Smaller pieces are not checked.
 pub const PIECE: usize = 1 << 20;
-/// Must be free beside a piece: for allocations that are not checked, and for other threads that have checked and not yet
-/// allocated. Addresses that nobody touches cost nothing.
+/// Bytes that must stay free beside a piece: for unchecked allocations, and for other threads that have checked and not yet
+/// allocated. Untouched addresses cost nothing.
 const MARGIN: usize = 32 << 20;
 const HINT: &str = "Make it in smaller parts, or raise \"work_mem\", or give the server more by --memory.";
 
@@ -18,7 +18,7 @@ thread_local! {
     static TRIED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Begins a statement on this thread, whose single values may have `longest` bytes.
+/// Begins a statement on this thread. A single value may have at most `longest` bytes.
 pub fn begin_statement(longest: usize) {
     LONGEST.set(longest);
     TRIED.set(0);

@@ -82,7 +82,7 @@ pub enum Scalar {
 pub struct Type {
     /// The scalar, or the array's element.
     pub scalar: Scalar,
-    /// Whether it is an array.
+    /// Whether the type is an array.
     pub is_array: bool,
 }
 

@@ -1,15 +1,15 @@
-//! Styles in which values are read and written.
+//! Styles of reading and writing values.
 
 use jiff::tz::TimeZone;
 
-/// What the text forms of values depend on. DateStyle is `ISO, MDY`, bytea_output `hex`.
+/// Settings on which the text forms of values depend. DateStyle is `ISO, MDY`, bytea_output `hex`.
 #[derive(Clone, Debug)]
 pub struct Styles {
     /// The session's time zone.
     pub zone: TimeZone,
     /// The transaction's start in microseconds since 1970-01-01 UTC: 'now' and 'today'.
     pub now_micros: i64,
-    /// How intervals are written.
+    /// Output style of intervals.
     pub intervals: IntervalStyle,
 }
 

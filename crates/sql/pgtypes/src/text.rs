@@ -1,6 +1,6 @@
 //! Values as text: PostgreSQL's input and output functions.
 //!
-//! `number.rs` integers and floats, `bytes.rs` bytea, uuid and the other plain ones, `array.rs` arrays and records,
+//! `number.rs` has integers and floats, `bytes.rs` bytea, uuid and the other plain types, `array.rs` arrays and records,
 //! `json.rs` json, `modifier.rs` lengths and precisions; dates and times are in `datetime`, numeric is in `numeric`.
 
 mod array;

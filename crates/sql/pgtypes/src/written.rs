@@ -1,4 +1,4 @@
-//! How types are written in SQL.
+//! Names of types as written in SQL.
 
 use super::facts::FACTS;
 use super::{Modifier, Scalar, Type};
@@ -14,7 +14,7 @@ const ALIASES: &[(&str, Scalar)] = &[
     ("time without time zone", Scalar::Time),
 ];
 
-/// Types that PostgreSQL has and this server does not: another error than a name that nobody knows.
+/// Types that PostgreSQL has and this server does not: their error differs from that of an unknown name.
 const ABSENT: &[&str] = &[
     "bit",
     "varbit",

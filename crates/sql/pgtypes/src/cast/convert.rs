@@ -1,4 +1,4 @@
-//! What the casts with a function of their own do.
+//! Conversions of the casts that have a function of their own.
 
 use crate::compare::without_blanks;
 use crate::datetime::{
@@ -34,7 +34,7 @@ pub(super) fn convert(value: &Datum, from: Scalar, to: Scalar, styles: &Styles) 
 }
 
 fn out_of_range(to: Scalar) -> Error {
-    // PostgreSQL says OID in capitals, and the names of the others.
+    // PostgreSQL's message has OID in capitals, and the names of the other types.
     let name = if is_oid(to) { "OID".to_owned() } else { Type::of(to).name() };
     Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{name} out of range"))
 }
@@ -120,7 +120,7 @@ fn numeric(value: &Numeric, to: Scalar) -> Result<Datum> {
     match to {
         Scalar::Int2 | Scalar::Int4 | Scalar::Int8 if !value.is_finite() => Err(special(to)),
         Scalar::Int2 | Scalar::Int4 | Scalar::Int8 => integer(value.to_i64().ok_or_else(|| out_of_range(to))?, to),
-        // By way of the text, which rounds once and knows what is out of range.
+        // Through the text: it rounds once, and its parser detects values out of range.
         Scalar::Float4 => Ok(Datum::Float4(parse_float4(&value.to_string())?)),
         Scalar::Float8 => match value.to_f64() {
             fits if fits.is_finite() && (fits != 0.0 || value.is_zero()) => Ok(Datum::Float8(fits)),

@@ -159,7 +159,7 @@ pub fn timestamp_diff(left: i64, right: i64) -> Result<Interval> {
     justify_hours(&Interval { micros, ..Interval::default() })
 }
 
-/// A civil time, whose fields may be negative while differences are sorted out.
+/// A civil time. Its fields may be negative while a difference is normalized.
 struct Fields {
     months: i64,
     days: i64,

@@ -1,4 +1,4 @@
-//! The calendar (Gregorian, also before its time), and local time.
+//! The proleptic Gregorian calendar, and local time.
 
 use crate::error::{Error, Result, state};
 use jiff::civil::DateTime;
@@ -75,7 +75,7 @@ pub(crate) fn checked_timestamp(micros: i128) -> Option<i64> {
     range.contains(&micros).then_some(micros as i64)
 }
 
-/// Whether a timestamp is an infinity.
+/// Returns whether a timestamp is an infinity.
 pub(crate) fn is_infinite(micros: i64) -> bool {
     micros == i64::MIN || micros == i64::MAX
 }

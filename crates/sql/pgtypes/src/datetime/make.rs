@@ -1,4 +1,4 @@
-//! Moments and intervals from their parts.
+//! Dates, times and intervals made from their fields.
 
 use super::civil::{DAY, HOUR, MINUTE, checked_date, checked_timestamp, days_from_civil, days_in_month};
 use super::interval::interval_out_of_range;

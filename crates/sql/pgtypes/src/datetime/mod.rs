@@ -1,9 +1,9 @@
 //! Dates, times and intervals: arithmetic and conversions. Everything is checked; 22008 is out of range.
 //!
 //! Dates are days, timestamps microseconds since 1970-01-01; infinities are the extreme values of their integers.
-//! `civil.rs` the calendar and local time, `zone.rs` names of time zones, `arithmetic.rs` sums and differences of moments,
-//! `interval.rs` those of intervals, `unit.rs` extract and date_trunc, `make.rs` moments from their parts, `text` their
-//! outer form.
+//! `civil.rs` has the calendar and local time, `zone.rs` names of time zones, `arithmetic.rs` sums and differences of dates and
+//! times, `interval.rs` arithmetic of intervals, `unit.rs` extract and date_trunc, `make.rs` values from their fields, `text`
+//! their text form.
 
 mod arithmetic;
 mod civil;

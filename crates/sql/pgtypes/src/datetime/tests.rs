@@ -1,5 +1,5 @@
-//! What PostgreSQL 15 answers (time zone UTC), recorded in `cases.txt`: `operation|operand|operand|result`, or `!code message`
-//! where it refuses.
+//! PostgreSQL 15's results (time zone UTC), recorded in `cases.txt`: `operation|operand|operand|result`, or `!code message` for
+//! an error.
 
 use super::*;
 use crate::error::Result;

@@ -1,7 +1,7 @@
 //! Dates, times and intervals as text.
 //!
-//! `scan.rs` cuts the text into fields as PostgreSQL's `ParseDateTime` does; `moment.rs` finds out what the fields of a date
-//! or time mean, `span.rs` those of an interval; this file writes them.
+//! `scan.rs` cuts the text into fields as PostgreSQL's `ParseDateTime` does; `moment.rs` interprets the fields of a date or
+//! time, `span.rs` the fields of an interval; this file writes values.
 
 mod moment;
 mod scan;

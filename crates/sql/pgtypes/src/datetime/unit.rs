@@ -1,4 +1,4 @@
-//! Units of time: what EXTRACT takes out and `date_trunc` cuts down to.
+//! Units of time: fields that EXTRACT returns and to which `date_trunc` truncates.
 
 use super::civil::{
     DAY, HOUR, MINUTE, SECOND, checked_timestamp, civil_from_days, days_from_civil, is_infinite, offset_at, split,
@@ -66,7 +66,7 @@ impl Unit {
         })
     }
 
-    /// Whether it only grows with time: an infinite moment has an infinite one, and none of the others.
+    /// Returns whether the unit only grows with time. Of an infinite moment such a unit is infinite; the others have no value.
     fn grows(self) -> bool {
         matches!(
             self,
@@ -111,7 +111,7 @@ fn decimal(digits: impl Into<BigInt>, scale: u32) -> Option<Numeric> {
     Some(Numeric::new(digits.into(), scale))
 }
 
-/// What an infinite moment has of a unit.
+/// Returns the value of a unit of an infinite moment, if it has one.
 fn of_infinity(unit: Unit, negative: bool) -> Option<Numeric> {
     unit.grows().then_some(if negative { Numeric::NegativeInfinity } else { Numeric::Infinity })
 }
@@ -201,12 +201,12 @@ fn day_part(unit: Unit, days: i64) -> Option<Numeric> {
     })
 }
 
-/// Centuries and millennia start with the year 1, and there is none that is 0.
+/// Century or millennium of a year. They start with the year 1, and number 0 does not exist.
 fn era(year: i64, length: i64) -> i64 {
     if year > 0 { (year + length - 1) / length } else { -((length - year) / length) }
 }
 
-/// The ISO year and week of a day: that of the week's Thursday.
+/// Returns the ISO year and week of a day: they are those of the Thursday in its week.
 fn iso_week(days: i64) -> (i64, i64) {
     let thursday = days - (days + 3).rem_euclid(7) + 3;
     let (year, _, _) = civil_from_days(thursday);

@@ -130,7 +130,7 @@ pub fn zone_of_interval(offset: &Interval) -> Result<TimeZone> {
     fixed(offset.micros.div_euclid(SECOND)).ok_or_else(|| not_recognized(&text))
 }
 
-/// How SHOW TimeZone and `+03` in front of a time print an offset in seconds.
+/// Writes an offset in seconds as SHOW TimeZone prints it, and as a time has it in front (`+03`).
 pub(super) fn write_offset(seconds: i64, out: &mut String) {
     use std::fmt::Write;
     let sign = if seconds < 0 { '-' } else { '+' };

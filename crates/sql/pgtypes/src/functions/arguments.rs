@@ -1,4 +1,4 @@
-//! What a function finds in its arguments.
+//! Typed access to a function's arguments.
 
 use super::table::*;
 use crate::memory::check_piece;

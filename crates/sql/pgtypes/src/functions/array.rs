@@ -105,7 +105,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Calls a function with each element, those of nested arrays too.
+/// Calls a function with each element, including elements of nested arrays.
 pub(super) fn for_each_element(array: &Array, visit: &mut impl FnMut(&Datum)) {
     for element in &array.elements {
         match element {

@@ -1,4 +1,4 @@
-//! The choice among functions of one name.
+//! Selection among functions of one name.
 //!
 //! Source: PostgreSQL 15, `func_select_candidate` in `parse_func.c`; manual, section 10.3.
 
@@ -6,7 +6,7 @@ use super::polymorphic::{accepts, category_of};
 use super::{Aggregate, Function};
 use crate::Type;
 
-/// What the choice looks at.
+/// Properties of a candidate that the selection uses.
 pub(super) trait Signature {
     /// The types of the arguments.
     fn arguments(&self) -> &'static [Type];
@@ -22,7 +22,7 @@ pub(super) trait Signature {
         declared.or(self.variadic()).unwrap_or(Type::VOID)
     }
 
-    /// Whether it takes this number of arguments.
+    /// Returns whether the candidate accepts this number of arguments.
     fn takes(&self, count: usize) -> bool {
         let fixed = self.arguments().len();
         count == fixed || (count > fixed && self.variadic().is_some())
@@ -45,7 +45,7 @@ impl Signature for &'static Aggregate {
     }
 }
 
-/// How a choice ended.
+/// Result of a selection.
 pub(super) enum Choice<S: 'static> {
     /// No candidate fits.
     None,

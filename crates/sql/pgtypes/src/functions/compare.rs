@@ -1,4 +1,4 @@
-//! Comparisons: which types compare with which, and the functions that do it.
+//! Comparisons: the types that compare with each other, and the functions for it.
 
 use super::candidate::Signature;
 use super::table::*;

@@ -1,4 +1,4 @@
-//! Types written as functions, and questions about types and NULLs.
+//! Types written as functions, and tests of types and NULLs.
 
 use super::arguments::count;
 use super::table::*;

@@ -1,9 +1,9 @@
-//! Functions, operators and aggregates: which there are, and what they do.
+//! Functions, operators and aggregates, and their resolution by name.
 //!
-//! `signature.rs` says what a function is; `registry.rs` holds them by name, with those of a host; `resolve.rs` finds the one
-//! that a call means, by PostgreSQL's rules (chapter "Type Conversion" of its manual), with `candidate.rs` (the choice among
-//! those of a name) and `polymorphic.rs`; the other files hold the functions by subject, as tables of which `table.rs` is the
-//! vocabulary.
+//! `signature.rs` defines the description of a function; `registry.rs` holds functions by name, including a host's;
+//! `resolve.rs` finds the function of a call by PostgreSQL's rules (chapter "Type Conversion" of its manual), with
+//! `candidate.rs` (selection among functions of one name) and `polymorphic.rs`; the other files hold the functions by subject,
+//! as tables written with the constructors of `table.rs`.
 
 mod aggregate;
 mod arguments;

@@ -1,4 +1,4 @@
-//! The names of parameters, for calls that name their arguments: `make_interval(days => 1)`.
+//! Names of parameters, for calls that name their arguments: `make_interval(days => 1)`.
 
 use crate::Datum;
 
@@ -6,11 +6,11 @@ use crate::Datum;
 pub struct Parameters {
     /// Their names, in order.
     pub names: &'static [&'static str],
-    /// What is meant by those that are not given; `None`: they must be.
+    /// Value of omitted parameters; `None`: all are required.
     pub default: Option<Datum>,
 }
 
-/// The functions whose parameters have names that are worth writing.
+/// Functions whose parameters have names.
 static FUNCTIONS: &[(&str, Parameters)] = &[
     ("make_date", required(&["year", "month", "day"])),
     ("make_interval", optional(&["years", "months", "weeks", "days", "hours", "mins", "secs"])),
@@ -25,7 +25,7 @@ const fn required(names: &'static [&'static str]) -> Parameters {
     Parameters { names, default: None }
 }
 
-/// Those that are left out are zero.
+/// Omitted parameters are zero.
 const fn optional(names: &'static [&'static str]) -> Parameters {
     Parameters { names, default: Some(Datum::Int4(0)) }
 }

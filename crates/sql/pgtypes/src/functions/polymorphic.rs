@@ -1,11 +1,11 @@
-//! Implicit casts of arguments, and what the stand-ins of [`super::pseudo`] mean in a call.
+//! Implicit casts of arguments, and resolution of the polymorphic types of [`super::pseudo`] in a call.
 
 use super::pseudo::*;
 use crate::Type;
 use crate::cast::{CastContext, context};
 use crate::error::{Error, Result, state};
 
-/// Whether a value of type `from` may stand where `to` is declared.
+/// Returns whether a value of type `from` is accepted where `to` is declared.
 pub(super) fn is_castable(from: Type, to: Type) -> bool {
     if from == to || from == Type::UNKNOWN {
         return true;
@@ -27,7 +27,7 @@ pub(super) fn category_of(declared: Type) -> char {
     }
 }
 
-/// Whether arguments of the actual types may stand where the declared ones are, the stand-ins agreeing among themselves.
+/// Returns whether arguments of the actual types are accepted for the declared ones, with consistent polymorphic types.
 pub(super) fn accepts(declared: &[Type], actual: &[Type]) -> bool {
     declared.len() == actual.len()
         && declared.iter().zip(actual).all(|(to, from)| is_castable(*from, *to))
@@ -35,10 +35,10 @@ pub(super) fn accepts(declared: &[Type], actual: &[Type]) -> bool {
         && compatible_type(declared, actual).is_some()
 }
 
-/// What the declared types of arguments and result are in a call with the actual ones.
+/// Returns the concrete types of arguments and result in a call with the actual types.
 ///
 /// # Errors
-/// 42804 if only literals of unknown type say what a stand-in is.
+/// 42804 if a polymorphic type can only be derived from literals of unknown type.
 pub(super) fn make_concrete(declared: &[Type], result: Type, actual: &[Type]) -> Result<(Vec<Type>, Type)> {
     let element = element_type(declared, actual).flatten();
     let compatible = compatible_type(declared, actual).flatten();
@@ -71,7 +71,7 @@ fn concrete(declared: Type, actual: Type, element: Option<Type>, compatible: Opt
     }
 }
 
-/// The type for which `anyelement` stands: `None` if the arguments disagree, `Some(None)` if nothing says.
+/// Type for which `anyelement` stands: `None` if the arguments disagree, `Some(None)` if no argument determines it.
 fn element_type(declared: &[Type], actual: &[Type]) -> Option<Option<Type>> {
     let mut element: Option<Type> = None;
     for (declared, actual) in declared.iter().zip(actual) {
@@ -90,7 +90,8 @@ fn element_type(declared: &[Type], actual: &[Type]) -> Option<Option<Type>> {
     Some(element)
 }
 
-/// The type for which `anycompatible` stands: `None` if the arguments have none in common, `Some(None)` if nothing says.
+/// Type for which `anycompatible` stands: `None` if the arguments have no common type, `Some(None)` if no argument determines
+/// it.
 fn compatible_type(declared: &[Type], actual: &[Type]) -> Option<Option<Type>> {
     let mut types = Vec::new();
     for (declared, actual) in declared.iter().zip(actual) {

@@ -1,4 +1,4 @@
-//! Functions by name: those of this crate, and those that a host adds.
+//! Functions by name: this crate's, and those that a host adds.
 
 use super::{Aggregate, Body, Comparison, Function, ROW_COLUMNS, Resolved, aggregate, compare, json, tables};
 use crate::Type;
@@ -27,8 +27,8 @@ static AGGREGATES: LazyLock<HashMap<&'static str, Vec<&'static Aggregate>>> = La
 });
 
 impl<B: 'static> Registry<B> {
-    /// A registry of this crate's functions, with bodies as `host_body` makes them, and of the host's tables. `columns` are
-    /// those of the host's functions that return rows.
+    /// Creates a registry of this crate's functions, with bodies made by `host_body`, and of the host's tables. `columns`
+    /// describes the rows of the host's functions that return rows.
     pub fn new(
         host_body: fn(Body) -> B,
         host: &[&'static [Function<B>]],

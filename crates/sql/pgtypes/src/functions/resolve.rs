@@ -1,4 +1,4 @@
-//! Which function, operator or aggregate a call means.
+//! Resolution of calls to functions, operators and aggregates.
 //!
 //! Source: PostgreSQL 15's manual, chapter 10 "Type Conversion", sections 10.2 (operators) and 10.3 (functions).
 
@@ -9,10 +9,10 @@ use crate::Type;
 use crate::error::{Error, Result, state};
 
 impl<B: 'static> Registry<B> {
-    /// The function that a call of this name with arguments of these types means.
+    /// Resolves a call of the function of this name with arguments of these types.
     ///
     /// # Errors
-    /// 42883 if there is none, 42725 if several fit equally well.
+    /// 42883 if no function fits, 42725 if several fit equally well.
     pub fn function(&'static self, name: &str, arguments: &[Type]) -> Result<Resolved<B>> {
         match choose(self.named(name), arguments) {
             Choice::One(function) => self.bound(function, arguments),
@@ -21,10 +21,10 @@ impl<B: 'static> Registry<B> {
         }
     }
 
-    /// The operator that a symbol between (or, without `left`, before) operands of these types means.
+    /// Resolves the operator of a symbol between (or, without `left`, before) operands of these types.
     ///
     /// # Errors
-    /// 42883 if there is none, 42725 if several fit equally well.
+    /// 42883 if no operator fits, 42725 if several fit equally well.
     pub fn operator(&'static self, symbol: &str, left: Option<Type>, right: Type) -> Result<Resolved<B>> {
         let operands: Vec<Type> = left.into_iter().chain([right]).collect();
         match choose_operator(self.named(symbol), &operands) {
@@ -82,12 +82,12 @@ fn bound_aggregate(aggregate: &'static Aggregate, actual: &[Type]) -> Result<Res
     Ok(ResolvedAggregate { aggregate, arguments, result })
 }
 
-/// Whether an aggregate has this name.
+/// Returns whether an aggregate has this name.
 pub fn is_aggregate(name: &str) -> bool {
     !registry::aggregates(name).is_empty()
 }
 
-/// Whether an aggregate of this name takes its rows in the order that WITHIN GROUP says, and its first arguments directly.
+/// Returns whether this name is an ordered-set aggregate: rows in the order of WITHIN GROUP, first arguments direct.
 pub fn is_ordered_set(name: &str) -> bool {
     aggregate::ORDERED_SETS.contains(&name)
 }
@@ -135,10 +135,10 @@ pub fn comparison_type(left: Type, right: Type) -> Result<Type> {
     comparison_type_by("=", left, right)
 }
 
-/// The type on which two types compare by the operator of this symbol; the symbol is for the error.
+/// Returns the type on which two types compare by the operator of this symbol; the symbol is for the error.
 ///
 /// # Errors
-/// As [`comparison_type`].
+/// Errors of [`comparison_type`].
 pub fn comparison_type_by(symbol: &str, left: Type, right: Type) -> Result<Type> {
     if left == right && left.is_array {
         return Ok(left);

@@ -1,4 +1,4 @@
-//! `generate_series`: its values are made one by one, so that a series takes no memory however long it is.
+//! `generate_series`: values are made one by one, so that memory does not grow with the length of the series.
 
 use super::arguments::{Arguments, invalid};
 use super::table::*;

@@ -1,4 +1,4 @@
-//! What a function is.
+//! Description of a function.
 
 use crate::error::Result;
 use crate::{Datum, Env, Scalar, Type};
@@ -15,15 +15,15 @@ pub struct Function<B = Body> {
     pub result: Type,
     /// Whether a NULL argument makes the result NULL without a call.
     pub strict: bool,
-    /// Whether it may give another result for the same arguments.
+    /// Whether the result may differ for the same arguments.
     pub volatility: Volatility,
-    /// Whether it returns a set.
+    /// Whether the function returns a set.
     pub returns_set: bool,
-    /// What it does.
+    /// The implementation.
     pub body: B,
 }
 
-/// How much a function's result depends on.
+/// Degree of a function's volatility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Volatility {
     /// On its arguments only: it can be computed when the statement is planned.
@@ -34,7 +34,7 @@ pub enum Volatility {
     Volatile,
 }
 
-/// What a function does.
+/// Implementation of a function.
 #[derive(Clone, Copy)]
 pub enum Body {
     /// One value of its arguments alone.
@@ -58,7 +58,7 @@ pub type Series = Box<dyn FnMut() -> Result<Option<Datum>> + Send>;
 pub mod pseudo {
     use super::{Scalar, Type};
 
-    /// `"any"`: each argument as it is.
+    /// `"any"`: each argument is passed unchanged.
     pub const ANY: Type = Type::VOID;
     /// `anyelement`: all such arguments have one type.
     pub const ANYELEMENT: Type = Type::array_of(Scalar::Void);
@@ -77,7 +77,7 @@ pub mod pseudo {
 pub struct Resolved<B: 'static = Body> {
     /// The function.
     pub function: &'static Function<B>,
-    /// What each argument must be cast to (implicitly) first.
+    /// Types to which the arguments must be cast (implicitly) first.
     pub arguments: Vec<Type>,
     /// The type of the result, where it follows from the arguments (arrays, polymorphic functions).
     pub result: Type,
@@ -93,7 +93,7 @@ pub struct Aggregate {
     pub arguments: &'static [Type],
     /// The type of its result.
     pub result: Type,
-    /// Whether rows with a NULL argument are passed over.
+    /// Whether rows with a NULL argument are skipped.
     pub strict: bool,
     /// An empty state.
     pub start: fn() -> Box<dyn Accumulator>,
@@ -124,7 +124,7 @@ pub trait Accumulator: Send {
 pub struct ResolvedAggregate {
     /// The aggregate.
     pub aggregate: &'static Aggregate,
-    /// What each argument must be cast to (implicitly) first.
+    /// Types to which the arguments must be cast (implicitly) first.
     pub arguments: Vec<Type>,
     /// The type of the result.
     pub result: Type,

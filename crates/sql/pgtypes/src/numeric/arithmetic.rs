@@ -178,7 +178,7 @@ impl Numeric {
         Numeric::new(if below { whole - 1 } else { whole }, 0)
     }
 
-    /// Whether there is nothing after the point.
+    /// Returns whether all digits after the point are zero.
     pub(super) fn is_integral(&self) -> bool {
         self.min_scale() == Some(0)
     }

@@ -1,5 +1,5 @@
-//! Roots, exponentials and logarithms, as integers with a fixed number of decimal places: exact to well beyond the digits
-//! that are shown, whose number is chosen as PostgreSQL chooses it.
+//! Roots, exponentials and logarithms, as integers with a fixed number of decimal places: exact to well beyond the displayed
+//! digits, whose number follows PostgreSQL's rule.
 
 use super::arithmetic::leading_digit;
 use super::{
@@ -311,7 +311,7 @@ fn exponential(digits: &BigInt, scale: i64, result_scale: i64) -> BigInt {
 /// The natural logarithm of `digits / 10^scale`, which is positive, rounded to `result_scale` places.
 fn logarithm(digits: &BigInt, scale: i64, result_scale: i64) -> BigInt {
     let places = result_scale + GUARD + 8;
-    // A mantissa from 1 to 10 (and a bit below and above 1 as it is, so that nothing cancels), times a power of ten.
+    // A mantissa from 1 to 10 (values slightly below and above 1 unchanged, so that nothing cancels), times a power of ten.
     let exponent = match digit_count(digits) - scale {
         0 | 1 => 0,
         magnitude => magnitude - 1,

@@ -108,10 +108,10 @@ impl Numeric {
         Numeric::Finite(Arc::new(BigDecimal::new(digits, i64::from(scale))))
     }
 
-    /// As [`Numeric::new`], within the limits of the type.
+    /// Returns [`Numeric::new`] if the result is within the limits of the type.
     ///
     /// # Errors
-    /// 22003.
+    /// 22003 beyond the limits.
     pub fn checked(digits: BigInt, scale: u32) -> Result<Numeric> {
         // Three bits and a third are a digit: most numbers need no exact count.
         let surely_fits = digits.bits() < 3 * MAX_WHOLE_DIGITS as u64;
@@ -168,17 +168,17 @@ impl Numeric {
         if positive { Numeric::Infinity } else { Numeric::NegativeInfinity }
     }
 
-    /// Whether it is NaN.
+    /// Returns whether the value is NaN.
     pub fn is_nan(&self) -> bool {
         matches!(self, Numeric::NaN)
     }
 
-    /// Whether it is neither NaN nor an infinity.
+    /// Returns whether the value is neither NaN nor an infinity.
     pub fn is_finite(&self) -> bool {
         matches!(self, Numeric::Finite(_))
     }
 
-    /// Whether it is zero.
+    /// Returns whether the value is zero.
     pub fn is_zero(&self) -> bool {
         matches!(self, Numeric::Finite(number) if number.is_zero())
     }
@@ -222,7 +222,7 @@ impl Numeric {
         }
     }
 
-    /// How it compares: NaN is greatest and equal to itself.
+    /// Compares two values: NaN is greatest and equal to itself.
     pub fn compare(&self, other: &Numeric) -> Ordering {
         let order = |numeric: &Numeric| match numeric {
             Numeric::NegativeInfinity => 0,
@@ -251,7 +251,7 @@ impl Numeric {
         self.rounded()?.to_i64()
     }
 
-    /// As [`Numeric::to_i64`].
+    /// Like [`Numeric::to_i64`], with 128 bits.
     pub fn to_i128(&self) -> Option<i128> {
         self.rounded()?.to_i128()
     }
@@ -274,7 +274,7 @@ impl Numeric {
             Parts::Finite(digits, scale) => match digits.to_i64() {
                 // Both are exact, so that the quotient is rounded once.
                 Some(small) if small.unsigned_abs() < 1 << 53 && scale <= 22 => small as f64 / 10f64.powi(scale as i32),
-                // Rust's parser rounds correctly and knows infinity.
+                // Rust's parser rounds correctly and returns infinity on overflow.
                 _ => format!("{digits}e-{scale}").parse().unwrap_or(f64::NAN),
             },
         }

@@ -1,4 +1,4 @@
-//! What PostgreSQL 15 answers, recorded in `cases.txt`: `operation operands|result`, or `!code message` where it refuses.
+//! PostgreSQL 15's results, recorded in `cases.txt`: `operation operands|result`, or `!code message` for an error.
 
 use super::*;
 use crate::{Datum, Modifier, Styles, Type, text};

@@ -27,7 +27,7 @@ impl Numeric {
     }
 }
 
-/// What C's `isspace` takes for a blank.
+/// Returns whether C's `isspace` accepts a character.
 pub(crate) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }

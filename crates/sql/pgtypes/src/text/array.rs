@@ -102,7 +102,7 @@ impl Reader<'_> {
         self.malformed("Unexpected end of input.")
     }
 
-    /// What stands between braces; the opening one is next.
+    /// Reads the elements between braces; the opening brace is next.
     fn list(&mut self, depth: usize) -> Result<Vec<Datum>> {
         if depth > MAX_DIMENSIONS {
             return Err(Error::new(

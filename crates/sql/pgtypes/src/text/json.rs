@@ -1,4 +1,4 @@
-//! json, which is kept as it is written, and jsonb, which is kept as PostgreSQL prints it.
+//! json, which is kept as written, and jsonb, which is kept as PostgreSQL prints it.
 
 use super::push_display;
 use crate::error::{Error, Result, state};
@@ -31,7 +31,7 @@ fn check(text: &str) -> Result<()> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).map(|_| ()).map_err(|error| invalid(text, &error))
 }
 
-/// Checks a json and keeps it as it is.
+/// Checks a json and keeps its text unchanged.
 pub(super) fn parse_json(text: &str) -> Result<Datum> {
     check(text)?;
     Ok(Datum::Text(text.into()))
@@ -67,7 +67,7 @@ impl<'t> Normalizer<'t> {
         there
     }
 
-    /// What comes before the first of these characters.
+    /// Returns the text before the first of these characters.
     fn until(&mut self, end: impl Fn(char) -> bool) -> &'t str {
         let (head, tail) = self.rest.split_at(self.rest.find(end).unwrap_or(self.rest.len()));
         self.rest = tail;

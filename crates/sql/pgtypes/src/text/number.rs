@@ -89,13 +89,13 @@ fn special_float(text: &str) -> Option<f64> {
     }
 }
 
-/// What Rust's parser may see: digits only, none of its names.
+/// Limits a text to digits, signs, point and exponent: Rust's parser also accepts names, which must not reach it.
 fn check_float(text: &str) -> &str {
     let numeric = text.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'+' | b'-' | b'.' | b'e' | b'E'));
     if numeric { text } else { "" }
 }
 
-/// Whether all digits before the exponent are zero: else a result of zero is an underflow.
+/// Returns whether all digits before the exponent are zero: otherwise a result of zero is an underflow.
 fn is_zero(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     !mantissa.bytes().any(|c| matches!(c, b'1'..=b'9'))

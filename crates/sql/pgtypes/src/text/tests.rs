@@ -1,5 +1,5 @@
-//! What PostgreSQL 15 answers to `'text'::type` (time zone UTC), recorded in `cases.txt`: `type|text|output`, or `!code
-//! message` where it refuses.
+//! PostgreSQL 15's results of `'text'::type` (time zone UTC), recorded in `cases.txt`: `type|text|output`, or `!code message`
+//! for an error.
 
 use super::*;
 use crate::cast::cast;

@@ -97,7 +97,7 @@ pub(crate) fn parse_timestamp(text: &str, styles: &Styles) -> Result<i64> {
     })
 }
 
-/// Reads a timestamp with time zone, of the session's if none is written.
+/// Reads a timestamp with time zone. Without a written zone, the session's applies.
 pub(crate) fn parse_timestamptz(text: &str, styles: &Styles) -> Result<i64> {
     parse_moment(text, styles, "timestamp with time zone", |moment, styles| match moment.special {
         Some(Special::Now) => Ok(i128::from(styles.now_micros)),
@@ -144,7 +144,7 @@ enum Special {
     NegativeInfinity,
 }
 
-/// What was found so far.
+/// Fields found so far.
 #[derive(Default)]
 struct Moment {
     special: Option<Special>,
@@ -313,7 +313,7 @@ impl Moment {
     /// A date with separators.
     fn date(&mut self, text: &str) -> Decoded<()> {
         if self.has_date() {
-            // A month's name came before: `Jan 08-1999` is none of PostgreSQL's forms either.
+            // After a month's name: PostgreSQL does not accept `Jan 08-1999` either.
             return Err(Wrong::Format);
         }
         let parts: Vec<&str> = text.split(['-', '/', '.']).filter(|part| !part.is_empty()).collect();
@@ -395,7 +395,7 @@ impl Moment {
         if self.time.replace(time).is_some() { Err(Wrong::Format) } else { Ok(()) }
     }
 
-    /// An offset from UTC; where no time came yet, it is the rest of a date (`jan 8 -1999` is none).
+    /// Reads an offset from UTC. Before any time it is the rest of a date (`jan 8 -1999` has no offset).
     fn offset(&mut self, text: &str) -> Decoded<()> {
         let seconds = parse_offset(text).ok_or_else(|| {
             if text[1..].bytes().all(|c| c.is_ascii_digit() || c == b':') { Wrong::Offset } else { Wrong::Format }

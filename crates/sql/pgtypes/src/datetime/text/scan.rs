@@ -2,7 +2,7 @@
 
 use crate::numeric::is_space;
 
-/// What a field looks like.
+/// Kind of a field, by its spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Digits, perhaps with a point in them.
@@ -100,7 +100,7 @@ fn after_sign(bytes: &[u8], start: usize) -> Option<(Kind, usize)> {
     match bytes.get(begin) {
         Some(b'0'..=b'9') => Some((
             Kind::Offset,
-            // A hyphen inside is that of years and months.
+            // A hyphen inside separates years from months.
             run(bytes, begin, |c| c.is_ascii_digit() || matches!(c, b':' | b'.' | b'-')),
         )),
         Some(c) if is_letter(*c) => Some((Kind::SignedWord, run(bytes, begin, is_letter))),
@@ -127,7 +127,7 @@ fn after_letter(bytes: &[u8], start: usize) -> (Kind, usize) {
     }
 }
 
-/// Whether three letters and what follows begin a month's name.
+/// Returns whether three letters and the rest of the word begin a month's name.
 fn is_month(word: &[u8]) -> bool {
     std::str::from_utf8(word).is_ok_and(|word| super::moment::month(&word.to_lowercase()).is_some())
 }

@@ -18,7 +18,7 @@ enum Wrong {
 
 type Decoded<T> = std::result::Result<T, Wrong>;
 
-/// Reads an interval. The modifier says what a number without a unit means: seconds, unless it ends with another field.
+/// Reads an interval. The modifier gives the unit of a number without one: seconds, unless it ends with another field.
 pub(crate) fn parse_interval(text: &str, modifier: Modifier) -> Result<Interval> {
     let decoded = match text.trim_matches(is_space).strip_prefix(['P', 'p']) {
         Some(rest) => parse_iso(rest),
@@ -75,7 +75,7 @@ impl Unit {
         })
     }
 
-    /// That of a number without one.
+    /// Returns the unit of a number without a written one.
     fn of_range(range: Option<IntervalRange>) -> Unit {
         match range {
             Some(IntervalRange::YEAR) => Unit::Year,
@@ -156,7 +156,7 @@ struct Amount {
 }
 
 impl Amount {
-    /// Of digits with or without a sign and a point.
+    /// Reads digits with an optional sign and point.
     fn parse(text: &str) -> Decoded<Amount> {
         let (negative, digits) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),

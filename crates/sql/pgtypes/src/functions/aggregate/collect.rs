@@ -1,4 +1,4 @@
-//! Texts, bytes, arrays and JSON of many values.
+//! Aggregates that collect values into a text, bytes, an array or JSON.
 
 use super::super::Accumulator;
 use super::super::arguments::{Arguments, check_length};
@@ -87,7 +87,7 @@ impl Accumulator for Texts {
     }
 }
 
-/// As [`Texts`].
+/// The bytea counterpart of [`Texts`].
 struct Bytes(Option<Vec<u8>>);
 
 impl Accumulator for Bytes {
@@ -198,7 +198,7 @@ macro_rules! json_object_of {
 static JSON_ARRAYS: [[Aggregate; 2]; SCALARS] = each_scalar!(json_of);
 static JSON_OBJECTS: [[Aggregate; 2]; SCALARS] = each_scalar!(json_object_of);
 
-/// Those of arrays, whose element types their values tell.
+/// JSON aggregates of arrays; the element type comes from each value.
 static JSON_OF_ARRAYS: [Aggregate; 4] = [
     aggregate("json_agg", &[ANYARRAY], JSON, || JsonValues::start(ANYARRAY, false)).called_on_null(),
     aggregate("jsonb_agg", &[ANYARRAY], JSONB, || JsonValues::start(ANYARRAY, true)).called_on_null(),
@@ -216,7 +216,7 @@ pub(super) fn json_tables() -> impl Iterator<Item = &'static [Aggregate]> {
     by_scalar.chain([&JSON_OF_ARRAYS[..]])
 }
 
-/// The type of an aggregated value: that which was declared, or of an array what it says itself.
+/// Type of an aggregated value: the declared one, or for an array the type that its value carries.
 fn type_of(declared: Type, value: &Datum) -> Type {
     if declared == ANYARRAY { json::natural_type(value) } else { declared }
 }

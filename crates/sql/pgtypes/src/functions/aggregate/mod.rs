@@ -1,7 +1,7 @@
 //! Aggregates.
 //!
-//! `plain.rs` counts, extremes, bits and truths; `sum.rs` sums and averages; `statistics.rs` variances and regressions;
-//! `collect.rs` texts, arrays and JSON; `ordered.rs` those over rows in an order.
+//! `plain.rs` has counts, extremes, bits and booleans; `sum.rs` sums and averages; `statistics.rs` variances and regressions;
+//! `collect.rs` texts, arrays and JSON; `ordered.rs` ordered-set aggregates.
 
 mod collect;
 mod ordered;

@@ -1,4 +1,4 @@
-//! Aggregates over rows in the order of WITHIN GROUP. The direct argument comes first in each row.
+//! Ordered-set aggregates (WITHIN GROUP). The direct argument comes first in each row.
 
 use super::super::Accumulator;
 use super::super::arguments::invalid;

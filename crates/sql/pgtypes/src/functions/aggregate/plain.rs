@@ -1,4 +1,4 @@
-//! Counts, extremes, truths and bits.
+//! Counts, extremes, booleans and bits.
 
 use super::super::Accumulator;
 use super::super::arguments::{Arguments, out_of_range};

@@ -1,4 +1,4 @@
-//! Sums and averages, exact where the numbers are.
+//! Sums and averages. They are exact for exact types.
 
 use super::super::Accumulator;
 use super::super::arguments::{Arguments, out_of_range};
@@ -30,7 +30,7 @@ struct Integers<F> {
     form: PhantomData<F>,
 }
 
-/// What becomes of a sum of integers.
+/// Result of a sum of integers.
 trait Form: Send + 'static {
     fn finish(sum: i128, count: i64) -> Result<Datum>;
 }

@@ -109,7 +109,7 @@ fn each(a: &[Datum], function: &str, form: fn(&str) -> Result<Datum>) -> Result<
     object(a, function)?.into_iter().map(row).collect()
 }
 
-/// Whether a text is a name of an object, a string of an array, or the string itself.
+/// Returns whether a text is a name of an object, a string of an array, or the string itself.
 fn has(json: &str, wanted: &str) -> Result<bool> {
     let strings: Vec<&str> = match parse(json) {
         Value::Object(_) => return Ok(member(json, wanted)?.is_some()),
@@ -125,7 +125,7 @@ fn has(json: &str, wanted: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether the inner value is in the outer: names with contained values, elements in any order. At the top an array
+/// Returns whether the outer value contains the inner: names with contained values, elements in any order. At the top an array
 /// contains a scalar that is among its elements.
 fn contains(outer: &str, inner: &str, is_top: bool) -> Result<bool> {
     crate::stack::deeper(|| match (parse(outer), parse(inner)) {

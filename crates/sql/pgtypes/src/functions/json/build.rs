@@ -1,4 +1,4 @@
-//! JSON out of values.
+//! JSON built from values.
 
 use super::super::arguments::{check_length, invalid};
 use super::super::table::*;
@@ -29,7 +29,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     .called_on_null(),
 ];
 
-/// The JSON object of a row: the names of its columns and their values in turn. The binder calls it for a row that it knows.
+/// The JSON object of a row: the names of its columns and their values in turn. The binder calls it for a row of a known type.
 pub(in super::super) static JSON_OF_ROW: Function = typed("row_to_json", &[], JSON, |env, types, a| {
     let styles = env.styles();
     let mut out = String::from("{");
@@ -63,7 +63,7 @@ fn array(env: &dyn Env, types: &[Type], values: &[Datum]) -> Result<String> {
     Ok(out)
 }
 
-/// Names and values in turn. `on_null` says that a name is NULL, with `%1` for its number.
+/// Builds an object from names and values in turn. `on_null` is the message for a NULL name, with `%1` for its number.
 fn object(env: &dyn Env, types: &[Type], values: &[Datum], on_null: &str) -> Result<String> {
     if !values.len().is_multiple_of(2) {
         let function = if on_null.contains("key") { "jsonb_build_object" } else { "json_build_object" };

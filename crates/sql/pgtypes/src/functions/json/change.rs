@@ -1,4 +1,4 @@
-//! JSON values changed: parts set, deleted, joined, stripped.
+//! Changes of JSON values: parts set, deleted, joined, stripped.
 
 use super::super::arguments::{Arguments, invalid};
 use super::super::table::*;
@@ -33,7 +33,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// What happens at the end of a path.
+/// Change at the end of a path.
 #[derive(Clone, Copy, PartialEq)]
 enum Edit {
     Set,

@@ -1,5 +1,5 @@
-//! json and jsonb. Both are kept as text, jsonb as PostgreSQL prints it: parts of them are slices of that text (`scan.rs`),
-//! and what is put together is text again (`build.rs`), normalized for jsonb.
+//! json and jsonb. Both are kept as text, jsonb as PostgreSQL prints it: parts of them are slices of that text (`scan.rs`), and
+//! newly built values are text again (`build.rs`), normalized for jsonb.
 
 mod access;
 mod build;

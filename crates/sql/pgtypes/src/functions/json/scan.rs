@@ -1,17 +1,17 @@
-//! Where the parts of a JSON are. The text was checked when it became a json or a jsonb.
+//! Finds the parts of a JSON text. The text was checked when it became a json or a jsonb.
 
 use super::super::table::*;
 
-/// What a JSON value is.
+/// A JSON value, as slices of its text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value<'t> {
     /// Names (as written, in quotes) and values.
     Object(Vec<(&'t str, &'t str)>),
     /// Values.
     Array(Vec<&'t str>),
-    /// As written, in quotes.
+    /// Raw text, in quotes.
     String(&'t str),
-    /// As written.
+    /// Raw text.
     Number(&'t str),
     /// A boolean.
     Bool(bool),
@@ -85,7 +85,7 @@ pub(super) fn unquote(string: &str) -> Result<String> {
 }
 
 impl Value<'_> {
-    /// What `json_typeof` says.
+    /// Returns the name that `json_typeof` gives.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Object(_) => "object",

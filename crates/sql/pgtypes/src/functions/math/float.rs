@@ -1,4 +1,4 @@
-//! Floating-point numbers: a result beyond the range is an error, never an infinity that no argument was.
+//! Floating-point numbers: a result beyond the range is an error; it is infinite only if an argument is.
 
 use super::super::arguments::{Arguments, division_by_zero};
 use super::super::table::*;
@@ -13,7 +13,7 @@ macro_rules! real {
     };
 }
 
-/// As [`real`], for a function that fails nowhere.
+/// Like [`real`], for a function that never fails.
 macro_rules! total {
     ($name:literal, $body:expr) => {
         pure($name, &[FLOAT8], FLOAT8, |a| {
@@ -23,8 +23,8 @@ macro_rules! total {
     };
 }
 
-/// The four operators of two floats, computed as the wider of both. Those of a single and a double also serve
-/// `real * integer`, where the choice among candidates prefers them to the operators of two singles.
+/// The four operators of two floats, computed as the wider of both. The operators of a single and a double also serve `real *
+/// integer`, where the selection among candidates prefers them to the operators of two singles.
 macro_rules! binary {
     ($table:ident, $left:expr, $get_left:ident, $right:expr, $get_right:ident, $result:expr, $wide:ty) => {
         pub(super) static $table: [Function; 4] = [
@@ -121,7 +121,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// A number type whose results are checked.
+/// A number type with checked results.
 trait Float: Copy + Into<Datum> {
     fn is_infinite(self) -> bool;
     fn is_zero(self) -> bool;

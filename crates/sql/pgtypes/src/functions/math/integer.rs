@@ -39,7 +39,7 @@ macro_rules! divide {
     };
 }
 
-/// The remainder; that of the least integer by -1 is 0.
+/// The remainder. The remainder of the least integer by -1 is 0.
 macro_rules! remainder {
     ($symbol:literal, $declared:expr, $get:ident) => {
         pure($symbol, &[$declared, $declared], $declared, |a| match a.$get(1)? {

@@ -1,4 +1,4 @@
-//! Random numbers, and what is made of them.
+//! Random numbers and random UUIDs.
 
 use super::super::arguments::{Arguments, invalid};
 use super::super::table::*;
@@ -64,7 +64,7 @@ fn set_seed(seed: f64) -> Result<Datum> {
     Ok(Datum::Text("".into()))
 }
 
-/// Version 4; not from the seeded generator, as it must not repeat.
+/// UUID of version 4. It does not use the seeded generator, because it must not repeat.
 fn random_uuid() -> Datum {
     let bits = (u128::from(entropy()) << 64) | u128::from(entropy());
     let bits = bits & !(0xF000_u128 << 64) | (0x4000_u128 << 64);

@@ -1,4 +1,4 @@
-//! Values by templates: `to_char`, `to_number`, `to_date`, `to_timestamp`.
+//! Formatting by templates: `to_char`, `to_number`, `to_date`, `to_timestamp`.
 
 mod clock;
 mod number;

@@ -139,7 +139,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// A zero alone before the point is not written, unless a `0` asks for it.
+    /// Returns whether the digit is a lone zero before the point. It is written only if a `0` requires it.
     fn is_lone_zero(&self) -> bool {
         self.template.zero_start.is_none()
             && self.at == 0
@@ -221,7 +221,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// The last digit behind the point that is not zero, or that a `0` asks for; the point if there is none.
+/// Index of the last digit behind the point that is not zero or that a `0` requires; the point if no digit is.
 fn last_relevant(template: &Template, number: &str, missing: usize) -> Option<usize> {
     let point = number.find('.')?;
     let last = number.rfind(|c| c != '0').unwrap_or(point).max(point);

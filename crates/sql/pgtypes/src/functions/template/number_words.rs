@@ -1,4 +1,4 @@
-//! The words of a template for numbers.
+//! Template patterns for numbers.
 
 use super::super::table::*;
 
@@ -21,7 +21,7 @@ pub(super) enum Word {
     Literal(char),
 }
 
-/// Where the sign of `S` goes.
+/// Position of the sign of `S`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SignPlace {
     Before,

@@ -34,7 +34,7 @@ fn malformed(message: String, detail: &str) -> Error {
     Error::new(state::INVALID_DATETIME_FORMAT, message).detail(detail)
 }
 
-/// What a text said.
+/// Fields read from a text.
 #[derive(Default)]
 struct Reading {
     year: Option<i64>,
@@ -48,7 +48,7 @@ struct Reading {
     iso_week: Option<i64>,
     iso_day: Option<i64>,
     hour: i64,
-    /// Whether the hour is one of twelve.
+    /// Whether the hour is on a 12-hour clock.
     twelve: bool,
     afternoon: Option<bool>,
     minute: i64,
@@ -119,7 +119,7 @@ impl<'t> Input<'t> {
     }
 }
 
-/// Whether the number of a field ends where the text's digits do, because no digit field follows at once.
+/// Returns whether the number of a field extends to the end of the text's digits, because no digit field follows directly.
 fn ends_freely(pieces: &[Piece]) -> bool {
     match pieces.first() {
         None | Some(Piece::Separator(_) | Piece::Literal(_)) => true,

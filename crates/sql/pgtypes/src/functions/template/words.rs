@@ -1,4 +1,4 @@
-//! The words of a template for dates and times.
+//! Template patterns for dates and times.
 
 /// A field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) enum Field {
     Offset,
 }
 
-/// How letters are written.
+/// Letter case of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     Upper,
@@ -53,7 +53,7 @@ pub(super) enum Case {
 pub(super) enum Piece {
     Field {
         field: Field,
-        /// As the template writes it, for messages.
+        /// Spelling in the template, for messages.
         name: String,
         /// `FM`: no padding.
         fill: bool,
@@ -66,7 +66,7 @@ pub(super) enum Piece {
     Separator(char),
 }
 
-/// The words whose letters' case does not count; longer ones first where one begins another.
+/// Patterns in which the case of letters does not matter; longer ones first if one begins another.
 const NUMBERS: &[(&str, Field)] = &[
     ("Y,YYY", Field::YearGrouped),
     ("YYYY", Field::Year(4)),
@@ -109,7 +109,7 @@ const NUMBERS: &[(&str, Field)] = &[
     ("Q", Field::Quarter),
 ];
 
-/// The words whose letters' case is that of the output.
+/// Patterns whose case of letters is also the output's.
 fn letters() -> impl Iterator<Item = (&'static str, Field)> {
     use Case::{Capital, Lower, Upper};
     [

@@ -1,4 +1,4 @@
-//! Calls beside PostgreSQL 15's answers to them.
+//! Calls compared with PostgreSQL 15's results.
 
 use super::*;
 use crate::error::Result;

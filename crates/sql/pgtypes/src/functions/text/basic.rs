@@ -38,7 +38,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("^@", &[TEXT, TEXT], BOOL, |a| Ok(a.text(0)?.starts_with(a.text(1)?).into())),
 ];
 
-/// One character becomes one: what Unicode writes with more stays as it is, as under the operating system's rules.
+/// Maps each character to one. A character that Unicode maps to several stays unchanged, as under the operating system's rules.
 fn one_to_one(text: &str, ascii: fn(&str) -> String, map: impl Fn(char) -> char) -> String {
     if text.is_ascii() { ascii(text) } else { text.chars().map(map).collect() }
 }

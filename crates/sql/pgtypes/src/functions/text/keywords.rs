@@ -1,4 +1,4 @@
-//! The words that a name must not be without quotes.
+//! Words that need quotes to be a name.
 
 /// PostgreSQL 15's key words, but for the unreserved ones; sorted.
 #[rustfmt::skip]
@@ -22,7 +22,7 @@ static QUOTED: &[&str] = &[
     "xmlforest", "xmlnamespaces", "xmlparse", "xmlpi", "xmlroot", "xmlserialize", "xmltable",
 ];
 
-/// Whether a name of this spelling must be written in quotes.
+/// Returns whether a name of this spelling needs quotes.
 pub(super) fn needs_quotes(word: &str) -> bool {
     QUOTED.binary_search(&word).is_ok()
 }

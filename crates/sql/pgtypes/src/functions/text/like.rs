@@ -1,4 +1,4 @@
-//! LIKE and its kin.
+//! LIKE, ILIKE and their negations.
 
 use super::super::arguments::Arguments;
 use super::super::table::*;
@@ -54,7 +54,7 @@ fn like(text: &str, pattern: &str) -> Result<bool> {
             }
             None if text.as_str().is_empty() => return Ok(true),
             None => false,
-            // Where the text ends, nobody looks at what else the pattern has.
+            // At the end of the text the rest of the pattern is not examined.
             _ if text.as_str().is_empty() => false,
             Some('_') => text.next().is_some(),
             Some('\\') => {

@@ -1,4 +1,4 @@
-//! Texts as they are written in SQL, and `format`.
+//! Quoting of texts for SQL, and `format`.
 
 use super::super::arguments::{Arguments, check_length, invalid};
 use super::super::table::*;

@@ -13,10 +13,10 @@ use std::collections::HashMap;
 
 /// The bytes that one compiled pattern may take.
 const COMPILED_BYTES: usize = 4 << 20;
-/// How many compiled patterns a thread keeps.
+/// Number of compiled patterns kept per thread.
 const KEPT: usize = 128;
 
-/// How a pattern matches.
+/// Matching options of a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Options {
     /// `i`: letters match in both cases.
@@ -188,7 +188,7 @@ fn longest_first(pattern: String) -> String {
     if sort_alternatives(&mut ast) { ast.to_string() } else { pattern }
 }
 
-/// Whether anything changed.
+/// Sorts plain alternatives by length. Returns whether anything changed.
 fn sort_alternatives(ast: &mut Ast) -> bool {
     match ast {
         Ast::Group(group) => sort_alternatives(&mut group.ast),

@@ -264,7 +264,7 @@ fn split(a: &[Datum], function: &str) -> Result<Vec<Datum>> {
     Ok(parts)
 }
 
-/// The regular expression of a SIMILAR TO pattern: anchored, `%` any text, `_` any character, the rest as it is.
+/// Regular expression of a SIMILAR TO pattern: anchored, `%` any text, `_` any character, the rest unchanged.
 fn similar_to_regex(pattern: &str, escape: &str) -> Result<String> {
     let mut characters = escape.chars();
     let escape = characters.next();
@@ -311,7 +311,7 @@ fn similar_to_regex(pattern: &str, escape: &str) -> Result<String> {
     Ok(out)
 }
 
-/// What stands for the first and the second escaped quote of `substring(... similar ...)`: the wanted part is between.
+/// Regular expression for the first and the second escaped quote of `substring(... similar ...)`; the result lies between them.
 fn separator(before: usize) -> Result<&'static str> {
     match before {
         0 => Ok(")("),

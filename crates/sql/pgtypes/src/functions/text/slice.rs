@@ -1,4 +1,4 @@
-//! Parts of texts and bytes, by place.
+//! Parts of texts and bytes, by position.
 
 use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
@@ -59,12 +59,12 @@ fn range(start: i32, length: Option<i32>) -> Result<Range<usize>> {
     Ok(place(from)..place(to))
 }
 
-/// The byte at which the character at a place starts; the end if there is none.
+/// Byte offset of the character at a position; the end if there is no such character.
 pub(super) fn offset(text: &str, at: usize) -> usize {
     text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
 }
 
-/// How many characters `left(text, wanted)` keeps.
+/// Number of characters that `left(text, wanted)` keeps.
 fn from_end(text: &str, wanted: i32) -> usize {
     match usize::try_from(wanted) {
         Ok(wanted) => wanted,
