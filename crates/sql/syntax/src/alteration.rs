@@ -1,5 +1,5 @@
-//! Definitions in words of PostgreSQL that `sqlparser` does not know, or only in another order: sequences, what is altered
-//! about relations other than tables' columns, and a few forms of ALTER TABLE that dumps say.
+//! Definitions that `sqlparser` does not read, or only in another order: sequences, ALTER of relations other than tables'
+//! columns, and a few forms of ALTER TABLE that dumps contain.
 
 use super::words::Words;
 use pgtypes::Type;
@@ -18,7 +18,7 @@ pub enum Alteration {
         temporary: bool,
         /// IF NOT EXISTS
         if_not_exists: bool,
-        /// What it is like.
+        /// Options of the sequence.
         options: SequenceWords,
     },
     /// ALTER of a relation or schema.
@@ -29,7 +29,7 @@ pub enum Alteration {
         name: ObjectName,
         /// IF EXISTS
         if_exists: bool,
-        /// What is altered.
+        /// The change.
         action: Action,
     },
     /// VACUUM, ANALYZE, REINDEX, CLUSTER: the tables that it names must be there.
@@ -69,7 +69,7 @@ impl Kind {
     }
 }
 
-/// What ALTER alters.
+/// Kind of object that ALTER changes.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// RENAME TO
@@ -86,13 +86,13 @@ pub enum Action {
     SetIdentity(String, Option<bool>, SequenceWords),
     /// ALTER COLUMN ... DROP IDENTITY; whether IF EXISTS.
     DropIdentity(String, bool),
-    /// How a column is stored or analyzed: it must be there.
+    /// Storage or statistics of a column: the column must exist.
     ColumnStorage(String),
-    /// How the relation is stored.
+    /// Storage of the relation.
     Storage,
 }
 
-/// What is said about a sequence, in any order.
+/// Options of a sequence, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct SequenceWords {
     /// AS
@@ -107,7 +107,7 @@ pub struct SequenceWords {
     pub name: Option<ObjectName>,
 }
 
-/// Reads such a definition; `None` if the statement is none, and somebody else's to read.
+/// Reads such a definition; `None` if the statement is another, for other readers.
 ///
 /// # Errors
 /// 42601
@@ -195,7 +195,7 @@ fn named_columns(words: &mut Words<'_>) -> Option<(Vec<Ident>, Vec<TokenWithSpan
     Some((names, before))
 }
 
-/// Copies the rest of a statement. `IDENTITY (...)` says its options in the order in which `sqlparser` reads them.
+/// Copies the rest of a statement. The options of `IDENTITY (...)` are put in the order in which `sqlparser` reads them.
 fn in_order(words: &mut Words<'_>, tokens: &mut Vec<TokenWithSpan>) {
     while !words.is_done() {
         let start = words.count();
@@ -247,7 +247,7 @@ fn alter(mut words: Words<'_>) -> Result<Option<Alteration>> {
     Ok(Some(Alteration::Alter { kind, name, if_exists, action }))
 }
 
-/// What is altered, if it is one of ours.
+/// Reads the action of ALTER, if this module handles it.
 fn action(words: &mut Words<'_>, kind: Kind) -> Result<Option<Action>> {
     if words.take("RENAME TO") {
         return words.name().map(|name| Some(Action::Rename(name)));

@@ -1,4 +1,4 @@
-//! The syntax tree: the parser's, by one name for the whole house.
+//! The syntax tree: the parser's, under one name for all crates.
 
 pub use sqlparser::ast::*;
 pub use sqlparser::tokenizer::{Location, Span};

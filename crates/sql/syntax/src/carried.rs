@@ -1,12 +1,12 @@
-//! Clauses for which the parser's tree has no place: where it carries them, and how they are read from it. Outside this crate
-//! nobody knows the places.
+//! Clauses for which the parser's tree has no place: where the tree carries them, and how they are read from it. Only this
+//! crate depends on the places.
 
 use sqlparser::ast::{
     self, AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
     ObjectNamePart,
 };
 
-/// What INSERT says about columns whose values the table makes itself.
+/// OVERRIDING of an INSERT, for columns with generated values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overriding {
     /// OVERRIDING SYSTEM VALUE: the given values count.
@@ -19,7 +19,7 @@ pub enum Overriding {
 /// uses the settings that it has.
 pub(crate) const OVERRIDING: &str = "overriding";
 
-/// What an INSERT says about generated values.
+/// Returns the OVERRIDING clause of an INSERT.
 pub fn overriding(insert: &ast::Insert) -> Option<Overriding> {
     let setting = insert.settings.iter().flatten().find(|setting| setting.key.value == OVERRIDING)?;
     let is_system = matches!(&setting.value, ast::Expr::Identifier(what) if what.value == "system");
@@ -38,12 +38,12 @@ pub(crate) const EXCLUSIONS: [&str; 4] = ["EXCLUDE NO OTHERS", "EXCLUDE CURRENT 
 /// `(record).*` becomes `(record)."*"`, the name without its quotes.
 pub(crate) const ALL_FIELDS: &str = "*";
 
-/// Whether a name is one that only this pass gives.
+/// Returns whether a name is one that only the rewriting gives.
 fn is_carrier(name: &Ident, carrier: &str) -> bool {
     name.quote_style.is_none() && name.value.eq_ignore_ascii_case(carrier)
 }
 
-/// Whether an expression is `(record).*`, of which this is the record.
+/// Returns the record of an expression `(record).*`; `None` for another expression.
 pub fn expanded_record(syntax: &Expr) -> Option<Expr> {
     let Expr::CompoundFieldAccess { root, access_chain } = syntax else { return None };
     match access_chain.split_last()? {
@@ -68,7 +68,7 @@ pub enum Exclusion {
     Ties,
 }
 
-/// What a window says after PARTITION BY, with the EXCLUDE of its frame, if it has one.
+/// Splits the expressions after PARTITION BY from the EXCLUDE of the window's frame, if it has one.
 pub fn split_exclusion(partition_by: &[Expr]) -> (Option<Exclusion>, &[Expr]) {
     let exclusions = [Exclusion::NoOthers, Exclusion::CurrentRow, Exclusion::Group, Exclusion::Ties];
     let Some((Expr::Identifier(name), rest)) = partition_by.split_first() else { return (None, partition_by) };
@@ -86,7 +86,7 @@ pub fn symmetric_bound(low: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Whether a function of FROM is ROWS FROM, whose arguments are the calls.
+/// Returns whether a function of FROM is ROWS FROM. Its arguments are then the calls.
 pub fn is_rows_from(name: &ObjectName) -> bool {
     matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if is_carrier(name, ROWS_FROM))
 }

@@ -1,4 +1,4 @@
-//! What a statement says, as far as the session must tell apart.
+//! Commands: the kinds of statements that the session distinguishes.
 
 use super::alteration::{self, Alteration};
 use super::words::Words;
@@ -61,13 +61,13 @@ pub enum Command {
     Close(Option<String>),
     /// EXPLAIN
     Explain {
-        /// Whether the statement is run.
+        /// Whether the statement is executed.
         analyze: bool,
         /// VERBOSE
         verbose: bool,
         /// The form of the answer.
         format: ExplainFormat,
-        /// What is explained.
+        /// The statement to explain.
         statement: Box<Parsed>,
     },
     /// CHECKPOINT
@@ -76,10 +76,10 @@ pub enum Command {
     Accepted(&'static str),
 }
 
-/// What BEGIN and SET TRANSACTION may say. Isolation levels are accepted; all run serializable.
+/// Modes of BEGIN and SET TRANSACTION. Isolation levels are accepted; all run serializable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// Whether an isolation level was named.
+    /// Whether an isolation level was given.
     pub isolation: bool,
     /// READ ONLY, READ WRITE
     pub read_only: Option<bool>,
@@ -98,14 +98,14 @@ pub struct Setting {
     pub local: bool,
 }
 
-/// What DISCARD discards.
+/// Target of DISCARD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discard {
     /// Everything of the session.
     All,
     /// Cached plans.
     Plans,
-    /// What sequences gave.
+    /// Cached values of sequences.
     Sequences,
     /// Temporary tables.
     Temporary,
@@ -116,7 +116,7 @@ pub enum Discard {
 pub struct Fetch {
     /// The cursor.
     pub cursor: String,
-    /// How many rows; `None`: all.
+    /// Number of rows; `None`: all.
     pub count: Option<u64>,
     /// FETCH, not MOVE.
     pub rows_wanted: bool,
@@ -131,7 +131,7 @@ pub enum ExplainFormat {
     Json,
 }
 
-/// Tells a statement's kind by its first word, and parses it.
+/// Determines a statement's kind by its first word, and parses it.
 ///
 /// # Errors
 /// 42601
@@ -202,7 +202,7 @@ fn create(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
     Ok(Command::Definition(Arc::new(statement)))
 }
 
-/// The options of COPY that are on or off, with the two words for it that `sqlparser` knows.
+/// Replaces boolean values of COPY's options by the two words for them that `sqlparser` reads.
 fn with_truth_values(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut tokens = tokens.to_vec();
     let mut after_switch = false;
@@ -259,7 +259,7 @@ fn modes(words: &mut Words<'_>) -> Result<Modes> {
     Ok(modes)
 }
 
-/// Whether AND CHAIN follows.
+/// Returns whether AND CHAIN follows.
 fn end_of_block(words: &mut Words<'_>) -> Result<bool> {
     let _ = words.take("TRANSACTION") || words.take("WORK");
     let chain = words.take("AND CHAIN");

@@ -1,4 +1,4 @@
-//! A bound on how deep a statement's syntax can become, before anything walks it recursively.
+//! A bound on the depth of a statement's syntax, checked before any recursive walk.
 //!
 //! The parser bounds nesting itself, but reads chains (`a + b + c`, `q UNION q UNION q`) in a loop, into a tree as deep as
 //! the chain is long.
@@ -12,7 +12,7 @@ const DEPTH: usize = 2000;
 /// A link of a chain of queries or joins is worth so many of operators: each is several nodes.
 const QUERY: usize = 4;
 
-/// What is open at one level of parentheses.
+/// Open constructs at one level of parentheses.
 #[derive(Clone, Copy, Default)]
 struct Level {
     /// Links of the chain of operators since the last comma or clause.

@@ -1,8 +1,8 @@
 //! `sqlparser`'s PostgreSQL dialect, with a bound on its work.
 //!
-//! Where a word begins an expression of its own kind (`CAST (...)`, `EXTRACT (...)`) and what follows is wrong, the parser
-//! tries again with the word as a name, which reads what follows once more. Nested, that doubles the work with every level:
-//! an error inside of fifty levels would never be found.
+//! If a word begins an expression of its own kind (`CAST (...)`, `EXTRACT (...)`) and the rest is wrong, the parser tries again
+//! with the word as a name, which reads the rest once more. Nested, that doubles the work with every level: an error inside
+//! fifty levels would never be found.
 
 use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect as Rules, PostgreSqlDialect, Precedence};
@@ -32,7 +32,7 @@ impl Dialect {
     }
 }
 
-/// What PostgreSQL's dialect says; it leaves the rest as it is by default.
+/// Delegates to PostgreSQL's dialect the methods that it overrides; the others keep their defaults.
 macro_rules! as_postgresql {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self, $($argument: $kind),*) -> $result {

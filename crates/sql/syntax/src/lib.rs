@@ -1,9 +1,9 @@
-//! From text to syntax: `sqlparser`'s PostgreSQL dialect for rows and definitions, a few lines of our own for what a session
-//! says about itself (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
+//! From text to syntax: `sqlparser`'s PostgreSQL dialect for rows and definitions, and readers of our own for session
+//! statements (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
 //!
-//! The one crate that names the parser. `dialect.rs`, `translate.rs` and `rewrite.rs` say to it what it does not read;
-//! `carried.rs` reads from its tree the clauses for which the tree has no place; `command.rs` and `alteration.rs` read
-//! statements that it does not; `types.rs` its types; `missing.rs` names what PostgreSQL has and this has not.
+//! The one crate that names the parser. `dialect.rs`, `translate.rs` and `rewrite.rs` adapt to it the text that it does not
+//! read; `carried.rs` reads from its tree the clauses for which the tree has no place; `command.rs` and `alteration.rs` read
+//! statements that it does not; `types.rs` reads types; `missing.rs` names what PostgreSQL has and this server lacks.
 
 #![forbid(unsafe_code)]
 
@@ -36,11 +36,11 @@ use std::sync::Arc;
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Parsed {
-    /// What it says.
+    /// The parsed command.
     pub command: Command,
     /// The whole text that the positions in it count in.
     pub text: Arc<str>,
-    /// Where it stands there, in bytes.
+    /// Byte range of the statement in the text.
     pub place: Range<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Parsed {
     }
 }
 
-/// How deep parentheses, subqueries and the like may nest.
+/// Maximum nesting of parentheses, subqueries and the like.
 const NESTING: usize = 120;
 
 /// The statements of a text.
@@ -73,10 +73,10 @@ fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| broken_token(text, &error))
 }
 
-/// The one statement of a text; `None` if it is empty.
+/// Parses the one statement of a text; `None` if it is empty.
 ///
 /// # Errors
-/// As [`statements`]; 42601 for more than one.
+/// Errors of [`statements`]; 42601 for more than one statement.
 pub fn statement(sql: &str) -> Result<Option<Parsed>> {
     let mut all = statements(sql)?;
     if all.len() > 1 {

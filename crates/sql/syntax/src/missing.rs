@@ -1,4 +1,4 @@
-//! PostgreSQL's statements and clauses that there are not: refused by their names, where the parser would complain of a word.
+//! Unsupported PostgreSQL statements and clauses: refused by their names, instead of the parser's complaint about a word.
 
 use super::position_of;
 use pgtypes::{Error, state};
@@ -166,7 +166,7 @@ pub fn statement(name: &str) -> Error {
     error.hint(hint)
 }
 
-/// A statement's words in upper case, as they follow each other: those of parentheses among them, names in quotes not.
+/// A statement's words in upper case, in their order: words in parentheses included, quoted names excluded.
 struct Words(Vec<String>);
 
 impl Words {

@@ -1,10 +1,11 @@
-//! Clauses of PostgreSQL that `sqlparser` does not read, said in words that it does.
+//! Clauses of PostgreSQL that `sqlparser` does not read, rewritten into ones that it does.
 //!
-//! One pass over a statement's tokens, before `sqlparser` sees them. Each clause is either replaced by another that means
-//! the same to PostgreSQL itself (`TABLE t` by `SELECT * FROM t`), or carried in a place that it reads, under a name that no
-//! statement can say there: a word that PostgreSQL reserves (`SYMMETRIC`), or one that is no single word ([`ROWS_FROM`]).
-//! [`crate::carried`] reads them back. Printed, they are PostgreSQL's own text again, or what this pass reads again, so that
-//! views keep them. New tokens stand where those stood that they replace: positions in messages stay right.
+//! One pass over a statement's tokens, before `sqlparser` reads them. Each clause is either replaced by another that means the
+//! same to PostgreSQL itself (`TABLE t` by `SELECT * FROM t`), or carried in a place that the parser reads, under a name that
+//! no statement can use there: a word that PostgreSQL reserves (`SYMMETRIC`), or a name that is not a single word
+//! ([`ROWS_FROM`]). [`crate::carried`] reads them back. Printed, they are PostgreSQL's own text again, or text that this pass
+//! reads again, so that views keep them. New tokens take the positions of the tokens that they replace: positions in messages
+//! stay right.
 
 use crate::carried::{ALL_FIELDS, EXCLUSIONS, ROWS_FROM};
 use sqlparser::keywords::Keyword;
@@ -25,7 +26,7 @@ pub fn rewrite(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     pass.out
 }
 
-/// Whether a token begins one of the clauses, as far as it can be told without looking around.
+/// Returns whether a token begins one of the clauses, as far as its neighbours are not needed.
 fn concerns(pair: &[TokenWithSpan]) -> bool {
     match &pair[0].token {
         Token::Word(word) if word.quote_style.is_none() => {
@@ -38,14 +39,14 @@ fn concerns(pair: &[TokenWithSpan]) -> bool {
     }
 }
 
-/// What is known of a level of parentheses.
+/// State of a level of parentheses.
 #[derive(Default)]
 struct Level {
-    /// Where it begins in the new tokens.
+    /// Index of its first token in the new tokens.
     start: usize,
-    /// Whether it is inside a list of FROM.
+    /// Whether the level is inside a list of FROM.
     in_from: bool,
-    /// Where the first SELECT stands in the new tokens.
+    /// Index of the first SELECT in the new tokens.
     select: Option<usize>,
 }
 
@@ -75,7 +76,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Takes the next token as it is.
+    /// Takes the next token unchanged.
     fn keep(&mut self) {
         let Some(token) = self.tokens.get(self.at) else { return };
         match &token.token {
@@ -199,7 +200,7 @@ impl Pass<'_> {
         self.out.splice(place..place, carried.into_iter().map(|token| TokenWithSpan { token, span }));
     }
 
-    /// ROWS FROM, where a relation is to come. `SELECT rows FROM (...)` is none.
+    /// ROWS FROM, where a relation is expected. `SELECT rows FROM (...)` is another clause.
     fn rows_from(&mut self) -> bool {
         let in_from = self.levels.last().is_some_and(|level| level.in_from);
         let before = self.at.wrapping_sub(1);
@@ -252,8 +253,8 @@ impl Pass<'_> {
         true
     }
 
-    /// ON CONFLICT: a condition on the index is left out, since all unique indexes here are over all rows, which is more
-    /// than any condition asks for. A query before it gets parentheses: `sqlparser` takes `SELECT 1 ON` for a name.
+    /// ON CONFLICT: a condition on the index is left out, since all unique indexes here cover all rows, which is at least what
+    /// any condition requires. A query before it gets parentheses: `sqlparser` takes `SELECT 1 ON` for a name.
     fn conflict(&mut self) -> bool {
         let (span, select) = (self.span(self.at), self.levels.last().and_then(|level| level.select));
         if let (Some(select), true) = (select, self.levels.len() == 1) {
@@ -277,7 +278,7 @@ impl Pass<'_> {
         true
     }
 
-    /// The options of an identity column in the one order that `sqlparser` knows.
+    /// Puts the options of an identity column in the one order that `sqlparser` reads.
     fn identity(&mut self) -> bool {
         const ORDER: [&str; 6] = ["INCREMENT", "MINVALUE", "MAXVALUE", "START", "CACHE", "CYCLE"];
         let rank = |at: usize| ORDER.iter().position(|word| self.is(at, word));
@@ -315,7 +316,7 @@ impl Pass<'_> {
         is_ours
     }
 
-    /// Where this word stands next, outside of parentheses and CASE.
+    /// Index of the next occurrence of this word, outside of parentheses and CASE.
     fn find(&self, from: usize, word: &str) -> Option<usize> {
         let mut depth = 0_usize;
         for at in from..self.tokens.len() {
@@ -368,7 +369,8 @@ fn carrier_word(carrier: &str) -> Token {
     Token::Word(Word { value: carrier.to_owned(), quote_style: None, keyword: Keyword::NoKeyword })
 }
 
-/// Whether a word can follow a column that is called `table`, and so is no relation's name: PostgreSQL reserves them.
+/// Returns whether a word can follow a column called `table`, so that it is not a relation's name: PostgreSQL reserves these
+/// words.
 fn is_reserved_after_label(word: &Word) -> bool {
     let words = [
         "FROM",

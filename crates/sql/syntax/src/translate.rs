@@ -1,12 +1,11 @@
-//! PostgreSQL's words that `sqlparser` does not know, in words that it does; whole clauses of that kind are
-//! [`super::rewrite`]'s. Tokens keep their places, so that errors point
-//! into the text as it was written.
+//! PostgreSQL's words that `sqlparser` does not read, replaced by words that it does; [`super::rewrite`] replaces whole clauses
+//! of that kind. Tokens keep their positions, so that errors point into the original text.
 
 use crate::carried::{OVERRIDING, Overriding};
 use sqlparser::ast::{self, Ident, Setting};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// The tokens of a statement without spaces, translated; and what it says about generated values.
+/// Returns the tokens of a statement without spaces, translated, and its OVERRIDING clause.
 pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
     let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
@@ -40,7 +39,7 @@ pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overri
     (tokens, overriding)
 }
 
-/// Whether these words stand there, unquoted.
+/// Returns whether these words stand at this token, unquoted.
 fn says(tokens: &[TokenWithSpan], at: usize, words: &str) -> bool {
     words.split(' ').enumerate().all(|(next, wanted)| {
         matches!(tokens.get(at + next).map(|token| &token.token), Some(Token::Word(word))

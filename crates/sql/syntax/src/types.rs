@@ -1,13 +1,13 @@
-//! Types as SQL writes them.
+//! Types in SQL's syntax.
 
 use pgtypes::{Error, Result, state};
 use pgtypes::{IntervalRange, Modifier, Scalar, Type, type_not_found};
 use sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
-/// The type that SQL's syntax names. `serial` is none.
+/// Returns the type that SQL's syntax names. `serial` is not a type.
 ///
 /// # Errors
-/// 42704 `type "x" does not exist`, 22023 for a modifier that it does not take.
+/// 42704 `type "x" does not exist`, 22023 for a modifier that the type does not accept.
 pub fn data_type(written: &ast::DataType) -> Result<(Type, Modifier)> {
     let plain = |scalar| Ok((Type::of(scalar), Modifier::NONE));
     match written {
@@ -83,7 +83,7 @@ fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Result<(Type, Modifie
     Ok((found, found.modifier(&numbers)?))
 }
 
-/// A part of a name: as it is written in quotes, else in small letters.
+/// A part of a name: unchanged if quoted, else in lower case.
 fn word(part: &ast::ObjectNamePart) -> String {
     match part.as_ident() {
         Some(ident) if ident.quote_style.is_some() => ident.value.clone(),

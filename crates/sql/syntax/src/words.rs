@@ -1,4 +1,4 @@
-//! Reads the words of a command one after another.
+//! A reader of the words of a command, one after another.
 
 use super::unexpected_end;
 use pgtypes::{Error, Result, state};
@@ -31,7 +31,7 @@ impl<'a> Words<'a> {
         token
     }
 
-    /// Whether everything was read.
+    /// Returns whether all words have been read.
     pub fn is_done(&self) -> bool {
         self.at >= self.tokens.len()
     }
@@ -93,7 +93,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// How many tokens have been read.
+    /// Number of tokens read.
     pub fn count(&self) -> usize {
         self.at
     }
@@ -109,7 +109,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Whether a word must be quoted to be a name.
+/// Returns whether a word must be quoted to be a name.
 pub fn is_reserved(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let all = ALL_KEYWORDS;
