@@ -4,14 +4,14 @@ use super::{LINE_LIMIT, bad_format, line_too_long};
 use crate::error::Result;
 use std::ops::Range;
 
-/// What the stream begins with: the signature, no flags, no extension.
+/// Start of the stream: the signature, no flags, no extension.
 pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// What it ends with.
+/// End of the stream.
 pub(super) const TRAILER: &[u8] = b"\xff\xff";
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 
-/// Where in the stream the reader is.
+/// Position of the reader in the stream.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
     Header,
@@ -70,7 +70,7 @@ impl Rows {
         &self.buffer[place]
     }
 
-    /// The next row; `None` if there is none yet, or none any more.
+    /// Returns the next row; `None` if it is incomplete, or the stream has ended.
     ///
     /// # Errors
     /// 22P04 for anything but rows of the right width, 54000 for one that is too long.

@@ -8,12 +8,12 @@ use crate::error::{Result, SqlError, state};
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     text: Vec<u8>,
-    /// Where each field ends in the text, and whether it is NULL.
+    /// For each field, its end in the text and whether it is NULL.
     ends: Vec<(usize, bool)>,
 }
 
 impl Fields {
-    /// How many there are.
+    /// Number of fields.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }

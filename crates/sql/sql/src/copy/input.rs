@@ -26,12 +26,12 @@ pub struct CopyIn {
     rows: u64,
 }
 
-/// Where rows go and what becomes of them before.
+/// The table that receives the rows, and the values and rules that apply to them.
 struct Target {
     table: Arc<Table>,
     /// The copied columns, in the data's order.
     columns: Vec<usize>,
-    /// What the other columns get.
+    /// Defaults of the other columns.
     defaults: Vec<(usize, Default)>,
     rules: Rules,
 }
@@ -42,12 +42,12 @@ enum Input {
     Binary(binary::Rows),
 }
 
-/// What lines look like.
+/// Format of lines.
 struct Form {
     options: Options,
     force_not_null: Vec<bool>,
     force_null: Vec<bool>,
-    /// Whether the first line is still to be passed over.
+    /// Whether the first line is still to be skipped.
     header: bool,
 }
 
@@ -77,12 +77,12 @@ impl CopyIn {
         Ok(CopyIn { target, input, foreign_keys: ForeignKeys::default(), rows: 0 })
     }
 
-    /// How many columns a line has.
+    /// Number of columns of a line.
     pub fn columns(&self) -> usize {
         self.target.columns.len()
     }
 
-    /// Whether the data is binary.
+    /// Returns whether the data is binary.
     pub fn is_binary(&self) -> bool {
         matches!(self.input, Input::Binary(_))
     }
@@ -90,7 +90,7 @@ impl CopyIn {
     /// Takes a piece of the data, and writes the rows that it completes.
     ///
     /// # Errors
-    /// 22P04 for malformed data, those of values, constraints and the engine, with the line as their context.
+    /// 22P04 for malformed data; errors of values, constraints and the engine, with the line as their context.
     pub fn data(&mut self, context: &mut Context<'_>, piece: &[u8]) -> Result<()> {
         match &mut self.input {
             Input::Lines { lines, .. } => lines.push(piece),
@@ -99,10 +99,10 @@ impl CopyIn {
         self.write_rows(context)
     }
 
-    /// The data is complete. The result is the number of rows.
+    /// Ends the data. Returns the number of rows.
     ///
     /// # Errors
-    /// As [`CopyIn::data`], and 23503.
+    /// Errors of [`CopyIn::data`], and 23503.
     pub fn finish(mut self, context: &mut Context<'_>) -> Result<u64> {
         match &mut self.input {
             Input::Lines { lines, .. } => lines.close(),

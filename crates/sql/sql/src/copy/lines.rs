@@ -1,10 +1,10 @@
-//! From bytes, in pieces of any size, to lines.
+//! Splits bytes, in pieces of any size, into lines.
 
 use super::{LINE_LIMIT, bad_format, line_too_long};
 use crate::error::{Result, SqlError};
 use std::ops::Range;
 
-/// How the lines of a stream end: as its first one does.
+/// Line ending of a stream: that of its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Newline,
@@ -25,9 +25,9 @@ pub(super) struct Lines {
     /// CSV: line ends within quotes belong to the line.
     quoting: Option<Quoting>,
     buffer: Vec<u8>,
-    /// Where the line begins.
+    /// Start of the current line.
     start: usize,
-    /// How far it was looked at.
+    /// End of the examined bytes.
     at: usize,
     /// Whether the line at `start` has been counted.
     counted: bool,
@@ -36,13 +36,13 @@ pub(super) struct Lines {
     ending: Option<Ending>,
     /// The number of the current line, from 1; line ends within quotes count.
     number: u64,
-    /// Whether the end marker came: what follows is ignored.
+    /// Whether the end marker came; the bytes after it are ignored.
     ended: bool,
-    /// Whether no more bytes will come.
+    /// Whether the input is complete.
     closed: bool,
 }
 
-/// What a look at the next bytes found.
+/// Result of examining the next bytes.
 enum Step {
     /// A byte of the line; this many are used up.
     Data(usize),
@@ -102,7 +102,7 @@ impl Lines {
         &self.buffer[line.start..self.buffer.len().min(line.end + 1)]
     }
 
-    /// The next line, without its end; `None` if there is none yet, or none any more.
+    /// Returns the next line, without its end; `None` if it is incomplete, or the input has ended.
     ///
     /// # Errors
     /// 22P04 for line ends of another kind than the first, and for a malformed end marker; 54000 for a line that is too

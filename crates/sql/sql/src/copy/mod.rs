@@ -1,10 +1,10 @@
 //! COPY: rows from and to text, CSV and binary.
 //!
-//! `options.rs` reads what the statement says, `target.rs` the table and columns that it names; `input.rs` is COPY FROM
-//! STDIN over `lines.rs` (bytes to lines), `fields.rs` (lines to fields) and `binary.rs`; `output.rs` is COPY TO STDOUT.
+//! `options.rs` reads the statement's options, `target.rs` the table and columns that it names; `input.rs` is COPY FROM STDIN
+//! over `lines.rs` (bytes to lines), `fields.rs` (lines to fields) and `binary.rs`; `output.rs` is COPY TO STDOUT.
 //!
-//! The CSV here is PostgreSQL's own dialect: whether a field was quoted decides whether it can be NULL, and `\.` ends the
-//! data. Readers of general CSV do not say the one and do not know the other.
+//! CSV follows PostgreSQL's own dialect: whether a field was quoted decides whether it can be NULL, and `\.` ends the data.
+//! Readers of general CSV do not report the former and do not support the latter.
 
 mod binary;
 mod fields;

@@ -16,7 +16,7 @@ pub(super) enum Format {
     Binary,
 }
 
-/// How the data looks.
+/// Format of the data.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) format: Format,
@@ -30,7 +30,7 @@ pub(super) struct Options {
     pub(super) force_null: Vec<String>,
 }
 
-/// What was said, before defaults.
+/// Options as written, before defaults.
 #[derive(Default)]
 struct Said {
     format: Option<Format>,
@@ -101,7 +101,7 @@ impl Said {
         }
     }
 
-    /// Checks in PostgreSQL's order, so that of several mistakes the same one is told.
+    /// Checks the options in PostgreSQL's order, so that of several mistakes the same one is reported.
     fn check(self, from: bool) -> Result<Options> {
         let format = self.format.unwrap_or_default();
         let (csv, binary) = (format == Format::Csv, format == Format::Binary);

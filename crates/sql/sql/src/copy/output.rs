@@ -23,14 +23,14 @@ pub struct CopyOut {
     rows: u64,
 }
 
-/// Where the rows come from.
+/// Source of the rows.
 enum Source {
     Query(Box<Cursor>),
     /// RETURNING.
     Done(std::vec::IntoIter<Row>),
 }
 
-/// What comes next.
+/// Next part of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Header,
@@ -42,7 +42,7 @@ impl CopyOut {
     /// Starts a COPY TO STDOUT.
     ///
     /// # Errors
-    /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program, those of the query.
+    /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program; errors of the query.
     pub fn start(context: &mut Context<'_>, statement: &Statement) -> Result<CopyOut> {
         let Statement::Copy { source, to: true, target: stream, options, legacy_options, .. } = statement else {
             return Err(SqlError::unsupported("this form of COPY"));
@@ -58,25 +58,25 @@ impl CopyOut {
         Ok(CopyOut { source, fields, options, force_quote, part: Part::Header, rows: 0 })
     }
 
-    /// How many columns a line has.
+    /// Number of columns of a line.
     pub fn columns(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether the data is binary.
+    /// Returns whether the data is binary.
     pub fn is_binary(&self) -> bool {
         self.options.format == Format::Binary
     }
 
-    /// How many rows it has given.
+    /// Number of rows written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Appends the next line, or piece of binary data; `false` if everything has been given.
+    /// Appends the next line, or piece of binary data. Returns `false` at the end.
     ///
     /// # Errors
-    /// Of the query.
+    /// Errors of the query.
     pub fn next(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
         if self.part == Part::Header {
             self.part = Part::Rows;

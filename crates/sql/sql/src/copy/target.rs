@@ -6,7 +6,7 @@ use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 use syntax::ast::{CopyTarget, Ident, ObjectName};
 
-/// A name as the catalog knows it.
+/// Returns a name as the catalog spells it.
 pub(super) fn name_of(name: &Ident) -> String {
     if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
 }

@@ -1,4 +1,4 @@
-//! Formats, in pieces of any size.
+//! Tests of the formats, with input in pieces of any size.
 
 use super::binary;
 use super::fields::{Fields, valid, write_csv, write_text};

@@ -5,11 +5,11 @@ use crate::plan::{Expr, ExprKind, Subquery, SubqueryKind};
 use crate::stack::deeper;
 use crate::types::{Datum, Styles, Type, text};
 
-/// What an expression's text depends on.
+/// Names needed to print an expression.
 pub(super) struct Deparser<'n> {
     /// The columns of the row at hand.
     pub columns: &'n [String],
-    /// Those of the enclosing rows, the nearest last.
+    /// Columns of the enclosing rows, the nearest last.
     pub outer: &'n [Vec<String>],
     /// Names a subquery's plan.
     pub subquery: &'n mut dyn FnMut(&Subquery) -> String,

@@ -1,6 +1,6 @@
-//! From operators to nodes, as PostgreSQL names them.
+//! Turns operators into nodes with PostgreSQL's names.
 //!
-//! A projection is no node there, and a filter belongs to the node below it; names of columns are carried upwards.
+//! A projection is not a node there, and a filter belongs to the node below it; names of columns are passed upwards.
 
 use super::Node;
 use super::deparse::Deparser;
@@ -48,7 +48,7 @@ type Named = (Node, Vec<String>);
 
 struct Describer<'c> {
     counters: Option<&'c Counters>,
-    /// Whether columns need their table's name.
+    /// Whether columns are printed with their table's name.
     qualified: bool,
     /// The columns of the enclosing rows, the nearest last.
     outer: Vec<Vec<String>>,

@@ -17,7 +17,7 @@ use describe::describe;
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
-/// What EXPLAIN is asked for.
+/// Options of EXPLAIN.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'c> {
     /// FORMAT JSON
@@ -40,7 +40,7 @@ struct Node {
     /// `Filter`, `Sort Key` and the like.
     properties: Vec<(&'static str, String)>,
     inputs: Vec<Node>,
-    /// What it did; `None`: never started.
+    /// Counts of the operator's run; `None`: never started.
     counter: Option<Counter>,
 }
 
@@ -64,10 +64,10 @@ pub fn explain(statement: &Statement, options: Options<'_>) -> Vec<String> {
     lines
 }
 
-/// Runs a statement and explains what its operators did. Of statements that write, their time is told as a whole.
+/// Runs a statement and explains its operators with their counts. A statement that writes is timed as a whole.
 ///
 /// # Errors
-/// The statement's.
+/// Errors of the statement.
 pub fn analyze(context: &mut Context<'_>, statement: &Statement, json: bool) -> Result<Vec<String>> {
     let since = Instant::now();
     let mut cursor = None;
@@ -91,7 +91,7 @@ impl Node {
         Node { parts: vec![("Node Type", title.clone())], title, ..Node::default() }
     }
 
-    /// Appends the node's lines; those of an input are indented under an arrow.
+    /// Appends the node's lines; lines of an input are indented under an arrow.
     fn lines(&self, indent: usize, options: Options<'_>, lines: &mut Vec<String>) {
         let arrow = if indent == 0 { "" } else { "->  " };
         let mut margin = indent;

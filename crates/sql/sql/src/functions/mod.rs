@@ -1,5 +1,5 @@
-//! Functions of the session: PostgreSQL's own ([`crate::types::functions`]), and those that look at the session, the catalog
-//! or the sequences (`system.rs`). Further tables are registered before the first statement ([`register`]).
+//! Functions of the session: PostgreSQL's own ([`crate::types::functions`]), and those that read the session, the catalog or
+//! the sequences (`system.rs`). Further tables are registered before the first statement ([`register`]).
 
 mod system;
 mod table;
@@ -24,7 +24,7 @@ pub type Function = values::Function<Body>;
 /// A function that a call means.
 pub type Resolved = values::Resolved<Body>;
 
-/// What a function does.
+/// Implementation of a function.
 #[derive(Clone, Copy)]
 pub enum Body {
     /// A function of values, with the session's styles and clock.
@@ -53,8 +53,8 @@ static OWN: OnceLock<Registry<Body>> = OnceLock::new();
 /// With those that were registered.
 static ALL: OnceLock<Registry<Body>> = OnceLock::new();
 
-/// Adds a table of functions to those of this module, with the columns of those that return rows. To be called before the
-/// first statement is bound; counts once in the life of a process.
+/// Adds a table of functions to this module's, with the columns of those that return rows. Must be called before the first
+/// statement is bound; only the first call in a process has an effect.
 pub(crate) fn register(functions: &'static [Function], columns: &'static RowColumns) {
     ALL.get_or_init(|| with(&[functions], &[columns]));
 }
@@ -68,26 +68,26 @@ fn with(tables: &[&'static [Function]], columns: &[&'static RowColumns]) -> Regi
     Registry::new(Body::Values, &[tables, &own].concat(), columns)
 }
 
-/// The function that a call of this name with arguments of these types means.
+/// Resolves a call of the function of this name with arguments of these types.
 ///
 /// # Errors
-/// 42883 if there is none, 42725 if several fit equally well.
+/// 42883 if no function fits, 42725 if several fit equally well.
 pub fn resolve_function(name: &str, arguments: &[Type]) -> Result<Resolved> {
     Ok(registry().function(name, arguments)?)
 }
 
-/// The operator that a symbol between (or, without `left`, before) operands of these types means.
+/// Resolves the operator of a symbol between (or, without `left`, before) operands of these types.
 ///
 /// # Errors
-/// As [`resolve_function`].
+/// Errors of [`resolve_function`].
 pub fn resolve_operator(symbol: &str, left: Option<Type>, right: Type) -> Result<Resolved> {
     Ok(registry().operator(symbol, left, right)?)
 }
 
-/// The aggregate that a call of this name means; `None` if no aggregate has the name. `count(*)` has no arguments.
+/// Resolves a call of the aggregate of this name; `None` if no aggregate has the name. `count(*)` has no arguments.
 ///
 /// # Errors
-/// As [`resolve_function`].
+/// Errors of [`resolve_function`].
 pub fn resolve_aggregate(name: &str, arguments: &[Type]) -> Result<Option<ResolvedAggregate>> {
     Ok(values::resolve_aggregate(name, arguments)?)
 }
@@ -109,10 +109,10 @@ pub fn comparison_type(left: Type, right: Type) -> Result<Type> {
     Ok(values::comparison_type(left, right)?)
 }
 
-/// The type on which two types compare by the operator of this symbol; the symbol is for the error.
+/// Returns the type on which two types compare by the operator of this symbol; the symbol is for the error.
 ///
 /// # Errors
-/// As [`comparison_type`].
+/// Errors of [`comparison_type`].
 pub fn comparison_type_by(symbol: &str, left: Type, right: Type) -> Result<Type> {
     Ok(values::comparison_type_by(symbol, left, right)?)
 }

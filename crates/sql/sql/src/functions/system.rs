@@ -1,11 +1,11 @@
-//! The session, the server, privileges, sequences.
+//! Functions on the session, the server, privileges and sequences.
 
 use super::table::*;
 use crate::catalog::Relation;
 use crate::catalog::sequence;
 use std::time::Duration;
 
-/// What there is to know about the session and the server.
+/// Functions on the session and the server.
 pub(super) static FUNCTIONS: &[Function] = &[
     session("current_user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
     session("session_user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),

@@ -1,4 +1,4 @@
-//! How the tables of functions are written: short names of types, and constructors of their rows.
+//! Notation for tables of functions: short names of types, and constructors of their rows.
 
 pub(crate) use super::{Body, Function, Resolved, Volatility};
 pub(crate) use crate::context::Context;

@@ -1,4 +1,4 @@
-//! Chooses how the rows of tables are found: by which index, and for which joins an index is searched once for each left row.
+//! Chooses access paths of tables: the index of a scan, and the joins that search an index once for each left row.
 
 use super::Ctes;
 use super::columns::{inward, is_volatile, join, sink, split};
@@ -23,7 +23,7 @@ pub struct Choice {
     pub exact: Vec<usize>,
     /// Which conjuncts it uses.
     pub used: Vec<usize>,
-    /// How good it is.
+    /// Rank of the path; higher is better.
     score: usize,
 }
 
@@ -170,7 +170,7 @@ fn listed(
 struct Range {
     lower: Bound<Expr>,
     upper: Bound<Expr>,
-    /// A condition that says more than the range does.
+    /// A condition that is stricter than the range.
     inexact: Option<usize>,
 }
 
@@ -231,7 +231,7 @@ fn with_searches(mut operator: Join, goal: Option<f64>, ctes: &Ctes) -> Join {
     operator
 }
 
-/// The join as an index nested loop, or as it was.
+/// Returns the join as an index nested loop, or unchanged.
 fn searched(mut operator: Join) -> Result<Join, Box<Join>> {
     let Plan::Scan(scan) = &operator.right else { return Err(Box::new(operator)) };
     let mut inner = scan.clone();
@@ -260,7 +260,7 @@ fn searched(mut operator: Join) -> Result<Join, Box<Join>> {
     Ok(operator)
 }
 
-/// Whether a column is never NULL.
+/// Returns whether a column is never NULL.
 pub fn refuses_null(table: &Table, column: usize) -> bool {
     table.columns[column].not_null || table.primary_key().is_some_and(|key| key.columns.contains(&column))
 }

@@ -1,4 +1,4 @@
-//! Renumbering columns when an expression moves, and what an expression depends on.
+//! Renumbers columns of a moved expression, and finds the columns on which an expression depends.
 
 use crate::functions::Volatility;
 use crate::plan::{Expr, ExprKind, Plan};
@@ -11,7 +11,7 @@ pub fn columns_of(expression: &Expr) -> BTreeSet<usize> {
     columns
 }
 
-/// As [`columns_of`], into a set.
+/// Like [`columns_of`], into a set.
 pub fn collect(expression: &Expr, columns: &mut BTreeSet<usize>) {
     expression.walk(&mut |expression| match &expression.kind {
         ExprKind::Column(column) => {
@@ -88,8 +88,8 @@ fn replace(expression: &mut Expr, projected: &[Expr]) {
     expression.each_child_mut(&mut |child| replace(child, projected));
 }
 
-/// The expression seen from inside a query over the row at hand: its columns become those of the nearest enclosing row.
-/// `None` with subqueries.
+/// Returns the expression as seen from inside a query over the current row: its columns become those of the nearest enclosing
+/// row. `None` with subqueries.
 pub fn inward(expression: &Expr) -> Option<Expr> {
     if expression.any(|part| part.subquery().is_some()) {
         return None;
@@ -112,7 +112,7 @@ pub fn sink(expression: &mut Expr) {
     });
 }
 
-/// Whether it may give another value each time, or does something besides.
+/// Returns whether the expression may give another value each time, or has side effects.
 pub fn is_volatile(expression: &Expr) -> bool {
     expression.any(|part| match &part.kind {
         ExprKind::Call(function, _) | ExprKind::Quantified { operator: function, .. } => {
@@ -123,7 +123,7 @@ pub fn is_volatile(expression: &Expr) -> bool {
     })
 }
 
-/// Whether a plan calls something volatile, or owns rows.
+/// Returns whether a plan calls a volatile function, or owns rows.
 pub fn plan_is_volatile(plan: &Plan) -> bool {
     let mut volatile = false;
     plan.walk(&mut |plan| {
@@ -178,7 +178,7 @@ pub fn filtered(plan: Plan, conjuncts: Vec<Expr>) -> Plan {
     }
 }
 
-/// The columns whose NULL makes the expression NULL.
+/// Collects the columns whose NULL makes the expression NULL.
 pub fn strict_columns(expression: &Expr, columns: &mut BTreeSet<usize>) {
     match &expression.kind {
         ExprKind::Column(column) => {

@@ -1,4 +1,4 @@
-//! What a condition says of a column of a scan, in words that an index understands.
+//! Conditions on a column of a scan, in a form that an index can use.
 
 use super::columns::{columns_of, is_volatile};
 use crate::catalog::Table;
@@ -6,7 +6,7 @@ use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::{Datum, Scalar, Type};
 use std::ops::Bound;
 
-/// What a condition says of a column.
+/// A condition on a column.
 pub enum Fact {
     /// It equals this.
     Equal(usize, Expr),
@@ -18,11 +18,11 @@ pub enum Fact {
     Lower(usize, Bound<Expr>),
     /// It lies below this.
     Upper(usize, Bound<Expr>),
-    /// It lies between these; the condition says more than that.
+    /// The column lies between these bounds; the condition is stricter than that.
     Between(usize, Bound<Expr>, Bound<Expr>),
 }
 
-/// What a condition over a table's row says of one column, if it compares it with something that does not depend on the row.
+/// Returns the fact of a condition over a table's row, if it compares a column with a value that does not depend on the row.
 pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
     match &condition.kind {
         ExprKind::Compare(comparison, left, right) => {
@@ -115,7 +115,7 @@ fn column_of(table: &Table, expression: &Expr) -> Option<usize> {
     keeps_order.then_some(column)
 }
 
-/// Whether an expression has one value for a whole scan.
+/// Returns whether an expression has one value for a whole scan.
 fn is_constant(expression: &Expr) -> bool {
     columns_of(expression).is_empty() && !is_volatile(expression)
 }
@@ -132,7 +132,7 @@ fn elements(array: &Expr, element: Type) -> Option<Vec<Expr>> {
     }
 }
 
-/// What every text that is LIKE the pattern starts with, if anything.
+/// Returns the prefix of every text that is LIKE the pattern, if it has one.
 fn literal_prefix(pattern: &str) -> Option<String> {
     let mut prefix = String::new();
     let mut rest = pattern.chars();

@@ -1,7 +1,7 @@
-//! EXISTS and NOT EXISTS over the row at hand become joins, so that their query runs once.
+//! Correlated EXISTS and NOT EXISTS become joins, so that their query runs once.
 //!
-//! IN over the row at hand too, where it stands for EXISTS: as a condition of its own, an unknown answer drops the row as a
-//! false one does. NOT IN stays what it is: there an unknown answer and a true one differ.
+//! So does correlated IN where it is equivalent to EXISTS: as a condition of its own, an unknown result drops the row as a
+//! false one does. NOT IN stays unchanged: its unknown and true results differ.
 
 use super::Ctes;
 use super::columns::{filtered, is_volatile, join, plan_is_volatile, split};
@@ -36,7 +36,7 @@ pub fn tree(mut plan: Plan, ctes: &Ctes) -> Plan {
     plan
 }
 
-/// The subquery whose rows a condition asks for, and the join that gives the answer.
+/// Returns the subquery whose rows a condition tests, and the kind of join that is equivalent.
 fn asked(conjunct: &Expr) -> Option<(&Subquery, JoinKind)> {
     match &conjunct.kind {
         ExprKind::Subquery(subquery) => match &subquery.kind {
@@ -115,8 +115,8 @@ fn has_subquery(expression: &Expr) -> bool {
     expression.any(|part| part.subquery().is_some())
 }
 
-/// Takes the conditions that refer to the row at hand off the top of a plan. `wanted` are values of the row at hand that the
-/// plan's columns must equal; `seen` says whether conditions that were taken off above speak of the plan's columns.
+/// Takes the conditions that refer to the enclosing row off the top of a plan. `wanted` holds values of the enclosing row that
+/// the plan's columns must equal; `seen` is whether conditions taken off above refer to the plan's columns.
 fn pull(plan: Plan, wanted: Option<&[Expr]>, seen: bool) -> Option<Pulled> {
     match plan {
         Plan::Project { input, columns } if !seen => {

@@ -1,5 +1,5 @@
-//! How many rows a plan makes, about. There are no statistics: a table counts for a thousand rows, and only the shape of
-//! the plan tells more.
+//! Estimates row counts of plans. There are no statistics: a table counts as a thousand rows, and only the shape of the plan
+//! refines that.
 
 use super::Ctes;
 use super::access::best_path;
@@ -9,7 +9,7 @@ use crate::types::Datum;
 
 /// Rows of a table of which nothing is known.
 const TABLE: f64 = 1000.0;
-/// What part of the rows passes a filter that no index knows.
+/// Selectivity of a filter without an index.
 const FILTERED: f64 = 0.3;
 /// Rows that agree in an index that is not unique.
 const AGREEING: f64 = 10.0;
@@ -17,7 +17,7 @@ const AGREEING: f64 = 10.0;
 /// Elements of an array that is not known yet.
 const ELEMENTS: f64 = 10.0;
 
-/// How many rows a plan makes, about.
+/// Estimated row count of a plan.
 pub fn rows(plan: &Plan, ctes: &Ctes) -> f64 {
     deeper(|| match plan {
         Plan::Values { rows } => rows.len() as f64,
@@ -84,7 +84,7 @@ fn join_rows(join: &Join, ctes: &Ctes) -> f64 {
     }
 }
 
-/// How many right rows agree with a left one: one, if the equalities fix a unique index.
+/// Estimated number of right rows that match a left row: one, if the equalities fix a unique index.
 fn partners(join: &Join) -> f64 {
     let Plan::Scan(scan) = &join.right else { return AGREEING };
     let fixed = |column: &usize| {

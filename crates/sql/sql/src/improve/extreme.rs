@@ -1,4 +1,4 @@
-//! `min` and `max` of a column at the ends of an index that is in its order.
+//! Reads `min` and `max` of a column from the ends of an index in its order.
 
 use super::access::refuses_null;
 use super::columns::{join, split};

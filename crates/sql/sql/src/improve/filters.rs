@@ -1,4 +1,4 @@
-//! Moves conditions down to where their columns come from, and takes equalities out of join conditions.
+//! Moves conditions down to the source of their columns, and takes equalities out of join conditions.
 
 use super::Ctes;
 use super::columns::{
@@ -67,7 +67,7 @@ fn descend_shared(plan: std::sync::Arc<Plan>, ctes: &Ctes) -> std::sync::Arc<Pla
     std::sync::Arc::new(push(std::sync::Arc::unwrap_or_clone(plan), Vec::new(), ctes))
 }
 
-/// Those that `change` accepts, changed, and the others.
+/// Returns the conjuncts that `change` accepts, changed, and the others.
 fn divide(conjuncts: Vec<Expr>, change: impl Fn(&Expr) -> Option<Expr>) -> (Vec<Expr>, Vec<Expr>) {
     let (mut below, mut above) = (Vec::new(), Vec::new());
     for conjunct in conjuncts {
@@ -124,7 +124,7 @@ fn into_partitions(mut window: Window, conjuncts: Vec<Expr>, ctes: &Ctes) -> Pla
     filtered(Plan::Window(Box::new(window)), above)
 }
 
-/// Where a join lets conditions go.
+/// Conditions of a join, by the side to which they can move.
 struct Sides {
     left: Vec<Expr>,
     right: Vec<Expr>,

@@ -1,5 +1,5 @@
-//! The order of inner joins: tables are joined to what they are connected with by an equality, not by a cross product, and
-//! the one of which the least is read comes first.
+//! Order of inner joins: tables are joined to those with which an equality connects them, not by a cross product, and the table
+//! of which the fewest rows are read comes first.
 
 use super::Ctes;
 use super::columns::{columns_of, join, renumber};
@@ -42,7 +42,7 @@ struct Group {
 
 struct Member {
     plan: Plan,
-    /// Where its columns start.
+    /// Number of its first column.
     start: usize,
     width: usize,
 }

@@ -1,10 +1,9 @@
-//! Makes plans faster without changing what they mean.
+//! Optimizer: rewrites plans into faster ones with the same meaning.
 //!
-//! The passes, in order: `with.rs` puts queries of WITH that are read once in their reader's place; `decorrelate.rs` turns
-//! EXISTS and IN into joins; `filters.rs` moves conditions down to where their columns come from; `joins.rs` orders inner
-//! joins so that equalities connect them; `access.rs` chooses indexes, with `conditions.rs` telling what a condition says of
-//! a column; `order.rs` drops sorts that an index makes needless, `extreme.rs`
-//! finds `min` and `max` at the ends of one; `wanted.rs` finds the columns that nobody looks at.
+//! The passes, in order: `with.rs` inlines queries of WITH that are read once; `decorrelate.rs` turns EXISTS and IN into joins;
+//! `filters.rs` moves conditions down to the source of their columns; `joins.rs` orders inner joins so that equalities connect
+//! them; `access.rs` chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index
+//! makes unnecessary; `extreme.rs` reads `min` and `max` from the ends of an index; `wanted.rs` finds unused columns.
 //! `columns.rs` renumbers columns when an expression moves.
 
 mod access;
@@ -142,7 +141,7 @@ fn owning(mut plan: Plan, key: usize) -> Plan {
     }
 }
 
-/// Whether every row of a scan below becomes a row of the plan.
+/// Returns whether every row of a scan below becomes a row of the plan.
 fn is_scan(plan: &Plan) -> bool {
     match plan {
         Plan::Scan(_) => true,
@@ -160,7 +159,7 @@ impl Plan {
         self.each_input_mut(&mut |input, _| deeper(|| input.each_scan_mut(visit)));
     }
 
-    /// How many columns it has.
+    /// Number of columns.
     fn width(&self, ctes: &Ctes) -> usize {
         self.output_types(&|number| ctes.get(&number).cloned()).len()
     }

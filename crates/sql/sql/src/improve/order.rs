@@ -72,8 +72,8 @@ fn order_scan(scan: &mut Scan, wanted: &[Wanted], few: bool) -> bool {
     }
 }
 
-/// Whether to read an index backwards for the order that is wanted; `None` if it gives that in neither direction. Its first
-/// `equal` columns have one value each.
+/// Returns whether to read an index backwards for the wanted order; `None` if neither direction gives it. Its first `equal`
+/// columns have one value each.
 fn direction(scan: &Scan, index: usize, equal: usize, wanted: &[Wanted]) -> Option<bool> {
     let index = scan.table.indexes.get(index)?;
     let fixed = index.columns.get(..equal)?;

@@ -1,4 +1,4 @@
-//! Random plans over random tables give the same rows, improved or not; and single plans take the shape that they should.
+//! Random plans over random tables give the same rows with and without optimization; single plans take the expected shape.
 
 use super::improve;
 use crate::catalog::Table;

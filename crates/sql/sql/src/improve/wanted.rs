@@ -1,4 +1,4 @@
-//! Finds the columns of tables that nobody looks at: they are not decoded.
+//! Finds unused columns of tables: they are not decoded.
 
 use super::Ctes;
 use super::columns::{collect, nearest};

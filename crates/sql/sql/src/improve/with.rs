@@ -1,4 +1,4 @@
-//! Queries of WITH that are read once take their reader's place, where filters can reach them.
+//! Inlines queries of WITH that are read once, so that filters can move into them.
 
 use super::columns::plan_is_volatile;
 use crate::plan::{ExprKind, Plan};
@@ -35,7 +35,7 @@ pub fn inline(mut plan: Plan) -> Plan {
     if queries.is_empty() { *body } else { Plan::With { queries, body } }
 }
 
-/// A query with a limit may stand under a filter as it is, but without an order it need not give the same rows each time.
+/// A query with a limit stays correct under a filter, but without an order it may give other rows each time.
 fn has_limit(plan: &Plan) -> bool {
     matches!(plan, Plan::Limit { .. })
 }
@@ -45,14 +45,14 @@ fn replace(place: &mut Plan, change: fn(Plan) -> Plan) {
     *place = change(plan);
 }
 
-/// How often a plan reads a query of WITH; more than once if it does so in a place that may run again.
+/// Number of times a plan reads a query of WITH; more than once if it does so in a place that may run again.
 fn reads(plan: &Plan, number: usize) -> usize {
     let mut count = 0;
     plan.walk(&mut |plan| count += usize::from(matches!(plan, Plan::CteScan { number: read } if *read == number)));
     count + usize::from(count > 0 && repeats(plan, number))
 }
 
-/// Whether the place that reads the query may run more than once: in a subquery, a recursion, a lateral side.
+/// Returns whether the place that reads the query may run more than once: in a subquery, a recursion, a lateral side.
 fn repeats(plan: &Plan, number: usize) -> bool {
     let is_reader = |plan: &Plan| {
         let mut found = false;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// An expression.
 #[derive(Debug)]
 pub struct Expr {
-    /// What it computes.
+    /// The operation.
     pub kind: ExprKind,
     /// The type of its value.
     pub data_type: Type,
@@ -18,7 +18,7 @@ pub struct Expr {
     pub modifier: Modifier,
 }
 
-/// What an expression computes. All operands have the types that the operation wants.
+/// Operation of an expression. All operands have the types that the operation requires.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A constant.
@@ -27,7 +27,7 @@ pub enum ExprKind {
     Column(usize),
     /// A column of the row of an enclosing query: `depth` 1 is the nearest (a subquery or a LATERAL side adds one).
     Outer {
-        /// How many queries further out.
+        /// Number of enclosing queries outwards.
         depth: usize,
         /// The column there.
         column: usize,
@@ -38,7 +38,7 @@ pub enum ExprKind {
     Call(Resolved, Vec<Expr>),
     /// To the expression's type and modifier. `explicit`: as CAST, which truncates where assignment refuses.
     Cast {
-        /// What is cast.
+        /// The value to cast.
         input: Box<Expr>,
         /// Whether it was written as a cast.
         explicit: bool,
@@ -70,9 +70,9 @@ pub enum ExprKind {
     NullIf(Box<Expr>, Box<Expr>),
     /// GREATEST, or LEAST.
     Extreme {
-        /// Whether the greatest is wanted.
+        /// GREATEST, not LEAST.
         greatest: bool,
-        /// Of which.
+        /// The compared values.
         of: Vec<Expr>,
     },
     /// `value IN (a, b, c)`: equal to any of the list, three-valued.
@@ -105,20 +105,20 @@ pub enum ExprKind {
 /// A subquery in an expression.
 #[derive(Clone, Debug)]
 pub struct Subquery {
-    /// What is asked of it.
+    /// Use of the subquery's rows.
     pub kind: SubqueryKind,
     /// The query. Its references to enclosing rows are [`ExprKind::Outer`] with depth 1 and more.
     pub plan: Arc<Plan>,
-    /// Whether it refers to enclosing rows at all: if not, it runs once.
+    /// Whether the subquery refers to enclosing rows. If not, it runs once.
     pub correlated: bool,
 }
 
-/// What is asked of a subquery.
+/// Use of a subquery's rows.
 #[derive(Clone, Debug)]
 pub enum SubqueryKind {
-    /// Its one value; more than one row is an error, none is NULL.
+    /// Its one value. More than one row is an error; no row is NULL.
     Scalar,
-    /// Whether it has a row.
+    /// Whether the subquery has a row.
     Exists,
     /// `left op ANY (query)`, `IN`, or ALL.
     Quantified {
@@ -135,7 +135,7 @@ pub enum SubqueryKind {
     Array,
 }
 
-/// By hand, because a chain of operators is as deep as it is long.
+/// Written by hand, because a chain of operators is as deep as it is long.
 impl Clone for Expr {
     fn clone(&self) -> Expr {
         let Expr { kind, data_type, modifier } = self;

@@ -1,4 +1,4 @@
-//! What a statement means once its names and types are known: the tree that `bind` makes, `improve` rewrites and `exec` runs.
+//! Plan of a statement, with names and types resolved: the tree that `bind` makes, `improve` rewrites and `exec` runs.
 
 mod expression;
 mod output;

@@ -1,4 +1,4 @@
-//! The columns that a plan makes.
+//! Output columns of a plan.
 
 use super::{Expr, JoinKind, Plan, SetColumn, WindowCall, WindowKind};
 use crate::functions::{Resolved, WindowFunction};
@@ -7,7 +7,7 @@ use crate::types::Type;
 use std::sync::Arc;
 
 impl Plan {
-    /// The types of the plan's columns. `ctes` knows the queries of WITH around it; those of its own it finds itself.
+    /// Types of the plan's columns. `ctes` returns the queries of the enclosing WITH clauses; the plan's own are found in it.
     pub fn output_types(&self, ctes: &dyn Fn(usize) -> Option<Arc<Plan>>) -> Vec<Type> {
         deeper(|| match self {
             Plan::Values { rows } => rows.first().map_or_else(Vec::new, |row| types_of(row)),

@@ -1,12 +1,12 @@
-//! The plans inside of statements.
+//! Plans inside statements.
 
 use super::{Expr, ExprKind, Plan, Statement};
 use crate::types::{Datum, Type};
 use std::sync::Arc;
 
 impl Statement {
-    /// Calls `visit` with each plan of a statement: its source, and those of the subqueries in its other expressions, which
-    /// lie one row further in.
+    /// Calls `visit` with each plan of a statement: its source, and the subqueries in its other expressions, which lie one row
+    /// further in.
     pub fn each_plan_mut(&mut self, visit: &mut dyn FnMut(&mut Plan, usize)) {
         let mut expressions: Vec<&mut Expr> = vec![];
         match self {
@@ -46,7 +46,7 @@ impl Statement {
 }
 
 impl Plan {
-    /// No rows, of these types. A limit, so that nobody takes it for something to be merged with what reads it.
+    /// Returns a plan of no rows, of these types. It is a limit, so that no pass merges it with its reader.
     pub fn no_rows(types: &[Type]) -> Plan {
         let row = types.iter().map(|data_type| Expr::constant(Datum::Null, *data_type)).collect();
         let limit = Some(Expr::constant(Datum::Int8(0), Type::INT8));

@@ -15,17 +15,17 @@ pub enum Statement {
     Update(Update),
     /// DELETE
     Delete(Delete),
-    /// WITH whose queries write
+    /// WITH whose queries write.
     Modifying(Modifying),
 }
 
-/// A statement whose WITH clause writes. All parts see the state at its start.
+/// A statement with a WITH clause that writes. All parts see the state at its start.
 #[derive(Clone, Debug)]
 pub struct Modifying {
     /// The queries of WITH, in order, and the number under which [`Plan::With`] of later parts and of the body has their
     /// rows; the query that stands there is a placeholder.
     pub parts: Vec<(usize, Statement)>,
-    /// What the whole statement returns.
+    /// The main statement; its result is the result of the whole.
     pub body: Box<Statement>,
 }
 
@@ -59,7 +59,7 @@ pub struct Returning {
 /// ON CONFLICT.
 #[derive(Clone, Debug)]
 pub struct OnConflict {
-    /// The unique indexes (of [`Table::indexes`]) whose violation counts; empty: any.
+    /// The unique indexes (of [`Table::indexes`]) whose violation is a conflict; empty: any.
     pub arbiters: Vec<usize>,
     /// DO UPDATE; `None` is DO NOTHING.
     pub update: Option<ConflictUpdate>,

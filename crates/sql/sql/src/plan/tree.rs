@@ -1,4 +1,4 @@
-//! Queries: a tree of relational operators. Each makes rows; expressions speak of them by position.
+//! Queries: a tree of relational operators. Each produces rows; expressions refer to their columns by position.
 
 use super::{Expr, Subquery};
 use crate::catalog::Table;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 /// A query with the description of its rows.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// What it does.
+    /// The plan.
     pub plan: Arc<Plan>,
     /// Its columns.
     pub fields: Vec<Field>,
-    /// Whether it may write or lock (FOR UPDATE, `nextval`): a read-only transaction refuses the former.
+    /// Whether the query may write or lock (FOR UPDATE, `nextval`). A read-only transaction refuses it.
     pub locks: bool,
 }
 
-/// A column of a result, as Describe tells it.
+/// A column of a result, as reported by Describe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     /// Its name.
@@ -67,7 +67,7 @@ pub enum Plan {
         /// The columns.
         columns: Vec<Expr>,
     },
-    /// As Project, with set-returning functions in the select list: each input row becomes as many as the longest set.
+    /// Like Project, with set-returning functions in the select list: each input row becomes as many as the longest set.
     ProjectSet {
         /// From where.
         input: Box<Plan>,
@@ -91,11 +91,11 @@ pub enum Plan {
     Limit {
         /// From where.
         input: Box<Plan>,
-        /// How many (bigint); NULL is all.
+        /// Row count from LIMIT (bigint). NULL means no limit.
         limit: Option<Expr>,
         /// FETCH ... WITH TIES: also those equal to the last by these keys.
         ties: Option<Vec<SortKey>>,
-        /// How many are passed over.
+        /// Number of rows to skip.
         offset: Option<Expr>,
     },
     /// Each row once; `on` rows, the first of each group that agrees in these columns (the input is sorted by them).
@@ -128,8 +128,8 @@ pub enum Plan {
         /// The number.
         number: usize,
     },
-    /// WITH RECURSIVE: the start's rows, then those of the step over the rows that came last (a `CteScan` of the same
-    /// number), until none come.
+    /// WITH RECURSIVE: the start's rows, then the rows of the step over the previous rows (a `CteScan` of the same number),
+    /// until a step returns none.
     Recursive {
         /// Its number.
         number: usize,
@@ -165,7 +165,7 @@ pub struct RowLock {
 pub struct Scan {
     /// The table.
     pub table: Arc<Table>,
-    /// How the rows are found. The binder says [`Path::All`].
+    /// Access path. The binder sets [`Path::All`].
     pub path: Path,
     /// Rows for which it is not true are passed over. Over the scan's own row.
     pub filter: Option<Expr>,
@@ -173,18 +173,18 @@ pub struct Scan {
     pub wanted: Option<Vec<usize>>,
     /// Whether the engine's key follows the columns.
     pub with_key: bool,
-    /// Whether the rows will be written: they are owned as they are read.
+    /// Whether the rows will be written. Such rows are owned as they are read.
     pub for_update: bool,
 }
 
-/// How rows are found. The expressions are constants of the scan: parameters and columns of enclosing rows.
+/// Access path of a scan. The expressions are constants of the scan: parameters and columns of enclosing rows.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a scan has one path, and nothing else holds any")]
 pub enum Path {
     /// All rows, in the order of the table's keys.
     All,
-    /// Those of an index (of [`Table::indexes`]) whose leading columns equal these, and whose next lies between the
-    /// bounds, in the index's order. The primary key is an index too. A NULL makes it empty.
+    /// Rows of an index (of [`Table::indexes`]) whose leading columns equal these values and whose next column lies between the
+    /// bounds, in the index's order. The primary key is an index too. A NULL value or bound selects no rows.
     Index {
         /// Which index.
         index: usize,
@@ -197,14 +197,14 @@ pub enum Path {
         /// From the other end.
         backward: bool,
     },
-    /// As Index with these alternatives of leading values one after another (`IN`, `= ANY`), each once.
+    /// Like Index, for these alternatives of leading values one after another (`IN`, `= ANY`), each once.
     Alternatives {
         /// Which index.
         index: usize,
         /// For each alternative, the values of the leading columns.
         equal: Vec<Vec<Expr>>,
     },
-    /// As Alternatives, one for each element of an array that is known only when the scan starts (`= ANY ($1)`).
+    /// Like Alternatives, one for each element of an array that is evaluated when the scan starts (`= ANY ($1)`).
     AnyOf {
         /// Which index.
         index: usize,
@@ -235,7 +235,7 @@ pub struct Join {
     pub right: Plan,
     /// The condition over both rows.
     pub condition: Option<Expr>,
-    /// Whether the right side is run for each left row.
+    /// Whether the right side runs once for each left row.
     pub lateral: bool,
     /// Number of columns on the left.
     pub left_width: usize,
@@ -244,7 +244,7 @@ pub struct Join {
     /// Equalities between an expression of the left row and one of the right row (numbered from 0), taken out of the
     /// condition by `improve`: the join can hash.
     pub equalities: Vec<(Expr, Expr)>,
-    /// Whether the rows must come in the order of the left side: somebody above relies on it.
+    /// Whether the rows must keep the order of the left side, because an operator above relies on it.
     pub keeps_order: bool,
 }
 
@@ -270,7 +270,7 @@ pub enum JoinKind {
 pub struct Aggregation {
     /// From where.
     pub input: Plan,
-    /// The keys; none is one group, even of no rows.
+    /// The keys. Without keys there is one group, even of no rows.
     pub keys: Vec<Expr>,
     /// GROUPING SETS: for each set, which keys count (the others are NULL). One set of all keys is the plain case.
     pub sets: Vec<Vec<usize>>,
@@ -283,7 +283,7 @@ pub struct Aggregation {
 pub struct AggregateCall {
     /// Which.
     pub aggregate: ResolvedAggregate,
-    /// Of what, over the input's row.
+    /// Arguments, over the input's row.
     pub arguments: Vec<Expr>,
     /// DISTINCT
     pub distinct: bool,
@@ -313,7 +313,7 @@ pub struct Window {
 pub struct WindowCall {
     /// Which function.
     pub function: WindowKind,
-    /// Of what, over the input's row.
+    /// Arguments, over the input's row.
     pub arguments: Vec<Expr>,
     /// FILTER, for aggregates.
     pub filter: Option<Expr>,
@@ -333,17 +333,17 @@ pub enum WindowKind {
 /// The rows around the current one that a window call looks at.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// What the offsets count.
+    /// Unit of the offsets.
     pub unit: FrameUnit,
-    /// Where it starts.
+    /// Start of the frame.
     pub start: FrameBound,
-    /// Where it ends.
+    /// End of the frame.
     pub end: FrameBound,
     /// EXCLUDE
     pub exclude: FrameExclude,
 }
 
-/// What the offsets of a frame count.
+/// Unit of a frame's offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameUnit {
     /// Rows.
@@ -369,7 +369,7 @@ pub enum FrameBound {
     End,
 }
 
-/// What a frame leaves out.
+/// Rows that a frame excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameExclude {
     /// Nothing.

@@ -1,6 +1,6 @@
 //! Walks over plans and expressions.
 //!
-//! "Level" counts the enclosing rows that a place sees more than the root: a subquery and the right side of a lateral
+//! "Level" is the number of enclosing rows visible at a place beyond the root's: a subquery and the right side of a lateral
 //! join add one.
 
 use super::{Expr, ExprKind, FrameBound, Path, Plan, SetColumn, SortKey, Subquery, SubqueryKind};
@@ -13,7 +13,7 @@ macro_rules! walks {
     ($each_child:ident, $each_expression:ident, $each_input:ident, $path_expressions:ident, $frame:ident, $shared:ident
      $(, $mutable:tt)?) => {
         impl Expr {
-            /// Calls `visit` with each operand; a subquery's plan is none, the left side of its comparison is.
+            /// Calls `visit` with each operand. The left operand of a subquery's comparison is one; the subquery's plan is not.
             pub fn $each_child<'e>(&'e $($mutable)? self, visit: &mut dyn FnMut(&'e $($mutable)? Expr)) {
                 match &$($mutable)? self.kind {
                     ExprKind::Constant(_)
@@ -290,13 +290,13 @@ impl Expr {
         self.each_child(&mut |child| deeper(|| child.walk(visit)));
     }
 
-    /// As [`Expr::walk`], changing them, operands first.
+    /// Like [`Expr::walk`], with mutable expressions, operands first.
     pub fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         self.each_child_mut(&mut |child| deeper(|| child.walk_mut(visit)));
         visit(self);
     }
 
-    /// Whether it, or anything below it (the plans of subqueries excepted), is such.
+    /// Returns whether the test holds for the expression or anything below it (the plans of subqueries excepted).
     pub fn any(&self, mut test: impl FnMut(&Expr) -> bool) -> bool {
         let mut found = false;
         self.walk(&mut |expression| found = found || test(expression));
@@ -325,7 +325,7 @@ impl Expr {
         }
     }
 
-    /// As [`Expr::each_outer`], changing them.
+    /// Like [`Expr::each_outer`], with mutable expressions.
     pub fn each_outer_mut(&mut self, level: usize, visit: &mut dyn FnMut(usize, &mut Expr)) {
         if let ExprKind::Outer { depth, .. } = self.kind
             && depth > level
@@ -341,13 +341,13 @@ impl Expr {
 }
 
 impl Plan {
-    /// As [`Expr::each_outer`], for a plan.
+    /// Like [`Expr::each_outer`], for a plan.
     pub fn each_outer<'e>(&'e self, level: usize, visit: &mut dyn FnMut(usize, &'e Expr)) {
         self.each_expression(&mut |expression| expression.each_outer(level, visit));
         self.each_input(&mut |input, more| deeper(|| input.each_outer(level + more, visit)));
     }
 
-    /// As [`Expr::each_outer_mut`], for a plan.
+    /// Like [`Expr::each_outer_mut`], for a plan.
     pub fn each_outer_mut(&mut self, level: usize, visit: &mut dyn FnMut(usize, &mut Expr)) {
         self.each_expression_mut(&mut |expression| expression.each_outer_mut(level, visit));
         self.each_input_mut(&mut |input, more| deeper(|| input.each_outer_mut(level + more, visit)));
