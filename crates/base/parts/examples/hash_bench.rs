@@ -1,4 +1,4 @@
-//! What the hash index costs beside the usual answer, standard hash maps behind reader-writer locks.
+//! Cost of the hash index, compared with standard hash maps behind reader-writer locks.
 //!
 //! `cargo run --release -p seriatim-parts --example hash_bench [KEYS]`
 //!

@@ -1,4 +1,4 @@
-//! What the operations of the ordered index cost, one thread, in nanoseconds per operation.
+//! Cost of the operations of the ordered index: one thread, nanoseconds per operation.
 //!
 //! `cargo run --release -p seriatim-parts --example ordered_bench [ENTRIES]`
 

@@ -1,7 +1,7 @@
 //! Epoch-based reclamation: a guard keeps what was reachable when it was pinned from being freed.
 //!
-//! A guard holds back everything that is retired in the whole process while it is pinned, so it is kept for the length of a
-//! look: never while its thread sleeps, and never while somebody else's code runs. [`waiting_bytes`] shows what guards hold back.
+//! While it is pinned, a guard delays the release of everything that is retired in the whole process. So it is held for one
+//! lookup only: never while its thread sleeps, and never while a caller's code runs. [`waiting_bytes`] shows the delayed bytes.
 
 use crate::memory::Meter;
 use std::sync::LazyLock;
@@ -19,7 +19,7 @@ pub fn waiting_bytes() -> usize {
 /// Runs `free`, which gives `bytes` bytes back, once every guard that is pinned now is gone.
 ///
 /// # Safety
-/// As [`Guard::defer_unchecked`]: `free` may run on any thread, and what it captures must be valid until then.
+/// Same as [`Guard::defer_unchecked`]: `free` may run on any thread, and its captures must be valid until then.
 pub unsafe fn retire(guard: &Guard, bytes: usize, free: impl FnOnce()) {
     WAITING.charge(bytes);
     let free = move || {

@@ -1,16 +1,16 @@
-//! Concurrent structures that the engines share. They know no protocol: no transaction, no version, no conflict.
+//! Concurrent structures that the engines share. They contain no protocol: no transaction, no version, no conflict.
 //!
 //! - [`sync`]: the one place from which synchronization is imported (std, loom or shuttle).
 //! - [`index`]: the leaf kernel that phantom protection rests on, and the two indexes built of it:
 //!   [`index::Ordered`] (B+tree, optimistic latching) and [`index::Hash`] (buckets, points only).
 //! - [`memory`]: counting bytes without a counter that all threads write.
-//! - [`spin`]: waiting for somebody who is about to finish.
+//! - [`spin`]: waiting for a thread that is about to finish.
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
 //! - [`promise`]: a value that one thread resolves and another waits for, polls or is called with.
 //! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
 //!
-//! Invariants are numbered where they hold: L1 to L4 in [`index::leaf`], N1 to N3 and O1 to O3 in the ordered index, H1 to H4 in the
-//! hash index. Where they are asserted (H4 in release builds too, the others where debug assertions are on):
+//! Invariants are numbered where they hold: L1 to L4 in [`index::leaf`], N1 to N3 and O1 to O3 in the ordered index, H1 to H4
+//! in the hash index. They are asserted here (H4 in release builds too, the others where debug assertions are on):
 //!
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |

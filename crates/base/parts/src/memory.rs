@@ -1,8 +1,8 @@
-//! Counting bytes that many threads take and give back, without a counter that all of them write.
+//! Counts bytes that many threads allocate and free, without a counter that all of them write.
 //!
-//! Each thread adds to a share of its own and passes on to the sum what has gathered there once it is a step, either way. So
+//! Each thread adds to a share of its own and moves the share to the sum once it has reached a step in either direction. So
 //! the sum alone, which costs one load of a line that is rarely written, is off by less than a step for each share; the
-//! sum and all shares together are exact once nobody counts any more.
+//! sum and all shares together are exact once no thread counts any more.
 
 use crate::CachePadded;
 // Not from `sync`: the counts publish nothing and order nothing, so a model checker has nothing to find between them.

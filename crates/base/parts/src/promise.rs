@@ -1,4 +1,4 @@
-//! A value that one thread promises and another takes: what an engine resolves a [`Pending`] with.
+//! A value that one thread resolves and another takes: the engine's side of a [`Pending`].
 
 use crate::sync::{Arc, Condvar, Mutex};
 use model::{Later, Pending};
@@ -20,7 +20,7 @@ struct Cell<T> {
 }
 
 enum State<T> {
-    /// Nobody has asked without blocking.
+    /// No thread has polled.
     Open,
     /// To be woken when the value is there.
     Polled(Waker),

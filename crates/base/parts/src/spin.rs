@@ -1,4 +1,4 @@
-//! Waiting for somebody who is about to finish: spinning, but not for a whole time slice of a core that the other one needs.
+//! Waits for a thread that is about to finish: spins, but not for a whole time slice of a core that the other thread needs.
 
 use crate::sync::{spin_loop, thread};
 
@@ -11,7 +11,7 @@ const SPINS_BEFORE_YIELD: u32 = 64;
 pub struct Backoff(u32);
 
 impl Backoff {
-    /// Nothing waited yet.
+    /// Returns a spinner that has not waited yet.
     #[inline]
     pub fn new() -> Self {
         Self(0)

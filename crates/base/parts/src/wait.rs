@@ -4,11 +4,11 @@
 //! table that this address hashes to. The word itself stays the only truth: the table holds no state about it, so a
 //! spurious wake-up, or one meant for another address of the same shard, costs a look at the word and nothing else.
 //!
-//! A wait can also end without its word: `remaining` is asked again after each wake-up, and a [`WaitTable::waker`] wakes the
-//! sleepers of an address for whoever has made the answer zero *before*.
+//! A wait can also end without its word: `remaining` is called again after each wake-up, and a [`WaitTable::waker`] wakes the
+//! sleepers of an address; its caller must make `remaining` return zero *before*.
 //!
 //! # The waker's contract
-//! A waker that nobody waits for must not pay for the table, so the word carries a *waiters bit*:
+//! A release without waiters must not pay for the table, so the word carries a *waiters bit*:
 //! 1. the waiter sets the bit by compare-and-swap against the very value that blocks it, then calls
 //!    [`WaitTable::wait`] with `still_blocked` = "the word still is that value with the bit";
 //! 2. the waker takes the blocking value away by *one read-modify-write* (a swap, say) and calls [`WaitTable::wake`]
@@ -18,7 +18,7 @@
 //! - the waker's came first: the waiter's compare-and-swap fails, and it looks again instead of sleeping;
 //! - the waiter's came first: the waker sees the bit and takes the shard's lock to wake. If it takes the lock before
 //!   the waiter does, the lock carries the new value to the waiter's check under the lock, and it does not sleep; if
-//!   after, the waiter has released the lock by falling asleep, and hears the notification.
+//!   after, the waiter has released the lock by falling asleep, and receives the notification.
 //!
 //! `AcqRel` is enough for that. A bit in a *different* word than the one that is released (or a release by a plain
 //! store) would need sequentially consistent operations on both words, each side writing its own before reading the
@@ -65,7 +65,7 @@ struct Shard {
 }
 
 impl WaitTable {
-    /// A table of at least `shards` places (rounded up to a power of two).
+    /// Creates a table of at least `shards` shards (rounded up to a power of two).
     ///
     /// Threads that wait for different addresses of one shard wake each other for nothing; a few times the number of
     /// threads that can wait at once makes that rare.
@@ -121,7 +121,7 @@ impl WaitTable {
     /// Wakes whoever waits for `address` from outside of the engine: after what `remaining` answers has become zero.
     ///
     /// No such wake-up is lost either: it takes the shard's lock, so the waiter has either not yet asked under that lock, and
-    /// will be told zero, or it sleeps and hears the notification.
+    /// will be told zero, or it sleeps and receives the notification.
     pub fn waker(self: &Arc<Self>, address: usize) -> Waker {
         Waker::from(Arc::new(Place { table: self.clone(), address }))
     }
@@ -138,7 +138,7 @@ impl WaitTable {
     }
 }
 
-/// Where a thread sleeps, for those who would wake it from outside.
+/// Address on which a thread sleeps, for a wake-up from outside.
 struct Place {
     table: Arc<WaitTable>,
     address: usize,
@@ -165,7 +165,7 @@ impl Shard {
         }
     }
 
-    /// As above, where time does not pass.
+    /// Same as above, for model checkers, in which time does not pass.
     #[cfg(any(loom, feature = "shuttle"))]
     fn sleep<'a>(&self, sleepers: MutexGuard<'a, usize>, _: Option<Duration>) -> MutexGuard<'a, usize> {
         self.changed.wait(sleepers).unwrap_or_else(PoisonError::into_inner)

@@ -359,7 +359,7 @@ fn an_absent_key_cannot_be_inserted_before_its_reader() {
     }
 }
 
-/// What is there throughout is visited exactly once, though the index grows tenfold during the scan.
+/// Entries that are present throughout are visited exactly once, although the index grows tenfold during the scan.
 #[test]
 fn a_scan_visits_every_entry_once_while_the_index_grows() {
     const KEYS: u64 = 2_000;

@@ -23,11 +23,11 @@ use seriatim_parts::{
 };
 use std::ptr;
 
-/// What a slot holds when its key is absent.
+/// Value of a slot whose key is absent.
 const ABSENT: u64 = 0;
 /// The entry of a key that was deleted, before the index forgets it.
 const DEAD: u64 = 1;
-/// What an inserter inserts.
+/// Value that an inserter inserts.
 const NEW: u64 = 7;
 
 /// A leaf of two keys.
@@ -297,7 +297,7 @@ fn a_removed_entry_leaves_its_stamp() {
     });
 }
 
-/// As above, with an absent read at 9 under way, of which the entry does not know any more.
+/// Same as above, with an absent read at 9 in progress, of which the entry has no record any more.
 #[test]
 fn an_absent_read_while_the_entry_is_removed_is_not_lost() {
     check(|| {

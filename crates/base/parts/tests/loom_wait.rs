@@ -97,7 +97,7 @@ fn a_waiter_is_always_ended_from_outside() {
     });
 }
 
-/// What must fail: a waker that looks at the bit first and then releases misses a bit set in between.
+/// Counterexample: a waker that looks at the bit first and then releases misses a bit set in between.
 #[test]
 fn a_release_in_two_steps_would_lose_a_wake_up() {
     let lost = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! A promise is kept towards whoever waits: blocked, polling, or called back; before and after it is resolved.
+//! A promise delivers its value to every kind of waiter: blocked, polling, or called back; before and after it is resolved.
 #![cfg(not(any(loom, feature = "shuttle")))]
 
 use model::Pending;

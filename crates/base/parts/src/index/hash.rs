@@ -68,7 +68,7 @@ impl<E: Entry> Hash<E> {
         Self::metered(width, SHARDS, None, &Arc::default())
     }
 
-    /// An empty index of at least `shards` parts (rounded up to a power of two), hashing by `seed`: for runs that
+    /// Creates an empty index of at least `shards` shards (rounded up to a power of two), hashing by `seed`: for runs that
     /// must repeat exactly.
     ///
     /// # Panics
@@ -77,10 +77,10 @@ impl<E: Entry> Hash<E> {
         Self::metered(width, shards, seed, &Arc::default())
     }
 
-    /// As [`Self::with_shape`], or with a seed of the system's randomness; its buckets are counted there.
+    /// Same as [`Self::with_shape`], or with a random seed of the system; `meter` counts the bytes of its buckets.
     ///
     /// # Panics
-    /// As [`Self::with_shape`].
+    /// Same as [`Self::with_shape`].
     pub fn metered(width: KeyWidth, shards: usize, seed: impl Into<Option<u64>>, meter: &Arc<Meter>) -> Self {
         assert!((1..=SHARDS).contains(&shards), "between 1 and {SHARDS} shards");
         let seed = seed.into().unwrap_or_else(|| RandomState::new().hash_one(0_u64));

@@ -70,13 +70,13 @@ impl StampedLatch {
 
     /// Waits until no writer holds the latch, and returns the version under which the slots may be looked at.
     ///
-    /// Whatever is read of the slots from here on means nothing before [`Self::validate`] has confirmed it.
+    /// Reads of the slots from here on are valid only after [`Self::validate`] has confirmed them.
     #[inline]
     pub fn begin(&self) -> Version {
         self.try_begin().unwrap_or_else(|| self.wait_until_unlatched())
     }
 
-    /// As [`Self::begin`], unless a writer holds the latch.
+    /// Same as [`Self::begin`], but returns `None` while a writer holds the latch.
     #[inline]
     pub fn try_begin(&self) -> Option<Version> {
         let word = self.version.load(Acquire);

@@ -14,8 +14,8 @@
 //!
 //! Invariants, beside those of the [leaf kernel](super::leaf) and of the nodes (N1 to N3, `node.rs`):
 //! - **O1** At one version of a node its range of keys is one and the same. The ranges of the leaves partition all
-//!   keys, at every instant: there is no gap that is nobody's.
-//! - **O2** Latches are taken by attempt only, at a version that was read, parents before children; who fails
+//!   keys, at every instant: there is no gap without a leaf.
+//! - **O2** Latches are taken by attempt only, at a version that was read, parents before children; a failed attempt
 //!   releases all and begins again. Hence no deadlock.
 //! - **O3** Inner nodes other than the root have at least two children, and every leaf an entry, once the thread
 //!   that took out the last one has returned; a leaf that is alone under the root may be empty.
@@ -168,7 +168,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// If the index has keys of eight bytes and `key` has not. If `make` panics, nothing was inserted.
     ///
     /// # Safety
-    /// What `make` returns points to an entry whose key is `key`, valid for shared references until it was taken out
+    /// `make` must return a pointer to an entry whose key is `key`, valid for shared references until it was taken out
     /// of the index ([`Self::remove`], [`Self::drain`]) and every guard that was pinned at that time is gone: free
     /// it through the epoch.
     pub unsafe fn insert<'g>(

@@ -1,8 +1,8 @@
 //! The hash index under the model checkers: absence against insert, and both against the split of a bucket.
 //!
-//! loom searches the reorderings, but remembers of each word only the last access, so it overlooks a race with a
-//! reader when the writer has looked at the word just before it stores; shuttle puts few preemptions at random
-//! places and overlooks none of these. Each finds what the other misses.
+//! loom searches the reorderings, but keeps only the last access of each word, so it misses a race with a reader
+//! when the writer has loaded the word just before it stores; shuttle puts few preemptions at random places and
+//! misses none of these. Each finds failures that the other misses.
 //!
 //! Run as `tests/loom_hash.rs` and `tests/shuttle_hash.rs`.
 
@@ -13,7 +13,7 @@ use seriatim_parts::{
 };
 use std::ptr::NonNull;
 
-/// As many keys as the first four buckets hold before the next insert splits one.
+/// Number of keys that the first four buckets hold before the next insert splits one.
 const FULL: u64 = 8;
 /// Each spreads the keys in another way, so that some go to the bucket that the split makes. None makes a bucket
 /// overflow: nothing is then retired, which the model could not follow.

@@ -20,7 +20,7 @@ const THREADS: u64 = 4;
 const KEYS: u64 = if SHUTTLE { 24 } else { 240 };
 const SHUTTLE: bool = cfg!(feature = "shuttle");
 
-/// How often a thread repeats what it does.
+/// Number of repetitions of a thread's work.
 const fn rounds(rounds: u64) -> u64 {
     if SHUTTLE { rounds / 160 } else { rounds }
 }
@@ -154,7 +154,7 @@ fn contents_are_exact_with_keys_that_tie() {
     explore(|| contents_are_exact(KeyWidth::Any));
 }
 
-/// What somebody found at a position: these keys of the range, and no other.
+/// Result of a scan at a position: these keys of the range, and no other.
 struct Look {
     at: u64,
     range: RangeInclusive<u64>,

@@ -25,7 +25,7 @@ enum Call {
     Step(Option<u64>),
 }
 
-/// What the index must know.
+/// Expected state of the index.
 #[derive(Default)]
 struct Twin {
     keys: BTreeSet<Key>,

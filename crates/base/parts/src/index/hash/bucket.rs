@@ -1,4 +1,4 @@
-//! Buckets: a latch with version and stamp, five slots, and a chain of overflow blocks for the unlucky.
+//! Buckets: a latch with version and stamp, five slots, and a chain of overflow blocks.
 
 use super::{
     super::{Entry, leaf::StampedLatch},

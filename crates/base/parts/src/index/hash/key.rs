@@ -1,4 +1,4 @@
-//! Keys as the hash index sees them: hashes, and comparison.
+//! Keys in the hash index: hashes, and comparison.
 
 use super::super::{Entry, KeyWidth};
 use foldhash::{SharedSeed, quality::FoldHasher};
@@ -12,7 +12,7 @@ pub(super) const TAG_BITS: u32 = 16;
 /// least eight bits of a tag then tell the entries of one bucket apart.
 const TAG_WINDOW: u32 = 8;
 
-/// Where the hash bits of the tags begin in a bucket that `depth` low bits of the hash decide.
+/// Returns the first hash bit of the tags in a bucket that `depth` low bits of the hash decide.
 ///
 /// The tag holds the bits that come next, so nearly all splits read off it where an entry goes, and never touch the
 /// entry, which would be a cache miss each.

@@ -1,4 +1,4 @@
-//! Visiting every entry while the index grows.
+//! Visits every entry while the index grows.
 
 use super::{super::Entry, shard::Shard};
 use crate::epoch::Guard;

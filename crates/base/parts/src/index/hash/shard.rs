@@ -1,4 +1,4 @@
-//! One independently growing part of the index: where its buckets are, and how one more comes to be.
+//! One independently growing part of the index: the addresses of its buckets, and how a bucket is added.
 
 use super::{
     super::{Entry, Insert, leaf::Latched},
@@ -47,7 +47,7 @@ struct Directory<E> {
 struct Tally {
     /// Number of entries.
     entries: AtomicUsize,
-    /// Whether somebody is splitting a bucket. Publishes its work with `Release` to the next, who takes it with
+    /// Whether a thread is splitting a bucket. Its `Release` publishes the split to the next splitter's
     /// `Acquire`.
     growing: AtomicBool,
 }
@@ -66,7 +66,7 @@ impl<E: Entry> Shard<E> {
         }
     }
 
-    /// One look without any confirmation: an entry that is found is in the index (H1); nothing found means nothing.
+    /// Searches once without validation: an entry that is found is in the index (H1); a miss proves nothing.
     #[inline]
     pub(super) fn peek<'g>(&self, probe: &Probe<'_>, guard: &'g Guard) -> Option<&'g E> {
         let (home, bucket) = self.locate(probe.hash);
@@ -174,8 +174,8 @@ impl<E: Entry> Shard<E> {
         (home, self.bucket(home.position))
     }
 
-    /// Where `hash` is assigned to at this moment. Asked again after a bucket's `begin`, an unchanged answer holds
-    /// until the bucket's version changes (H2): a split stores the number of buckets before it unlatches the bucket.
+    /// Returns the bucket to which `hash` is assigned now. If a second call after the bucket's `begin` returns the same, it
+    /// holds until the bucket's version changes (H2): a split stores the number of buckets before it unlatches the bucket.
     #[inline]
     pub(super) fn home(&self, hash: u64) -> Home {
         Home::of(hash, self.buckets())
@@ -290,7 +290,7 @@ impl<E: Entry> Drop for Shard<E> {
 /// The bucket that a hash is assigned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Home {
-    /// As many of the hash's low bits as `depth` says.
+    /// The low `depth` bits of the hash.
     pub(super) position: usize,
     /// Number of bits that decide: one more once the bucket has been split.
     pub(super) depth: u32,
@@ -312,7 +312,7 @@ impl Home {
 /// whether it goes to the new bucket. Looks at the entry itself only when its tag has to be taken anew.
 ///
 /// # Safety
-/// As [`Tagged::entry`].
+/// Same as [`Tagged::entry`].
 unsafe fn resettle<E: Entry>(old: Tagged<E>, depth: u32, hasher: &KeyHasher) -> Option<(Tagged<E>, bool)> {
     let pointer = old.pointer()?;
     if !is_last_of_window(depth) {

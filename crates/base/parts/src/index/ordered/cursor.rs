@@ -1,4 +1,4 @@
-//! Where a scan is, between one leaf and the next.
+//! Position of a scan between one leaf and the next.
 
 use super::{key::Sought, node::Target};
 use crate::index::KeyWidth;
@@ -24,7 +24,7 @@ impl Cursor {
         cursor
     }
 
-    /// As [`Self::new`], reusing this cursor's memory.
+    /// Same as [`Self::new`], reusing this cursor's memory.
     pub fn restart(&mut self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) {
         put(&mut self.lower, lower);
         put(&mut self.upper, upper);

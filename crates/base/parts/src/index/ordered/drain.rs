@@ -1,4 +1,4 @@
-//! Taking a tree apart: its entries handed out in order, its nodes freed on the way.
+//! Drains a tree: yields its entries in order, and frees its nodes on the way.
 
 use super::{
     key::Separator,

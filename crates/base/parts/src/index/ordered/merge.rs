@@ -172,10 +172,10 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         }
     }
 
-    /// Frees an inner node, without its fences and children, when no guard of now is left.
+    /// Frees an inner node, without its fences and children, when no guard that is pinned now is left.
     ///
     /// # Safety
-    /// As [`Self::free_leaf_later`].
+    /// Same as [`Self::free_leaf_later`].
     unsafe fn free_inner_later(&self, node: *mut Inner<FANOUT>, guard: &Guard) {
         let bytes = size_of::<Inner<FANOUT>>();
         self.meter.credit(bytes);

@@ -1,4 +1,4 @@
-//! The two kinds of node, and what their slots look like to readers that may be reading in the middle of a change.
+//! The two kinds of node, and the state of their slots for readers in the middle of a change.
 //!
 //! Invariants:
 //! - **N1** A pointer that is taken out of the tree is overwritten in every slot of every reachable node before it is
@@ -99,7 +99,7 @@ pub fn prefetch<N, const FANOUT: usize>(node: *const N) {
     let _ = node;
 }
 
-/// Where one leaf's keys end and the next one's begin.
+/// Boundary between the keys of one leaf and of the next.
 #[derive(Clone, Copy)]
 pub struct Fence {
     pub prefix: u64,
