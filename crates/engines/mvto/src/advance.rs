@@ -1,5 +1,5 @@
-//! Moving forward: a transaction that owns at the statement and finds that others have read what it writes commits later than
-//! it began, if everything that it has read is still the same there.
+//! Moving forward: a transaction that owns at the statement, and whose written keys others have read meanwhile, commits at a
+//! later timestamp than it began, if everything that it has read is still the same there.
 //!
 //! ```text
 //! time    ----10------------14------------20-------22---------->
@@ -131,7 +131,7 @@ impl<C: Clock> Mvto<C> {
         let place = |space| catalog.place(space).expect("the read found its table in this catalog");
         reads.keys().iter().try_for_each(|(space, key)| self.refresh_key(&refresh, place(*space), key))?;
         reads.ranges().iter().try_for_each(|range| self.refresh_range(&refresh, place(range.space), range))?;
-        // What is owned counts as read: it may be given up as it is.
+        // Owned keys count as read: they may be given up unchanged.
         let owned = writes.entries.iter().filter(|write| write.owned);
         owned.filter_map(|write| write.tuple.as_ref()).for_each(|tuple| tuple.ownership.raise_last_read(to));
         Ok(())

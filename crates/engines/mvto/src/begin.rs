@@ -1,4 +1,4 @@
-//! The life of a transaction around its statements: where it is registered, what it borrows, how it ends.
+//! The life of a transaction around its statements: registration, borrowed memory, and end.
 
 use crate::catalog::{Catalog, Table};
 use crate::commit::reason_of;
@@ -27,11 +27,11 @@ pub(crate) struct Core {
     pub durability: Durability,
     /// Its first timestamp; zero before its first statement.
     pub began: Timestamp,
-    /// Where it is registered at the timestamp that it reads at; `None` before its first statement and after its end.
+    /// Registration at the timestamp at which it reads; `None` before its first statement and after its end.
     pub slot: Option<Slot>,
     pub work: Lent,
     pub poison: Option<Error>,
-    /// What its body may draw.
+    /// Source of the values that its body may draw.
     pub draws: Option<Draws>,
     /// Notes that its read views leave.
     pub shared: SharedNotes,
@@ -40,7 +40,7 @@ pub(crate) struct Core {
 /// Notes that read views, which only borrow their transaction, leave for its next statement.
 #[derive(Debug, Default)]
 pub(crate) struct SharedNotes {
-    /// As [`View::rests_on`].
+    /// Same as [`View::rests_on`].
     pub rests_on: AtomicU64,
     /// Their read set, if the transaction may move.
     pub reads: Mutex<ReadSet>,
@@ -71,7 +71,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// As what it owns tuples at a statement, or at its commit if it does not move.
+    /// Returns its entry in owner words: at a statement, or at its commit if it does not move.
     pub fn owner(&self) -> Owner {
         Owner { at: self.name, executes: self.moves }
     }
@@ -335,7 +335,7 @@ impl<C: Clock> Mvto<C> {
     /// Ends the transaction: everything that it owns or pinned is given up, its place in the active set too.
     pub(crate) fn end(&self, core: &mut Core, outcome: Outcome) {
         let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
-        // Nobody dooms it any more; if somebody has, its rows may be others' now (M12).
+        // It can no longer be doomed; if it has been, its rows may belong to others now (M12).
         let is_doomed = self.age_limit_ticks.is_some() && !self.sites.lock(slot.site).enter(slot);
         assert!(!is_doomed || !matches!(outcome, Outcome::Committed { .. }), "M12: who is doomed does not commit");
         self.release_writes(&mut work, &core.view, is_doomed);

@@ -1,4 +1,4 @@
-//! Tables, and the immutable snapshots of which tables there are.
+//! Tables, and immutable snapshots of the catalog.
 
 use crate::store::{Space, Tuple};
 use model::{IndexId, Invalid, Schema, Storage, TableId, Timestamp};
@@ -130,12 +130,12 @@ impl Table {
         Table { id, created_at, spaces: std::iter::once(rows).chain(entries).collect(), schema: Arc::new(schema) }
     }
 
-    /// Where the rows are.
+    /// Returns the place of the rows.
     pub fn rows(&self) -> Place<'_> {
         Place { table: self, space: 0 }
     }
 
-    /// Where the entries of an index are.
+    /// Returns the place of an index's entries.
     ///
     /// # Errors
     /// There is no such index.

@@ -1,5 +1,5 @@
-//! Checkpoints: all rows, written while transactions run and holding nothing up: no version is kept for a checkpoint, no guard
-//! while it writes, and it waits for nobody but who is just committing.
+//! Checkpoints: all rows, written while transactions run and without delaying them: no version is kept for a checkpoint, no
+//! guard is held while it writes, and it waits only for transactions in the middle of their commit.
 //!
 //! It notes where the log ends, and then writes the newest version of every row, whenever it comes by. Replay takes each key's
 //! newest by timestamp, so it does not matter which of the later records a checkpoint holds already, as long as
@@ -44,7 +44,7 @@ pub struct CheckpointReport {
 /// Speed at which a checkpoint is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As fast as it goes: somebody waits for it.
+    /// At full speed: a caller waits for it.
     Full,
     /// With a pause after each batch, as long as the batch took: half of a disk and of a processor are left to others.
     Half,
@@ -68,7 +68,7 @@ impl<C: Clock> Mvto<C> {
     /// As [`Mvto::checkpoint`], at this pace.
     ///
     /// # Errors
-    /// As [`Mvto::checkpoint`].
+    /// Same as [`Mvto::checkpoint`].
     pub fn checkpoint_at(&self, pace: Pace) -> Result<CheckpointReport> {
         let Some(log) = &self.log else {
             return Err(Invalid::Unsupported { what: "a checkpoint of a database in memory" }.into());
@@ -121,7 +121,7 @@ struct Writing<'a, C> {
 #[derive(Default)]
 struct Batch {
     rows: Vec<u8>,
-    /// Where each row ends.
+    /// End offset of each row.
     ends: Vec<usize>,
     /// Keys to come back to.
     later: Vec<Key>,

@@ -116,7 +116,7 @@ impl<C: Clock> Mvto<C> {
             Some(next) => append_parts(log, core.view.at, writes, record, next, core.durability),
         };
         logged.map_err(|error| match error {
-            // Nothing was appended.
+            // No record was appended.
             LogError::Stopped(_) => Fault::LogFailed { detail: error.to_string() }.into(),
             error => log_fault(error),
         })
@@ -182,7 +182,7 @@ fn append_parts(
     large.finish(record, durability)
 }
 
-/// Where the tuple of a written key is.
+/// Returns the place of a written key's tuple.
 pub(crate) fn place_of<'a>(catalog: &'a Catalog, write: &Write) -> Place<'a> {
     catalog.place(write.space).expect("the write found its table in this catalog")
 }

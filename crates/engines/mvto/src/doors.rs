@@ -304,12 +304,12 @@ impl<C: Clock> Interactive for Mvto<C> {
 struct Syncing<C> {
     engine: Arc<Mvto<C>>,
     position: LogPosition,
-    /// What the log told, once it was asked to tell.
+    /// The log's answer, once it was requested.
     told: Option<Pending<Result<()>>>,
 }
 
 impl<C: Clock> Syncing<C> {
-    /// Has the log call back.
+    /// Registers a callback with the log.
     fn tell(&self, callback: Box<dyn FnOnce(Result<()>) + Send>) {
         match &self.engine.log {
             None => callback(Ok(())),

@@ -1,4 +1,4 @@
-//! The engine: what all its transactions share, and how its tables come and go.
+//! The engine: state shared by all its transactions, and creation and removal of tables.
 
 use crate::begin::{Core, Outcome};
 use crate::catalog::{Catalog, Table};
@@ -145,20 +145,20 @@ pub struct Stats {
 }
 
 impl Mvto<SystemClock> {
-    /// An empty engine without a log.
+    /// Creates an empty engine without a log.
     ///
     /// # Errors
-    /// None today; in the signature because opening can fail.
+    /// Never today. The signature allows for it because opening can fail.
     pub fn in_memory(options: Options) -> Result<Mvto> {
         Mvto::in_memory_with(options, SystemClock::best())
     }
 }
 
 impl<C: Clock> Mvto<C> {
-    /// An empty engine without a log, on this clock.
+    /// Creates an empty engine without a log, on this clock.
     ///
     /// # Errors
-    /// None today; in the signature because opening can fail.
+    /// Never today. The signature allows for it because opening can fail.
     pub fn in_memory_with(options: Options, clock: C) -> Result<Mvto<C>> {
         let memory = Memory::of(&options);
         Ok(Mvto::assemble(options, clock, memory, 1, Catalog::default(), None, None))

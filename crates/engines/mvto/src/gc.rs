@@ -89,7 +89,7 @@ impl Bound {
         Bound { bound: AtomicU64::new(start), floor: AtomicU64::new(start), ..Bound::default() }
     }
 
-    /// As last computed.
+    /// Returns the bound as last computed.
     pub fn get(&self) -> Timestamp {
         Timestamp(self.bound.load(Ordering::Acquire))
     }
@@ -135,7 +135,7 @@ impl<C: Clock> Mvto<C> {
         self.bound.bound.fetch_max(bound, Ordering::AcqRel);
         self.bound.floor.fetch_max(bound, Ordering::Relaxed);
         surveyor.since_published += 1;
-        // Where nobody is older than the last survey, the bound alone comes along fast enough.
+        // If no transaction is older than the last survey, the bound alone advances fast enough.
         let held_back = bound < surveyor.last_floor && surveyor.since_published * ORDERED_PER_ADVANCE >= open.len();
         if held_back || urgent && bound < floor {
             self.bound.publish(open, floor);
@@ -149,7 +149,7 @@ impl<C: Clock> Mvto<C> {
     pub fn collect(&self) -> usize {
         let collected = self.collect_versions();
         self.free_dropped_tables();
-        // What was taken out is freed by whoever uses the epoch next; perhaps there is nobody.
+        // The next user of the epoch frees the removed versions; there may be no next user.
         (0..EPOCH_STEPS).for_each(|_| epoch::pin().flush());
         collected
     }
@@ -202,9 +202,9 @@ impl<C: Clock> Mvto<C> {
         self.requeue(leftover(space, tuple, at).into_iter().collect());
     }
 
-    /// Takes out of an owned tuple the versions that nobody reads, before another one is installed; returns how many.
-    /// What cannot succeed is not tried: as long as neither the bound nor the floor has passed the newest version, the chain is
-    /// left alone, but for one attempt each time it has grown by many.
+    /// Removes the versions that nobody reads from an owned tuple before another one is installed, and returns their number.
+    /// As long as neither the bound nor the floor has passed the newest version, the chain is left alone, except for one
+    /// attempt each time it has grown by many.
     pub(crate) fn prune(
         &self,
         tuple: &Tuple,
@@ -292,8 +292,8 @@ pub(crate) fn leftover(space: SpaceId, tuple: Pinned, at: Timestamp) -> Option<G
 /// Takes a key of which nothing is left out of its index. The stamp of the tuple is folded into that of its leaf (M6), so
 /// that whoever found the key absent here still forbids older inserts.
 ///
-/// Where somebody else owns the tuple or has it pinned, that is a transaction, which leaves garbage of its own if it finds
-/// nothing in the tuple at its end, or other garbage, which will be looked at in its turn.
+/// If another owns the tuple or has it pinned, that is a transaction. It leaves garbage of its own if it finds the tuple empty
+/// at its end, or other garbage, which is examined in its turn.
 fn remove_dead(place: Place<'_>, tuple: Pinned, bound: Timestamp, horizon: &Horizon) {
     let guard = epoch::pin();
     let address = tuple.address();
@@ -304,7 +304,7 @@ fn remove_dead(place: Place<'_>, tuple: Pinned, bound: Timestamp, horizon: &Hori
         if !std::ptr::eq(found, address.as_ptr()) || !found.ownership.try_kill() {
             return None;
         }
-        // Nobody else has it pinned, so nobody has written it since it was found dead and durably so.
+        // No other pins it, so no transaction has written it since it was found dead and durably so.
         if found.is_pinned_once_only()
             && let Remains::Nothing { begin, .. } = found.remains(bound, horizon)
         {

@@ -5,8 +5,9 @@
 //!          b [ 4 )[ 6      )[ 9     )[ 12  )[ 15                     versions 6 and 12 hold no snapshot: spliced out
 //! ```
 //!
-//! A horizon is never wrong, only old: whoever is not in it draws a timestamp above its floor, and whoever has ended since
-//! keeps a version for a while longer. Source: Deviation from vMVCC, section 2, which keeps every version above the bound.
+//! A horizon is never wrong, only old: a transaction that is not in it draws a timestamp above its floor, and one that has
+//! ended since keeps a version for a while longer. Source: Deviation from vMVCC, section 2, which keeps every version above
+//! the bound.
 
 use model::Timestamp;
 

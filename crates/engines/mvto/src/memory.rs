@@ -1,4 +1,4 @@
-//! The limit on memory: what counts, when to collect, whom to refuse.
+//! The limit on memory: counted bytes, the start of collection, and refused transactions.
 //!
 //! Counted are tuples, versions (those that pools keep for reuse too), index nodes, and write buffers once they are worth it.
 //! Blocks that a steady load recycles are counted once, when they are allocated, so such a load touches no count.

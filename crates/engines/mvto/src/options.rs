@@ -1,4 +1,4 @@
-//! Knobs and limits.
+//! Options and limits.
 
 use crate::recover::ROW_OVERHEAD;
 use model::Durability;

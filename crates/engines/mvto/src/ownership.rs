@@ -1,4 +1,4 @@
-//! The kernel of a tuple: who owns it, and who has read it last. Checked by loom (`tests/loom_ownership.rs`).
+//! The kernel of a tuple: its owner and its last-read stamp. Checked by loom (`tests/loom_ownership.rs`).
 //!
 //! A reader at `T` must see every older write or forbid it. It *stamps first and looks second*; a committing owner *takes
 //! hold first and checks second*:

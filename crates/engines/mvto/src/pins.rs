@@ -1,5 +1,5 @@
-//! The kernel of a tuple's memory: who keeps it from being killed, and whether it waits for a collector. Checked by loom
-//! (`tests/loom_pins.rs`).
+//! The kernel of a tuple's memory: the pins that keep it from being killed, and whether it is queued for a collector. Checked
+//! by loom (`tests/loom_pins.rs`).
 //!
 //! Both are one word, so that of a transaction that leaves garbage and a collector that has just taken the tuple's entry, at
 //! least one sees to what is left: whoever finds the tuple queued has given up its pin before the collector counts the pins

@@ -1,7 +1,7 @@
-//! Reading keys: the newest version below the begin timestamp, and nobody older may change that any more. Ranges: `scan.rs`.
+//! Reads keys: the newest version below the begin timestamp; no older transaction may change that any more. Ranges: `scan.rs`.
 //!
-//! A reader looks under an epoch guard, and never waits under it (M11): whoever must wait pins the tuple, drops the guard,
-//! sleeps, and looks the key up again.
+//! A reader looks under an epoch guard, and never waits under it (M11): to wait, it pins the tuple, drops the guard, sleeps,
+//! and looks the key up again.
 //!
 //! Source: vMVCC, section 2. The order of steps on a tuple is `ownership.rs`'s; on a gap, `parts::index`'s.
 
@@ -24,7 +24,7 @@ use parts::spin::Backoff;
 pub(crate) struct Scope<'a> {
     pub catalog: &'a Catalog,
     pub writes: &'a WriteSet,
-    /// Where to note what is read, if the transaction may have to move.
+    /// Read set for its reads, if the transaction may have to move.
     pub reads: Option<&'a mut ReadSet>,
 }
 
@@ -67,7 +67,7 @@ impl<C: Clock> Mvto<C> {
         self.read_at(view, Scope { catalog, writes, reads }, id, key, columns, row)
     }
 
-    /// Where to note what is read, if the transaction may have to move.
+    /// Read set for its reads, if the transaction may have to move.
     pub(crate) fn notes<'a>(&self, view: &View, reads: &'a mut ReadSet) -> Option<&'a mut ReadSet> {
         view.moves.then(|| {
             reads.count(&self.memory.meter);
@@ -148,7 +148,7 @@ impl<C: Clock> Mvto<C> {
     /// key is looked up again.
     ///
     /// # Errors
-    /// As [`Mvto::seek`].
+    /// Same as [`Mvto::seek`].
     pub(crate) fn look_or_seek<'g>(
         &self,
         view: &View,
@@ -178,7 +178,7 @@ impl<C: Clock> Mvto<C> {
             match tuple.ownership.holder() {
                 Holder::Dead => return Seen::Gone,
                 holder if keeps_from_reading(view, holder) => {}
-                // One that executes is pushed, if it is older: it will commit above the stamp (M10).
+                // An older owner that executes is pushed: it will commit above the stamp (M10).
                 Holder::Executing(_) | Holder::Committing(_) | Holder::Free => {
                     debug_assert!(tuple.ownership.last_read() >= view.at, "M3: who reads has stamped");
                     return Seen::Version(tuple.version_below(view.at, guard));

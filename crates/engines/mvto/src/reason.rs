@@ -1,4 +1,4 @@
-//! Why this protocol aborts a transaction.
+//! Reasons for which this protocol aborts a transaction.
 
 use crate::catalog::Place;
 use model::{Abort, AbortClass, Key, Schema, Target, Timestamp};

@@ -1,9 +1,9 @@
-//! Redo records, and what is made of them when an engine is opened.
+//! Redo records, and their replay when an engine is opened.
 //!
 //! The log keeps a record's timestamp beside it. A record's bytes are one of: the rows that a transaction wrote, a created
 //! table, a dropped table. Index entries are not logged: they follow from the rows. Replay is per key by timestamp, so the
-//! order of records matters only for tables. What a transaction wrote may be a large record of the log: each of its parts has
-//! whole rows, and the log hands out parts only of what was committed, so they are replayed like records.
+//! order of records matters only for tables. A transaction's rows may be a large record of the log: each of its parts has whole
+//! rows, and the log returns only parts of committed records, so they are replayed like records.
 
 use crate::begin::is_installed;
 use crate::catalog::{Catalog, Table};
@@ -152,10 +152,10 @@ impl Mvto<SystemClock> {
 }
 
 impl<C: Clock> Mvto<C> {
-    /// As [`Mvto::open`], on this clock.
+    /// Same as [`Mvto::open`], on this clock.
     ///
     /// # Errors
-    /// As [`Mvto::open`].
+    /// Same as [`Mvto::open`].
     pub fn open_with(disk: Arc<dyn Disk>, options: Options, clock: C) -> Result<Mvto<C>> {
         let (log, recovered) = Log::open(disk, options.log.clone()).map_err(log_fault)?;
         let found = recovered.report.clone();
@@ -190,7 +190,7 @@ impl<C: Clock> Mvto<C> {
 
 /// A database being put together again; nobody else sees it yet.
 struct Rebuild {
-    /// As [`Options::hash_seed`].
+    /// Same as [`Options::hash_seed`].
     hash_seed: Option<u64>,
     catalog: Catalog,
     pool: VersionPool,

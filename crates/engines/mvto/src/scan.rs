@@ -1,4 +1,4 @@
-//! Scanning ranges: a look at the next rows under a guard, then the visitor's code without one.
+//! Scans ranges: gathers the next rows under a guard, then runs the visitor's code without one.
 //!
 //! ```text
 //! guard    |--gather 1--|          |--gather 8--|                |--gather 64--|
@@ -110,7 +110,7 @@ enum Pause<'a> {
     More,
     /// There is nothing more.
     End,
-    /// As many rows were examined as the scan wants; this is the last one's position.
+    /// The requested number of rows was examined; this is the last one's position.
     Enough(&'a [u8]),
     /// The reader waits for whoever holds this tuple, and goes on from where it was found.
     Held(Place<'a>, Pinned),
@@ -123,7 +123,7 @@ struct Walk<'a, C, I: Iterator<Item = usize>> {
     place: Place<'a>,
     index: &'a Ordered<Tuple>,
     writes: &'a WriteSet,
-    /// Where to note rows that are read by way of an index.
+    /// Read set for rows that are read through an index.
     reads: Option<&'a mut ReadSet>,
     /// The own writes that have not been gathered.
     own: Peekable<I>,

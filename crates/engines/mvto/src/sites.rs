@@ -1,5 +1,5 @@
-//! Sites: where timestamps are drawn and active transactions are registered, without a shared counter. The kernel
-//! "bound against begin" is checked by loom (`tests/loom_sites.rs`).
+//! Sites draw timestamps and register active transactions, without a shared counter. The kernel "bound against begin" is
+//! checked by loom (`tests/loom_sites.rs`).
 //!
 //! A timestamp is the least value above the clock's reading whose residue is the site's number, returned once the clock
 //! has passed it. While it waits, the site's mutex keeps everybody else from drawing the same. So timestamps are unique
@@ -206,7 +206,7 @@ pub struct SiteState<X> {
 
 #[derive(Clone, Copy, Debug)]
 struct Active {
-    /// Where it reads.
+    /// Timestamp at which it reads.
     at: u64,
     /// Name in owner words.
     name: u64,

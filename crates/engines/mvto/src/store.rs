@@ -5,7 +5,7 @@
 //!                                                       newest first; immutable once linked
 //! ```
 //!
-//! What keeps what alive:
+//! Lifetimes:
 //! - a **tuple** is in its index until it is killed there, then freed through the epoch; whoever holds one beyond an epoch
 //!   guard has *pinned* it (write sets and the garbage queues), and a pinned tuple is never killed (S1);
 //! - a **version** is linked until nobody can read it any more: until it is *cut off* with all that lies behind the newest
@@ -93,7 +93,7 @@ pub enum Remains {
     Until(Timestamp),
     /// A tombstone that everybody sees, or no version at all.
     Nothing {
-        /// Where the tombstone begins.
+        /// Timestamp from which the tombstone is valid.
         begin: Timestamp,
         /// The end of its redo record.
         log_position: LogPosition,

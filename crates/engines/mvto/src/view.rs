@@ -1,8 +1,8 @@
 //! Parallel reads: the read view of one open transaction, shared by reference between threads.
 //!
-//! Each call reads with a copy of the transaction's view; what it finds out (how far the acknowledgement must wait, an abort)
-//! is left in notes that the transaction takes over at its next statement. The transaction is mutably borrowed meanwhile, so it
-//! cannot write or end, and counts as being in a statement.
+//! Each call reads with a copy of the transaction's view. It leaves its results (the log position that the acknowledgement must
+//! await, an abort) in notes that the transaction takes over at its next statement. The transaction is mutably borrowed
+//! meanwhile, so it cannot write or end, and counts as being in a statement.
 
 use crate::begin::{Core, SharedNotes, View};
 use crate::doors::{Handle, Transaction};

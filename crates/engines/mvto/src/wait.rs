@@ -1,9 +1,9 @@
-//! Sleeping until another transaction has ended, and how such a wait ends before.
+//! Waits for the end of another transaction, and early ends of such a wait.
 //!
-//! A wait ends with what it is for, at its limit, or because the transaction's supervisor ends it (a cancel request, a
-//! deadline, a client that is gone). The end without a result fails the whole transaction, unless somebody supervises it: then
-//! only the statement fails, which has changed nothing yet (`write.rs` owns before it buffers), and the transaction goes on
-//! with what it holds.
+//! A wait ends when its condition holds, at its limit, or because the transaction's supervisor ends it (a cancel request, a
+//! deadline, a client that is gone). An early end fails the whole transaction, unless it has a supervisor: then only the
+//! statement fails, which has changed nothing yet (`write.rs` owns before it buffers), and the transaction continues with what
+//! it holds.
 
 use crate::begin::{View, thread_number};
 use crate::catalog::Place;
@@ -112,7 +112,7 @@ impl<C: Clock> Mvto<C> {
     /// for as long as a client thinks (M11).
     ///
     /// # Errors
-    /// As [`Mvto::wait_while`].
+    /// Same as [`Mvto::wait_while`].
     pub(crate) fn sleep_while(
         &self,
         view: &View,

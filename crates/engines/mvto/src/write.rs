@@ -1,4 +1,4 @@
-//! Writing: into the write buffer; with what a written row enters and leaves in the secondary indexes; and owning.
+//! Writes: into the write buffer, with the changes of the secondary indexes; and ownership.
 
 use crate::begin::{Core, View, table};
 use crate::catalog::{Place, SpaceId, Table};

@@ -1,4 +1,4 @@
-//! The write buffer of a transaction, and the workspace that it lends from its site.
+//! The write buffer of a transaction, and the workspace that it borrows from its site.
 
 mod arena;
 mod order;
@@ -72,7 +72,7 @@ pub(crate) enum Buffered {
 }
 
 impl WriteSet {
-    /// Where a key was written, if it was.
+    /// Returns the index of a key's write, if there is one.
     pub fn find(&self, space: SpaceId, key: &[u8]) -> Option<usize> {
         if self.entries.len() <= LINEAR {
             return self.entries.iter().position(|write| write.space == space && write.key[..] == *key);

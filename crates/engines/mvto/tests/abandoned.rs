@@ -1,4 +1,4 @@
-//! M12: a transaction that owns rows, is older than the limit on age and never calls in again keeps nobody waiting.
+//! M12: a transaction that owns rows, is older than the limit on age and makes no further calls blocks no other transaction.
 #![cfg(not(any(loom, feature = "shuttle")))]
 
 mod support;
@@ -82,7 +82,7 @@ fn a_forgotten_insert_leaves_its_key_free() {
     assert_eq!(now(&engine, table, 3), Some(33));
 }
 
-/// Who asks for a row without patience gets it, too.
+/// A request for a row without patience gets it, too.
 #[test]
 fn without_patience_a_forgotten_row_is_free() {
     #[derive(Debug)]

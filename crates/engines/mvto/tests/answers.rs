@@ -35,7 +35,7 @@ fn with_undurable_row() -> (SimDisk, Arc<Db>, TableId) {
     (disk, db, table)
 }
 
-/// Whether the row is there after a power cut that leaves only what was synced.
+/// Returns whether the row is there after a power cut that leaves only synced bytes.
 fn survives(disk: &SimDisk, table: TableId) -> bool {
     read(&mut open(&disk.power_cut_with(Survival::SyncedOnly)).begin(Begin::default()).unwrap(), table).unwrap()
 }
@@ -98,7 +98,7 @@ fn a_program_that_fails_is_told_so_when_what_it_read_is_durable() {
     assert!(survives(&disk, table));
 }
 
-/// What a transaction rests on is known while it is open, after its abort, and of reads through its views.
+/// The log position on which a transaction rests is known while it is open, after its abort, and of reads through its views.
 #[test]
 fn an_open_or_aborted_transaction_says_what_it_rests_on() {
     let (disk, db, table) = with_undurable_row();
@@ -168,7 +168,7 @@ impl Wake for Bell {
     }
 }
 
-/// If the wait fails, the answer is not given: what it rests on may be gone.
+/// If the wait fails, the answer is withheld: the data on which it rests may be lost.
 #[test]
 fn a_body_s_error_is_withheld_when_what_it_read_may_be_lost() {
     let (disk, db, table) = with_undurable_row();

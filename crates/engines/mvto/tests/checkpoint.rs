@@ -1,5 +1,5 @@
 //! Checkpoints while transactions run: whatever happens between two of a checkpoint's writes, it and the log behind its start
-//! hold everything, nothing by half, and nobody is in its way.
+//! hold every transaction, and each of them whole; and no transaction blocks it.
 #![cfg(not(any(loom, feature = "shuttle")))]
 
 use env::{Disk, Operation, Randomness, SimClock, SimDisk, SimDiskOptions, Survival, WatchedDisk};

@@ -15,7 +15,7 @@ use support::{
     Engine, all, at, begin, begin_as, engine_and_clock, get, impatient, now, put, registers, set, with_registers,
 };
 
-/// What the clock is said to have done.
+/// Returns the message of the clock fault.
 #[track_caller]
 fn clock_fault<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result {
@@ -126,7 +126,7 @@ fn a_step_back_behind_other_sites_is_seen_by_them() {
     assert_eq!(now(&engine, table, 1), Some(2));
 }
 
-/// What register 1 holds for a new transaction of another thread, and where that stands.
+/// Returns register 1 as read by a new transaction of another thread, and that transaction's timestamp.
 fn read_on_another_thread(engine: &Engine, table: TableId) -> (Option<u64>, u64) {
     let engine = engine.clone();
     let late = move || {
@@ -165,7 +165,7 @@ fn a_step_back_between_two_surveys_leaves_the_bound_below_everybody() {
     assert_eq!(get(&mut reader, table, 1).expect("open"), Some(1));
 }
 
-/// Nothing is drawn twice, or lower than before, by the engine that is opened next: its clock begins anew.
+/// The next engine draws no timestamp twice, or lower than before, although its clock begins anew.
 #[test]
 fn timestamps_rise_across_steps_back_and_restarts() {
     let disk = SimDisk::new(1, SimDiskOptions::default());
@@ -320,7 +320,7 @@ fn a_step_back_behind_the_start_is_continued_above() {
     assert_eq!(engine.stats().clock_steps, 1);
 }
 
-/// What a broken clock shows is no bound for what a healthy one will.
+/// The reading of a broken clock does not bound later readings of a healthy one.
 #[test]
 fn a_step_back_behind_the_start_leaves_the_bound_alone() {
     let (engine, clock) = started_late();

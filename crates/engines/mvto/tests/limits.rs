@@ -304,7 +304,7 @@ fn unknown_tables_and_indexes_are_named() {
     assert_eq!(told, Invalid::UnknownIndex { table: "people".into(), index: "number 2".into() });
 }
 
-/// As above, for scans and their filters.
+/// Same as above, for scans and their filters.
 #[test]
 fn scans_of_columns_that_are_not_there_are_refused() {
     let (engine, _, registers) = with_registers(impatient(), &[]);

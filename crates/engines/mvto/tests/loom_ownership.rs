@@ -11,7 +11,7 @@ use seriatim_mvto::ownership::{Holder, Owner, Ownership};
 const READER: Timestamp = Timestamp(20);
 const WRITER: Timestamp = Timestamp(10);
 const YOUNGER_WRITER: Timestamp = Timestamp(30);
-/// Where one that is pushed goes: it draws late.
+/// New timestamp of a pushed transaction: drawn late.
 const MOVED: Timestamp = Timestamp(40);
 
 /// A tuple with one version at 1, as the protocol uses the kernel.

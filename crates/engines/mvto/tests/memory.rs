@@ -1,4 +1,4 @@
-//! The limit on memory: what is refused there and what goes on, and what a database that does not fit says when it is opened.
+//! The limit on memory: refused and continuing operations, and the error on opening a database that does not fit.
 
 mod support;
 
@@ -173,7 +173,7 @@ fn populate(db: &Mvto<SimClock>, count: i64) {
     }
 }
 
-/// What it says is needed is enough, and not much more than that.
+/// The size that the error names is enough, and not much more than needed.
 #[test]
 fn a_database_that_does_not_fit_says_how_much_it_needs() {
     let disk = SimDisk::new(1, SimDiskOptions::default());

@@ -83,7 +83,7 @@ fn reads_wait_where_they_are_asked_to() {
     assert_eq!(engine.stats().moved, 0, "it was not pushed, and stands at {point}");
 }
 
-/// Where it waits for a commit, it is a wait for that commit's end and no longer.
+/// A wait for a commit lasts until that commit's end and no longer.
 #[test]
 fn a_scan_waits_for_a_commit() {
     let options = Options { wait_limit: Duration::from_secs(60), ..Options::default() };
@@ -93,7 +93,7 @@ fn a_scan_waits_for_a_commit() {
     assert_eq!(seen.expect("it waits long enough"), [(1, 2)]);
 }
 
-/// What does not fit the read set cannot be refreshed. Repetitions take no room, and what is owned when it is read neither.
+/// Reads that do not fit the read set cannot be refreshed. Repeated reads and reads of owned keys take no room.
 #[test]
 fn who_has_read_too_much_cannot_move() {
     let rows: Vec<(u64, u64)> = (0..1_000).map(|key| (key, 1)).collect();

@@ -1,4 +1,4 @@
-//! M11: neither a wait nor a visitor's code holds back what is freed through the epoch.
+//! M11: neither a wait nor a visitor's code delays reclamation through the epoch.
 #![cfg(not(any(loom, feature = "shuttle")))]
 
 mod support;
@@ -103,7 +103,7 @@ fn a_visitor_that_blocks_holds_nothing_back() {
         for value in [1_000, 2_000] {
             has_paused.recv().expect("it visits");
             churn(engine, table);
-            // What it has gathered, and what it has not, is as it was when it began.
+            // Rows that it has gathered, and rows that it has not, are as they were when it began.
             for &(key, _) in &rows {
                 support::set(engine, table, key, value);
             }

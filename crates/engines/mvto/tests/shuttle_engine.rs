@@ -113,7 +113,7 @@ fn plan(random: &mut Randomness) -> Plan {
     Plan { mode: modes[random.in_range(0..3) as usize], statements }
 }
 
-/// What each thread runs.
+/// Plans of each thread.
 fn plans(seed: u64) -> Vec<Vec<Plan>> {
     let mut random = Randomness::from_seed(seed);
     (0..3).map(|_| (0..2).map(|_| plan(&mut random)).collect()).collect()

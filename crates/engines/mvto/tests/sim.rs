@@ -1,7 +1,7 @@
 //! The whole engine in simulation: many transactions open at once, tables that come and go, checkpoints, crashes, a disk
 //! and a clock that fail. Everything follows from one seed, on one thread; nobody ever waits.
 //!
-//! What is demanded:
+//! Requirements:
 //! - What committed transactions were answered is what the naive twin answers when they run one after another at their
 //!   serial points; these are unique, rise across restarts, and respect real time.
 //! - After a crash, the survivors (each writer leaves its number in a ledger) are a prefix of the order of commits that
@@ -43,13 +43,13 @@ const STEPS: usize = 500;
 const TOLD: usize = 30;
 /// Transactions open at once, at most. Each seed has a limit of its own: with few, more is collected.
 const OPEN: usize = 8;
-/// What acknowledgements wait for, mixed.
+/// Durability of the acknowledgements, mixed.
 const DURABILITIES: [Durability; 3] = [Durability::Fsync, Durability::Async, Durability::None];
 
-/// What a run has met, so that a simulation that meets nothing fails.
+/// Events of a run, so that a simulation without events fails.
 type Tally = BTreeMap<&'static str, u64>;
 
-/// What a failure tells: the steps, in words, and how often each kind of thing happened.
+/// Report of a failure: the steps, in words, and the number of events of each kind.
 #[derive(Debug, Default)]
 struct Chronicle {
     step: usize,
@@ -80,7 +80,7 @@ struct Table {
     twin: TableId,
 }
 
-/// What is known of the table of a shape.
+/// State of the table of a shape.
 #[derive(Clone, Copy, Debug)]
 enum Slot {
     Absent,
@@ -143,9 +143,9 @@ struct World {
     base: Twin,
     /// The writers that the ledger held when the engine was opened.
     settled: BTreeSet<u64>,
-    /// What has committed since, in the order of the commits, which is that of the log.
+    /// Transactions committed since, in the order of the commits, which is that of the log.
     stories: Vec<Story>,
-    /// So many of them are known to be durable, if they write.
+    /// Number of them that are known to be durable, if they write.
     durable: usize,
     greatest: SerialPoint,
     trouble: Trouble,
@@ -305,7 +305,7 @@ impl World {
                     Ok(()) => live.savepoints.truncate(which + 1),
                     Err(error) => return self.lose(live, "a rollback", &error),
                 }
-                // What only read stays read: its answers must still hold, but they saw what is gone.
+                // Reads after the savepoint still count as reads: their answers must hold, but they saw rows that are gone.
                 live.told.truncate(done);
             }
             statement => {
@@ -495,7 +495,7 @@ impl World {
     }
 
     // -----------------------------------------------------------------------------------------------------------
-    // What is not a transaction.
+    // Actions other than transactions.
 
     fn collect(&mut self) {
         let collected = self.engine().collect();

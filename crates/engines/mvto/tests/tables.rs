@@ -1,4 +1,4 @@
-//! Tables that come while transactions run.
+//! Tables that are created while transactions run.
 
 use model::{Access, Begin, Columns, Finish, Interactive, Mode, RowBuf, RowRef, Schema, Tables};
 use seriatim_mvto::{Mvto, Options};

@@ -61,7 +61,7 @@ fn four_hundred_idle_transactions_find_their_versions() {
         assert!(kept(&engine) <= idle.len() as u64 + 128, "{} versions for {}", kept(&engine), idle.len());
     }
     engine.collect();
-    // What the idle ones took out when they began is counted when they end.
+    // Removals by the idle ones at their begin are counted when they end.
     assert!(kept(&engine) < 410, "{} versions for 400", kept(&engine));
     for (value, transaction) in &mut idle {
         assert_eq!(get(transaction, table, 1).expect("nobody in the way"), Some(*value));
@@ -116,7 +116,7 @@ fn after_a_mass_delete_and_silence_the_memory_goes() {
     engine.collect();
     let stats = engine.stats();
     assert_eq!(stats.waiting_versions, 0);
-    // What one site's workspace keeps for its next transaction stays.
+    // Memory that a site's workspace keeps for its next transaction stays.
     assert!(stats.memory_bytes < empty + (full - empty) / 50, "{empty} empty, {full} full, {} now", stats.memory_bytes);
 }
 

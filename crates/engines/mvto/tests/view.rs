@@ -1,4 +1,4 @@
-//! Parallel reads of one transaction: they see what it sees, protect what they read, and what they find out reaches it.
+//! Parallel reads of one transaction: they see what it sees, protect what they read, and pass their results to it.
 
 mod support;
 
@@ -84,7 +84,7 @@ fn an_abort_in_a_view_poisons_the_transaction() {
     assert_eq!(engine.stats().aborts, [("wait-limit", 1)]);
 }
 
-/// What only a view has read is refreshed, too, when its transaction is pushed (M10).
+/// Reads made only by a view are refreshed, too, when their transaction is pushed (M10).
 #[test]
 fn what_a_view_reads_must_not_have_changed_where_its_transaction_moves() {
     for changed in [None, Some(1), Some(2), Some(9)] {

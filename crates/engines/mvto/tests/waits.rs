@@ -1,4 +1,4 @@
-//! Waits that are ended from outside, and what is left of the statement and its transaction.
+//! Waits that are ended from outside, and the state of the statement and its transaction afterwards.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Where the rows of a write set lie: in chunks, so that a large one is never copied while it grows, and that each chunk can be
-//! given back when its rows are installed.
+//! Memory for the rows of a write set: chunks, so that a large set is never copied while it grows, and each chunk can be freed
+//! when its rows are installed.
 
 /// Bytes of a chunk; a longer row has one to itself.
 #[cfg(not(test))]
@@ -16,7 +16,7 @@ pub(super) struct Arena {
     uses: Vec<u32>,
 }
 
-/// Where a row lies.
+/// Position of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     chunk: u32,

@@ -1,4 +1,4 @@
-//! What the tests share: an engine on a clock that they move, tables of registers, and short ways to read and write.
+//! Common parts of the tests: an engine on a clock that they move, tables of registers, and short ways to read and write.
 #![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
 pub mod subject;
@@ -18,12 +18,12 @@ pub type Engine = Arc<Mvto<SimClock>>;
 /// One of its transactions.
 pub type Open = Transaction<Engine>;
 
-/// Nobody waits: what would be a wait is an abort, so that one thread can drive many transactions.
+/// No transaction waits: instead of a wait comes an abort, so that one thread can run many transactions.
 pub fn impatient() -> Options {
     Options { wait_limit: Duration::ZERO, sites: 1, ..Options::default() }
 }
 
-/// What the battery asks of an engine.
+/// Returns the options for the battery's knobs.
 pub fn options_for(knobs: &conformance::Knobs) -> Options {
     let default = if knobs.wait_limit == Some(Duration::ZERO) { impatient() } else { Options::default() };
     let small =
@@ -110,8 +110,8 @@ pub fn with_hooked_clock(options: Options, rows: &[(u64, u64)]) -> (Arc<Mvto<Hoo
     (engine, clock, table)
 }
 
-/// What `read` finds in another thread while an older transaction is in the middle of a commit that changes register 1 from
-/// 1 to 2: it has drawn its place, and the reader begins above that.
+/// Returns the result of `read` in another thread while an older transaction is in the middle of a commit that changes register
+/// 1 from 1 to 2: it has drawn its place, and the reader begins above that.
 pub fn read_during_a_commit<T: Send + 'static>(
     options: Options,
     read: impl FnOnce(&Arc<Mvto<HookedClock>>, TableId) -> T + Send + 'static,
@@ -165,7 +165,7 @@ pub fn begin(engine: &Engine) -> Open {
     begin_as(engine, Mode::ReadWrite)
 }
 
-/// As [`begin`], in another mode.
+/// Same as [`begin`], in another mode.
 pub fn begin_as(engine: &Engine, mode: Mode) -> Open {
     let mut transaction = engine.begin_owned(Begin { mode, ..Begin::default() }).expect("begin itself only notes down");
     transaction.savepoint().expect("the clock is healthy and nobody is in the way");

@@ -1,4 +1,4 @@
-//! The engine as the battery opens it.
+//! The engine's fixture for the battery.
 
 use conformance::{Durable, Fixture, Knobs, Procedures, Programs, Sessions, Waits};
 use env::{SimDisk, SystemClock};
@@ -36,7 +36,7 @@ impl Sessions for Subject {
     const RECORDINGS: Option<&'static str> = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scripts"));
     const NAMED_BY_SERIAL_POINT: bool = true;
 
-    /// Where transactions own at the statement, some were pushed and have moved.
+    /// Asserts that some transactions were pushed and moved, if they own at the statement.
     fn assert_exercised(engine: &Mvto, modes: &[Mode]) {
         assert!(engine.stats().moved > 0 || !modes.contains(&Mode::OwnAtStatement), "nobody was pushed");
     }
