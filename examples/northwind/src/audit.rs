@@ -1,10 +1,10 @@
-//! The audit: one unchanging view of all tables, and what must be true in it.
+//! The audit: one snapshot of all tables, and the rules that must hold in it.
 //!
 //! 1. A product's stock is what it was at the beginning, and what came in, less what this program's orders took.
 //! 2. No stock is negative.
 //! 3. Every order has a detail at least; one that this program placed has exactly those that its header counts.
 //! 4. No detail is without its order, and no header either.
-//! 5. What an order names (customer, employee, products) is there.
+//! 5. The rows that an order references (customer, employee, products) exist.
 
 use crate::ids;
 use crate::tables::{OrderDetail, PlacedOrder, Tables};
@@ -12,7 +12,7 @@ use seriatim::{Result, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 
-/// What an audit saw.
+/// Result of an audit.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     /// Orders that this program placed, in all runs.
@@ -25,7 +25,7 @@ pub struct Audit {
     pub restocked: i64,
     /// Orders that this program placed, by run.
     pub orders_of_run: BTreeMap<i64, u64>,
-    /// What is not as it must be; at most [`MAX_VIOLATIONS`] are told.
+    /// Violations of the rules; at most [`MAX_VIOLATIONS`] are reported.
     pub violations: Vec<String>,
 }
 

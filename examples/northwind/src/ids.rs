@@ -30,7 +30,7 @@ impl Ids {
     }
 }
 
-/// Whether this program placed the order.
+/// Returns whether this program placed the order.
 pub fn is_ours(id: i64) -> bool {
     id >= PER_RUN
 }

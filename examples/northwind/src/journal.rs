@@ -1,9 +1,8 @@
-//! What was acknowledged, written down outside of the database.
+//! Journal of acknowledged orders, outside of the database.
 //!
 //! Each thread appends the number of an order after its commit was acknowledged: one line, one `write`. A killed process
-//! leaves its writes in the operating system's cache, so that the next run can ask the database for every order of which
-//! a customer would have had a confirmation. (A power cut would take the journal's end with it; the log's own tests cover
-//! that.)
+//! leaves its writes in the operating system's cache, so that the next run can look up every order for which a customer
+//! would have had a confirmation. (A power cut would lose the journal's end; the log's own tests cover that.)
 
 use crate::failure::{Failure, Outcome};
 use std::fs::{File, OpenOptions};

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::PathBuf;
 
-/// Where Northwind's tables come from.
+/// Source of Northwind's tables.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// CSV files, one for each table.
@@ -95,7 +95,7 @@ fn note_stock(txn: &mut Transaction, tables: &Tables) -> seriatim::Result<()> {
     stocks.iter().try_for_each(|stock| tables.initial.insert(txn, stock))
 }
 
-/// Whether what rows name is there.
+/// Checks that the rows that other rows reference exist.
 pub fn check_references(at: &Snapshot, tables: &Tables) -> seriatim::Result<()> {
     let need = |found: bool, what: &dyn fmt::Display| {
         if found { Ok(()) } else { Err(Error::body(format!("{what}, which does not exist"))) }

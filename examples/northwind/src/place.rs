@@ -4,7 +4,7 @@ use crate::tables::{Order, OrderDetail, PlacedOrder, Restock, Tables};
 use env::Randomness;
 use seriatim::{Database, Date, Error, Result, Transaction};
 
-/// What orders can be made of, read once at the start.
+/// Customers, employees and products for orders, read once at the start.
 #[derive(Debug)]
 pub struct Catalogue {
     customers: Vec<String>,
@@ -32,12 +32,12 @@ impl Catalogue {
         })
     }
 
-    /// Whether orders can be made at all.
+    /// Returns whether no orders can be made.
     pub fn is_empty(&self) -> bool {
         self.customers.is_empty() || self.employees.is_empty() || self.products.is_empty()
     }
 
-    /// What a customer wants: one to five products.
+    /// Drafts a random order of one to five products.
     pub fn draft(&self, order_id: i64, randomness: &mut Randomness) -> Draft {
         let mut one_of = |count: usize| randomness.in_range(0..count as u64) as usize;
         let customer_id = self.customers[one_of(self.customers.len())].clone();
@@ -65,12 +65,12 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// How many details it has.
+    /// Returns the number of details.
     pub fn details(&self) -> u64 {
         self.lines.len() as u64
     }
 
-    /// How many units it takes.
+    /// Returns the number of units.
     pub fn units(&self) -> i64 {
         self.lines.iter().map(|(_, quantity)| quantity).sum()
     }
@@ -137,7 +137,7 @@ pub fn restock(txn: &mut Transaction, tables: &Tables, restock: &Restock) -> Res
     tables.restocks.insert(txn, restock)
 }
 
-/// Nobody deletes from these tables.
+/// Error for a missing row: no transaction deletes from these tables.
 fn gone(what: &str, id: impl std::fmt::Display) -> Error {
     Error::body(format!("{what} {id} is gone"))
 }

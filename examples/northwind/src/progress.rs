@@ -1,4 +1,4 @@
-//! What is going on, for whoever watches.
+//! Progress reports.
 
 use crate::grouped;
 use indicatif::{ProgressBar, ProgressStyle};

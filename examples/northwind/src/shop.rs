@@ -1,4 +1,4 @@
-//! The shop: database, tables, and what the threads share.
+//! The shop: database, tables, and shared state of the threads.
 
 use crate::audit::Audit;
 use crate::failure::{Failure, Outcome};

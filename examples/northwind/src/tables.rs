@@ -168,7 +168,7 @@ record! {
 }
 
 record! {
-    /// What was in stock when the tables were loaded.
+    /// Stock of a product when the tables were loaded.
     #[derive(Debug)]
     pub struct InitialStock {
         pub product_id: i64,
@@ -185,7 +185,7 @@ record! {
         pub run: i64,
         /// `fsync`, `async` or `none`: what an acknowledgement of that run was worth.
         pub durability: String,
-        /// Where the tables came from.
+        /// Source of the tables.
         pub source: String,
     }
     table "runs";

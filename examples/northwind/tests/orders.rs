@@ -1,4 +1,4 @@
-//! The example job: it adds up, it stops when asked, and no kill takes an acknowledged order away.
+//! The example job: its sums are exact, it stops on request, and no acknowledged order is lost when it is killed.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -56,7 +56,7 @@ fn csv_files_are_checked_before_anything_is_loaded() {
     finished(directory.path(), &options).refused(2, "customers.csv: No such file");
     csv.file("categories.csv", "category_id,category_name\n1,Beverages\n");
     finished(directory.path(), &options).refused(2, "categories.csv:1: column description is missing");
-    // What failed left nothing behind that would be in the way.
+    // A failed run left nothing behind that blocks the next.
     finished(directory.path(), &["--orders", "1"]).ok();
 }
 
@@ -146,7 +146,7 @@ fn a_kill_while_loading_is_survived() {
     }
 }
 
-/// What is acknowledged without waiting for the disk may be lost, and only as much as was said.
+/// Orders acknowledged without waiting for the disk may be lost, but no more than announced.
 #[test]
 fn what_was_acknowledged_without_a_promise_is_not_held_against_it() {
     let directory = Directory::new("none");
