@@ -1,7 +1,7 @@
 //! Checks of the repository itself: `cargo xtask check`, `tidy`, `mutants` and `proofs`.
 //!
-//! They are tests of what no compiler checks: which crate may know which, where `unsafe` may live, and whether the
-//! tests of a protocol notice when the protocol is broken.
+//! They check what the compiler does not: which crate may name which, where `unsafe` may stand, and whether the
+//! tests of a protocol fail when the protocol is broken.
 
 #![forbid(unsafe_code)]
 

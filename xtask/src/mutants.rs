@@ -1,4 +1,4 @@
-//! `cargo xtask mutants`: are the tests awake?
+//! `cargo xtask mutants`: checks that the tests fail on broken code.
 //!
 //! A mutant is a patch that breaks one promise of one crate. It lives beside what it breaks, as
 //! `crates/NAME/mutants/SOMETHING.patch`, as `git diff` writes it (paths from the repository's root), below a header:

@@ -1,4 +1,4 @@
-//! `cargo xtask proofs`: that the checked proofs assume nothing but what they say.
+//! `cargo xtask proofs`: checks that the proofs rest on no other assumptions than those listed.
 //!
 //! Coq has checked each proof by the time this runs. What Coq lets pass, and this does not: a proof given up (`Admitted`), an
 //! axiom of the project's own, a check of the kernel turned off, a file that nobody checks, a theorem that rests on more than
@@ -30,7 +30,7 @@ const REFUSED: &[&str] = &[
 const ASSUMING: &str = "paxos/Prim.v";
 const ASSUMED: &[&str] = &["value", "noop", "image", "blank"];
 
-/// What a statement begins with.
+/// Keywords with which a statement begins.
 const STATED: &[&str] = &["Theorem", "Lemma", "Corollary"];
 
 /// Checks the proofs below `root`, which are built.
@@ -79,7 +79,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What the theorems say must be what was committed.
+/// Checks that the theorems' statements equal the committed ones.
 fn compare_statements(folder: &Path, theorems: &[(String, String)]) -> Result<(), String> {
     let found = asked(folder, "AskedTypes", theorems, "Check @")?;
     let printed = folder.join("_build/statements.txt");
@@ -203,7 +203,7 @@ fn refused(file: &str, code: &str) -> Vec<String> {
     findings
 }
 
-/// What Coq answers to a question about each theorem.
+/// Returns Coq's answer to a query about each theorem.
 fn asked(folder: &Path, name: &str, theorems: &[(String, String)], question: &str) -> Result<String, String> {
     let modules: BTreeSet<&str> = theorems.iter().map(|(module, _)| module.as_str()).collect();
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what the house has agreed on and the compiler does not check.
+//! `cargo xtask tidy`: rules of the repository that the compiler does not check.
 //!
 //! | rule | fails or warns | table |
 //! | --- | --- | --- |
@@ -33,7 +33,7 @@ mod stale;
 mod unsafety;
 pub mod workspace;
 
-/// What a finding does to the outcome.
+/// Effect of a finding on the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
     /// `tidy` exits with 1.
@@ -51,7 +51,7 @@ struct Finding {
     /// From 1.
     line: usize,
     rule: &'static str,
-    /// What is wrong, why it matters and what to do.
+    /// Problem, its reason, and the remedy.
     message: String,
 }
 

@@ -10,7 +10,7 @@ pub struct Patch {
     pub name: String,
     /// Absolute.
     pub path: PathBuf,
-    /// What it breaks, in one sentence.
+    /// The broken promise, in one sentence.
     pub breaks: String,
     /// Shell command that must fail in a test.
     pub kill: String,
@@ -66,7 +66,7 @@ impl Patch {
         Ok(Patch { name, path: path.to_owned(), breaks, kill, in_ci })
     }
 
-    /// Whether `name` means this mutant: in full, or without the crate.
+    /// Returns whether `name` names this mutant: in full, or without the crate.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.name.split_once('/').is_some_and(|(_, stem)| stem == name)
     }

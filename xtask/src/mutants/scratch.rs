@@ -17,7 +17,7 @@ pub struct Scratch {
     timeout: Duration,
 }
 
-/// How a command ended.
+/// Outcome of a command.
 pub struct Execution {
     /// Whether it succeeded; `None` if it ran past its limit.
     pub exit: Option<bool>,
@@ -78,7 +78,7 @@ impl Scratch {
         }
         let names = String::from_utf8(output.stdout).map_err(|error| format!("git ls-files: {error}"))?;
         let files = names.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from);
-        // What is deleted but not yet committed is still listed.
+        // Git still lists files that are deleted but not yet committed.
         Ok(files.filter(|file| self.root.join(file).is_file()).collect())
     }
 
@@ -100,7 +100,7 @@ impl Scratch {
     /// Applies `patch` to the copy, exactly: moved lines are fine, changed context is not.
     ///
     /// # Errors
-    /// What git says when it does not apply.
+    /// Git's message if the patch does not apply.
     pub fn apply(&self, patch: &Path) -> Result<(), String> {
         // The copy lies inside a repository, relative to which git would read the patch's paths.
         let ceiling = self.tree.parent().unwrap_or(&self.tree);
@@ -138,7 +138,7 @@ impl Scratch {
     }
 }
 
-/// Whether `child` succeeded, or `None` after killing it and its descendants at the limit.
+/// Returns whether `child` succeeded, or `None` after killing it and its descendants at the limit.
 fn wait(mut child: Child, limit: Duration) -> std::io::Result<Option<bool>> {
     let start = Instant::now();
     loop {

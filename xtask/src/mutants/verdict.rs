@@ -1,10 +1,10 @@
-//! What the kill command's output says of a mutant.
+//! Verdict on a mutant from the kill command's output.
 
 use std::fmt;
 
 use super::scratch::Execution;
 
-/// How a mutant ended.
+/// Verdict on a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A test failed because of the patch: the only good end. Holds the tests' names.
@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the mutant ended as it should.
+    /// Returns whether the mutant was killed.
     pub fn is_kill(&self) -> bool {
         matches!(self, Verdict::Killed(_))
     }
@@ -48,7 +48,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What is wrong with the kill command on the unpatched code, if anything.
+/// Returns the failure of the kill command on the unpatched code, if any.
 pub fn of_unbroken(execution: &Execution) -> Option<Verdict> {
     match execution.exit {
         None => Some(Verdict::TimedOut),
@@ -70,7 +70,7 @@ pub fn of_broken(execution: &Execution) -> Verdict {
     }
 }
 
-/// Whether libtest has begun at least one test: `running 2 tests`.
+/// Returns whether libtest has begun at least one test: `running 2 tests`.
 fn began_tests(output: &str) -> bool {
     let counts = output.lines().filter_map(|line| line.strip_prefix("running ")?.split_once(" test"));
     counts.filter_map(|(count, _)| count.parse::<u64>().ok()).any(|count| count > 0)

@@ -1,4 +1,4 @@
-//! Comment lines of a source file, and what is odd about them.
+//! Comment lines of a source file, and findings on them.
 
 use super::source::SourceFile;
 use super::{Finding, Weight};
@@ -12,7 +12,7 @@ pub struct CommentLine<'f> {
     pub number: usize,
     /// Number of columns of the whole line.
     pub columns: usize,
-    /// What stands behind the marker.
+    /// Text after the marker.
     pub text: &'f str,
     /// In a code block of the documentation.
     pub is_code: bool,

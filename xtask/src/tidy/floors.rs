@@ -1,4 +1,4 @@
-//! Floors: which crate may name which, by the folder in which it stands.
+//! Floors: rules on which crate may name which, by the crate's folder.
 //!
 //! A crate names crates of its own floor and of the floors below, as its floor's row says. A new crate edits no table.
 

@@ -1,4 +1,4 @@
-//! Modules of one crate, and which names which: read from the tokens, without a compiler.
+//! Modules of one crate, and the references between them, read from the tokens, without a compiler.
 //!
 //! A reference counts for the module in which the named item is declared: `pub use` and `use` of a parent are followed. What
 //! only tests compile does not count. Methods are not seen; the types that they belong to are.

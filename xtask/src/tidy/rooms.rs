@@ -1,4 +1,4 @@
-//! Where `unsafe` may live, and which doors of the standard library are closed to whom: two tables, nothing else.
+//! Two tables: files that may contain `unsafe`, and paths of the standard library that are closed to some crates.
 
 /// A file, or a folder with everything below it, that may say `unsafe`, and the reason.
 pub struct Room {
@@ -47,7 +47,7 @@ pub struct ClosedPath {
     pub to: &'static [&'static str],
     /// Folders below those of `to` in which it stays open.
     pub not: &'static [&'static str],
-    /// What to name instead, and why.
+    /// Path to name instead, and the reason.
     pub instead: &'static str,
 }
 

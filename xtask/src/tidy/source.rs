@@ -51,12 +51,12 @@ pub fn identifiers(tokens: TokenStream) -> Vec<Ident> {
     found
 }
 
-/// Whether `token` is the punctuation `character`.
+/// Returns whether `token` is the punctuation `character`.
 pub fn is_punct(token: Option<&TokenTree>, character: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == character)
 }
 
-/// Whether `token` is the word `word`.
+/// Returns whether `token` is the word `word`.
 pub fn is_word(token: Option<&TokenTree>, word: &str) -> bool {
     matches!(token, Some(TokenTree::Ident(ident)) if ident == word)
 }
@@ -95,7 +95,7 @@ fn split_tests(tokens: TokenStream) -> Split {
     split
 }
 
-/// Whether `#[cfg(...)]` that holds only under test, or `#[test]`, begins here.
+/// Returns whether a test-only `#[cfg(...)]`, or `#[test]`, begins here.
 fn is_test_attribute(tokens: &[TokenTree]) -> bool {
     let Some(TokenTree::Group(group)) = tokens.get(1) else { return false };
     if !is_punct(tokens.first(), '#') || group.delimiter() != Delimiter::Bracket {
@@ -111,7 +111,7 @@ fn is_test_attribute(tokens: &[TokenTree]) -> bool {
     }
 }
 
-/// How many tokens the item takes that begins here with its attributes: up to its `;` or its braces.
+/// Returns the number of tokens of the item that begins here with its attributes: up to its `;` or its braces.
 fn item_length(tokens: &[TokenTree]) -> usize {
     let end = tokens.iter().position(|token| match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,

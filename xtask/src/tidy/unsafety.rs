@@ -1,4 +1,4 @@
-//! Where `unsafe` stands, and whether the other crates forbid it.
+//! Occurrences of `unsafe`, and `forbid` attributes of the other crates.
 
 use super::rooms::Room;
 use super::source::{SourceFile, identifiers};
@@ -59,7 +59,7 @@ fn forbids_unsafe(file: &SourceFile) -> bool {
     words.windows(2).any(|pair| pair[0] == "forbid" && pair[1] == "unsafe_code")
 }
 
-/// Whether `path` is the room `pattern`: a file, a folder that ends in `/`, or a name with one `*`.
+/// Returns whether `path` is the room `pattern`: a file, a folder that ends in `/`, or a name with one `*`.
 fn matches(pattern: &str, path: &str) -> bool {
     if pattern.ends_with('/') {
         return path.starts_with(pattern);

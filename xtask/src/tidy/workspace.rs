@@ -1,4 +1,4 @@
-//! The workspace as `tidy` sees it: crates, their manifests and their source files.
+//! Model of the workspace for `tidy`: crates, their manifests and their source files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ pub struct Member {
     pub files: Vec<SourceFile>,
 }
 
-/// What a manifest says of dependencies.
+/// Dependencies of a manifest.
 pub struct Manifest {
     /// Relative to the repository's root, with `/`.
     pub path: String,
