@@ -32,7 +32,7 @@
 //! | clients | [`client`]: decisions without I/O, then a task, then a blocking one | `client/*/tests.rs`; `tests/sim.rs` |
 //! | a node with clients | [`node`], [`status`] | `node/tests.rs`, `node/misbehaviour.rs` |
 //! | bytes | [`message`], [`wire`] | `tests/frames.rs` |
-//! | all of it from one seed | [`sim`] (a feature) | `tests/sim.rs`, `tests/mutant_kills.rs` |
+//! | all of it from one seed | `sim` (a feature) | `tests/sim.rs`, `tests/mutant_kills.rs` |
 //!
 //! # Deliberately absent
 //! Transactions. Reads that bypass the order. Services that write their snapshots in pieces.
