@@ -1,9 +1,9 @@
 //! Tables of Rust structs.
 
-use crate::range::{KeyRange, Span};
-use crate::reach::{Reached, TableRef, Walk};
 #[cfg(doc)]
 use crate::Error;
+use crate::range::{KeyRange, Span};
+use crate::reach::{Reached, TableRef, Walk};
 use crate::{AsKey, AsPrefix, Index, Invalid, Record, Result, Snapshot, Transaction};
 use model::{Access, Columns, IndexId, Key, RowBuf, RowRef, Scan};
 use std::fmt;
