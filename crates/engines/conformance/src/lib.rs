@@ -1,6 +1,8 @@
 //! One battery of tests for every engine, whatever its doors.
 //!
 //! # How to test a new engine
+//! (CONTRIBUTING.md lists what else a new engine needs: the library, the server, the lab.)
+//!
 //! 1. Add `conformance.workspace = true` to the engine's `[dev-dependencies]`.
 //! 2. Write `tests/conformance.rs`: a type `Subject` with `impl Fixture` (how to open the engine with the asked [`Knobs`], how to
 //!    create a table, what must hold when every transaction has ended), and one `impl` for each door and capability:

@@ -70,7 +70,7 @@
 //! # From source to code
 //! | source | here | test |
 //! | --- | --- | --- |
-//! | Eswaran et al., *The Notions of Consistency and Predicate Locks*, CACM 1976: two phases, predicates (here: ranges) | `commit.rs`, `locks.rs` (`Ranges`) | `tests/conformance.rs`, `tests/anomalies.rs` |
+//! | Eswaran et al., *The Notions of Consistency and Predicate Locks*, CACM 1976: two phases, predicates (here: ranges) | `read.rs`, `write.rs`, `commit.rs`, `locks.rs` (`Ranges`) | `tests/conformance.rs`, `tests/anomalies.rs` |
 //! | Gray et al., *Granularity of Locks*, 1975: degree 3, held to the end | `commit.rs` | `tests/anomalies.rs` |
 //! | Rosenkrantz et al., *System Level Concurrency Control*, TODS 1978: wound-wait | `locks.rs` | `tests/waits.rs`, `tests/shuttle_locks.rs` |
 //! | Thomson et al., *Calvin*, SIGMOD 2012: ordered locks on a declared footprint, reconnaissance | `doors.rs`, `begin.rs` | `tests/declared.rs`, `tests/shuttle_locks.rs` |
