@@ -195,11 +195,11 @@ impl<C: Clock> Mvto<C> {
     }
 }
 
-/// Returns whether a reader waits for this holder of the tuple (M3, M7). A reader that waits for owners waits until they have
-/// ended: one that moves above it while it commits would find what such a reader goes on to write, and fail.
+/// Returns whether a reader waits for this holder of the tuple (M3, M7). One that may move and waits for owners waits until they
+/// have ended: an owner that moves above it while it commits would find what such a reader goes on to write, and fail.
 fn keeps_from_reading(view: &View, holder: Holder) -> bool {
     match holder {
-        Holder::Committing(owner) => view.waits || owner < view.at,
+        Holder::Committing(owner) => owner < view.at || view.waits && view.moves,
         Holder::Executing(owner) => view.waits && owner < view.name,
         Holder::Free | Holder::Dead => false,
     }
