@@ -76,9 +76,9 @@ fn a_system_without_memory_is_an_answer() {
     server.show("CREATE TABLE t (id int PRIMARY KEY, v text)");
     server.show("INSERT INTO t SELECT i, repeat('x', 2000) FROM generate_series(-1000, -1) i");
     server.limit_addresses(1400 << 20);
-    // One large allocation each: a sort of many small rows may meet the limit in one that cannot fail.
-    let large = "SELECT length(repeat('x', 900000000))";
-    let greedy = [large, "SELECT array_agg(i) FROM generate_series(1, 100000000) i"];
+    let sort = "SELECT count(*) FROM (SELECT i, repeat('y', 900) t FROM generate_series(1, 100000000) i ORDER BY t OFFSET 1) x";
+    let greedy =
+        [sort, "SELECT length(repeat('x', 900000000))", "SELECT array_agg(i) FROM generate_series(1, 100000000) i"];
     for sql in greedy {
         let error = fails(&server, sql);
         assert!(error.contains("53200"), "{error}");
@@ -86,7 +86,7 @@ fn a_system_without_memory_is_an_answer() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let error = fails(&server, large);
+                let error = fails(&server, sort);
                 assert!(error.contains("53200"), "{error}");
             });
         }

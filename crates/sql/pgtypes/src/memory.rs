@@ -40,9 +40,31 @@ pub fn check_piece(bytes: usize) -> Result<()> {
     // What grows bit by bit doubles.
     let piece = bytes.checked_next_power_of_two().unwrap_or(bytes);
     TRIED.set(piece);
-    Vec::<u8>::new().try_reserve_exact(piece.saturating_add(MARGIN)).map_err(|_| {
-        TRIED.set(0);
-        let message = format!("out of memory: the system has no {piece} bytes left in one piece");
-        Error::new(state::OUT_OF_MEMORY, message).hint(HINT)
-    })
+    check_room(piece).inspect_err(|_| TRIED.set(0))
+}
+
+/// Checks that the system has so many bytes, by allocating them for trial.
+///
+/// # Errors
+/// 53200.
+pub fn check_room(bytes: usize) -> Result<()> {
+    Vec::<u8>::new().try_reserve_exact(bytes.saturating_add(MARGIN)).map_err(|_| no_room(bytes))
+}
+
+/// Appends to a vector that may become large. Another thread may have taken what was checked a moment ago, so its growth is an
+/// allocation that can fail.
+///
+/// # Errors
+/// 53200.
+pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
+    if values.len() == values.capacity() {
+        values.try_reserve(1).map_err(|_| no_room(2 * values.len() * size_of::<T>()))?;
+    }
+    values.push(value);
+    Ok(())
+}
+
+fn no_room(bytes: usize) -> Error {
+    let message = format!("out of memory: the system has no {bytes} bytes left in one piece");
+    Error::new(state::OUT_OF_MEMORY, message).hint(HINT)
 }

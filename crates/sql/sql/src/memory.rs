@@ -1,7 +1,7 @@
 //! Memory accounting of sorting, hashing and results: a limit for each statement, and one budget for all together.
 
 use crate::error::{Result, SqlError, state};
-use pgtypes::memory::{PIECE, begin_statement, check_piece};
+use pgtypes::memory::{PIECE, begin_statement, check_piece, check_room};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -149,6 +149,10 @@ impl Memory {
         let missing = self.used - FREE - self.reserved;
         // At least an eighth of the current usage, so that a growing statement reserves rarely.
         let wanted = missing.max(STEP).max((self.used / 8).min(self.limit - self.used));
+        if self.used >= PIECE {
+            // Rows are small pieces, whose allocation cannot fail. All statements may hold an eighth more than they do by now.
+            check_room(wanted + self.budget.used() / 8)?;
+        }
         let got = match self.budget.reserve(wanted) {
             Ok(()) => wanted,
             Err(_) => self.budget.reserve(missing).map(|()| missing)?,

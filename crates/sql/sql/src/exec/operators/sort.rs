@@ -6,6 +6,7 @@ use super::Node;
 use crate::error::Result;
 use crate::plan::{Plan, SortKey};
 use crate::types::Row;
+use pgtypes::memory::push;
 
 /// Number of rows kept beyond the limit before they are sorted and the worst dropped: a quarter, within these bounds.
 const LEAST_SPARE: usize = 64;
@@ -52,7 +53,7 @@ impl SortState {
                 continue;
             }
             run.hold(row.bytes(), "a sort")?;
-            rows.push(row);
+            push(&mut rows, row)?;
             if let Some(bound) = self.bound
                 && rows.len() >= bound.saturating_add((bound / 4).clamp(LEAST_SPARE, MOST_SPARE))
             {
