@@ -79,38 +79,46 @@ pub trait Program {
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> std::result::Result<Self::Output, Self::Error>;
 }
 
-impl<A: Access + ?Sized> Access for &mut A {
-    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        (**self).read(table, key, columns, row)
-    }
-    fn read_many(
-        &mut self,
-        table: TableId,
-        keys: &[Key],
-        columns: Columns<'_>,
-        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
-    ) -> Result<()> {
-        (**self).read_many(table, keys, columns, each)
-    }
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        (**self).read_for_update(table, key, row)
-    }
-    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        (**self).put(table, key, row)
-    }
-    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        (**self).insert(table, key, row)
-    }
-    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
-        (**self).update(table, key, delta)
-    }
-    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        (**self).delete(table, key)
-    }
-    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        (**self).scan(scan, visit)
-    }
-    fn draws(&mut self) -> Option<&mut Draws> {
-        (**self).draws()
-    }
+/// Forwards every call to what the pointer points to.
+macro_rules! forward {
+    ($pointer:ty) => {
+        impl<A: Access + ?Sized> Access for $pointer {
+            fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+                (**self).read(table, key, columns, row)
+            }
+            fn read_many(
+                &mut self,
+                table: TableId,
+                keys: &[Key],
+                columns: Columns<'_>,
+                each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+            ) -> Result<()> {
+                (**self).read_many(table, keys, columns, each)
+            }
+            fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+                (**self).read_for_update(table, key, row)
+            }
+            fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+                (**self).put(table, key, row)
+            }
+            fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+                (**self).insert(table, key, row)
+            }
+            fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+                (**self).update(table, key, delta)
+            }
+            fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+                (**self).delete(table, key)
+            }
+            fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+                (**self).scan(scan, visit)
+            }
+            fn draws(&mut self) -> Option<&mut Draws> {
+                (**self).draws()
+            }
+        }
+    };
 }
+
+forward!(&mut A);
+forward!(Box<A>);

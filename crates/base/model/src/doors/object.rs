@@ -4,11 +4,9 @@
 //! boxed transaction is [`Access`] and [`Finish`], so that whatever is generic over door 1 takes them too.
 
 use crate::{
-    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Interactive, Invalid, Item, Key,
-    LogPosition, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots,
-    Supervised, TableId, Tables, Timestamp, Usage,
+    Access, Begin, Committed, Durability, Error, Finish, Interactive, Invalid, LogPosition, Pending, Result, Savepoint,
+    Savepoints, Schema, SharedReads, Snapshots, Supervised, TableId, Tables, Timestamp, Usage,
 };
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -202,42 +200,6 @@ impl dyn Transaction + '_ {
         if let Some(savepoints) = self.savepoints() {
             savepoints.release(savepoint);
         }
-    }
-}
-
-impl Access for Box<dyn Transaction> {
-    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        (**self).read(table, key, columns, row)
-    }
-    fn read_many(
-        &mut self,
-        table: TableId,
-        keys: &[Key],
-        columns: Columns<'_>,
-        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
-    ) -> Result<()> {
-        (**self).read_many(table, keys, columns, each)
-    }
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        (**self).read_for_update(table, key, row)
-    }
-    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        (**self).put(table, key, row)
-    }
-    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        (**self).insert(table, key, row)
-    }
-    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
-        (**self).update(table, key, delta)
-    }
-    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        (**self).delete(table, key)
-    }
-    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        (**self).scan(scan, visit)
-    }
-    fn draws(&mut self) -> Option<&mut Draws> {
-        (**self).draws()
     }
 }
 
