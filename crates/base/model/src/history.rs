@@ -184,13 +184,7 @@ impl<A: Access> Access for Recorder<A> {
             self.operations.extend(reads(&seen));
             return Ok(end);
         }
-        let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
-        if let ScanEnd::Stopped(position) = &end {
-            match scan.direction {
-                Direction::Forward => upper = Bound::Included(position.clone()),
-                Direction::Backward => lower = Bound::Included(position.clone()),
-            }
-        }
+        let (lower, upper) = scan.seen(&end);
         if let Some(filter) = scan.filter {
             self.operations.extend(reads(&seen));
             let all = self.read_range(scan.table, &lower, &upper)?;

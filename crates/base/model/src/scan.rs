@@ -115,6 +115,16 @@ impl<'a> Scan<'a> {
         self
     }
 
+    /// Bounds of the part of the range that the scan has seen, if it ended so.
+    pub fn seen(&self, end: &ScanEnd) -> (Bound<Key>, Bound<Key>) {
+        let (lower, upper) = (self.lower.clone(), self.upper.clone());
+        match (end, self.direction) {
+            (ScanEnd::Finished, _) => (lower, upper),
+            (ScanEnd::Stopped(position), Direction::Forward) => (lower, Bound::Included(position.clone())),
+            (ScanEnd::Stopped(position), Direction::Backward) => (Bound::Included(position.clone()), upper),
+        }
+    }
+
     /// The rest of this scan behind `position`.
     pub fn resume(mut self, position: Key) -> Scan<'a> {
         match self.direction {

@@ -2,7 +2,7 @@
 
 use model::history::{Operation, Outcome, Transaction};
 use model::{Access, Columns, Delta, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 /// The transactions that have ended, on a clock that counts beginnings and ends.
 #[derive(Debug, Default)]
@@ -129,13 +129,7 @@ impl<T: Access> Access for Observed<T> {
             self.operations.extend(seen.into_iter().map(|(key, row)| Operation::Read(table, key, Some(row))));
             return Ok(end);
         }
-        let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
-        if let ScanEnd::Stopped(position) = &end {
-            match scan.direction {
-                Direction::Forward => upper = Bound::Included(position.clone()),
-                Direction::Backward => lower = Bound::Included(position.clone()),
-            }
-        }
+        let (lower, upper) = scan.seen(&end);
         if scan.direction == Direction::Backward {
             seen.reverse();
         }

@@ -78,13 +78,8 @@ impl<C: Clock> Mvto<C> {
 
 /// Returns the part of its range that a scan has seen; all of it if the scan failed on the way.
 fn seen_range(scan: &Scan<'_>, place: Place<'_>, end: &Result<ScanEnd>) -> Range {
-    let (space, mut lower, mut upper) = (place.id(), scan.lower.clone(), scan.upper.clone());
-    match (end, scan.direction) {
-        (Ok(ScanEnd::Stopped(position)), Direction::Forward) => upper = Bound::Included(position.clone()),
-        (Ok(ScanEnd::Stopped(position)), Direction::Backward) => lower = Bound::Included(position.clone()),
-        (Ok(ScanEnd::Finished) | Err(_), _) => {}
-    }
-    Range { space, lower, upper }
+    let (lower, upper) = scan.seen(end.as_ref().unwrap_or(&ScanEnd::Finished));
+    Range { space: place.id(), lower, upper }
 }
 
 /// The write-set entries inside the scanned range, in its direction.

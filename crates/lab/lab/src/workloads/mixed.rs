@@ -18,7 +18,7 @@ use env::Randomness;
 use env::thread::yield_now;
 use model::history::Operation;
 use model::{
-    Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Direction, Error, IndexId, Key, Mode, Predicate,
+    Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Error, IndexId, Key, Mode, Predicate,
     Program, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
 };
 use std::ops::{Bound, ControlFlow};
@@ -414,13 +414,7 @@ impl Transactions {
             if seen.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         if let Some(index) = scan.index {
-            let (mut lower, mut upper) = (scan.lower.clone(), scan.upper.clone());
-            if let ScanEnd::Stopped(position) = &end {
-                match scan.direction {
-                    Direction::Forward => upper = Bound::Included(position.clone()),
-                    Direction::Backward => lower = Bound::Included(position.clone()),
-                }
-            }
+            let (lower, upper) = scan.seen(&end);
             self.entries.push(Operation::Scan(virtual_table(usize::from(index.0)), lower, upper, seen));
         }
         Ok(end)
