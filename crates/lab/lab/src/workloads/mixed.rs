@@ -18,8 +18,8 @@ use env::Randomness;
 use env::thread::yield_now;
 use model::history::Operation;
 use model::{
-    Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Error, IndexId, Key, Mode, Predicate,
-    Program, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
+    Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Error, IndexId, Key, Mode, Predicate, Program,
+    Result, RowBuf, RowRef, Scan, ScanEnd, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
 };
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
