@@ -44,6 +44,17 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// The comparison that holds with its operands exchanged.
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            Comparison::Equal | Comparison::NotEqual => self,
+        }
+    }
+
     /// Its operator in SQL.
     pub fn symbol(self) -> &'static str {
         match self {

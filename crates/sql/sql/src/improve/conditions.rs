@@ -26,7 +26,7 @@ pub enum Fact {
 pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
     match &condition.kind {
         ExprKind::Compare(comparison, left, right) => {
-            compared(table, *comparison, left, right).or_else(|| compared(table, mirrored(*comparison), right, left))
+            compared(table, *comparison, left, right).or_else(|| compared(table, comparison.mirrored(), right, left))
         }
         ExprKind::InList(value, list) => {
             let column = column_of(table, value)?;
@@ -85,16 +85,6 @@ fn compared(table: &Table, comparison: Comparison, left: &Expr, right: &Expr) ->
         Comparison::GreaterOrEqual => Fact::Lower(column, Bound::Included(value)),
         Comparison::NotEqual => return None,
     })
-}
-
-fn mirrored(comparison: Comparison) -> Comparison {
-    match comparison {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-        same => same,
-    }
 }
 
 /// The column that an expression is, or widens without changing the order: an integer to a wider one, varchar to text.

@@ -90,7 +90,7 @@ impl Run<'_, '_> {
                 }
                 (None, Some(column)) => {
                     let value = self.constant(table, column, left)?;
-                    value.map(|value| Predicate::Compare(column, mirrored(*comparison), value))
+                    value.map(|value| Predicate::Compare(column, comparison.mirrored(), value))
                 }
                 _ => None,
             },
@@ -134,16 +134,6 @@ fn is_same(column: u16, value: Value) -> Predicate {
     }
     let is_there = Predicate::Not(Box::new(Predicate::IsNull(column)));
     Predicate::And(vec![is_there, Predicate::Compare(column, Comparison::Equal, value)])
-}
-
-fn mirrored(comparison: Comparison) -> Comparison {
-    match comparison {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-        same => same,
-    }
 }
 
 /// Column whose stored values sort in SQL's order, also below a cast that preserves every value and the order.
