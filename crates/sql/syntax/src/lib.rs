@@ -13,6 +13,7 @@ mod carried;
 mod command;
 mod depth;
 mod dialect;
+mod lower;
 mod missing;
 mod rewrite;
 mod translate;
