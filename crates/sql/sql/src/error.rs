@@ -160,7 +160,7 @@ impl From<pgtypes::Error> for SqlError {
     }
 }
 
-/// An engine's error before its table and key are translated to the user's names (`catalog::explain` does that).
+/// An engine's error before its table and key are translated to the user's names (`Database::explain` does that).
 impl From<model::Error> for SqlError {
     fn from(error: model::Error) -> SqlError {
         let mut fields = Fields { code: error.sqlstate(), retryable: error.is_retryable(), ..Fields::default() };

@@ -1,31 +1,20 @@
 //! The catalog as statements use it: [`tables::Catalog`] with SQL's types, read and written by the statement's transaction
 //! (docs/decisions/0012-catalog-is-a-table.md).
 //!
-//! `lookup.rs` reads it; `change.rs` writes it; `sequence.rs` draws from the sequences that it defines; `built_in.rs` has the
-//! relations of the system; `storage.rs` makes the engine tables that definitions name and notes those that a statement makes
-//! or leaves; `explain.rs` puts an engine's errors into the user's words.
+//! [`Names`] reads it, and [`Change`](crate::context::Change) writes it; `sequence.rs` draws from the sequences that it defines;
+//! `built_in.rs` has the relations of the system; `storage.rs` drops the engine tables that definitions name no longer.
 
 mod built_in;
-mod change;
-mod explain;
-mod lookup;
 pub(crate) mod sequence;
 mod storage;
 
+pub use crate::context::NameLookup;
+pub(crate) use crate::context::name_taken;
 pub use crate::definition::*;
 pub use built_in::{BuiltIn, built_in, register};
-pub use explain::{explain, explain_to_leave};
-pub use lookup::NameLookup;
 pub use storage::{after_commit, discard_temporary, drop_temporary, forget_created};
 
-pub(crate) use change::{
-    depend, dependents, forget_dependencies, insert_namespace, insert_relation, name_taken, remove_namespace,
-    remove_relation, rename_relation, replace_relation,
-};
-pub(crate) use storage::{create_index_storage, create_row_storage, leave_storage};
-pub(crate) use tables::storage::{TEMPORARY, relation_of};
-
-use crate::context::Context;
+use crate::context::{Names, System};
 use crate::error::Result;
 use crate::types::{Row, Type};
 
@@ -40,7 +29,32 @@ pub struct VirtualTable {
     /// Its columns.
     pub columns: &'static [(&'static str, Type)],
     /// Its rows now.
-    pub rows: fn(&mut Context<'_>) -> Result<Vec<Row>>,
+    pub rows: Rows,
+}
+
+/// How the rows of a computed table are made, by what they are made of.
+#[derive(Clone, Copy)]
+pub enum Rows {
+    /// Nothing that changes.
+    Fixed(fn() -> Vec<Row>),
+    /// Definitions.
+    Names(fn(&mut Names<'_>) -> Result<Vec<Row>>),
+    /// The session, other sessions, the server.
+    System(fn(&mut System<'_>) -> Result<Vec<Row>>),
+}
+
+impl Rows {
+    /// Computes them.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn compute(self, system: &mut System<'_>) -> Result<Vec<Row>> {
+        match self {
+            Rows::Fixed(rows) => Ok(rows()),
+            Rows::Names(rows) => rows(&mut system.names()),
+            Rows::System(rows) => rows(system),
+        }
+    }
 }
 
 impl std::fmt::Debug for VirtualTable {

@@ -1,7 +1,7 @@
 //! Draws from the sequences that the catalog defines.
 
-use super::{Relation, Sequence, Table};
-use crate::context::Context;
+use super::{Relation, Sequence};
+use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state as sqlstate};
 use std::sync::Arc;
 use tables::Exhausted;
@@ -26,8 +26,8 @@ fn end_of_sequence(end: &str, of: &str, bound: i64) -> SqlError {
 }
 
 /// The definition of a sequence.
-pub(crate) fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc<Sequence>> {
-    match context.relation_by_oid(sequence)? {
+pub(crate) fn definition(names: &mut Names<'_>, sequence: u32) -> Result<Arc<Sequence>> {
+    match names.relation_by_oid(sequence)? {
         Some(Relation::Sequence(sequence)) => Ok(sequence),
         Some(other) => {
             let message = format!("\"{}\" is not a sequence", other.name());
@@ -44,16 +44,16 @@ pub(crate) fn definition(context: &mut Context<'_>, sequence: u32) -> Result<Arc
 ///
 /// # Errors
 /// 2200H at the end of the sequence, the engine's.
-pub fn next_value(context: &mut Context<'_>, sequence: u32) -> Result<i64> {
-    let definition = definition(context, sequence)?;
+pub fn next_value(system: &mut System<'_>, sequence: u32) -> Result<i64> {
+    let definition = definition(&mut system.names(), sequence)?;
     let of = || format!("\"{}\" ", definition.name);
-    let value = context.database.sequences.next_value(&definition).map_err(|why| match why {
+    let value = system.sequences().next_value(&definition).map_err(|why| match why {
         Exhausted::Above(max) => end_of_sequence("maximum", &of(), max),
         Exhausted::Below(min) => end_of_sequence("minimum", &of(), min),
         other => other.into(),
     })?;
-    context.session.last_values.insert(sequence, value);
-    context.session.last_sequence = Some(sequence);
+    system.session.last_values.insert(sequence, value);
+    system.session.last_sequence = Some(sequence);
     Ok(value)
 }
 
@@ -61,17 +61,17 @@ pub fn next_value(context: &mut Context<'_>, sequence: u32) -> Result<i64> {
 ///
 /// # Errors
 /// 22003 out of bounds, the engine's.
-pub fn set_value(context: &mut Context<'_>, sequence: u32, value: i64, is_called: bool) -> Result<()> {
-    let definition = definition(context, sequence)?;
+pub fn set_value(system: &mut System<'_>, sequence: u32, value: i64, is_called: bool) -> Result<()> {
+    let definition = definition(&mut system.names(), sequence)?;
     let (min, max) = (definition.min, definition.max);
     if !(min..=max).contains(&value) {
         let message =
             format!("setval: value {value} is out of bounds for sequence \"{}\" ({min}..{max})", definition.name);
         return Err(SqlError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, message));
     }
-    context.database.sequences.set_value(&definition, value, is_called)?;
+    system.sequences().set_value(&definition, value, is_called)?;
     if is_called {
-        context.session.last_values.insert(sequence, value);
+        system.session.last_values.insert(sequence, value);
     }
     Ok(())
 }
@@ -80,15 +80,7 @@ pub fn set_value(context: &mut Context<'_>, sequence: u32, value: i64, is_called
 ///
 /// # Errors
 /// 42P01, 42809, the engine's.
-pub fn state(context: &mut Context<'_>, sequence: u32) -> Result<(i64, bool)> {
-    let definition = definition(context, sequence)?;
-    Ok(context.database.sequences.state(&definition)?)
-}
-
-/// A row number for a table without a primary key, never given before.
-///
-/// # Errors
-/// The engine's.
-pub fn next_row_number(context: &mut Context<'_>, table: &Table) -> Result<u64> {
-    Ok(context.database.sequences.row_number(table.oid)?)
+pub fn state(system: &mut System<'_>, sequence: u32) -> Result<(i64, bool)> {
+    let definition = definition(&mut system.names(), sequence)?;
+    Ok(system.sequences().state(&definition)?)
 }

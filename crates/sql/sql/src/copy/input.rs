@@ -6,7 +6,7 @@ use super::lines::{Lines, Quoting};
 use super::options::{Format, Options};
 use super::{bad_format, target};
 use crate::catalog::Table;
-use crate::context::Context;
+use crate::context::Exec;
 use crate::dml::rules::{Default, Rules};
 use crate::dml::{ForeignKeys, rows};
 use crate::error::{Result, SqlError, state};
@@ -61,7 +61,7 @@ impl CopyIn {
     ///
     /// # Errors
     /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program.
-    pub fn start(context: &mut Context<'_>, statement: &Statement) -> Result<CopyIn> {
+    pub fn start(exec: &mut Exec<'_>, statement: &Statement) -> Result<CopyIn> {
         let Statement::Copy { source, to: false, target: stream, options, legacy_options, .. } = statement else {
             return Err(SqlError::unsupported("this form of COPY"));
         };
@@ -70,10 +70,10 @@ impl CopyIn {
         };
         target::check_stream(stream, false)?;
         let options = Options::read(options, legacy_options, true)?;
-        let table = target::table(context, table_name, false)?;
+        let table = target::table(&mut exec.names(), table_name, false)?;
         let columns = target::columns(&table, columns)?;
         let input = Input::new(&table, &columns, options)?;
-        let target = Target::new(context, table, columns)?;
+        let target = Target::new(exec, table, columns)?;
         Ok(CopyIn { target, input, foreign_keys: ForeignKeys::default(), rows: 0 })
     }
 
@@ -91,31 +91,31 @@ impl CopyIn {
     ///
     /// # Errors
     /// 22P04 for malformed data; errors of values, constraints and the engine, with the line as their context.
-    pub fn data(&mut self, context: &mut Context<'_>, piece: &[u8]) -> Result<()> {
+    pub fn data(&mut self, exec: &mut Exec<'_>, piece: &[u8]) -> Result<()> {
         match &mut self.input {
             Input::Lines { lines, .. } => lines.push(piece),
             Input::Binary(rows) => rows.push(piece),
         }
-        self.write_rows(context)
+        self.write_rows(exec)
     }
 
     /// Ends the data. Returns the number of rows.
     ///
     /// # Errors
     /// Errors of [`CopyIn::data`], and 23503.
-    pub fn finish(mut self, context: &mut Context<'_>) -> Result<u64> {
+    pub fn finish(mut self, exec: &mut Exec<'_>) -> Result<u64> {
         match &mut self.input {
             Input::Lines { lines, .. } => lines.close(),
             Input::Binary(rows) => rows.close(),
         }
-        self.write_rows(context)?;
-        self.foreign_keys.finish(context)?;
+        self.write_rows(exec)?;
+        self.foreign_keys.finish(exec)?;
         Ok(self.rows)
     }
 
     /// Writes the rows that are complete.
-    fn write_rows(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let styles = context.session.styles();
+    fn write_rows(&mut self, exec: &mut Exec<'_>) -> Result<()> {
+        let styles = exec.env().styles();
         let CopyIn { target, input, foreign_keys, rows } = self;
         loop {
             let (row, shown) = match input {
@@ -132,10 +132,10 @@ impl CopyIn {
                     (target.read_binary(binary, places)?, String::new())
                 }
             };
-            target.write(context, row, foreign_keys, input.number(), &shown)?;
+            target.write(exec, row, foreign_keys, input.number(), &shown)?;
             *rows += 1;
             if rows.is_multiple_of(256) {
-                context.check_cancel()?;
+                exec.check_cancel()?;
             }
         }
         Ok(())
@@ -167,14 +167,14 @@ impl Input {
 }
 
 impl Target {
-    fn new(context: &mut Context<'_>, table: Arc<Table>, columns: Vec<usize>) -> Result<Target> {
+    fn new(exec: &mut Exec<'_>, table: Arc<Table>, columns: Vec<usize>) -> Result<Target> {
         let mut defaults = vec![];
         for (at, column) in table.live_columns() {
             if !columns.contains(&at) && column.generated.is_none() {
-                defaults.push((at, Default::bind(context, &table, at)?));
+                defaults.push((at, Default::bind(&mut exec.names(), &table, at)?));
             }
         }
-        let rules = Rules::bind(context, &table)?;
+        let rules = Rules::bind(&mut exec.names(), &table)?;
         Ok(Target { table, columns, defaults, rules })
     }
 
@@ -234,7 +234,7 @@ impl Target {
     /// Completes, checks and writes a row.
     fn write(
         &self,
-        context: &mut Context<'_>,
+        exec: &mut Exec<'_>,
         mut row: Row,
         foreign_keys: &mut ForeignKeys,
         number: u64,
@@ -242,13 +242,13 @@ impl Target {
     ) -> Result<()> {
         let place = format!("COPY {}, line {number}", self.table.name);
         for (at, default) in &self.defaults {
-            row[*at] = default.value(context).map_err(|error| error.context(format!("{place}{shown}")))?;
+            row[*at] = default.value(exec).map_err(|error| error.context(format!("{place}{shown}")))?;
         }
-        let checked = self.rules.apply(context, &self.table, &mut row);
+        let checked = self.rules.apply(exec, &self.table, &mut row);
         checked.map_err(|error| error.context(format!("{place}{shown}")))?;
-        let written = rows::write_new(context, &self.table, &row);
+        let written = rows::write_new(exec, &self.table, &row);
         written.map_err(|error| error.context(place))?;
-        foreign_keys.inserted(context, &self.table, &row)
+        foreign_keys.inserted(exec, &self.table, &row)
     }
 
     fn at(&self, error: SqlError, number: u64) -> SqlError {

@@ -4,13 +4,13 @@ use super::fields::{write_csv, write_text};
 use super::options::{Format, Options};
 use super::{binary, target};
 use crate::bind;
-use crate::context::Context;
+use crate::context::{Exec, Names};
 use crate::dml;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
 use crate::improve;
 use crate::plan::{self, Field};
-use crate::types::{Datum, Row, binary as wire, text};
+use crate::types::{Datum, Env, Row, binary as wire, text};
 use syntax::ast::{CopySource, Ident, ObjectName, Statement};
 
 /// A running COPY TO STDOUT. It holds no borrow between calls.
@@ -43,7 +43,7 @@ impl CopyOut {
     ///
     /// # Errors
     /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program; errors of the query.
-    pub fn start(context: &mut Context<'_>, statement: &Statement) -> Result<CopyOut> {
+    pub fn start(exec: &mut Exec<'_>, statement: &Statement) -> Result<CopyOut> {
         let Statement::Copy { source, to: true, target: stream, options, legacy_options, .. } = statement else {
             return Err(SqlError::unsupported("this form of COPY"));
         };
@@ -51,9 +51,9 @@ impl CopyOut {
         let options = Options::read(options, legacy_options, false)?;
         let query = match source {
             CopySource::Query(query) => Statement::Query(query.clone()),
-            CopySource::Table { table_name, columns } => select(context, table_name, columns)?,
+            CopySource::Table { table_name, columns } => select(&mut exec.names(), table_name, columns)?,
         };
-        let (source, fields) = Source::start(context, &query)?;
+        let (source, fields) = Source::start(exec, &query)?;
         let force_quote = forced(&fields, &options.force_quote)?;
         Ok(CopyOut { source, fields, options, force_quote, part: Part::Header, rows: 0 })
     }
@@ -77,7 +77,7 @@ impl CopyOut {
     ///
     /// # Errors
     /// Errors of the query.
-    pub fn next(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    pub fn next(&mut self, exec: &mut Exec<'_>, out: &mut Vec<u8>) -> Result<bool> {
         if self.part == Part::Header {
             self.part = Part::Rows;
             match self.is_binary() {
@@ -92,10 +92,10 @@ impl CopyOut {
         if self.part == Part::End {
             return Ok(false);
         }
-        match self.source.next(context)? {
+        match self.source.next(exec)? {
             Some(row) => {
                 self.rows += 1;
-                self.write_row(context, &row, out)?;
+                self.write_row(exec.env(), &row, out)?;
                 Ok(true)
             }
             None => {
@@ -118,11 +118,11 @@ impl CopyOut {
         out.push(b'\n');
     }
 
-    fn write_row(&self, context: &Context<'_>, row: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+    fn write_row(&self, env: &dyn Env, row: &[Datum], out: &mut Vec<u8>) -> Result<()> {
         if self.is_binary() {
             return self.write_binary(row, out);
         }
-        let styles = context.session.styles();
+        let styles = env.styles();
         for (at, (value, field)) in row.iter().zip(&self.fields).enumerate() {
             if at > 0 {
                 out.push(self.options.delimiter);
@@ -164,13 +164,13 @@ impl CopyOut {
 }
 
 impl Source {
-    fn start(context: &mut Context<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
-        let (fields, changed) = match improve::statement(bind::statement(context, query, &mut vec![])?) {
+    fn start(exec: &mut Exec<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
+        let (fields, changed) = match improve::statement(bind::statement(&mut exec.names(), query, &mut vec![])?) {
             plan::Statement::Query(query) => {
                 return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
             }
-            plan::Statement::Insert(insert) => (returning(&insert.returning)?, dml::insert(context, &insert)?),
-            plan::Statement::Update(update) => (returning(&update.returning)?, dml::update(context, &update)?),
+            plan::Statement::Insert(insert) => (returning(&insert.returning)?, dml::insert(exec, &insert)?),
+            plan::Statement::Update(update) => (returning(&update.returning)?, dml::update(exec, &update)?),
             plan::Statement::Modifying(modifying) => {
                 let fields = match &*modifying.body {
                     plan::Statement::Query(query) => query.fields.clone(),
@@ -179,16 +179,16 @@ impl Source {
                     plan::Statement::Delete(delete) => returning(&delete.returning)?,
                     plan::Statement::Modifying(_) => vec![],
                 };
-                (fields, dml::modifying(context, &modifying)?)
+                (fields, dml::modifying(exec, &modifying)?)
             }
-            plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(context, &delete)?),
+            plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(exec, &delete)?),
         };
         Ok((Source::Done(changed.returned.into_iter()), fields))
     }
 
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Row>> {
+    fn next(&mut self, exec: &mut Exec<'_>) -> Result<Option<Row>> {
         match self {
-            Source::Query(cursor) => cursor.next(context),
+            Source::Query(cursor) => cursor.next(exec),
             Source::Done(rows) => Ok(rows.next()),
         }
     }
@@ -202,8 +202,8 @@ fn returning(returning: &Option<plan::Returning>) -> Result<Vec<Field>> {
 }
 
 /// The query that reads a table's columns.
-fn select(context: &mut Context<'_>, name: &ObjectName, columns: &[Ident]) -> Result<Statement> {
-    let table = target::table(context, name, true)?;
+fn select(names: &mut Names<'_>, name: &ObjectName, columns: &[Ident]) -> Result<Statement> {
+    let table = target::table(names, name, true)?;
     let names: Vec<String> = target::columns(&table, columns)?
         .into_iter()
         .map(|at| Ident::with_quote('"', &table.columns[at].name).to_string())

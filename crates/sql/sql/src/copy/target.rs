@@ -1,7 +1,7 @@
 //! The table and the columns of COPY.
 
 use crate::catalog::{Relation, Table};
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 use syntax::ast::{CopyTarget, Ident, ObjectName};
@@ -33,11 +33,11 @@ pub(super) fn check_stream(target: &CopyTarget, to: bool) -> Result<()> {
 ///
 /// # Errors
 /// 42P01, the engine's.
-pub(super) fn relation(context: &mut Context<'_>, name: &ObjectName) -> Result<Relation> {
+pub(super) fn relation(names: &mut Names<'_>, name: &ObjectName) -> Result<Relation> {
     let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect();
     let found = match &parts[..] {
-        [.., schema, name] => context.relation(Some(schema), name)?,
-        [name] => context.relation(None, name)?,
+        [.., schema, name] => names.relation(Some(schema), name)?,
+        [name] => names.relation(None, name)?,
         [] => None,
     };
     found.ok_or_else(|| {
@@ -50,12 +50,12 @@ pub(super) fn relation(context: &mut Context<'_>, name: &ObjectName) -> Result<R
 ///
 /// # Errors
 /// 42P01, 42809, the engine's.
-pub(super) fn table(context: &mut Context<'_>, name: &ObjectName, to: bool) -> Result<Arc<Table>> {
+pub(super) fn table(names: &mut Names<'_>, name: &ObjectName, to: bool) -> Result<Arc<Table>> {
     let direction = if to { "from" } else { "to" };
     let wrong = |kind: &str, name: &str| {
         SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot copy {direction} {kind} \"{name}\""))
     };
-    match relation(context, name)? {
+    match relation(names, name)? {
         Relation::Table(table) => Ok(table),
         Relation::View(view) => Err(wrong("view", &view.name).hint(match to {
             true => "Try the COPY (SELECT ...) TO variant.",

@@ -2,8 +2,8 @@
 //! everything, space is reclaimed and statistics are not needed.
 
 use super::name::{fold, no_relation, split};
-use crate::catalog::{self, Relation, replace_relation};
-use crate::context::Context;
+use crate::catalog::{self, Relation};
+use crate::context::{Change, Exec, Names};
 use crate::error::{Result, SqlError, state};
 use std::time::Duration;
 use syntax::ast::{self, GranteeName, GranteesType, ObjectName, Owner};
@@ -38,12 +38,12 @@ pub(super) fn check_owner(owner: &Owner) -> Result<()> {
 /// # Errors
 /// 42P01, 42704
 pub(super) fn privileges(
-    context: &mut Context<'_>,
+    names: &mut Names<'_>,
     objects: Option<&ast::GrantObjects>,
     grantees: &[ast::Grantee],
 ) -> Result<()> {
-    if let Some(ast::GrantObjects::Tables(names) | ast::GrantObjects::Sequences(names)) = objects {
-        names.iter().try_for_each(|name| must_exist(context, name))?;
+    if let Some(ast::GrantObjects::Tables(relations) | ast::GrantObjects::Sequences(relations)) = objects {
+        relations.iter().try_for_each(|name| must_exist(names, name))?;
     }
     for grantee in grantees {
         match &grantee.name {
@@ -63,9 +63,9 @@ pub(super) fn privileges(
 ///
 /// # Errors
 /// 42P01
-pub(super) fn must_exist(context: &mut Context<'_>, name: &ObjectName) -> Result<()> {
+pub(super) fn must_exist(names: &mut Names<'_>, name: &ObjectName) -> Result<()> {
     let (schema, name) = split(name)?;
-    if context.relation(schema.as_deref(), &name)?.is_none()
+    if names.relation(schema.as_deref(), &name)?.is_none()
         && (catalog::built_in().table)(schema.as_deref(), &name).is_none()
     {
         return Err(no_relation(schema.as_deref(), &name));
@@ -81,7 +81,7 @@ const COMMIT: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// 42P01, 42809, the engine's.
-pub(super) fn lock(context: &mut Context<'_>, lock: &ast::Lock) -> Result<()> {
+pub(super) fn lock(change: &mut Change<'_>, lock: &ast::Lock) -> Result<()> {
     use ast::LockTableMode::{AccessShare, RowExclusive, RowShare};
     let is_weak = matches!(lock.lock_mode, Some(AccessShare | RowShare | RowExclusive));
     for target in &lock.tables {
@@ -91,15 +91,18 @@ pub(super) fn lock(context: &mut Context<'_>, lock: &ast::Lock) -> Result<()> {
             SqlError::new(state::LOCK_NOT_AVAILABLE, message)
         };
         let found = match lock.nowait {
-            true => context.waiting_at_most(COMMIT, unavailable, |context| context.relation(schema.as_deref(), &name)),
-            false => context.relation(schema.as_deref(), &name),
+            true => {
+                let find = |exec: &mut Exec<'_>| exec.names().relation(schema.as_deref(), &name);
+                change.exec.waiting_at_most(COMMIT, unavailable, find)
+            }
+            false => change.names().relation(schema.as_deref(), &name),
         };
         match found? {
             Some(Relation::Table(_) | Relation::View(_)) if is_weak => {}
             Some(relation @ (Relation::Table(_) | Relation::View(_))) if lock.nowait => {
-                context.waiting_at_most(Duration::ZERO, unavailable, |context| replace_relation(context, relation))?;
+                change.waiting_at_most(Duration::ZERO, unavailable, |change| change.replace(relation))?;
             }
-            Some(relation @ (Relation::Table(_) | Relation::View(_))) => replace_relation(context, relation)?,
+            Some(relation @ (Relation::Table(_) | Relation::View(_))) => change.replace(relation)?,
             Some(_) => {
                 let message = format!("cannot lock relation \"{name}\"");
                 return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));

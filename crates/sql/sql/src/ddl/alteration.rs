@@ -8,11 +8,8 @@ use super::drop::drop_owned;
 use super::name::{creation_schema, fold_name, kind as kind_of, no_relation, no_schema, parts, split};
 use super::schema::check_name;
 use super::sequence::{Options, check_bounds, define, own, owner_of, restart};
-use crate::catalog::{
-    Identity, Namespace, Relation, Sequence, Table, insert_namespace, insert_relation, remove_namespace,
-    replace_relation,
-};
-use crate::context::Context;
+use crate::catalog::{Identity, Namespace, Relation, Sequence, Table};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::parse::{Action, Alteration, Kind, SequenceWords};
 use crate::types::Type;
@@ -32,21 +29,23 @@ pub fn tag(alteration: &Alteration) -> String {
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn alter(context: &mut Context<'_>, alteration: &Alteration, notices: &mut Vec<SqlError>) -> Result<()> {
+pub fn alter(change: &mut Change<'_>, alteration: &Alteration, notices: &mut Vec<SqlError>) -> Result<()> {
     match alteration {
         Alteration::CreateSequence { name, temporary, if_not_exists, options } => {
-            create_sequence(context, name, *temporary, *if_not_exists, options, notices)
+            create_sequence(change, name, *temporary, *if_not_exists, options, notices)
         }
-        Alteration::Alter { kind: Kind::Schema, name, action, .. } => alter_schema(context, name, action),
+        Alteration::Alter { kind: Kind::Schema, name, action, .. } => alter_schema(change, name, action),
         Alteration::Alter { kind, name, if_exists, action } => {
-            alter_relation(context, *kind, name, *if_exists, action, notices)
+            alter_relation(change, *kind, name, *if_exists, action, notices)
         }
-        Alteration::Maintenance { names, .. } => names.iter().try_for_each(|name| must_exist(context, name)),
+        Alteration::Maintenance { names, .. } => {
+            names.iter().try_for_each(|name| must_exist(&mut change.names(), name))
+        }
     }
 }
 
 fn create_sequence(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     name: &ObjectName,
     temporary: bool,
     if_not_exists: bool,
@@ -54,43 +53,43 @@ fn create_sequence(
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
     let (schema, name) = split(name)?;
-    let schema = creation_schema(context, schema.as_deref(), &name, temporary)?;
-    if exists(context, &schema, &name, if_not_exists, notices)? {
+    let schema = creation_schema(change, schema.as_deref(), &name, temporary)?;
+    if exists(&mut change.names(), &schema, &name, if_not_exists, notices)? {
         return Ok(());
     }
     if said.restart.is_some() || said.name.is_some() {
         return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
     }
     let data_type = said.data_type.unwrap_or(Type::INT8);
-    let mut sequence = define(context, schema, name, data_type, &said.options)?;
+    let mut sequence = define(change, schema, name, data_type, &said.options)?;
     if let Some(owner) = &said.owned_by {
-        sequence.owned_by = owner_of(context, &sequence, owner)?;
-        own(context, &sequence, sequence.owned_by)?;
+        sequence.owned_by = owner_of(&mut change.names(), &sequence, owner)?;
+        own(change, &sequence, sequence.owned_by)?;
     }
-    insert_relation(context, Relation::Sequence(Arc::new(sequence)))
+    change.insert(Relation::Sequence(Arc::new(sequence)))
 }
 
-fn alter_schema(context: &mut Context<'_>, name: &ObjectName, action: &Action) -> Result<()> {
+fn alter_schema(change: &mut Change<'_>, name: &ObjectName, action: &Action) -> Result<()> {
     let name = parts(name)?.join(".");
-    let old = context.namespace(&name)?.ok_or_else(|| no_schema(&name))?;
+    let old = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
     match action {
         Action::Owner(role) => check_owner(role),
         Action::Rename(new) => {
             let new = fold_name(new);
-            if context.namespace(&new)?.is_some() {
+            if change.names().namespace(&new)?.is_some() {
                 let message = format!("schema \"{new}\" already exists");
                 return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
             }
             check_name(&new)?;
-            insert_namespace(context, &Namespace { name: new.clone(), ..old })?;
-            for relation in context.relations_in(&name)? {
+            change.insert_namespace(&Namespace { name: new.clone(), ..old })?;
+            for relation in change.names().relations_in(&name)? {
                 // Indexes and owned sequences go with their tables.
-                let current = context.relation_by_oid(relation.oid())?;
+                let current = change.names().relation_by_oid(relation.oid())?;
                 if current.is_some_and(|current| current.schema() == name && !matches!(current, Relation::Index(_))) {
-                    move_relation(context, relation.oid(), &new)?;
+                    move_relation(change, relation.oid(), &new)?;
                 }
             }
-            remove_namespace(context, &name)
+            change.remove_namespace(&name)
         }
         _ => Err(SqlError::unsupported("this form of ALTER SCHEMA")),
     }
@@ -104,7 +103,7 @@ fn check_owner(role: &str) -> Result<()> {
 }
 
 fn alter_relation(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     kind: Kind,
     name: &ObjectName,
     if_exists: bool,
@@ -112,7 +111,7 @@ fn alter_relation(
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
     let (schema, name) = split(name)?;
-    let Some(relation) = context.relation(schema.as_deref(), &name)? else {
+    let Some(relation) = change.names().relation(schema.as_deref(), &name)? else {
         let error = no_relation(schema.as_deref(), &name);
         if !if_exists {
             return Err(error);
@@ -127,20 +126,20 @@ fn alter_relation(
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {article} {wanted}")));
     }
     match (action, relation) {
-        (Action::Rename(new), relation) => rename_relation_to(context, relation.oid(), &fold_name(new)),
-        (Action::SetSchema(schema), relation) => set_schema(context, &relation, schema),
+        (Action::Rename(new), relation) => rename_relation_to(change, relation.oid(), &fold_name(new)),
+        (Action::SetSchema(schema), relation) => set_schema(change, &relation, schema),
         (Action::Owner(role), _) => check_owner(role),
         (Action::Storage, _) => Ok(()),
         (Action::Sequence(said), Relation::Sequence(sequence)) => {
-            alter_sequence(context, Arc::unwrap_or_clone(sequence), said)
+            alter_sequence(change, Arc::unwrap_or_clone(sequence), said)
         }
-        (action, Relation::Table(table)) => alter_column(context, Arc::unwrap_or_clone(table), action, notices),
+        (action, Relation::Table(table)) => alter_column(change, Arc::unwrap_or_clone(table), action, notices),
         (_, _) => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not a table"))),
     }
 }
 
-fn set_schema(context: &mut Context<'_>, relation: &Relation, schema: &str) -> Result<()> {
-    let schema = creation_schema(context, Some(schema), relation.name(), false)?;
+fn set_schema(change: &mut Change<'_>, relation: &Relation, schema: &str) -> Result<()> {
+    let schema = creation_schema(change, Some(schema), relation.name(), false)?;
     let owner = match relation {
         Relation::Sequence(sequence) => sequence.owned_by,
         _ => None,
@@ -150,11 +149,11 @@ fn set_schema(context: &mut Context<'_>, relation: &Relation, schema: &str) -> R
         let detail = format!("Sequence \"{}\" is linked to a table.", relation.name());
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message).detail(detail));
     }
-    move_relation(context, relation.oid(), &schema)
+    move_relation(change, relation.oid(), &schema)
 }
 
 /// Changes a sequence by what ALTER SEQUENCE says, or SET of an identity column.
-fn alter_sequence(context: &mut Context<'_>, mut sequence: Sequence, said: &SequenceWords) -> Result<()> {
+fn alter_sequence(change: &mut Change<'_>, mut sequence: Sequence, said: &SequenceWords) -> Result<()> {
     let mut options = Options::default();
     said.options.iter().try_for_each(|option| options.read(option))?;
     if let Some(data_type) = said.data_type {
@@ -162,23 +161,23 @@ fn alter_sequence(context: &mut Context<'_>, mut sequence: Sequence, said: &Sequ
     }
     options.apply(&mut sequence)?;
     check_bounds(&sequence)?;
-    let (last, _) = crate::catalog::sequence::state(context, sequence.oid)?;
+    let (last, _) = crate::catalog::sequence::state(&mut change.exec.system(), sequence.oid)?;
     if said.restart.is_none() {
         check_last(&sequence, last)?;
     }
     if let Some(owner) = &said.owned_by {
-        let owner = owner_of(context, &sequence, owner)?;
-        super::drop::disown_sequence(context, &sequence)?;
+        let owner = owner_of(&mut change.names(), &sequence, owner)?;
+        super::drop::disown_sequence(change, &sequence)?;
         sequence.owned_by = owner;
-        own(context, &sequence, owner)?;
+        own(change, &sequence, owner)?;
     }
     match &said.restart {
-        None => replace_relation(context, Relation::Sequence(Arc::new(sequence))),
+        None => change.replace(Relation::Sequence(Arc::new(sequence))),
         Some(None) => {
             let start = sequence.start;
-            restart(context, sequence, start)
+            restart(change, sequence, start)
         }
-        Some(Some(value)) => restart(context, sequence, super::sequence::integer(value)?),
+        Some(Some(value)) => restart(change, sequence, super::sequence::integer(value)?),
     }
 }
 
@@ -210,12 +209,7 @@ fn check_last(sequence: &Sequence, last: i64) -> Result<()> {
     Ok(())
 }
 
-fn alter_column(
-    context: &mut Context<'_>,
-    mut table: Table,
-    action: &Action,
-    notices: &mut Vec<SqlError>,
-) -> Result<()> {
+fn alter_column(change: &mut Change<'_>, mut table: Table, action: &Action, notices: &mut Vec<SqlError>) -> Result<()> {
     let (Action::AddIdentity(column, ..)
     | Action::SetIdentity(column, ..)
     | Action::DropIdentity(column, _)
@@ -232,31 +226,31 @@ fn alter_column(
                 None => None,
                 Some(name) => {
                     let (schema, name) = split(name)?;
-                    Some((creation_schema(context, schema.as_deref(), &name, table.temporary)?, name))
+                    Some((creation_schema(change, schema.as_deref(), &name, table.temporary)?, name))
                 }
             };
-            add_identity(context, &mut table, at, identity, &said.options, named)?;
-            store(context, &table)
+            add_identity(change, &mut table, at, identity, &said.options, named)?;
+            store(change, &table)
         }
         Action::SetIdentity(_, always, said) => {
             check_identity(&table, at)?;
             if let Some(always) = always {
                 table.columns[at].identity = Some(if *always { Identity::Always } else { Identity::ByDefault });
-                store(context, &table)?;
+                store(change, &table)?;
             }
-            match sequence_of(context, &table, at)? {
-                Some(sequence) => alter_sequence(context, sequence, said),
+            match sequence_of(&mut change.names(), &table, at)? {
+                Some(sequence) => alter_sequence(change, sequence, said),
                 None => Ok(()),
             }
         }
-        Action::DropIdentity(_, if_exists) => drop_identity(context, table, at, *if_exists, notices),
+        Action::DropIdentity(_, if_exists) => drop_identity(change, table, at, *if_exists, notices),
         _ => Ok(()),
     }
 }
 
-fn sequence_of(context: &mut Context<'_>, table: &Table, at: usize) -> Result<Option<Sequence>> {
+fn sequence_of(names: &mut Names<'_>, table: &Table, at: usize) -> Result<Option<Sequence>> {
     let Some(oid) = table.columns[at].sequence else { return Ok(None) };
-    Ok(match context.relation_by_oid(oid)? {
+    Ok(match names.relation_by_oid(oid)? {
         Some(Relation::Sequence(sequence)) => Some(Arc::unwrap_or_clone(sequence)),
         _ => None,
     })
@@ -272,7 +266,7 @@ fn check_identity(table: &Table, at: usize) -> Result<()> {
 }
 
 fn drop_identity(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     mut table: Table,
     at: usize,
     if_exists: bool,
@@ -287,9 +281,9 @@ fn drop_identity(
     }
     table.columns[at].identity = None;
     let sequence = table.columns[at].sequence.take();
-    store(context, &table)?;
+    store(change, &table)?;
     match sequence {
-        Some(sequence) => drop_owned(context, sequence, false, notices),
+        Some(sequence) => drop_owned(change, sequence, false, notices),
         None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use super::constraint::Wish;
 use super::name::{fold, quote};
 use super::sequence;
 use crate::catalog::{Column, Identity, Sequence, Table};
-use crate::context::Context;
+use crate::context::{Change, Exec, Names};
 use crate::error::{Result, SqlError, state};
 use crate::types::{Modifier, Type};
 use syntax::ast::{self, ColumnDef, ColumnOption, DataType, Expr, GeneratedAs, Value};
@@ -38,7 +38,7 @@ struct Options<'s> {
 ///
 /// # Errors
 /// 42701, 42704, 42601 and the like.
-pub(super) fn define<'s>(context: &mut Context<'_>, table: &Table, written: &'s ColumnDef) -> Result<NewColumn<'s>> {
+pub(super) fn define<'s>(change: &mut Change<'_>, table: &Table, written: &'s ColumnDef) -> Result<NewColumn<'s>> {
     let name = fold(&written.name);
     check_name(table, &name)?;
     let serial = serial_type(&written.data_type);
@@ -72,13 +72,13 @@ pub(super) fn define<'s>(context: &mut Context<'_>, table: &Table, written: &'s 
         comment: None,
     };
     if let Some(default) = options.default {
-        column.default = print_default(context, default, &column)?;
+        column.default = print_default(&mut change.names(), default, &column)?;
     }
     let sequence = match (serial, options.identity) {
         (None, None) => None,
         (_, identity) => {
             let options = identity.map_or(&[][..], |(_, options)| options);
-            Some(owned_sequence(context, table, &column, options)?)
+            Some(owned_sequence(change, table, &column, options)?)
         }
     };
     if let Some(sequence) = &sequence {
@@ -92,7 +92,7 @@ pub(super) fn define<'s>(context: &mut Context<'_>, table: &Table, written: &'s 
 
 /// The sequence of a serial or identity column. Its table and name are known when the column is placed.
 fn owned_sequence(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &Table,
     column: &Column,
     options: &[ast::SequenceOptions],
@@ -101,8 +101,9 @@ fn owned_sequence(
         let message = "identity column type must be smallint, integer, or bigint";
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
-    let name = super::name::Given::default().relation(context, &table.schema, &table.name, &column.name, "seq")?;
-    sequence::define(context, table.schema.clone(), name, column.data_type, options)
+    let name =
+        super::name::Given::default().relation(&mut change.names(), &table.schema, &table.name, &column.name, "seq")?;
+    sequence::define(change, table.schema.clone(), name, column.data_type, options)
 }
 
 /// The default of a serial column.
@@ -252,7 +253,7 @@ pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn print_default(context: &mut Context<'_>, default: &Expr, column: &Column) -> Result<Option<String>> {
+pub(super) fn print_default(names: &mut Names<'_>, default: &Expr, column: &Column) -> Result<Option<String>> {
     if let Expr::Value(value) = default {
         match &value.value {
             Value::Null => return Ok(None),
@@ -262,7 +263,7 @@ pub(super) fn print_default(context: &mut Context<'_>, default: &Expr, column: &
             _ => {}
         }
     }
-    super::expression::with_sequences(context, default).map(|default| Some(default.to_string()))
+    super::expression::with_sequences(names, default).map(|default| Some(default.to_string()))
 }
 
 /// The columns as expressions over a row see them.
@@ -274,30 +275,30 @@ pub(super) fn visible(table: &Table) -> Vec<(String, Type, Modifier)> {
 ///
 /// # Errors
 /// Of the expressions.
-pub(super) fn check_expressions(context: &mut Context<'_>, table: &Table, first: usize) -> Result<()> {
+pub(super) fn check_expressions(exec: &mut Exec<'_>, table: &Table, first: usize) -> Result<()> {
     for (_, column) in table.live_columns().filter(|(at, _)| *at >= first) {
         let wanted = Some((column.data_type, column.modifier));
         if let Some(default) = &column.default
             && column.sequence.is_none()
         {
-            check_default(context, default, wanted)?;
+            check_default(exec, default, wanted)?;
         }
         if let Some(generated) = &column.generated {
             check_generated(table, generated)?;
-            crate::bind::expression(context, generated, &visible(table), wanted)?;
+            crate::bind::expression(&mut exec.names(), generated, &visible(table), wanted)?;
         }
     }
     Ok(())
 }
 
-fn check_default(context: &mut Context<'_>, default: &str, wanted: Option<(Type, Modifier)>) -> Result<()> {
+fn check_default(exec: &mut Exec<'_>, default: &str, wanted: Option<(Type, Modifier)>) -> Result<()> {
     if !super::expression::columns(default)?.is_empty() {
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression"));
     }
-    let bound = crate::bind::expression(context, default, &[], wanted)?;
+    let bound = crate::bind::expression(&mut exec.names(), default, &[], wanted)?;
     // A literal must be a value of the type already; other expressions have their values row by row.
     if super::expression::is_literal(default)? {
-        crate::exec::evaluate(context, &bound, &[])?;
+        crate::exec::evaluate(exec, &bound, &[])?;
     }
     Ok(())
 }

@@ -1,15 +1,15 @@
 //! COMMENT ON.
 
 use super::name::{kind, no_relation, no_schema, parts, split};
-use crate::catalog::{Column, Relation, insert_namespace, replace_relation};
-use crate::context::Context;
+use crate::catalog::{Column, Relation};
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 use syntax::ast::{CommentObject, ObjectName};
 
 /// Runs COMMENT ON.
 pub(super) fn run(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     what: CommentObject,
     name: &ObjectName,
     comment: Option<&str>,
@@ -17,15 +17,15 @@ pub(super) fn run(
     // An empty comment is none.
     let comment = comment.filter(|comment| !comment.is_empty()).map(str::to_owned);
     match what {
-        CommentObject::Column => on_column(context, name, comment),
+        CommentObject::Column => on_column(change, name, comment),
         CommentObject::Schema => {
             let name = parts(name)?.join(".");
-            let mut namespace = context.namespace(&name)?.ok_or_else(|| no_schema(&name))?;
+            let mut namespace = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
             namespace.comment = comment;
-            insert_namespace(context, &namespace)
+            change.insert_namespace(&namespace)
         }
         CommentObject::Table | CommentObject::View | CommentObject::Index | CommentObject::Sequence => {
-            on_relation(context, &what.to_string().to_lowercase(), name, comment)
+            on_relation(change, &what.to_string().to_lowercase(), name, comment)
         }
         // Kept nowhere: there is one database, one role, and no extension that could be commented on.
         CommentObject::Database | CommentObject::Extension | CommentObject::Role => Ok(()),
@@ -33,9 +33,10 @@ pub(super) fn run(
     }
 }
 
-fn on_relation(context: &mut Context<'_>, wanted: &str, name: &ObjectName, comment: Option<String>) -> Result<()> {
+fn on_relation(change: &mut Change<'_>, wanted: &str, name: &ObjectName, comment: Option<String>) -> Result<()> {
     let (schema, name) = split(name)?;
-    let found = context.relation(schema.as_deref(), &name)?.ok_or_else(|| no_relation(schema.as_deref(), &name))?;
+    let found =
+        change.names().relation(schema.as_deref(), &name)?.ok_or_else(|| no_relation(schema.as_deref(), &name))?;
     if kind(&found) != wanted {
         let article = if wanted == "index" { "an" } else { "a" };
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {article} {wanted}")));
@@ -54,7 +55,7 @@ fn on_relation(context: &mut Context<'_>, wanted: &str, name: &ObjectName, comme
             Relation::Sequence(sequence)
         }
         Relation::Index(entry) => {
-            let Some(Relation::Table(mut table)) = context.relation_by_oid(entry.table)? else { return Ok(()) };
+            let Some(Relation::Table(mut table)) = change.names().relation_by_oid(entry.table)? else { return Ok(()) };
             let indexes = &mut Arc::make_mut(&mut table).indexes;
             if let Some(index) = indexes.iter_mut().find(|index| index.oid == entry.oid) {
                 index.comment = comment;
@@ -62,10 +63,10 @@ fn on_relation(context: &mut Context<'_>, wanted: &str, name: &ObjectName, comme
             Relation::Table(table)
         }
     };
-    replace_relation(context, changed)
+    change.replace(changed)
 }
 
-fn on_column(context: &mut Context<'_>, name: &ObjectName, comment: Option<String>) -> Result<()> {
+fn on_column(change: &mut Change<'_>, name: &ObjectName, comment: Option<String>) -> Result<()> {
     let mut parts = parts(name)?;
     let (column, Some(relation)) = (parts.pop().unwrap_or_default(), parts.pop()) else {
         return Err(SqlError::new(state::SYNTAX_ERROR, "column name must be qualified"));
@@ -80,7 +81,7 @@ fn on_column(context: &mut Context<'_>, name: &ObjectName, comment: Option<Strin
         found.comment = comment.clone();
         Ok::<_, SqlError>(())
     };
-    let changed = match context.relation(schema.as_deref(), &relation)? {
+    let changed = match change.names().relation(schema.as_deref(), &relation)? {
         Some(Relation::Table(mut table)) => {
             set(&mut Arc::make_mut(&mut table).columns)?;
             Relation::Table(table)
@@ -96,5 +97,5 @@ fn on_column(context: &mut Context<'_>, name: &ObjectName, comment: Option<Strin
         }
         None => return Err(no_relation(schema.as_deref(), &relation)),
     };
-    replace_relation(context, changed)
+    change.replace(changed)
 }

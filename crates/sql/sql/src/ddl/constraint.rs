@@ -3,7 +3,7 @@
 use super::name::{self, Given, fold};
 use super::{column, foreign_key};
 use crate::catalog::{Check, Index, KeyForm, Table};
-use crate::context::Context;
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Modifier, Scalar, Type};
 use syntax::ast::{self, Expr, TableConstraint};
@@ -81,7 +81,7 @@ fn plain_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
 /// # Errors
 /// 42703, 42701, 42P16, 42P07, 42704.
 pub(super) fn add_key(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &mut Table,
     given: &mut Given,
     name: Option<&str>,
@@ -97,19 +97,19 @@ pub(super) fn add_key(
         Some(name) if name::has_constraint(table, name) => return Err(constraint_taken(table, name)),
         Some(name) => {
             given.take(name)?;
-            if context.relation_in(&table.schema, name)?.is_some() {
+            if change.names().relation_in(&table.schema, name)?.is_some() {
                 return Err(crate::catalog::name_taken(name));
             }
             name.to_owned()
         }
-        None if primary => given.relation(context, &table.schema, &table.name, "", "pkey")?,
+        None if primary => given.relation(&mut change.names(), &table.schema, &table.name, "", "pkey")?,
         None => {
             let joined = name::joined(columns.iter().map(String::as_str));
-            given.relation(context, &table.schema, &table.name, &joined, "key")?
+            given.relation(&mut change.names(), &table.schema, &table.name, &joined, "key")?
         }
     };
     let index = Index {
-        oid: context.database.sequences.fresh_oid()?,
+        oid: change.fresh_oid()?,
         name,
         descending: vec![false; positions.len()],
         columns: positions,
@@ -178,13 +178,18 @@ pub(super) fn constraint_taken(table: &Table, name: &str) -> SqlError {
 /// # Errors
 /// 42710, of the expression.
 pub(super) fn add_check(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &mut Table,
     name: Option<&str>,
     condition: &Expr,
 ) -> Result<()> {
     let expression = condition.to_string();
-    crate::bind::expression(context, &expression, &column::visible(table), Some((Type::BOOL, Modifier::NONE)))?;
+    crate::bind::expression(
+        &mut change.names(),
+        &expression,
+        &column::visible(table),
+        Some((Type::BOOL, Modifier::NONE)),
+    )?;
     let name = match name {
         Some(name) if name::has_constraint(table, name) => return Err(constraint_taken(table, name)),
         Some(name) => name.to_owned(),
@@ -195,7 +200,7 @@ pub(super) fn add_check(
             name::constraint(table, only.map_or("", String::as_str), "check")
         }
     };
-    table.checks.push(Check { oid: context.database.sequences.fresh_oid()?, name, expression });
+    table.checks.push(Check { oid: change.fresh_oid()?, name, expression });
     Ok(())
 }
 
@@ -215,7 +220,7 @@ pub(super) fn key_form(table: &Table) -> KeyForm {
 /// # Errors
 /// 42710, and as [`foreign_key::resolve`].
 pub(super) fn add_foreign_key(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &mut Table,
     name: Option<String>,
     columns: &[String],
@@ -226,8 +231,8 @@ pub(super) fn add_foreign_key(
         Some(name) => name,
         None => name::constraint(table, &name::joined(columns.iter().map(String::as_str)), "fkey"),
     };
-    let resolved = foreign_key::resolve(context, table, name, columns, key)?;
-    foreign_key::attach(context, table, &resolved)?;
+    let resolved = foreign_key::resolve(change, table, name, columns, key)?;
+    foreign_key::attach(change, table, &resolved)?;
     table.foreign_keys.push(resolved);
     Ok(())
 }

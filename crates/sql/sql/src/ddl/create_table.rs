@@ -3,26 +3,24 @@
 use super::column::{self, check_expressions};
 use super::constraint::{self, Wish};
 use super::name::{Given, creation_schema, split};
-use crate::catalog::{
-    IndexEntry, KeyForm, Relation, Sequence, Storage, Table, create_index_storage, create_row_storage, insert_relation,
-};
-use crate::context::Context;
+use crate::catalog::{IndexEntry, KeyForm, Relation, Sequence, Storage, Table};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 use syntax::ast::{self, ColumnDef, CreateTable, TableConstraint};
 
 /// Runs CREATE TABLE.
-pub(super) fn run(context: &mut Context<'_>, statement: &CreateTable, notices: &mut Vec<SqlError>) -> Result<String> {
+pub(super) fn run(change: &mut Change<'_>, statement: &CreateTable, notices: &mut Vec<SqlError>) -> Result<String> {
     refuse(statement)?;
     let (schema, name) = split(&statement.name)?;
-    let schema = creation_schema(context, schema.as_deref(), &name, statement.temporary)?;
-    if exists(context, &schema, &name, statement.if_not_exists, notices)? {
+    let schema = creation_schema(change, schema.as_deref(), &name, statement.temporary)?;
+    if exists(&mut change.names(), &schema, &name, statement.if_not_exists, notices)? {
         return Ok(if statement.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" }.to_owned());
     }
     if let Some(query) = &statement.query {
-        return super::table_as::run(context, schema, name, &statement.columns, query);
+        return super::table_as::run(change, schema, name, &statement.columns, query);
     }
-    create(context, schema, name, &statement.columns, &statement.constraints)?;
+    create(change, schema, name, &statement.columns, &statement.constraints)?;
     Ok("CREATE TABLE".to_owned())
 }
 
@@ -31,13 +29,13 @@ pub(super) fn run(context: &mut Context<'_>, statement: &CreateTable, notices: &
 /// # Errors
 /// 42P07 if it is not.
 pub(super) fn exists(
-    context: &mut Context<'_>,
+    names: &mut Names<'_>,
     schema: &str,
     name: &str,
     if_not_exists: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<bool> {
-    if context.relation_in(schema, name)?.is_none() {
+    if names.relation_in(schema, name)?.is_none() {
         return Ok(false);
     }
     if !if_not_exists {
@@ -63,10 +61,10 @@ fn refuse(statement: &CreateTable) -> Result<()> {
 }
 
 /// A table without anything, before its storage is known.
-pub(super) fn empty(context: &mut Context<'_>, schema: String, name: String) -> Result<Table> {
-    let is_temporary = Some(&schema) == context.session.temporary_schema.as_ref();
+pub(super) fn empty(change: &mut Change<'_>, schema: String, name: String) -> Result<Table> {
+    let is_temporary = change.names().temporary_schema().as_ref() == Some(&schema);
     Ok(Table {
-        oid: context.database.sequences.fresh_oid()?,
+        oid: change.fresh_oid()?,
         schema,
         name,
         version: 0,
@@ -82,18 +80,18 @@ pub(super) fn empty(context: &mut Context<'_>, schema: String, name: String) -> 
 }
 
 fn create(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     schema: String,
     name: String,
     columns: &[ColumnDef],
     constraints: &[TableConstraint],
 ) -> Result<()> {
-    let mut table = empty(context, schema, name)?;
+    let mut table = empty(change, schema, name)?;
     let mut given = Given::default();
     given.take(&table.name)?;
     let (mut wishes, mut sequences) = (Vec::new(), Vec::new());
     for written in columns {
-        let new = column::define(context, &table, written)?;
+        let new = column::define(change, &table, written)?;
         if table.column(&new.column.name).is_some() {
             let message = format!("column \"{}\" specified more than once", new.column.name);
             return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
@@ -108,23 +106,23 @@ fn create(
     for constraint in constraints {
         wishes.push(Wish::of(constraint)?);
     }
-    check_expressions(context, &table, 0)?;
-    add_keys_and_checks(context, &mut table, &mut given, &wishes)?;
-    make_storage(context, &mut table)?;
+    check_expressions(&mut change.exec, &table, 0)?;
+    add_keys_and_checks(change, &mut table, &mut given, &wishes)?;
+    make_storage(change, &mut table)?;
     for (sequence, at) in sequences {
-        insert_owned(context, &table, at, sequence)?;
+        insert_owned(change, &table, at, sequence)?;
     }
     for wish in wishes {
         if let Wish::Foreign { name, columns, key } = wish {
-            constraint::add_foreign_key(context, &mut table, name, &columns, key)?;
+            constraint::add_foreign_key(change, &mut table, name, &columns, key)?;
         }
     }
-    insert(context, table)
+    insert(change, table)
 }
 
 /// Keys before checks before foreign keys, which may refer to the keys.
 fn add_keys_and_checks(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &mut Table,
     given: &mut Given,
     wishes: &[Wish<'_>],
@@ -136,7 +134,7 @@ fn add_keys_and_checks(
                 && *primary == wants_primary
                 && (*primary || !is_repeated(table, name.as_deref(), columns))
             {
-                constraint::add_key(context, table, given, name.as_deref(), columns, *primary)?;
+                constraint::add_key(change, table, given, name.as_deref(), columns, *primary)?;
             }
         }
     }
@@ -148,7 +146,7 @@ fn add_keys_and_checks(
                 let message = format!("check constraint \"{name}\" already exists");
                 return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
             }
-            constraint::add_check(context, table, name.as_deref(), condition)?;
+            constraint::add_check(change, table, name.as_deref(), condition)?;
         }
     }
     Ok(())
@@ -161,33 +159,33 @@ fn is_repeated(table: &Table, name: Option<&str>, columns: &[String]) -> bool {
 }
 
 /// Makes the engine tables of a table that has none.
-pub(super) fn make_storage(context: &mut Context<'_>, table: &mut Table) -> Result<()> {
+pub(super) fn make_storage(change: &mut Change<'_>, table: &mut Table) -> Result<()> {
     let key = constraint::key_form(table);
-    table.storage = create_row_storage(context, table.oid, &table.columns, key)?;
+    table.storage = change.create_row_storage(table.oid, &table.columns, key)?;
     for index in table.indexes.iter_mut().filter(|index| !index.primary || index.storage.is_some()) {
-        index.storage = Some(create_index_storage(context, table.oid)?);
+        index.storage = Some(change.create_index_storage(table.oid)?);
     }
     Ok(())
 }
 
 /// Enters the sequence that a column of the table owns.
-pub(super) fn insert_owned(context: &mut Context<'_>, table: &Table, at: usize, sequence: Sequence) -> Result<()> {
+pub(super) fn insert_owned(change: &mut Change<'_>, table: &Table, at: usize, sequence: Sequence) -> Result<()> {
     let number = u16::try_from(at + 1).unwrap_or(u16::MAX);
     let sequence = Sequence { owned_by: Some((table.oid, number)), ..sequence };
-    insert_relation(context, Relation::Sequence(Arc::new(sequence)))
+    change.insert(Relation::Sequence(Arc::new(sequence)))
 }
 
 /// Enters a table and its indexes.
-pub(super) fn insert(context: &mut Context<'_>, table: Table) -> Result<()> {
-    super::alter_table::column::note_sequences(context, &table)?;
+pub(super) fn insert(change: &mut Change<'_>, table: Table) -> Result<()> {
+    super::alter_table::column::note_sequences(change, &table)?;
     for index in &table.indexes {
-        insert_index_entry(context, &table, index.oid, &index.name)?;
+        insert_index_entry(change, &table, index.oid, &index.name)?;
     }
-    insert_relation(context, Relation::Table(Arc::new(table)))
+    change.insert(Relation::Table(Arc::new(table)))
 }
 
 /// Enters the name of an index.
-pub(super) fn insert_index_entry(context: &mut Context<'_>, table: &Table, oid: u32, name: &str) -> Result<()> {
+pub(super) fn insert_index_entry(change: &mut Change<'_>, table: &Table, oid: u32, name: &str) -> Result<()> {
     let entry = IndexEntry { oid, schema: table.schema.clone(), name: name.to_owned(), table: table.oid };
-    insert_relation(context, Relation::Index(entry))
+    change.insert(Relation::Index(entry))
 }

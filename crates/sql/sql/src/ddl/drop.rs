@@ -2,11 +2,8 @@
 
 use super::foreign_key;
 use super::name::{kind, no_schema, parts, split};
-use crate::catalog::{
-    self, Oid, Relation, Sequence, Table, View, dependents, forget_dependencies, leave_storage, remove_namespace,
-    remove_relation, replace_relation,
-};
-use crate::context::Context;
+use crate::catalog::{self, Oid, Relation, Sequence, Table, View};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -38,7 +35,7 @@ struct Going {
 
 /// Runs DROP; says the tag.
 pub(super) fn run(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     what: ObjectType,
     if_exists: bool,
     names: &[ObjectName],
@@ -47,9 +44,9 @@ pub(super) fn run(
 ) -> Result<String> {
     match what {
         ObjectType::Table | ObjectType::View | ObjectType::Index | ObjectType::Sequence => {
-            drop_relations(context, what, if_exists, names, cascade, notices)?;
+            drop_relations(change, what, if_exists, names, cascade, notices)?;
         }
-        ObjectType::Schema => drop_schemas(context, if_exists, names, cascade, notices)?,
+        ObjectType::Schema => drop_schemas(change, if_exists, names, cascade, notices)?,
         other => {
             for name in names {
                 skip_absent(&other.to_string().to_lowercase(), &parts(name)?.join("."), if_exists, notices)?;
@@ -76,7 +73,7 @@ pub(super) fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut
 }
 
 fn drop_relations(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     what: ObjectType,
     if_exists: bool,
     names: &[ObjectName],
@@ -86,25 +83,25 @@ fn drop_relations(
     let mut going = Going::default();
     let mut named = Vec::new();
     for name in names {
-        if let Some(relation) = find(context, what, name, if_exists, notices)? {
+        if let Some(relation) = find(&mut change.names(), what, name, if_exists, notices)? {
             going.name(relation.oid());
             named.push(relation);
         }
     }
     for relation in &named {
-        going.follow(context, relation)?;
+        going.follow(&mut change.names(), relation)?;
     }
     let only = match &named[..] {
-        [only] => Some(describe(context, only)?),
+        [only] => Some(describe(&mut change.names(), only)?),
         _ => None,
     };
     going.settle(cascade, only.as_deref(), notices)?;
-    going.remove(context)
+    going.remove(change)
 }
 
 /// The relation of this name and kind; `None` if there is none and that is fine.
 fn find(
-    context: &mut Context<'_>,
+    names: &mut Names<'_>,
     what: ObjectType,
     name: &ObjectName,
     if_exists: bool,
@@ -116,10 +113,10 @@ fn find(
         let message = format!("permission denied: \"{name}\" is a system catalog");
         return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
     }
-    let found = context.relation(schema.as_deref(), &name)?;
+    let found = names.relation(schema.as_deref(), &name)?;
     let Some(relation) = found else {
         if let Some(schema) = &schema
-            && context.namespace(schema)?.is_none()
+            && names.namespace(schema)?.is_none()
         {
             skip_absent("schema", schema, if_exists, notices)?;
         } else {
@@ -146,7 +143,7 @@ fn is_system(schema: Option<&str>, name: &str) -> bool {
 }
 
 fn drop_schemas(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     if_exists: bool,
     names: &[ObjectName],
     cascade: bool,
@@ -158,7 +155,7 @@ fn drop_schemas(
             let message = format!("cannot drop schema {name} because it is required by the database system");
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
         }
-        if context.namespace(&name)?.is_none() {
+        if change.names().namespace(&name)?.is_none() {
             if !if_exists {
                 return Err(no_schema(&name));
             }
@@ -167,28 +164,28 @@ fn drop_schemas(
         }
         let mut going = Going::default();
         let schema = format!("schema {name}");
-        let mut inside = context.relations_in(&name)?;
+        let mut inside = change.names().relations_in(&name)?;
         inside.retain(|relation| !matches!(relation, Relation::Index(_)));
         inside.sort_by_key(Relation::oid);
         for relation in &inside {
-            let described = describe(context, relation)?;
+            let described = describe(&mut change.names(), relation)?;
             let is_owned = matches!(relation, Relation::Sequence(sequence) if sequence.owned_by.is_some());
             let why = (!is_owned).then(|| (described, schema.clone()));
             going.add(Object::Relation(relation.oid()), why);
         }
         for relation in &inside {
-            going.follow(context, relation)?;
+            going.follow(&mut change.names(), relation)?;
         }
         going.settle(cascade, Some(&schema), notices)?;
-        going.remove(context)?;
-        remove_namespace(context, &name)?;
+        going.remove(change)?;
+        change.remove_namespace(&name)?;
     }
     Ok(())
 }
 
 /// `table t`, with its schema if the search path does not lead to it.
-pub(super) fn describe(context: &mut Context<'_>, relation: &Relation) -> Result<String> {
-    let visible = context.relation(None, relation.name())?;
+pub(super) fn describe(names: &mut Names<'_>, relation: &Relation) -> Result<String> {
+    let visible = names.relation(None, relation.name())?;
     let is_visible = visible.is_some_and(|visible| visible.oid() == relation.oid());
     let schema = if is_visible { String::new() } else { format!("{}.", relation.schema()) };
     Ok(format!("{} {schema}{}", kind(relation), relation.name()))
@@ -210,66 +207,60 @@ impl Going {
     }
 
     /// Adds what cannot be without the relation.
-    fn follow(&mut self, context: &mut Context<'_>, relation: &Relation) -> Result<()> {
+    fn follow(&mut self, names: &mut Names<'_>, relation: &Relation) -> Result<()> {
         crate::stack::deeper(|| {
-            let described = describe(context, relation)?;
+            let described = describe(names, relation)?;
             match relation {
-                Relation::Table(table) => self.follow_table(context, table, &described),
-                Relation::Index(index) => self.follow_index(context, index.table, index.oid, &described),
-                Relation::View(view) => self.follow_dependents(context, view.oid, &described),
-                Relation::Sequence(sequence) => self.follow_dependents(context, sequence.oid, &described),
+                Relation::Table(table) => self.follow_table(names, table, &described),
+                Relation::Index(index) => self.follow_index(names, index.table, index.oid, &described),
+                Relation::View(view) => self.follow_dependents(names, view.oid, &described),
+                Relation::Sequence(sequence) => self.follow_dependents(names, sequence.oid, &described),
             }
         })
     }
 
-    fn follow_table(&mut self, context: &mut Context<'_>, table: &Table, described: &str) -> Result<()> {
+    fn follow_table(&mut self, names: &mut Names<'_>, table: &Table, described: &str) -> Result<()> {
         for column in &table.columns {
             // An owned sequence goes with its column, unsaid.
             if let Some(oid) = column.sequence
-                && let Some(sequence) = context.relation_by_oid(oid)?
+                && let Some(sequence) = names.relation_by_oid(oid)?
                 && self.add(Object::Relation(oid), None)
             {
-                self.follow(context, &sequence)?;
+                self.follow(names, &sequence)?;
             }
         }
         for from in &table.referenced_by {
             if *from == table.oid || self.found.contains(&Object::Relation(*from)) {
                 continue;
             }
-            let Some(referencing) = context.relation_by_oid(*from)? else { continue };
-            let on = describe(context, &referencing)?;
+            let Some(referencing) = names.relation_by_oid(*from)? else { continue };
+            let on = describe(names, &referencing)?;
             let Relation::Table(referencing) = referencing else { continue };
             for key in referencing.foreign_keys.iter().filter(|key| key.referenced == table.oid) {
                 let what = format!("constraint {} on {on}", key.name);
                 self.add(Object::ForeignKey(*from, key.oid), Some((what, described.to_owned())));
             }
         }
-        self.follow_dependents(context, table.oid, described)
+        self.follow_dependents(names, table.oid, described)
     }
 
     /// A constraint's index goes only with the constraint; foreign keys need the index that they refer to.
-    fn follow_index(&mut self, context: &mut Context<'_>, table: Oid, index: Oid, described: &str) -> Result<()> {
-        let Some(relation) = context.relation_by_oid(table)? else { return Ok(()) };
-        let on = describe(context, &relation)?;
+    fn follow_index(&mut self, names: &mut Names<'_>, table: Oid, index: Oid, described: &str) -> Result<()> {
+        let Some(relation) = names.relation_by_oid(table)? else { return Ok(()) };
+        let on = describe(names, &relation)?;
         let Relation::Table(table) = relation else { return Ok(()) };
         if let Some(index) = table.indexes.iter().find(|other| other.oid == index && other.constraint) {
             let message = format!("cannot drop {described} because constraint {} on {on} requires it", index.name);
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
                 .hint(format!("You can drop constraint {} on {on} instead.", index.name)));
         }
-        self.follow_references(context, &table, index, described)
+        self.follow_references(names, &table, index, described)
     }
 
-    fn follow_references(
-        &mut self,
-        context: &mut Context<'_>,
-        table: &Table,
-        index: Oid,
-        described: &str,
-    ) -> Result<()> {
+    fn follow_references(&mut self, names: &mut Names<'_>, table: &Table, index: Oid, described: &str) -> Result<()> {
         for from in &table.referenced_by {
-            let Some(referencing) = context.relation_by_oid(*from)? else { continue };
-            let on = describe(context, &referencing)?;
+            let Some(referencing) = names.relation_by_oid(*from)? else { continue };
+            let on = describe(names, &referencing)?;
             let Relation::Table(referencing) = referencing else { continue };
             for key in referencing.foreign_keys.iter().filter(|key| key.referenced_index == index) {
                 let what = format!("constraint {} on {on}", key.name);
@@ -280,17 +271,17 @@ impl Going {
     }
 
     /// Views over the relation, defaults that call the sequence.
-    fn follow_dependents(&mut self, context: &mut Context<'_>, oid: Oid, described: &str) -> Result<()> {
-        for dependent in dependents(context, oid)? {
-            let Some(relation) = context.relation_by_oid(dependent)? else { continue };
-            let what = describe(context, &relation)?;
+    fn follow_dependents(&mut self, names: &mut Names<'_>, oid: Oid, described: &str) -> Result<()> {
+        for dependent in names.dependents(oid)? {
+            let Some(relation) = names.relation_by_oid(dependent)? else { continue };
+            let what = describe(names, &relation)?;
             let because = |what: String| Some((what, described.to_owned()));
             match &relation {
                 Relation::View(_) if self.add(Object::Relation(dependent), because(what.clone())) => {
-                    self.follow(context, &relation)?;
+                    self.follow(names, &relation)?;
                 }
                 Relation::Table(table) if !self.found.contains(&Object::Relation(dependent)) => {
-                    for (at, column) in defaults_from(context, table, oid)? {
+                    for (at, column) in defaults_from(names, table, oid)? {
                         let what = format!("default value for column {column} of {what}");
                         self.add(Object::Default(dependent, at), because(what));
                     }
@@ -327,16 +318,16 @@ impl Going {
         Ok(())
     }
 
-    fn remove(&self, context: &mut Context<'_>) -> Result<()> {
+    fn remove(&self, change: &mut Change<'_>) -> Result<()> {
         // Constraints first, while both tables are there.
         let (constraints, others): (Vec<_>, Vec<_>) =
             self.order.iter().partition(|object| matches!(object, Object::ForeignKey(..)));
         for object in constraints.into_iter().chain(others) {
             match object {
-                Object::Relation(oid) => remove_one(context, *oid)?,
-                Object::ForeignKey(table, key) => remove_foreign_key(context, *table, *key)?,
-                Object::Default(table, at) => remove_default(context, *table, *at)?,
-                Object::Generated(table, at) => super::alter_table::drop_column_at(context, *table, *at)?,
+                Object::Relation(oid) => remove_one(change, *oid)?,
+                Object::ForeignKey(table, key) => remove_foreign_key(change, *table, *key)?,
+                Object::Default(table, at) => remove_default(change, *table, *at)?,
+                Object::Generated(table, at) => super::alter_table::drop_column_at(change, *table, *at)?,
             }
         }
         Ok(())
@@ -354,11 +345,11 @@ fn shortened(lines: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 /// The columns whose defaults call a sequence.
-fn defaults_from(context: &mut Context<'_>, table: &Table, sequence: Oid) -> Result<Vec<(usize, String)>> {
+fn defaults_from(names: &mut Names<'_>, table: &Table, sequence: Oid) -> Result<Vec<(usize, String)>> {
     let mut found = Vec::new();
     for (at, column) in table.live_columns() {
         let Some(default) = &column.default else { continue };
-        if column.sequence == Some(sequence) || super::expression::sequences(context, default)?.contains(&sequence) {
+        if column.sequence == Some(sequence) || super::expression::sequences(names, default)?.contains(&sequence) {
             found.push((at, column.name.clone()));
         }
     }
@@ -366,38 +357,38 @@ fn defaults_from(context: &mut Context<'_>, table: &Table, sequence: Oid) -> Res
 }
 
 /// Removes a relation from the catalog; what depends on it is gone already, or is going too.
-fn remove_one(context: &mut Context<'_>, oid: Oid) -> Result<()> {
+fn remove_one(change: &mut Change<'_>, oid: Oid) -> Result<()> {
     // A table may have taken its sequences along already.
-    let Some(relation) = context.relation_by_oid(oid)? else { return Ok(()) };
-    forget_dependencies(context, oid)?;
+    let Some(relation) = change.names().relation_by_oid(oid)? else { return Ok(()) };
+    change.forget_dependencies(oid)?;
     match &relation {
-        Relation::Table(table) => remove_table(context, table)?,
-        Relation::Index(index) => remove_index(context, index.table, oid)?,
+        Relation::Table(table) => remove_table(change, table)?,
+        Relation::Index(index) => remove_index(change, index.table, oid)?,
         Relation::Sequence(sequence) => {
             if let Some((table, _)) = sequence.owned_by {
-                disown(context, table, oid)?;
+                disown(change, table, oid)?;
             }
         }
         Relation::View(_) => {}
     }
-    remove_relation(context, &relation)
+    change.remove(&relation)
 }
 
-fn remove_table(context: &mut Context<'_>, table: &Arc<Table>) -> Result<()> {
+fn remove_table(change: &mut Change<'_>, table: &Arc<Table>) -> Result<()> {
     let mut table = Table::clone(table);
-    leave_storage(context, table.oid, table.storage);
+    change.leave_storage(table.oid, table.storage);
     for index in std::mem::take(&mut table.indexes) {
         if let Some(storage) = index.storage {
-            leave_storage(context, table.oid, storage);
+            change.leave_storage(table.oid, storage);
         }
-        if let Some(entry) = context.relation_by_oid(index.oid)? {
-            remove_relation(context, &entry)?;
+        if let Some(entry) = change.names().relation_by_oid(index.oid)? {
+            change.remove(&entry)?;
         }
     }
     while let Some(key) = table.foreign_keys.pop() {
         let remaining = std::mem::take(&mut table.foreign_keys);
         if key.referenced != table.oid {
-            foreign_key::detach(context, &mut table, &key, &remaining)?;
+            foreign_key::detach(change, &mut table, &key, &remaining)?;
         }
         table.foreign_keys = remaining;
     }
@@ -405,51 +396,51 @@ fn remove_table(context: &mut Context<'_>, table: &Arc<Table>) -> Result<()> {
 }
 
 /// Removes an index from its table's definition.
-pub(super) fn remove_index(context: &mut Context<'_>, table: Oid, index: Oid) -> Result<()> {
-    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+pub(super) fn remove_index(change: &mut Change<'_>, table: Oid, index: Oid) -> Result<()> {
+    let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
     let mut table = Arc::unwrap_or_clone(table);
     if let Some(at) = table.indexes.iter().position(|other| other.oid == index)
         && let Some(storage) = table.indexes.remove(at).storage
     {
-        leave_storage(context, table.oid, storage);
+        change.leave_storage(table.oid, storage);
     }
-    replace_relation(context, Relation::Table(Arc::new(table)))
+    change.replace(Relation::Table(Arc::new(table)))
 }
 
-fn remove_foreign_key(context: &mut Context<'_>, table: Oid, key: Oid) -> Result<()> {
-    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+fn remove_foreign_key(change: &mut Change<'_>, table: Oid, key: Oid) -> Result<()> {
+    let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
     let mut table = Arc::unwrap_or_clone(table);
     if let Some(at) = table.foreign_keys.iter().position(|other| other.oid == key) {
         let key = table.foreign_keys.remove(at);
         let remaining = table.foreign_keys.clone();
-        foreign_key::detach(context, &mut table, &key, &remaining)?;
+        foreign_key::detach(change, &mut table, &key, &remaining)?;
     }
-    replace_relation(context, Relation::Table(Arc::new(table)))
+    change.replace(Relation::Table(Arc::new(table)))
 }
 
-fn remove_default(context: &mut Context<'_>, table: Oid, at: usize) -> Result<()> {
-    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+fn remove_default(change: &mut Change<'_>, table: Oid, at: usize) -> Result<()> {
+    let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
     let mut table = Arc::unwrap_or_clone(table);
     if let Some(column) = table.columns.get_mut(at) {
         column.default = None;
     }
-    replace_relation(context, Relation::Table(Arc::new(table)))
+    change.replace(Relation::Table(Arc::new(table)))
 }
 
 /// The owner of a sequence, if it stays, owns it no longer.
-fn disown(context: &mut Context<'_>, table: Oid, sequence: Oid) -> Result<()> {
-    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+fn disown(change: &mut Change<'_>, table: Oid, sequence: Oid) -> Result<()> {
+    let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
     let mut table = Arc::unwrap_or_clone(table);
     for column in table.columns.iter_mut().filter(|column| column.sequence == Some(sequence)) {
         column.sequence = None;
     }
-    replace_relation(context, Relation::Table(Arc::new(table)))
+    change.replace(Relation::Table(Arc::new(table)))
 }
 
 /// The owner of a sequence owns it no longer.
-pub(super) fn disown_sequence(context: &mut Context<'_>, sequence: &Sequence) -> Result<()> {
+pub(super) fn disown_sequence(change: &mut Change<'_>, sequence: &Sequence) -> Result<()> {
     match sequence.owned_by {
-        Some((table, _)) => disown(context, table, sequence.oid),
+        Some((table, _)) => disown(change, table, sequence.oid),
         None => Ok(()),
     }
 }
@@ -459,7 +450,7 @@ pub(super) fn disown_sequence(context: &mut Context<'_>, sequence: &Sequence) ->
 /// # Errors
 /// 2BP01
 pub(super) fn drop_referring(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &Table,
     index: Oid,
     what: &str,
@@ -468,10 +459,10 @@ pub(super) fn drop_referring(
 ) -> Result<()> {
     let mut going = Going::default();
     if let Some(index) = table.indexes.iter().find(|other| other.oid == index) {
-        going.follow_references(context, table, index.oid, &format!("index {}", index.name))?;
+        going.follow_references(&mut change.names(), table, index.oid, &format!("index {}", index.name))?;
     }
     going.settle(cascade, Some(what), notices)?;
-    going.remove(context)
+    going.remove(change)
 }
 
 /// Drops what cannot be without a column: views that look at it, foreign keys that refer to it, generated columns.
@@ -479,14 +470,14 @@ pub(super) fn drop_referring(
 /// # Errors
 /// 2BP01
 pub(super) fn drop_column_users(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &Table,
     at: usize,
     cascade: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
     let name = &table.columns[at].name;
-    let on = describe(context, &Relation::Table(Arc::new(table.clone())))?;
+    let on = describe(&mut change.names(), &Relation::Table(Arc::new(table.clone())))?;
     let what = format!("column {name} of {on}");
     let mut going = Going::default();
     for (other, column) in table.live_columns().filter(|(other, _)| *other != at) {
@@ -498,26 +489,26 @@ pub(super) fn drop_column_users(
         }
     }
     for index in table.indexes.iter().filter(|index| index.unique && index.columns.contains(&at)) {
-        going.follow_references(context, table, index.oid, &what)?;
+        going.follow_references(&mut change.names(), table, index.oid, &what)?;
     }
-    for view in views_over(context, table.oid)? {
+    for view in views_over(&mut change.names(), table.oid)? {
         if super::view::may_use(&view, name) {
             let relation = Relation::View(view);
-            let described = describe(context, &relation)?;
+            let described = describe(&mut change.names(), &relation)?;
             if going.add(Object::Relation(relation.oid()), Some((described, what.clone()))) {
-                going.follow(context, &relation)?;
+                going.follow(&mut change.names(), &relation)?;
             }
         }
     }
     going.settle(cascade, Some(&what), notices)?;
-    going.remove(context)
+    going.remove(change)
 }
 
 /// The views over a relation.
-pub(super) fn views_over(context: &mut Context<'_>, oid: Oid) -> Result<Vec<Arc<View>>> {
+pub(super) fn views_over(names: &mut Names<'_>, oid: Oid) -> Result<Vec<Arc<View>>> {
     let mut views = Vec::new();
-    for dependent in dependents(context, oid)? {
-        if let Some(Relation::View(view)) = context.relation_by_oid(dependent)? {
+    for dependent in names.dependents(oid)? {
+        if let Some(Relation::View(view)) = names.relation_by_oid(dependent)? {
             views.push(view);
         }
     }
@@ -526,16 +517,16 @@ pub(super) fn views_over(context: &mut Context<'_>, oid: Oid) -> Result<Vec<Arc<
 
 /// Drops a sequence that nobody named: its column goes.
 pub(super) fn drop_owned(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     sequence: Oid,
     cascade: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
-    let Some(relation) = context.relation_by_oid(sequence)? else { return Ok(()) };
+    let Some(relation) = change.names().relation_by_oid(sequence)? else { return Ok(()) };
     let mut going = Going::default();
     going.name(sequence);
-    going.follow(context, &relation)?;
-    let described = describe(context, &relation)?;
+    going.follow(&mut change.names(), &relation)?;
+    let described = describe(&mut change.names(), &relation)?;
     going.settle(cascade, Some(&described), notices)?;
-    going.remove(context)
+    going.remove(change)
 }

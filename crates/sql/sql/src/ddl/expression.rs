@@ -3,7 +3,7 @@
 use super::column::next_value_of;
 use super::name::{fold, quoted};
 use crate::catalog::{Oid, Relation, Sequence};
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::{Result, SqlError};
 use crate::parse;
 use crate::types::Type;
@@ -59,22 +59,22 @@ pub(super) fn rename_column(expression: &str, old: &str, new: &str) -> Result<St
 }
 
 /// The sequences that a default calls: `nextval('name')`, with or without a cast.
-pub(super) fn sequences(context: &mut Context<'_>, expression: &str) -> Result<BTreeSet<Oid>> {
-    let mut names = Vec::new();
+pub(super) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTreeSet<Oid>> {
+    let mut called = Vec::new();
     let _: ControlFlow<()> = visit_expressions(&parse::expression(expression)?, |expression| {
-        names.extend(next_value_argument(expression).and_then(literal));
+        called.extend(next_value_argument(expression).and_then(literal));
         ControlFlow::Continue(())
     });
     let mut found = BTreeSet::new();
-    for name in names {
-        found.extend(sequence(context, &name)?.map(|sequence| sequence.oid));
+    for name in called {
+        found.extend(sequence(names, &name)?.map(|sequence| sequence.oid));
     }
     Ok(found)
 }
 
 /// The expression with the sequences that it calls named with their schemas: they are the ones meant now, along whatever
 /// search path the expression is evaluated. A name that is text on purpose is looked up anew each time.
-pub(super) fn with_sequences(context: &mut Context<'_>, expression: &Expr) -> Result<Expr> {
+pub(super) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result<Expr> {
     let mut expression = expression.clone();
     let visited = visit_expressions_mut(&mut expression, |expression| {
         let is_text = |argument: &Expr| match argument {
@@ -85,7 +85,7 @@ pub(super) fn with_sequences(context: &mut Context<'_>, expression: &Expr) -> Re
         };
         let argument = next_value_argument(expression).filter(|argument| !is_text(argument));
         let Some(name) = argument.and_then(literal) else { return ControlFlow::Continue(()) };
-        let named = match sequence(context, &name) {
+        let named = match sequence(names, &name) {
             Ok(Some(sequence)) => parse::expression(&next_value_of(&sequence)).map_err(SqlError::from),
             Ok(None) => return ControlFlow::Continue(()),
             Err(error) => Err(error),
@@ -133,9 +133,9 @@ fn next_value_argument(expression: &Expr) -> Option<&Expr> {
 }
 
 /// The sequence that a text names.
-fn sequence(context: &mut Context<'_>, name: &str) -> Result<Option<Arc<Sequence>>> {
+fn sequence(names: &mut Names<'_>, name: &str) -> Result<Option<Arc<Sequence>>> {
     let Some((schema, name)) = name_parts(name) else { return Ok(None) };
-    Ok(match context.relation(schema.as_deref(), &name)? {
+    Ok(match names.relation(schema.as_deref(), &name)? {
         Some(Relation::Sequence(sequence)) => Some(sequence),
         _ => None,
     })

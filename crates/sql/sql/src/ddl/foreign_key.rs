@@ -3,10 +3,8 @@
 use super::constraint::check_ordered;
 use super::name::{fold, no_relation, split};
 use super::rows::{each_row, fill_index};
-use crate::catalog::{
-    Action, ForeignKey, Index, Relation, Table, create_index_storage, leave_storage, replace_relation,
-};
-use crate::context::Context;
+use crate::catalog::{Action, ForeignKey, Index, Relation, Table};
+use crate::context::{Change, Exec, Names};
 use crate::dml::ForeignKeys;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Scalar, Type};
@@ -18,14 +16,14 @@ use syntax::ast;
 /// # Errors
 /// 42P01, 42809, 42703, 42704, 42830, 42804.
 pub(super) fn resolve(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &Table,
     name: String,
     columns: &[String],
     key: &ast::ForeignKeyConstraint,
 ) -> Result<ForeignKey> {
     let columns = referencing_columns(table, columns)?;
-    let found = referenced_table(context, table, &key.foreign_table)?;
+    let found = referenced_table(&mut change.names(), table, &key.foreign_table)?;
     let referenced = found.as_deref().unwrap_or(table);
     if referenced.temporary && !table.temporary {
         let message = "constraints on permanent tables may reference only permanent tables";
@@ -48,7 +46,7 @@ pub(super) fn resolve(
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented"));
     }
     Ok(ForeignKey {
-        oid: context.database.sequences.fresh_oid()?,
+        oid: change.fresh_oid()?,
         name,
         columns,
         referenced: referenced.oid,
@@ -86,12 +84,12 @@ fn referencing_columns(table: &Table, columns: &[String]) -> Result<Vec<usize>> 
 }
 
 /// The referenced table; `None` if it is the table itself.
-fn referenced_table(context: &mut Context<'_>, table: &Table, name: &ast::ObjectName) -> Result<Option<Arc<Table>>> {
+fn referenced_table(names: &mut Names<'_>, table: &Table, name: &ast::ObjectName) -> Result<Option<Arc<Table>>> {
     let (schema, name) = split(name)?;
     if name == table.name && schema.as_ref().is_none_or(|schema| *schema == table.schema) {
         return Ok(None);
     }
-    match context.relation(schema.as_deref(), &name)? {
+    match names.relation(schema.as_deref(), &name)? {
         Some(Relation::Table(found)) if found.oid == table.oid => Ok(None),
         Some(Relation::Table(found)) => Ok(Some(found)),
         Some(_) => {
@@ -177,38 +175,38 @@ fn are_comparable(own: Type, other: Type) -> bool {
 }
 
 /// Makes the referenced table know that it is referred to: its primary key gets entries of its own.
-pub(super) fn attach(context: &mut Context<'_>, table: &mut Table, key: &ForeignKey) -> Result<()> {
+pub(super) fn attach(change: &mut Change<'_>, table: &mut Table, key: &ForeignKey) -> Result<()> {
     if key.referenced == table.oid {
-        return note_reference(context, table, key);
+        return note_reference(change, table, key);
     }
-    let Some(Relation::Table(referenced)) = context.relation_by_oid(key.referenced)? else {
+    let Some(Relation::Table(referenced)) = change.names().relation_by_oid(key.referenced)? else {
         return Err(no_relation(None, &key.referenced.to_string()));
     };
     let mut referenced = Arc::unwrap_or_clone(referenced);
     let referencing = table.oid;
-    note_reference_from(context, &mut referenced, key, referencing)?;
-    replace_relation(context, Relation::Table(Arc::new(referenced)))
+    note_reference_from(change, &mut referenced, key, referencing)?;
+    change.replace(Relation::Table(Arc::new(referenced)))
 }
 
-fn note_reference(context: &mut Context<'_>, table: &mut Table, key: &ForeignKey) -> Result<()> {
+fn note_reference(change: &mut Change<'_>, table: &mut Table, key: &ForeignKey) -> Result<()> {
     let oid = table.oid;
-    note_reference_from(context, table, key, oid)
+    note_reference_from(change, table, key, oid)
 }
 
-fn note_reference_from(context: &mut Context<'_>, table: &mut Table, key: &ForeignKey, from: u32) -> Result<()> {
+fn note_reference_from(change: &mut Change<'_>, table: &mut Table, key: &ForeignKey, from: u32) -> Result<()> {
     if !table.referenced_by.contains(&from) {
         table.referenced_by.push(from);
     }
     let missing = |index: &Index| index.oid == key.referenced_index && index.storage.is_none();
     let Some(at) = table.indexes.iter().position(missing) else { return Ok(()) };
-    table.indexes[at].storage = Some(create_index_storage(context, table.oid)?);
+    table.indexes[at].storage = Some(change.create_index_storage(table.oid)?);
     let index = table.indexes[at].clone();
-    fill_index(context, table, &index)
+    fill_index(&mut change.exec, table, &index)
 }
 
 /// Makes the referenced table forget a foreign key that is no longer in `remaining`, the table's other ones.
 pub(super) fn detach(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &mut Table,
     key: &ForeignKey,
     remaining: &[ForeignKey],
@@ -217,17 +215,17 @@ pub(super) fn detach(
         return Ok(());
     }
     if key.referenced == table.oid {
-        forget_reference(context, table, table.oid);
+        forget_reference(change, table, table.oid);
         return Ok(());
     }
-    let Some(Relation::Table(referenced)) = context.relation_by_oid(key.referenced)? else { return Ok(()) };
+    let Some(Relation::Table(referenced)) = change.names().relation_by_oid(key.referenced)? else { return Ok(()) };
     let mut referenced = Arc::unwrap_or_clone(referenced);
-    forget_reference(context, &mut referenced, table.oid);
-    replace_relation(context, Relation::Table(Arc::new(referenced)))
+    forget_reference(change, &mut referenced, table.oid);
+    change.replace(Relation::Table(Arc::new(referenced)))
 }
 
 /// A primary key to which nobody refers any more needs no entries of its own.
-fn forget_reference(context: &mut Context<'_>, table: &mut Table, from: u32) {
+fn forget_reference(change: &mut Change<'_>, table: &mut Table, from: u32) {
     table.referenced_by.retain(|oid| *oid != from);
     if !table.referenced_by.is_empty() {
         return;
@@ -236,7 +234,7 @@ fn forget_reference(context: &mut Context<'_>, table: &mut Table, from: u32) {
     if let Some(primary) = table.indexes.iter_mut().find(|index| index.primary)
         && let Some(storage) = primary.storage.take()
     {
-        leave_storage(context, oid, storage);
+        change.leave_storage(oid, storage);
     }
 }
 
@@ -244,24 +242,24 @@ fn forget_reference(context: &mut Context<'_>, table: &mut Table, from: u32) {
 ///
 /// # Errors
 /// 23503
-pub(super) fn verify(context: &mut Context<'_>, table: &Table, key: &ForeignKey) -> Result<()> {
+pub(super) fn verify(exec: &mut Exec<'_>, table: &Table, key: &ForeignKey) -> Result<()> {
     // This key alone, and now: a deferred one is verified at once, too.
     let key = ForeignKey { deferrable: false, initially_deferred: false, ..key.clone() };
     let alone = Arc::new(Table { foreign_keys: vec![key], ..table.clone() });
     let mut questions = ForeignKeys::default();
-    each_row(context, table, |context, _, row| questions.inserted(context, &alone, &row))?;
-    questions.finish(context)
+    each_row(exec, table, |exec, _, row| questions.inserted(exec, &alone, &row))?;
+    questions.finish(exec)
 }
 
 /// Whether a foreign key still has comparable columns after one of them changed its type.
 ///
 /// # Errors
 /// 42804
-pub(super) fn check_still_fits(context: &mut Context<'_>, table: &Table, key: &ForeignKey) -> Result<()> {
+pub(super) fn check_still_fits(names: &mut Names<'_>, table: &Table, key: &ForeignKey) -> Result<()> {
     if key.referenced == table.oid {
         return check_types(table, &key.columns, table, &key.referenced_columns, &key.name);
     }
-    match context.relation_by_oid(key.referenced)? {
+    match names.relation_by_oid(key.referenced)? {
         Some(Relation::Table(referenced)) => {
             check_types(table, &key.columns, &referenced, &key.referenced_columns, &key.name)
         }
@@ -273,16 +271,16 @@ pub(super) fn check_still_fits(context: &mut Context<'_>, table: &Table, key: &F
 ///
 /// # Errors
 /// 23503, 42804
-pub(super) fn verify_all_with(context: &mut Context<'_>, table: &Table, at: usize) -> Result<()> {
+pub(super) fn verify_all_with(exec: &mut Exec<'_>, table: &Table, at: usize) -> Result<()> {
     for key in table.foreign_keys.iter().filter(|key| key.columns.contains(&at)) {
-        verify(context, table, key)?;
+        verify(exec, table, key)?;
     }
     for from in &table.referenced_by {
-        let Some(Relation::Table(referencing)) = context.relation_by_oid(*from)? else { continue };
+        let Some(Relation::Table(referencing)) = exec.names().relation_by_oid(*from)? else { continue };
         let to_column = |key: &&ForeignKey| key.referenced == table.oid && key.referenced_columns.contains(&at);
         for key in referencing.foreign_keys.iter().filter(to_column) {
             check_types(&referencing, &key.columns, table, &key.referenced_columns, &key.name)?;
-            verify(context, &referencing, key)?;
+            verify(exec, &referencing, key)?;
         }
     }
     Ok(())

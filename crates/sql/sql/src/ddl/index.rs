@@ -4,8 +4,8 @@ use super::constraint::check_ordered;
 use super::create_table::insert_index_entry;
 use super::name::{Given, fold, joined, no_relation, split};
 use super::rows::fill_index;
-use crate::catalog::{Index, Relation, Table, create_index_storage, name_taken, replace_relation};
-use crate::context::Context;
+use crate::catalog::{Index, Relation, Table, name_taken};
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 use syntax::ast::{CreateIndex, Expr, IndexColumn, IndexType};
@@ -14,10 +14,10 @@ use syntax::ast::{CreateIndex, Expr, IndexColumn, IndexType};
 const MOST_COLUMNS: usize = 32;
 
 /// Runs CREATE INDEX.
-pub(super) fn create(context: &mut Context<'_>, create: &CreateIndex, notices: &mut Vec<SqlError>) -> Result<()> {
+pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mut Vec<SqlError>) -> Result<()> {
     refuse(create)?;
     let (schema, name) = split(&create.table_name)?;
-    let mut table = match context.relation(schema.as_deref(), &name)? {
+    let mut table = match change.names().relation(schema.as_deref(), &name)? {
         Some(Relation::Table(table)) => Arc::unwrap_or_clone(table),
         Some(_) => {
             let message = format!("cannot create index on relation \"{name}\"");
@@ -27,7 +27,7 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateIndex, notices: &
     };
     let named = create.name.as_ref().map(split).transpose()?.map(|(_, name)| name);
     if let Some(name) = &named
-        && context.relation_in(&table.schema, name)?.is_some()
+        && change.names().relation_in(&table.schema, name)?.is_some()
     {
         if !create.if_not_exists {
             return Err(name_taken(name));
@@ -41,11 +41,11 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateIndex, notices: &
         Some(name) => name,
         None => {
             let names = joined(columns.iter().filter_map(|at| table.columns.get(*at)).map(|column| &*column.name));
-            Given::default().relation(context, &table.schema, &table.name, &names, "idx")?
+            Given::default().relation(&mut change.names(), &table.schema, &table.name, &names, "idx")?
         }
     };
     let index = Index {
-        oid: context.database.sequences.fresh_oid()?,
+        oid: change.fresh_oid()?,
         name,
         columns,
         descending,
@@ -53,20 +53,20 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateIndex, notices: &
         primary: false,
         constraint: false,
         declared: None,
-        storage: Some(create_index_storage(context, table.oid)?),
+        storage: Some(change.create_index_storage(table.oid)?),
         comment: None,
     };
-    add(context, &mut table, index)?;
-    replace_relation(context, Relation::Table(Arc::new(table)))
+    add(change, &mut table, index)?;
+    change.replace(Relation::Table(Arc::new(table)))
 }
 
 /// Adds an index with its storage to a table's definition, and fills it.
 ///
 /// # Errors
 /// 23505
-pub(super) fn add(context: &mut Context<'_>, table: &mut Table, index: Index) -> Result<()> {
-    insert_index_entry(context, table, index.oid, &index.name)?;
-    fill_index(context, table, &index)?;
+pub(super) fn add(change: &mut Change<'_>, table: &mut Table, index: Index) -> Result<()> {
+    insert_index_entry(change, table, index.oid, &index.name)?;
+    fill_index(&mut change.exec, table, &index)?;
     table.indexes.push(index);
     Ok(())
 }

@@ -24,7 +24,7 @@ mod view;
 
 pub use alteration::{alter, tag};
 
-use crate::context::Context;
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use syntax::ast::{self, Statement};
 
@@ -33,59 +33,55 @@ use syntax::ast::{self, Statement};
 ///
 /// # Errors
 /// 42P07, 42P01, 42701, 2BP01 and the like, the engine's.
-pub fn run(
-    context: &mut Context<'_>,
-    statement: &ast::Statement,
-    notices: &mut Vec<SqlError>,
-) -> Result<Option<String>> {
+pub fn run(change: &mut Change<'_>, statement: &ast::Statement, notices: &mut Vec<SqlError>) -> Result<Option<String>> {
     let tag = match statement {
-        Statement::CreateTable(create) => return create_table::run(context, create, notices).map(Some),
-        Statement::Query(query) => return table_as::select_into(context, query),
+        Statement::CreateTable(create) => return create_table::run(change, create, notices).map(Some),
+        Statement::Query(query) => return table_as::select_into(change, query),
         Statement::Drop { object_type, if_exists, names, cascade, .. } => {
-            return drop::run(context, *object_type, *if_exists, names, *cascade, notices).map(Some);
+            return drop::run(change, *object_type, *if_exists, names, *cascade, notices).map(Some);
         }
         Statement::AlterTable(alter) => {
-            alter_table::run(context, alter, notices)?;
+            alter_table::run(change, alter, notices)?;
             "ALTER TABLE"
         }
         Statement::CreateIndex(create) => {
-            index::create(context, create, notices)?;
+            index::create(change, create, notices)?;
             "CREATE INDEX"
         }
         Statement::CreateView(create) => {
-            view::create(context, create)?;
+            view::create(change, create)?;
             "CREATE VIEW"
         }
         Statement::CreateSchema { schema_name, if_not_exists, .. } => {
-            schema::create(context, schema_name, *if_not_exists, notices)?;
+            schema::create(change, schema_name, *if_not_exists, notices)?;
             "CREATE SCHEMA"
         }
         Statement::Truncate(truncate) => {
-            truncate::run(context, truncate, notices)?;
+            truncate::run(change, truncate, notices)?;
             "TRUNCATE TABLE"
         }
         Statement::Comment { object_type, object_name, comment, .. } => {
-            comment::run(context, *object_type, object_name, comment.as_deref())?;
+            comment::run(change, *object_type, object_name, comment.as_deref())?;
             "COMMENT"
         }
-        other => return other_statement(context, other, notices),
+        other => return other_statement(change, other, notices),
     };
     Ok(Some(tag.to_owned()))
 }
 
 /// Statements with little to do.
 fn other_statement(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     statement: &Statement,
     notices: &mut Vec<SqlError>,
 ) -> Result<Option<String>> {
     let tag = match statement {
         Statement::Grant(grant) => {
-            accepted::privileges(context, grant.objects.as_ref(), &grant.grantees)?;
+            accepted::privileges(&mut change.names(), grant.objects.as_ref(), &grant.grantees)?;
             "GRANT"
         }
         Statement::Revoke(revoke) => {
-            accepted::privileges(context, revoke.objects.as_ref(), &revoke.grantees)?;
+            accepted::privileges(&mut change.names(), revoke.objects.as_ref(), &revoke.grantees)?;
             "REVOKE"
         }
         Statement::DropExtension(drop) => {
@@ -102,7 +98,7 @@ fn other_statement(
             "DROP FUNCTION"
         }
         Statement::Lock(lock) => {
-            accepted::lock(context, lock)?;
+            accepted::lock(change, lock)?;
             "LOCK TABLE"
         }
         Statement::CreateExtension(create) => {

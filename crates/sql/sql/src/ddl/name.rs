@@ -1,7 +1,7 @@
 //! Names: what identifiers mean, where new relations go, what constraints are called that nobody named.
 
-use crate::catalog::{Relation, TEMPORARY, Table};
-use crate::context::Context;
+use crate::catalog::{Relation, Table};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::collections::HashSet;
 use syntax::ast::{Ident, ObjectName, ObjectNamePart};
@@ -57,31 +57,32 @@ pub(super) fn parts(name: &ObjectName) -> Result<Vec<String>> {
 /// # Errors
 /// 3F000 if there is none, 42501 for those of the system.
 pub(super) fn creation_schema(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     schema: Option<&str>,
     name: &str,
     temporary: bool,
 ) -> Result<String> {
+    let own = change.names().temporary_schema();
     match schema {
-        Some("pg_temp") => temporary_schema(context),
-        Some(schema) if temporary && Some(schema) != context.session.temporary_schema.as_deref() => {
+        Some("pg_temp") => change.temporary_schema(),
+        Some(schema) if temporary && Some(schema) != own.as_deref() => {
             let message = "cannot create temporary relation in non-temporary schema";
             Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
         }
-        None if temporary => temporary_schema(context),
+        None if temporary => change.temporary_schema(),
         Some(schema @ ("pg_catalog" | "information_schema" | "pg_toast")) => {
             let message = format!("permission denied to create \"{schema}.{name}\"");
             Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message)
                 .detail("System catalog modifications are currently disallowed."))
         }
-        Some(schema) if Some(schema) == context.session.temporary_schema.as_deref() => Ok(schema.to_owned()),
-        Some(schema) => match context.namespace(schema)? {
+        Some(schema) if Some(schema) == own.as_deref() => Ok(schema.to_owned()),
+        Some(schema) => match change.names().namespace(schema)? {
             Some(namespace) => Ok(namespace.name),
             None => Err(no_schema(schema)),
         },
         None => {
-            for schema in context.session.search_path().iter() {
-                if schema != "pg_catalog" && context.namespace(schema)?.is_some() {
+            for schema in change.names().search_path().iter() {
+                if schema != "pg_catalog" && change.names().namespace(schema)?.is_some() {
                     return Ok(schema.clone());
                 }
             }
@@ -95,14 +96,6 @@ pub(super) fn no_schema(schema: &str) -> SqlError {
     SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
 }
 
-fn temporary_schema(context: &mut Context<'_>) -> Result<String> {
-    if let Some(schema) = &context.session.temporary_schema {
-        return Ok(schema.clone());
-    }
-    let schema = format!("{TEMPORARY}{}", context.database.sequences.fresh_version()?);
-    Ok(context.session.temporary_schema.insert(schema).clone())
-}
-
 /// Names that one statement gives, so that it gives none twice.
 #[derive(Default)]
 pub(super) struct Given(HashSet<String>);
@@ -111,7 +104,7 @@ impl Given {
     /// A free name for a relation, PostgreSQL's way: `table_columns_label`, numbered if it is taken.
     pub(super) fn relation(
         &mut self,
-        context: &mut Context<'_>,
+        names: &mut Names<'_>,
         schema: &str,
         first: &str,
         second: &str,
@@ -119,7 +112,7 @@ impl Given {
     ) -> Result<String> {
         for number in 0_u64.. {
             let name = compose(first, second, &numbered(label, number));
-            if !self.0.contains(&name) && context.relation_in(schema, &name)?.is_none() {
+            if !self.0.contains(&name) && names.relation_in(schema, &name)?.is_none() {
                 self.0.insert(name.clone());
                 return Ok(name);
             }

@@ -1,7 +1,7 @@
 //! A view means the relations that its names meant when it was made, whoever reads it along whatever search path.
 
 use super::name::{quoted, split};
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::{Result, SqlError};
 use crate::parse::Command;
 use std::collections::BTreeSet;
@@ -12,12 +12,12 @@ use syntax::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, Visi
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn qualify(context: &mut Context<'_>, query: &mut Query) -> Result<()> {
-    rename(context, query, |context, name| {
+pub(super) fn qualify(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
+    rename(names, query, |names, name| {
         let (None, table) = split(name)? else { return Ok(None) };
         let is_built_in = (crate::catalog::built_in().table)(None, &table).is_some()
             || (crate::catalog::built_in().view)(None, &table).is_some();
-        let found = if is_built_in { None } else { context.relation(None, &table)? };
+        let found = if is_built_in { None } else { names.relation(None, &table)? };
         Ok(found.map(|found| ObjectName::from(vec![quoted(found.schema()), quoted(found.name())])))
     })
 }
@@ -26,30 +26,30 @@ pub(super) fn qualify(context: &mut Context<'_>, query: &mut Query) -> Result<()
 ///
 /// # Errors
 /// The engine's.
-pub(crate) fn shown(context: &mut Context<'_>, query: &str) -> Result<String> {
+pub(crate) fn shown(names: &mut Names<'_>, query: &str) -> Result<String> {
     let Some(Command::Rows(statement)) = crate::parse::statement(query)?.map(|parsed| parsed.command) else {
         return Ok(query.to_owned());
     };
     let mut statement = (*statement).clone();
-    rename(context, &mut statement, |context, name| {
+    rename(names, &mut statement, |names, name| {
         let (Some(schema), table) = split(name)? else { return Ok(None) };
         let oid = |relation: crate::catalog::Relation| relation.oid();
-        let there = context.relation(Some(&schema), &table)?.map(oid);
-        let is_visible = there.is_some() && context.relation(None, &table)?.map(oid) == there;
+        let there = names.relation(Some(&schema), &table)?.map(oid);
+        let is_visible = there.is_some() && names.relation(None, &table)?.map(oid) == there;
         Ok(is_visible.then(|| ObjectName::from(vec![quoted(&table)])))
     })?;
     Ok(statement.to_string())
 }
 
 fn rename<'s>(
-    context: &mut Context<'s>,
+    names: &mut Names<'s>,
     syntax: &mut (impl Visit + VisitMut),
-    renamed: impl FnMut(&mut Context<'s>, &ObjectName) -> Result<Option<ObjectName>>,
+    renamed: impl FnMut(&mut Names<'s>, &ObjectName) -> Result<Option<ObjectName>>,
 ) -> Result<()> {
     let mut hiding = Hiding(BTreeSet::new());
     let _ = Visit::visit(syntax, &mut hiding);
-    let mut names = Names { context, hidden: hiding.0, renamed };
-    match VisitMut::visit(syntax, &mut names) {
+    let mut renamer = Renamer { names, hidden: hiding.0, renamed };
+    match VisitMut::visit(syntax, &mut renamer) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -69,19 +69,19 @@ impl Visitor for Hiding {
 }
 
 /// Replaces the names of relations in FROM.
-struct Names<'c, 's, F> {
-    context: &'c mut Context<'s>,
+struct Renamer<'c, 's, F> {
+    names: &'c mut Names<'s>,
     hidden: BTreeSet<String>,
     renamed: F,
 }
 
-impl<'s, F: FnMut(&mut Context<'s>, &ObjectName) -> Result<Option<ObjectName>>> VisitorMut for Names<'_, 's, F> {
+impl<'s, F: FnMut(&mut Names<'s>, &ObjectName) -> Result<Option<ObjectName>>> VisitorMut for Renamer<'_, 's, F> {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
         let TableFactor::Table { name, args: None, .. } = factor else { return ControlFlow::Continue(()) };
         let renamed = split(name).and_then(|(_, table)| {
-            if self.hidden.contains(&table) { Ok(None) } else { (self.renamed)(self.context, name) }
+            if self.hidden.contains(&table) { Ok(None) } else { (self.renamed)(self.names, name) }
         });
         match renamed {
             Ok(Some(renamed)) => *name = renamed,

@@ -1,7 +1,7 @@
 //! Goes through the rows of a table, and writes them anew.
 
-use crate::catalog::{Index, Table, leave_storage};
-use crate::context::Context;
+use crate::catalog::{Index, Table};
+use crate::context::{Change, Exec};
 use crate::dml::rows::{add_entry, write_new};
 use crate::error::{Result, SqlError, state};
 use crate::storage::decode_row;
@@ -14,15 +14,15 @@ const BATCH: usize = 256;
 
 /// Hands every row of a table, with its key, to `body`, which may read and write meanwhile (other tables).
 pub(super) fn each_row(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     table: &Table,
-    mut body: impl FnMut(&mut Context<'_>, &[u8], Row) -> Result<()>,
+    mut body: impl FnMut(&mut Exec<'_>, &[u8], Row) -> Result<()>,
 ) -> Result<()> {
     let mut scan = Scan::table(table.storage.id());
     loop {
-        context.check_cancel()?;
+        exec.check_cancel()?;
         let mut batch = Vec::with_capacity(BATCH);
-        let end = context.transaction.scan(&scan, &mut |item| {
+        let end = exec.transaction.scan(&scan, &mut |item| {
             let mut row = Row::new();
             let decoded = decode_row(item.row, &table.columns, None, &mut row);
             let go_on = decoded.is_ok() && batch.len() + 1 < BATCH;
@@ -31,7 +31,7 @@ pub(super) fn each_row(
         })?;
         for found in batch {
             let (key, row) = found?;
-            body(context, &key, row)?;
+            body(exec, &key, row)?;
         }
         match end {
             ScanEnd::Finished => return Ok(()),
@@ -44,8 +44,8 @@ pub(super) fn each_row(
 ///
 /// # Errors
 /// 23505
-pub(super) fn fill_index(context: &mut Context<'_>, table: &Table, index: &Index) -> Result<()> {
-    each_row(context, table, |context, key, row| add_entry(context, table, index, key, &row).map_err(of_new_index))
+pub(super) fn fill_index(exec: &mut Exec<'_>, table: &Table, index: &Index) -> Result<()> {
+    each_row(exec, table, |exec, key, row| add_entry(exec, table, index, key, &row).map_err(of_new_index))
 }
 
 /// Moves the rows of a table into new storage: `transform` makes rows of `new` from rows of `old`.
@@ -53,25 +53,25 @@ pub(super) fn fill_index(context: &mut Context<'_>, table: &Table, index: &Index
 /// # Errors
 /// 23505, those of `transform`.
 pub(super) fn rewrite(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     old: &Table,
     new: &mut Table,
-    mut transform: impl FnMut(&mut Context<'_>, Row) -> Result<Row>,
+    mut transform: impl FnMut(&mut Exec<'_>, Row) -> Result<Row>,
 ) -> Result<()> {
-    leave_all(context, old);
-    super::create_table::make_storage(context, new)?;
-    each_row(context, old, |context, _, row| {
-        let row = transform(context, row)?;
-        write_new(context, new, &row).map_err(of_new_index)?;
+    leave_all(change, old);
+    super::create_table::make_storage(change, new)?;
+    each_row(&mut change.exec, old, |exec, _, row| {
+        let row = transform(exec, row)?;
+        write_new(exec, new, &row).map_err(of_new_index)?;
         Ok(())
     })
 }
 
 /// Notes that a table's rows and entries are somewhere else from now on.
-pub(super) fn leave_all(context: &mut Context<'_>, table: &Table) {
-    leave_storage(context, table.oid, table.storage);
+pub(super) fn leave_all(change: &mut Change<'_>, table: &Table) {
+    change.leave_storage(table.oid, table.storage);
     for storage in table.indexes.iter().filter_map(|index| index.storage) {
-        leave_storage(context, table.oid, storage);
+        change.leave_storage(table.oid, storage);
     }
 }
 

@@ -1,14 +1,14 @@
 //! CREATE SCHEMA.
 
 use super::name::{fold, parts};
-use crate::catalog::{Namespace, insert_namespace};
-use crate::context::Context;
+use crate::catalog::Namespace;
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use syntax::ast::SchemaName;
 
 /// Runs CREATE SCHEMA.
 pub(super) fn create(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     name: &SchemaName,
     if_not_exists: bool,
     notices: &mut Vec<SqlError>,
@@ -24,7 +24,7 @@ pub(super) fn create(
             parts(name)?.join(".")
         }
     };
-    if context.namespace(&name)?.is_some() {
+    if change.names().namespace(&name)?.is_some() {
         let message = format!("schema \"{name}\" already exists");
         if !if_not_exists {
             return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
@@ -33,8 +33,8 @@ pub(super) fn create(
         return Ok(());
     }
     check_name(&name)?;
-    let oid = context.database.sequences.fresh_oid()?;
-    insert_namespace(context, &Namespace { oid, name, comment: None })
+    let oid = change.fresh_oid()?;
+    change.insert_namespace(&Namespace { oid, name, comment: None })
 }
 
 /// Names that begin like those of the system are its own.

@@ -1,8 +1,8 @@
 //! Sequences: the options that CREATE SEQUENCE, ALTER SEQUENCE and identity columns share, and who owns them.
 
 use super::name::{no_relation, parts};
-use crate::catalog::{Relation, Sequence, replace_relation};
-use crate::context::Context;
+use crate::catalog::{Relation, Sequence};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::types::Type;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use syntax::ast::{self, Expr, SequenceOptions, UnaryOperator, Value};
 /// # Errors
 /// 22023, 42P01, 42703, 55000.
 pub(super) fn owner_of(
-    context: &mut Context<'_>,
+    names: &mut Names<'_>,
     sequence: &Sequence,
     owner: &ast::ObjectName,
 ) -> Result<Option<(u32, u16)>> {
@@ -28,7 +28,7 @@ pub(super) fn owner_of(
     }
     let table = parts.pop().unwrap_or_default();
     let schema = parts.pop();
-    let Some(found) = context.relation(schema.as_deref(), &table)? else {
+    let Some(found) = names.relation(schema.as_deref(), &table)? else {
         return Err(no_relation(schema.as_deref(), &table));
     };
     let Relation::Table(found) = found else {
@@ -47,15 +47,15 @@ pub(super) fn owner_of(
 }
 
 /// Notes in the owner's table that its column owns the sequence.
-pub(super) fn own(context: &mut Context<'_>, sequence: &Sequence, owner: Option<(u32, u16)>) -> Result<()> {
+pub(super) fn own(change: &mut Change<'_>, sequence: &Sequence, owner: Option<(u32, u16)>) -> Result<()> {
     let Some((table, number)) = owner else { return Ok(()) };
-    let Some(Relation::Table(table)) = context.relation_by_oid(table)? else { return Ok(()) };
+    let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
     let mut table = Arc::unwrap_or_clone(table);
     if let Some(column) = usize::from(number).checked_sub(1).and_then(|at| table.columns.get_mut(at))
         && column.sequence.is_none()
     {
         column.sequence = Some(sequence.oid);
-        return replace_relation(context, Relation::Table(Arc::new(table)));
+        return change.replace(Relation::Table(Arc::new(table)));
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(super) fn own(context: &mut Context<'_>, sequence: &Sequence, owner: Option<
 /// # Errors
 /// 22023, 42601.
 pub(super) fn define(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     schema: String,
     name: String,
     data_type: Type,
@@ -74,7 +74,7 @@ pub(super) fn define(
     let mut wanted = Options::default();
     options.iter().try_for_each(|option| wanted.read(option))?;
     let mut sequence = Sequence {
-        oid: context.database.sequences.fresh_oid()?,
+        oid: change.fresh_oid()?,
         schema,
         name,
         data_type,
@@ -231,14 +231,14 @@ pub(super) fn check_bounds(sequence: &Sequence) -> Result<()> {
 ///
 /// # Errors
 /// 22023
-pub(super) fn restart(context: &mut Context<'_>, mut sequence: Sequence, value: i64) -> Result<()> {
+pub(super) fn restart(change: &mut Change<'_>, mut sequence: Sequence, value: i64) -> Result<()> {
     if value < sequence.min {
         return Err(invalid(&format!("RESTART value ({value}) cannot be less than MINVALUE ({})", sequence.min)));
     }
     if value > sequence.max {
         return Err(invalid(&format!("RESTART value ({value}) cannot be greater than MAXVALUE ({})", sequence.max)));
     }
-    sequence.state = context.database.sequences.fresh_version()?;
+    sequence.state = change.fresh_version()?;
     sequence.restart = value;
-    replace_relation(context, Relation::Sequence(Arc::new(sequence)))
+    change.replace(Relation::Sequence(Arc::new(sequence)))
 }

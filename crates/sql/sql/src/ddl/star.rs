@@ -2,7 +2,7 @@
 
 use super::name::{fold, quoted, split};
 use crate::catalog::Relation;
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::Result;
 use syntax::ast::{
     Expr, JoinConstraint, JoinOperator, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
@@ -17,24 +17,24 @@ type Source = (String, Vec<String>);
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn expand(context: &mut Context<'_>, query: &mut Query) -> Result<()> {
-    expand_body(context, &mut query.body)
+pub(super) fn expand(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
+    expand_body(names, &mut query.body)
 }
 
-fn expand_body(context: &mut Context<'_>, body: &mut SetExpr) -> Result<()> {
+fn expand_body(names: &mut Names<'_>, body: &mut SetExpr) -> Result<()> {
     match body {
-        SetExpr::Select(select) => expand_select(context, select),
-        SetExpr::Query(query) => expand(context, query),
+        SetExpr::Select(select) => expand_select(names, select),
+        SetExpr::Query(query) => expand(names, query),
         SetExpr::SetOperation { left, right, .. } => crate::stack::deeper(|| {
-            expand_body(context, left)?;
-            expand_body(context, right)
+            expand_body(names, left)?;
+            expand_body(names, right)
         }),
         _ => Ok(()),
     }
 }
 
-fn expand_select(context: &mut Context<'_>, select: &mut Select) -> Result<()> {
-    let Some(sources) = sources(context, &select.from)? else { return Ok(()) };
+fn expand_select(names: &mut Names<'_>, select: &mut Select) -> Result<()> {
+    let Some(sources) = sources(names, &select.from)? else { return Ok(()) };
     let mut items = Vec::with_capacity(select.projection.len());
     for item in std::mem::take(&mut select.projection) {
         match &item {
@@ -60,12 +60,12 @@ fn columns_of((name, columns): &Source) -> impl Iterator<Item = SelectItem> {
 }
 
 /// The relations of FROM in their order; `None` if it has something else.
-fn sources(context: &mut Context<'_>, from: &[TableWithJoins]) -> Result<Option<Vec<Source>>> {
+fn sources(names: &mut Names<'_>, from: &[TableWithJoins]) -> Result<Option<Vec<Source>>> {
     let mut found = Vec::new();
     for tables in from {
         let joined = tables.joins.iter().map(|join| (&join.relation, is_plain(&join.join_operator)));
         for (factor, plain) in std::iter::once((&tables.relation, true)).chain(joined) {
-            match source(context, factor)? {
+            match source(names, factor)? {
                 Some(source) if plain => found.push(source),
                 _ => return Ok(None),
             }
@@ -91,13 +91,13 @@ fn is_plain(join: &JoinOperator) -> bool {
     }
 }
 
-fn source(context: &mut Context<'_>, factor: &TableFactor) -> Result<Option<Source>> {
+fn source(names: &mut Names<'_>, factor: &TableFactor) -> Result<Option<Source>> {
     let TableFactor::Table { name, alias, args: None, .. } = factor else { return Ok(None) };
     if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
         return Ok(None);
     }
     let (schema, name) = split(name)?;
-    let columns: Vec<String> = match context.relation(schema.as_deref(), &name)? {
+    let columns: Vec<String> = match names.relation(schema.as_deref(), &name)? {
         Some(Relation::Table(table)) => table.live_columns().map(|(_, column)| column.name.clone()).collect(),
         Some(Relation::View(view)) => view.columns.iter().map(|column| column.name.clone()).collect(),
         _ => return Ok(None),

@@ -4,7 +4,7 @@ use super::create_table::{empty, insert, make_storage};
 use super::name::{fold, split};
 use crate::bind;
 use crate::catalog::Column;
-use crate::context::Context;
+use crate::context::{Change, Names};
 use crate::dml::rows::write_new;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
@@ -16,38 +16,38 @@ use syntax::ast::{self, ColumnDef};
 
 /// Runs CREATE TABLE AS; `names` are the columns' names, if they were given.
 pub(super) fn run(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     schema: String,
     name: String,
     names: &[ColumnDef],
     query: &ast::Query,
 ) -> Result<String> {
     let names: Vec<String> = names.iter().map(|column| fold(&column.name)).collect();
-    let query = bound(context, &ast::Statement::Query(Box::new(query.clone())))?;
-    fill(context, schema, name, &names, &query)
+    let query = bound(&mut change.names(), &ast::Statement::Query(Box::new(query.clone())))?;
+    fill(change, schema, name, &names, &query)
 }
 
 /// Runs SELECT INTO; `None` if the query is none.
-pub(super) fn select_into(context: &mut Context<'_>, query: &ast::Query) -> Result<Option<String>> {
+pub(super) fn select_into(change: &mut Change<'_>, query: &ast::Query) -> Result<Option<String>> {
     let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
     let Some(into) = &select.into else { return Ok(None) };
     let (schema, name) = split(&into.name)?;
-    let schema = super::name::creation_schema(context, schema.as_deref(), &name, into.temporary)?;
-    if context.relation_in(&schema, &name)?.is_some() {
+    let schema = super::name::creation_schema(change, schema.as_deref(), &name, into.temporary)?;
+    if change.names().relation_in(&schema, &name)?.is_some() {
         return Err(crate::catalog::name_taken(&name));
     }
     let mut plain = query.clone();
     let mut selected = (**select).clone();
     selected.into = None;
     plain.body = Box::new(ast::SetExpr::Select(Box::new(selected)));
-    let query = bound(context, &ast::Statement::Query(Box::new(plain)))?;
-    fill(context, schema, name, &[], &query).map(Some)
+    let query = bound(&mut change.names(), &ast::Statement::Query(Box::new(plain)))?;
+    fill(change, schema, name, &[], &query).map(Some)
 }
 
 /// The meaning of a query without parameters.
-pub(super) fn bound(context: &mut Context<'_>, query: &ast::Statement) -> Result<Query> {
+pub(super) fn bound(names: &mut Names<'_>, query: &ast::Statement) -> Result<Query> {
     let mut parameters = Vec::new();
-    match bind::statement(context, query, &mut parameters)? {
+    match bind::statement(names, query, &mut parameters)? {
         Statement::Query(_) if !parameters.is_empty() => {
             Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"))
         }
@@ -86,18 +86,18 @@ pub(super) fn columns_of(query: &Query, names: &[String]) -> Result<Vec<Column>>
     Ok(columns)
 }
 
-fn fill(context: &mut Context<'_>, schema: String, name: String, names: &[String], query: &Query) -> Result<String> {
-    let mut table = empty(context, schema, name)?;
+fn fill(change: &mut Change<'_>, schema: String, name: String, names: &[String], query: &Query) -> Result<String> {
+    let mut table = empty(change, schema, name)?;
     table.columns = columns_of(query, names)?;
-    make_storage(context, &mut table)?;
+    make_storage(change, &mut table)?;
     let plan = improve(Arc::unwrap_or_clone(query.plan.clone()));
-    context.transaction.set_reads_wait(false);
+    change.exec.transaction.set_reads_wait(false);
     let mut cursor = Cursor::new(Arc::new(plan));
     let mut rows = 0_u64;
-    while let Some(row) = cursor.next(context)? {
-        write_new(context, &table, &row)?;
+    while let Some(row) = cursor.next(&mut change.exec)? {
+        write_new(&mut change.exec, &table, &row)?;
         rows += 1;
     }
-    insert(context, table)?;
+    insert(change, table)?;
     Ok(format!("SELECT {rows}"))
 }

@@ -5,18 +5,18 @@ use super::drop::describe;
 use super::name::{no_relation, split};
 use super::rows::leave_all;
 use super::sequence::restart;
-use crate::catalog::{Oid, Relation, Table, replace_relation};
-use crate::context::Context;
+use crate::catalog::{Oid, Relation, Table};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 use syntax::ast::{CascadeOption, Truncate, TruncateIdentityOption};
 
 /// Runs TRUNCATE.
-pub(super) fn run(context: &mut Context<'_>, statement: &Truncate, notices: &mut Vec<SqlError>) -> Result<()> {
+pub(super) fn run(change: &mut Change<'_>, statement: &Truncate, notices: &mut Vec<SqlError>) -> Result<()> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
     for target in &statement.table_names {
         let (schema, name) = split(&target.name)?;
-        match context.relation(schema.as_deref(), &name)? {
+        match change.names().relation(schema.as_deref(), &name)? {
             Some(Relation::Table(table)) if tables.iter().any(|other| other.oid == table.oid) => {}
             Some(Relation::Table(table)) => tables.push(table),
             Some(_) => {
@@ -29,13 +29,13 @@ pub(super) fn run(context: &mut Context<'_>, statement: &Truncate, notices: &mut
     let mut at = 0;
     while let Some(table) = tables.get(at).cloned() {
         for from in &table.referenced_by {
-            include(context, &mut tables, &table, *from, cascade, notices)?;
+            include(&mut change.names(), &mut tables, &table, *from, cascade, notices)?;
         }
         at += 1;
     }
     let restarts = statement.identity == Some(TruncateIdentityOption::Restart);
     for table in tables {
-        empty(context, Arc::unwrap_or_clone(table), restarts)?;
+        empty(change, Arc::unwrap_or_clone(table), restarts)?;
     }
     Ok(())
 }
@@ -45,7 +45,7 @@ pub(super) fn run(context: &mut Context<'_>, statement: &Truncate, notices: &mut
 /// # Errors
 /// 0A000 if nobody said so.
 fn include(
-    context: &mut Context<'_>,
+    names: &mut Names<'_>,
     tables: &mut Vec<Arc<Table>>,
     referenced: &Table,
     from: Oid,
@@ -55,8 +55,8 @@ fn include(
     if tables.iter().any(|table| table.oid == from) {
         return Ok(());
     }
-    let Some(relation) = context.relation_by_oid(from)? else { return Ok(()) };
-    let described = describe(context, &relation)?;
+    let Some(relation) = names.relation_by_oid(from)? else { return Ok(()) };
+    let described = describe(names, &relation)?;
     let Relation::Table(referencing) = relation else { return Ok(()) };
     if !cascade {
         let message = "cannot truncate a table referenced in a foreign key constraint";
@@ -71,16 +71,16 @@ fn include(
     Ok(())
 }
 
-fn empty(context: &mut Context<'_>, mut table: Table, restarts: bool) -> Result<()> {
-    leave_all(context, &table);
-    make_storage(context, &mut table)?;
+fn empty(change: &mut Change<'_>, mut table: Table, restarts: bool) -> Result<()> {
+    leave_all(change, &table);
+    make_storage(change, &mut table)?;
     if restarts {
         for oid in table.columns.iter().filter_map(|column| column.sequence) {
-            if let Some(Relation::Sequence(sequence)) = context.relation_by_oid(oid)? {
+            if let Some(Relation::Sequence(sequence)) = change.names().relation_by_oid(oid)? {
                 let start = sequence.start;
-                restart(context, Arc::unwrap_or_clone(sequence), start)?;
+                restart(change, Arc::unwrap_or_clone(sequence), start)?;
             }
         }
     }
-    replace_relation(context, Relation::Table(Arc::new(table)))
+    change.replace(Relation::Table(Arc::new(table)))
 }

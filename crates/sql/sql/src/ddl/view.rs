@@ -3,10 +3,8 @@
 use super::drop::describe;
 use super::name::{creation_schema, fold, quoted, split};
 use super::table_as::{bound, columns_of};
-use crate::catalog::{
-    Column, Oid, Relation, View, depend, forget_dependencies, insert_relation, name_taken, replace_relation,
-};
-use crate::context::Context;
+use crate::catalog::{Column, Oid, Relation, View, name_taken};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -14,25 +12,25 @@ use std::sync::Arc;
 use syntax::ast::{self, CreateView, Query, Statement, visit_relations};
 
 /// Runs CREATE VIEW.
-pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<()> {
+pub(super) fn create(change: &mut Change<'_>, create: &CreateView) -> Result<()> {
     if create.materialized {
         return Err(SqlError::unsupported("a materialized view"));
     }
     let (schema, name) = split(&create.name)?;
-    let reads = relations(context, &create.query)?;
+    let reads = relations(&mut change.names(), &create.query)?;
     // A view over something temporary is temporary.
-    let temporary = create.temporary || reads_temporary(context, &reads)?;
-    let schema = creation_schema(context, schema.as_deref(), &name, temporary)?;
+    let temporary = create.temporary || reads_temporary(&mut change.names(), &reads)?;
+    let schema = creation_schema(change, schema.as_deref(), &name, temporary)?;
     let mut written = (*create.query).clone();
     // A WITH query may hide a table of the same name.
     if written.with.is_none() {
-        super::star::expand(context, &mut written)?;
+        super::star::expand(&mut change.names(), &mut written)?;
     }
-    super::qualify::qualify(context, &mut written)?;
-    let query = bound(context, &Statement::Query(Box::new(written.clone())))?;
+    super::qualify::qualify(&mut change.exec.names(), &mut written)?;
+    let query = bound(&mut change.names(), &Statement::Query(Box::new(written.clone())))?;
     let names: Vec<String> = create.columns.iter().map(|column| fold(&column.name)).collect();
     let columns = columns_of(&query, &names)?;
-    let existing = context.relation_in(&schema, &name)?;
+    let existing = change.names().relation_in(&schema, &name)?;
     let old = match existing {
         None => None,
         Some(Relation::View(old)) if create.or_replace => Some(old),
@@ -44,7 +42,7 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<(
             check_replacement(old, &columns)?;
             old.oid
         }
-        None => context.database.sequences.fresh_oid()?,
+        None => change.fresh_oid()?,
     };
     if reads.contains(&oid) {
         let message = format!("infinite recursion detected in rules for relation \"{name}\"");
@@ -52,10 +50,10 @@ pub(super) fn create(context: &mut Context<'_>, create: &CreateView) -> Result<(
     }
     let comment = old.as_ref().and_then(|old| old.comment.clone());
     let view = View { oid, schema, name, version: 0, columns, query: written.to_string(), comment };
-    forget_dependencies(context, oid)?;
-    depend(context, oid, reads)?;
+    change.forget_dependencies(oid)?;
+    change.depend(oid, reads)?;
     let relation = Relation::View(Arc::new(view));
-    if old.is_some() { replace_relation(context, relation) } else { insert_relation(context, relation) }
+    if old.is_some() { change.replace(relation) } else { change.insert(relation) }
 }
 
 /// A view that replaces another has its columns, and perhaps more.
@@ -79,26 +77,26 @@ fn check_replacement(old: &View, columns: &[Column]) -> Result<()> {
 }
 
 /// The relations that a query reads: by the names in it that are not those of its own WITH queries.
-fn relations(context: &mut Context<'_>, query: &Query) -> Result<BTreeSet<Oid>> {
-    let mut names = Vec::new();
+fn relations(names: &mut Names<'_>, query: &Query) -> Result<BTreeSet<Oid>> {
+    let mut named = Vec::new();
     let _: ControlFlow<()> = visit_relations(query, |name| {
-        names.push(name.clone());
+        named.push(name.clone());
         ControlFlow::Continue(())
     });
     let mut found = BTreeSet::new();
-    for name in names {
+    for name in named {
         let (schema, name) = split(&name)?;
-        if let Some(relation) = context.relation(schema.as_deref(), &name)? {
+        if let Some(relation) = names.relation(schema.as_deref(), &name)? {
             found.insert(relation.oid());
         }
     }
     Ok(found)
 }
 
-fn reads_temporary(context: &mut Context<'_>, reads: &BTreeSet<Oid>) -> Result<bool> {
-    let Some(schema) = context.session.temporary_schema.clone() else { return Ok(false) };
+fn reads_temporary(names: &mut Names<'_>, reads: &BTreeSet<Oid>) -> Result<bool> {
+    let Some(schema) = names.temporary_schema() else { return Ok(false) };
     for oid in reads {
-        if context.relation_by_oid(*oid)?.is_some_and(|relation| relation.schema() == schema) {
+        if names.relation_by_oid(*oid)?.is_some_and(|relation| relation.schema() == schema) {
             return Ok(true);
         }
     }
@@ -142,13 +140,13 @@ fn in_body(body: &ast::SetExpr) -> bool {
 }
 
 /// The view with its query naming a relation by its new name; what the query called it stays as an alias.
-pub(super) fn follow(context: &mut Context<'_>, view: &View, old: &Relation, schema: &str, name: &str) -> Result<View> {
+pub(super) fn follow(names: &mut Names<'_>, view: &View, old: &Relation, schema: &str, name: &str) -> Result<View> {
     let parsed = crate::parse::statement(&view.query)?;
     let Some(crate::parse::Command::Rows(statement)) = parsed.map(|parsed| parsed.command) else {
         return Ok(view.clone());
     };
     let mut statement = ast::Statement::clone(&statement);
-    let mut renamer = Renamer { context, old: old.oid(), schema, name };
+    let mut renamer = Renamer { names, old: old.oid(), schema, name };
     match ast::VisitMut::visit(&mut statement, &mut renamer) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(View { query: statement.to_string(), ..view.clone() }),
@@ -157,7 +155,7 @@ pub(super) fn follow(context: &mut Context<'_>, view: &View, old: &Relation, sch
 
 /// Replaces the name of a relation in FROM.
 struct Renamer<'c, 's, 'n> {
-    context: &'c mut Context<'s>,
+    names: &'c mut Names<'s>,
     old: Oid,
     schema: &'n str,
     name: &'n str,
@@ -167,7 +165,7 @@ impl Renamer<'_, '_, '_> {
     fn rename(&mut self, factor: &mut ast::TableFactor) -> Result<()> {
         let ast::TableFactor::Table { name, alias, .. } = factor else { return Ok(()) };
         let (schema, called) = split(name)?;
-        let found = self.context.relation(schema.as_deref(), &called)?;
+        let found = self.names.relation(schema.as_deref(), &called)?;
         if found.is_none_or(|found| found.oid() != self.old) {
             return Ok(());
         }
@@ -191,8 +189,8 @@ impl ast::VisitorMut for Renamer<'_, '_, '_> {
 }
 
 /// The error when a view stands in the way of a change that it cannot follow.
-pub(super) fn in_the_way(context: &mut Context<'_>, what: &str, view: &Arc<View>, column: &str) -> Result<SqlError> {
-    let described = describe(context, &Relation::View(view.clone()))?;
+pub(super) fn in_the_way(names: &mut Names<'_>, what: &str, view: &Arc<View>, column: &str) -> Result<SqlError> {
+    let described = describe(names, &Relation::View(view.clone()))?;
     Ok(SqlError::new(state::FEATURE_NOT_SUPPORTED, what)
         .detail(format!("rule _RETURN on {described} depends on column \"{column}\"")))
 }

@@ -3,7 +3,7 @@
 use super::write::{Intent, Preparation, Write};
 use super::{returning, rows, rules};
 use crate::catalog::{Index, Table};
-use crate::context::Context;
+use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{ConflictUpdate, Insert, OnConflict};
 use crate::types::{Datum, Row};
@@ -31,7 +31,7 @@ enum Met {
 
 /// The rows that meet no other will come; the rest are passed over, or update those that they meet.
 pub(super) fn prepare<'s>(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     statement: &'s Insert,
     on_conflict: &OnConflict,
     new: Vec<Row>,
@@ -41,14 +41,14 @@ pub(super) fn prepare<'s>(
     let (mut writes, mut returned) = (vec![], vec![]);
     let mut taken = Taken::default();
     for row in new {
-        rules::check(context, table, &statement.checks, &row)?;
-        let write = match (meets(context, table, &on_conflict.arbiters, &row, &taken)?, &on_conflict.update) {
+        rules::check(exec, table, &statement.checks, &row)?;
+        let write = match (meets(exec, table, &on_conflict.arbiters, &row, &taken)?, &on_conflict.update) {
             (Met::Nothing, _) => Some(Write::Insert(row)),
             (_, None) => None,
             (Met::Own, Some(_)) => return Err(second_time()),
             (Met::Row(key), Some(_)) if taken.rows.contains(&key) => return Err(second_time()),
             (Met::Row(key), Some(update)) => {
-                updated(context, statement, update, key, row, preparation)?.inspect(|write| {
+                updated(exec, statement, update, key, row, preparation)?.inspect(|write| {
                     if let Write::Replace { key, .. } = write {
                         taken.rows.insert(key.clone());
                     }
@@ -57,8 +57,8 @@ pub(super) fn prepare<'s>(
         };
         let Some(write) = write else { continue };
         let (Write::Insert(now) | Write::Replace { new: now, .. } | Write::Remove { old: now, .. }) = &write;
-        take(context, table, now, &mut taken)?;
-        returned.extend(returning::row(context, preparation, statement.returning.as_ref(), now)?);
+        take(exec, table, now, &mut taken)?;
+        returned.extend(returning::row(exec, preparation, statement.returning.as_ref(), now)?);
         writes.push(write);
     }
     Ok(Intent { table, checks: None, writes, returned })
@@ -66,7 +66,7 @@ pub(super) fn prepare<'s>(
 
 /// What has the new row's values in one of the arbiters. Reading their entries protects the gaps, so that what is not there
 /// now will not be there before this transaction's own.
-fn meets(context: &mut Context<'_>, table: &Table, arbiters: &[usize], row: &[Datum], taken: &Taken) -> Result<Met> {
+fn meets(exec: &mut Exec<'_>, table: &Table, arbiters: &[usize], row: &[Datum], taken: &Taken) -> Result<Met> {
     for (at, index) in table.indexes.iter().enumerate() {
         if !index.unique || !(arbiters.is_empty() || arbiters.contains(&at)) {
             continue;
@@ -76,7 +76,7 @@ fn meets(context: &mut Context<'_>, table: &Table, arbiters: &[usize], row: &[Da
         if taken.places.contains(&place) {
             return Ok(Met::Own);
         }
-        if let Some(key) = rows::find_unique(context, table, index, &values)? {
+        if let Some(key) = rows::find_unique(exec, table, index, &values)? {
             return Ok(Met::Row(key));
         }
     }
@@ -84,10 +84,10 @@ fn meets(context: &mut Context<'_>, table: &Table, arbiters: &[usize], row: &[Da
 }
 
 /// Notes where a row will stand in the unique indexes.
-fn take(context: &mut Context<'_>, table: &Table, row: &[Datum], taken: &mut Taken) -> Result<()> {
+fn take(exec: &mut Exec<'_>, table: &Table, row: &[Datum], taken: &mut Taken) -> Result<()> {
     for index in table.indexes.iter().filter(|index| index.unique) {
         if let Some(place) = rows::unique_place(table, index, &values_of(index, row))? {
-            context.memory.take(size_of::<(TableId, Key)>())?;
+            exec.memory.take(size_of::<(TableId, Key)>())?;
             taken.places.insert(place);
         }
     }
@@ -105,7 +105,7 @@ fn second_time() -> SqlError {
 
 /// DO UPDATE of the row under `key`, unless WHERE excludes it.
 fn updated(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     statement: &Insert,
     update: &ConflictUpdate,
     key: Key,
@@ -113,24 +113,24 @@ fn updated(
     preparation: &mut Preparation,
 ) -> Result<Option<Write>> {
     let table = &statement.table;
-    let Some(old) = rows::read_for_update(context, table, &key)? else {
+    let Some(old) = rows::read_for_update(exec, table, &key)? else {
         let message = format!("an index of table \"{}\" has an entry without its row", table.name);
         return Err(SqlError::new(state::DATA_CORRUPTED, message));
     };
     let both: Row = old.iter().cloned().chain(excluded).collect();
     if let Some(condition) = &update.condition
-        && !matches!(preparation.evaluator.evaluate(context, condition, &both)?, Datum::Bool(true))
+        && !matches!(preparation.evaluator.evaluate(exec, condition, &both)?, Datum::Bool(true))
     {
         return Ok(None);
     }
-    if !preparation.claim(context, table, &key)? {
+    if !preparation.claim(exec, table, &key)? {
         return Err(second_time());
     }
     let mut new = old.clone();
     for (column, expression) in &update.assignments {
-        new[*column] = preparation.evaluator.evaluate(context, expression, &both)?;
+        new[*column] = preparation.evaluator.evaluate(exec, expression, &both)?;
     }
-    rules::generate(context, &statement.generated, &mut new)?;
-    rules::check(context, table, &statement.checks, &new)?;
+    rules::generate(exec, &statement.generated, &mut new)?;
+    rules::check(exec, table, &statement.checks, &new)?;
     Ok(Some(Write::Replace { key, old, new }))
 }

@@ -1,14 +1,14 @@
 //! RETURNING.
 
 use super::write::Preparation;
-use crate::context::{Context, row_bytes};
+use crate::context::{Exec, row_bytes};
 use crate::error::Result;
 use crate::plan::Returning;
 use crate::types::{Datum, Row};
 
 /// RETURNING's row over `row`, if the statement has RETURNING. It sees the state at the statement's start, too.
 pub(super) fn row(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     preparation: &mut Preparation,
     returning: Option<&Returning>,
     row: &[Datum],
@@ -16,8 +16,8 @@ pub(super) fn row(
     let Some(returning) = returning else { return Ok(None) };
     let mut returned = Row::with_capacity(returning.columns.len());
     for column in &returning.columns {
-        returned.push(preparation.evaluator.evaluate(context, column, row)?);
+        returned.push(preparation.evaluator.evaluate(exec, column, row)?);
     }
-    context.memory.take(row_bytes(&returned))?;
+    exec.memory.take(row_bytes(&returned))?;
     Ok(Some(returned))
 }

@@ -4,9 +4,8 @@
 //! indexes they do enforce, since the engine's keys are what makes them so.
 
 use super::violation;
-use crate::catalog::sequence;
-use crate::catalog::{Index, KeyForm, Oid, Storage, Table, explain};
-use crate::context::Context;
+use crate::catalog::{Index, KeyForm, Oid, Storage, Table};
+use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::storage;
 use crate::types::{Datum, Row, equal_typed};
@@ -17,10 +16,10 @@ use tables::entries;
 ///
 /// # Errors
 /// 23502 for NULL in a primary key, the engine's.
-pub(crate) fn row_key(context: &mut Context<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
+pub(crate) fn row_key(exec: &mut Exec<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
     match table.storage.key {
-        KeyForm::RowNumber => Ok(Key::from_u64(sequence::next_row_number(context, table)?)),
-        KeyForm::Eight | KeyForm::Columns => primary_key(context, table, row),
+        KeyForm::RowNumber => Ok(Key::from_u64(exec.row_number(table)?)),
+        KeyForm::Eight | KeyForm::Columns => primary_key(exec, table, row),
     }
 }
 
@@ -28,12 +27,12 @@ pub(crate) fn row_key(context: &mut Context<'_>, table: &Table, row: &[Datum]) -
 ///
 /// # Errors
 /// 23505, 23502 for NULL in a primary key, the engine's.
-pub(crate) fn write_new(context: &mut Context<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
-    let key = row_key(context, table, row)?;
+pub(crate) fn write_new(exec: &mut Exec<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
+    let key = row_key(exec, table, row)?;
     let mut buffer = RowBuf::new();
     storage::encode_row(row, &table.columns, &mut buffer)?;
-    let written = entries::insert(context.transaction, &Rows(table), table, &key, row, buffer.row());
-    written.map_err(|failure| explain_failure(context, table, row, failure))?;
+    let written = entries::insert(exec.transaction, &Rows(table), table, &key, row, buffer.row());
+    written.map_err(|failure| explain_failure(exec, table, row, failure))?;
     Ok(key)
 }
 
@@ -42,22 +41,16 @@ pub(crate) fn write_new(context: &mut Context<'_>, table: &Table, row: &[Datum])
 ///
 /// # Errors
 /// As [`write_new`].
-pub(crate) fn replace(
-    context: &mut Context<'_>,
-    table: &Table,
-    key: &[u8],
-    old: &[Datum],
-    new: &[Datum],
-) -> Result<Key> {
+pub(crate) fn replace(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Datum], new: &[Datum]) -> Result<Key> {
     let new_key = match table.storage.key {
         KeyForm::RowNumber => Key::from_bytes(key),
-        KeyForm::Eight | KeyForm::Columns => primary_key(context, table, new)?,
+        KeyForm::Eight | KeyForm::Columns => primary_key(exec, table, new)?,
     };
     let mut buffer = RowBuf::new();
     storage::encode_row(new, &table.columns, &mut buffer)?;
     let change = entries::Change { key, old, new_key: &new_key, new };
-    let written = entries::replace(context.transaction, &Rows(table), table, &change, buffer.row());
-    written.map_err(|failure| explain_failure(context, table, new, failure))?;
+    let written = entries::replace(exec.transaction, &Rows(table), table, &change, buffer.row());
+    written.map_err(|failure| explain_failure(exec, table, new, failure))?;
     Ok(new_key)
 }
 
@@ -65,26 +58,20 @@ pub(crate) fn replace(
 ///
 /// # Errors
 /// The engine's.
-pub(crate) fn remove(context: &mut Context<'_>, table: &Table, key: &[u8], old: &[Datum]) -> Result<bool> {
-    let removed = entries::remove(context.transaction, &Rows(table), table, key, old);
-    removed.map_err(|failure| explain_failure(context, table, old, failure))
+pub(crate) fn remove(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Datum]) -> Result<bool> {
+    let removed = entries::remove(exec.transaction, &Rows(table), table, key, old);
+    removed.map_err(|failure| explain_failure(exec, table, old, failure))
 }
 
 /// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own.
 ///
 /// # Errors
 /// 23505, the engine's.
-pub(crate) fn add_entry(
-    context: &mut Context<'_>,
-    table: &Table,
-    index: &Index,
-    key: &[u8],
-    row: &[Datum],
-) -> Result<()> {
-    let written = entries::add_entry(context.transaction, &Rows(table), index, key, row);
+pub(crate) fn add_entry(exec: &mut Exec<'_>, table: &Table, index: &Index, key: &[u8], row: &[Datum]) -> Result<()> {
+    let written = entries::add_entry(exec.transaction, &Rows(table), index, key, row);
     written.map_err(|failure| match failure {
         // A new index is not among the table's yet.
-        Failure::Engine(_, error) => explain_of(context, table, Some(index), row, error),
+        Failure::Engine(_, error) => explain_of(exec, table, Some(index), row, error),
         Failure::Values(error) => error,
     })
 }
@@ -93,10 +80,10 @@ pub(crate) fn add_entry(
 ///
 /// # Errors
 /// The engine's.
-pub(crate) fn read_for_update(context: &mut Context<'_>, table: &Table, key: &[u8]) -> Result<Option<Row>> {
+pub(crate) fn read_for_update(exec: &mut Exec<'_>, table: &Table, key: &[u8]) -> Result<Option<Row>> {
     let mut buffer = RowBuf::new();
-    let found = context.transaction.read_for_update(table.storage.id(), key, &mut buffer);
-    if !found.map_err(|error| explain(context, error.into()))? {
+    let found = exec.transaction.read_for_update(table.storage.id(), key, &mut buffer);
+    if !found.map_err(|error| exec.explain(error.into()))? {
         return Ok(None);
     }
     let mut row = Row::new();
@@ -109,18 +96,13 @@ pub(crate) fn read_for_update(context: &mut Context<'_>, table: &Table, key: &[u
 ///
 /// # Errors
 /// The engine's.
-pub(crate) fn find_unique(
-    context: &mut Context<'_>,
-    table: &Table,
-    index: &Index,
-    values: &[&Datum],
-) -> Result<Option<Key>> {
+pub(crate) fn find_unique(exec: &mut Exec<'_>, table: &Table, index: &Index, values: &[&Datum]) -> Result<Option<Key>> {
     let Some((place, entry)) = unique_place(table, index, values)? else { return Ok(None) };
     let own_entries = index.storage.is_some();
     let columns = if own_entries { Columns::All } else { Columns::None };
     let mut buffer = RowBuf::new();
-    let found = context.transaction.read(place, &entry, columns, &mut buffer);
-    match found.map_err(|error| explain(context, error.into()))? {
+    let found = exec.transaction.read(place, &entry, columns, &mut buffer);
+    match found.map_err(|error| exec.explain(error.into()))? {
         true if own_entries => Ok(Some(Key::from_bytes(buffer.bytes()))),
         true => Ok(Some(entry)),
         false => Ok(None),
@@ -132,10 +114,10 @@ pub(crate) fn find_unique(
 ///
 /// # Errors
 /// The engine's.
-pub(crate) fn exists(context: &mut Context<'_>, table: &Table, index: &Index, values: &[&Datum]) -> Result<bool> {
+pub(crate) fn exists(exec: &mut Exec<'_>, table: &Table, index: &Index, values: &[&Datum]) -> Result<bool> {
     let Some((place, entry)) = unique_place(table, index, values)? else { return Ok(false) };
-    let found = context.transaction.read(place, &entry, Columns::None, &mut RowBuf::new());
-    found.map_err(|error| explain(context, error.into()))
+    let found = exec.transaction.read(place, &entry, Columns::None, &mut RowBuf::new());
+    found.map_err(|error| exec.explain(error.into()))
 }
 
 /// Whether two rows of a table agree in these columns.
@@ -154,12 +136,12 @@ pub(crate) fn unique_place(table: &Table, index: &Index, values: &[&Datum]) -> R
 }
 
 /// The primary key of a row, encoded as the table's key.
-fn primary_key(context: &Context<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
+fn primary_key(exec: &Exec<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
     let Some(index) = table.primary_key() else {
         return Err(corrupted(table, "has keys of columns, but no primary key"));
     };
     if let Some(&column) = index.columns.iter().find(|&&column| matches!(row[column], Datum::Null)) {
-        return Err(violation::not_null(context, table, column, row));
+        return Err(violation::not_null(exec.env(), table, column, row));
     }
     let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
     encode_key(table, &index.columns, table.storage.key, &values)
@@ -214,7 +196,7 @@ impl entries::Rows for Rows<'_> {
 }
 
 /// What the engine said of a row or its entry, in the user's words.
-fn explain_failure(context: &mut Context<'_>, table: &Table, row: &[Datum], failure: Failure) -> SqlError {
+fn explain_failure(exec: &mut Exec<'_>, table: &Table, row: &[Datum], failure: Failure) -> SqlError {
     let (index, error) = match failure {
         Failure::Engine(index, error) => (index, error),
         Failure::Values(error) => return error,
@@ -223,19 +205,19 @@ fn explain_failure(context: &mut Context<'_>, table: &Table, row: &[Datum], fail
         Some(oid) => table.indexes.iter().find(|index| index.oid == oid),
         None => table.primary_key(),
     };
-    explain_of(context, table, index, row, error)
+    explain_of(exec, table, index, row, error)
 }
 
 fn explain_of(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     table: &Table,
     index: Option<&Index>,
     row: &[Datum],
     error: model::Error,
 ) -> SqlError {
     match (index, &error) {
-        (Some(index), model::Error::Duplicate(_)) => violation::duplicate(context, table, index, row),
-        _ => explain(context, error.into()),
+        (Some(index), model::Error::Duplicate(_)) => violation::duplicate(exec.env(), table, index, row),
+        _ => exec.explain(error.into()),
     }
 }
 

@@ -4,7 +4,7 @@ use super::violation;
 use crate::bind;
 use crate::catalog::Table;
 use crate::catalog::sequence;
-use crate::context::Context;
+use crate::context::{Exec, Names};
 use crate::error::Result;
 use crate::exec::evaluate;
 use crate::plan::Expr;
@@ -24,18 +24,18 @@ impl Rules {
     ///
     /// # Errors
     /// The binder's.
-    pub(crate) fn bind(context: &mut Context<'_>, table: &Table) -> Result<Rules> {
+    pub(crate) fn bind(names: &mut Names<'_>, table: &Table) -> Result<Rules> {
         let columns = row_columns(table);
         let mut rules = Rules { generated: vec![], checks: vec![] };
         for (at, column) in table.live_columns() {
             if let Some(expression) = &column.generated {
                 let wanted = Some((column.data_type, column.modifier));
-                rules.generated.push((at, bind::expression(context, expression, &columns, wanted)?));
+                rules.generated.push((at, bind::expression(names, expression, &columns, wanted)?));
             }
         }
         for check in &table.checks {
             let wanted = Some((Type::BOOL, Modifier::NONE));
-            rules.checks.push(bind::expression(context, &check.expression, &columns, wanted)?);
+            rules.checks.push(bind::expression(names, &check.expression, &columns, wanted)?);
         }
         Ok(rules)
     }
@@ -44,9 +44,9 @@ impl Rules {
     ///
     /// # Errors
     /// 23502, 23514, those of expressions.
-    pub(crate) fn apply(&self, context: &mut Context<'_>, table: &Table, row: &mut [Datum]) -> Result<()> {
-        generate(context, &self.generated, row)?;
-        check(context, table, &self.checks, row)
+    pub(crate) fn apply(&self, exec: &mut Exec<'_>, table: &Table, row: &mut [Datum]) -> Result<()> {
+        generate(exec, &self.generated, row)?;
+        check(exec, table, &self.checks, row)
     }
 }
 
@@ -63,9 +63,9 @@ pub(crate) fn row_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
 ///
 /// # Errors
 /// Those of the expressions.
-pub(crate) fn generate(context: &mut Context<'_>, generated: &[(usize, Expr)], row: &mut [Datum]) -> Result<()> {
+pub(crate) fn generate(exec: &mut Exec<'_>, generated: &[(usize, Expr)], row: &mut [Datum]) -> Result<()> {
     for (column, expression) in generated {
-        row[*column] = evaluate(context, expression, row)?;
+        row[*column] = evaluate(exec, expression, row)?;
     }
     Ok(())
 }
@@ -74,20 +74,20 @@ pub(crate) fn generate(context: &mut Context<'_>, generated: &[(usize, Expr)], r
 ///
 /// # Errors
 /// 23502, 23514, those of the expressions.
-pub(crate) fn check(context: &mut Context<'_>, table: &Table, checks: &[Expr], row: &[Datum]) -> Result<()> {
+pub(crate) fn check(exec: &mut Exec<'_>, table: &Table, checks: &[Expr], row: &[Datum]) -> Result<()> {
     let empty = table.live_columns().find(|(at, column)| column.not_null && matches!(row[*at], Datum::Null));
     if let Some((at, _)) = empty {
-        return Err(violation::not_null(context, table, at, row));
+        return Err(violation::not_null(exec.env(), table, at, row));
     }
     let mut failed: Option<&crate::catalog::Check> = None;
     for (check, expression) in table.checks.iter().zip(checks) {
-        let holds = !matches!(evaluate(context, expression, row)?, Datum::Bool(false));
+        let holds = !matches!(evaluate(exec, expression, row)?, Datum::Bool(false));
         if !holds && failed.is_none_or(|earlier| check.name < earlier.name) {
             failed = Some(check);
         }
     }
     match failed {
-        Some(constraint) => Err(violation::check(context, table, constraint, row)),
+        Some(constraint) => Err(violation::check(exec.env(), table, constraint, row)),
         None => Ok(()),
     }
 }
@@ -108,12 +108,12 @@ impl Default {
     ///
     /// # Errors
     /// The binder's.
-    pub(crate) fn bind(context: &mut Context<'_>, table: &Table, column: usize) -> Result<Default> {
+    pub(crate) fn bind(names: &mut Names<'_>, table: &Table, column: usize) -> Result<Default> {
         let column = &table.columns[column];
         match (&column.default, column.identity, column.sequence) {
             (Some(expression), ..) => {
                 let wanted = Some((column.data_type, column.modifier));
-                Ok(Default::Expression(bind::expression(context, expression, &[], wanted)?))
+                Ok(Default::Expression(bind::expression(names, expression, &[], wanted)?))
             }
             (None, Some(_), Some(sequence)) => Ok(Default::Identity(sequence, column.data_type)),
             _ => Ok(Default::Null),
@@ -124,13 +124,13 @@ impl Default {
     ///
     /// # Errors
     /// Those of the expression.
-    pub(crate) fn value(&self, context: &mut Context<'_>) -> Result<Datum> {
+    pub(crate) fn value(&self, exec: &mut Exec<'_>) -> Result<Datum> {
         match self {
             Default::Null => Ok(Datum::Null),
-            Default::Expression(expression) => evaluate(context, expression, &[]),
+            Default::Expression(expression) => evaluate(exec, expression, &[]),
             Default::Identity(sequence, data_type) => {
-                let next = Datum::Int8(sequence::next_value(context, *sequence)?);
-                Ok(cast::cast(&next, Type::INT8, *data_type, Modifier::NONE, false, &context.session.styles())?)
+                let next = Datum::Int8(sequence::next_value(&mut exec.system(), *sequence)?);
+                Ok(cast::cast(&next, Type::INT8, *data_type, Modifier::NONE, false, &exec.env().styles())?)
             }
         }
     }

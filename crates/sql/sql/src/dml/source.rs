@@ -1,7 +1,7 @@
 //! The rows that a statement is about, read before anything is written.
 
 use crate::catalog::Table;
-use crate::context::{Context, row_bytes};
+use crate::context::{Exec, row_bytes};
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
 use crate::plan::Plan;
@@ -11,23 +11,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// All rows of a plan, counted against the statement's memory.
-pub(super) fn rows(context: &mut Context<'_>, plan: &Arc<Plan>) -> Result<Vec<Row>> {
+pub(super) fn rows(exec: &mut Exec<'_>, plan: &Arc<Plan>) -> Result<Vec<Row>> {
     let mut cursor = Cursor::new(plan.clone());
     let mut rows = vec![];
-    while let Some(row) = cursor.next(context)? {
-        context.memory.take(row_bytes(&row))?;
+    while let Some(row) = cursor.next(exec)? {
+        exec.memory.take(row_bytes(&row))?;
         rows.push(row);
     }
     Ok(rows)
 }
 
 /// The rows of a table that UPDATE or DELETE found, each once: the first of those with its key.
-pub(super) fn targets(context: &mut Context<'_>, table: &Table, plan: &Arc<Plan>) -> Result<Vec<(Key, Row)>> {
+pub(super) fn targets(exec: &mut Exec<'_>, table: &Table, plan: &Arc<Plan>) -> Result<Vec<(Key, Row)>> {
     let mut seen = HashSet::new();
     let mut targets = vec![];
-    for row in rows(context, plan)? {
+    for row in rows(exec, plan)? {
         let key = key_of(table, &row)?;
-        context.memory.take(2 * size_of::<Key>())?;
+        exec.memory.take(2 * size_of::<Key>())?;
         if seen.insert(key.clone()) {
             targets.push((key, row));
         }

@@ -14,7 +14,7 @@ use super::update::change;
 use super::write::{Preparation, Write};
 use super::{Changed, ForeignKeys, returning, rules, source};
 use crate::catalog::{Oid, Table};
-use crate::context::Context;
+use crate::context::Exec;
 use crate::error::Result;
 use crate::exec::Cursor;
 use crate::plan::{Delete, Expr, Insert, Path, Plan, Returning, Scan, Update};
@@ -83,35 +83,35 @@ fn returning_reads(returning: Option<&Returning>, table: Oid) -> bool {
 }
 
 /// Inserts the source's rows.
-pub(super) fn insert(context: &mut Context<'_>, statement: &Insert) -> Result<Changed> {
+pub(super) fn insert(exec: &mut Exec<'_>, statement: &Insert) -> Result<Changed> {
     let Insert { table, generated, checks, returning, .. } = statement;
-    each(context, table, (&statement.source, false), Some(checks), |context, mut row, preparation, returned| {
-        rules::generate(context, generated, &mut row)?;
-        returned.extend(returning::row(context, preparation, returning.as_ref(), &row)?);
+    each(exec, table, (&statement.source, false), Some(checks), |exec, mut row, preparation, returned| {
+        rules::generate(exec, generated, &mut row)?;
+        returned.extend(returning::row(exec, preparation, returning.as_ref(), &row)?);
         Ok(Write::Insert(row))
     })
 }
 
 /// Updates the source's rows.
-pub(super) fn update(context: &mut Context<'_>, statement: &Update) -> Result<Changed> {
+pub(super) fn update(exec: &mut Exec<'_>, statement: &Update) -> Result<Changed> {
     each(
-        context,
+        exec,
         &statement.table,
         (&statement.source, true),
         Some(&statement.checks),
-        |context, row, preparation, returned| {
+        |exec, row, preparation, returned| {
             let key = source::key_of(&statement.table, &row)?;
-            change(context, statement, key, row, preparation, returned)
+            change(exec, statement, key, row, preparation, returned)
         },
     )
 }
 
 /// Deletes the source's rows.
-pub(super) fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Changed> {
+pub(super) fn delete(exec: &mut Exec<'_>, statement: &Delete) -> Result<Changed> {
     let Delete { table, returning, .. } = statement;
-    each(context, table, (&statement.source, true), None, |context, mut row, preparation, returned| {
+    each(exec, table, (&statement.source, true), None, |exec, mut row, preparation, returned| {
         let key = source::key_of(table, &row)?;
-        returned.extend(returning::row(context, preparation, returning.as_ref(), &row)?);
+        returned.extend(returning::row(exec, preparation, returning.as_ref(), &row)?);
         row.truncate(table.columns.len());
         Ok(Write::Remove { key, old: row })
     })
@@ -119,24 +119,24 @@ pub(super) fn delete(context: &mut Context<'_>, statement: &Delete) -> Result<Ch
 
 /// Writes what `make` makes of each row.
 fn each(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     table: &Arc<Table>,
     (source, source_waits): (&Arc<Plan>, bool),
     checks: Option<&[Expr]>,
-    mut make: impl FnMut(&mut Context<'_>, Row, &mut Preparation, &mut Vec<Row>) -> Result<Write>,
+    mut make: impl FnMut(&mut Exec<'_>, Row, &mut Preparation, &mut Vec<Row>) -> Result<Write>,
 ) -> Result<Changed> {
     let (mut changed, mut foreign_keys) = (Changed::default(), ForeignKeys::default());
     let mut preparation = Preparation::default();
     let mut cursor = Cursor::new(source.clone());
     loop {
         // The source of an INSERT it only reads; what it is going to change, and what it meets when it writes, it waits for.
-        context.transaction.set_reads_wait(source_waits);
-        let next = cursor.next(context)?;
-        context.transaction.set_reads_wait(true);
+        exec.transaction.set_reads_wait(source_waits);
+        let next = cursor.next(exec)?;
+        exec.transaction.set_reads_wait(true);
         let Some(row) = next else { break };
-        let write = make(context, row, &mut preparation, &mut changed.returned)?;
-        changed.count(write.apply(context, table, checks, &mut foreign_keys)?, context)?;
+        let write = make(exec, row, &mut preparation, &mut changed.returned)?;
+        changed.count(write.apply(exec, table, checks, &mut foreign_keys)?, exec)?;
     }
-    foreign_keys.finish(context)?;
+    foreign_keys.finish(exec)?;
     Ok(changed)
 }

@@ -2,7 +2,7 @@
 
 use super::write::{Intent, Preparation, Write};
 use super::{Changed, returning, rules, source, stream};
-use crate::context::{Context, row_bytes};
+use crate::context::{Exec, row_bytes};
 use crate::error::Result;
 use crate::plan::Update;
 use crate::types::Row;
@@ -12,27 +12,27 @@ use model::Key;
 ///
 /// # Errors
 /// As [`super::insert`].
-pub fn update(context: &mut Context<'_>, statement: &Update) -> Result<Changed> {
+pub fn update(exec: &mut Exec<'_>, statement: &Update) -> Result<Changed> {
     if stream::can_update(statement) {
-        return stream::update(context, statement);
+        return stream::update(exec, statement);
     }
-    prepare(context, statement, &mut Preparation::default())?.run(context)
+    prepare(exec, statement, &mut Preparation::default())?.run(exec)
 }
 
 /// The rows that will change.
 pub(super) fn prepare<'s>(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     statement: &'s Update,
     preparation: &mut Preparation,
 ) -> Result<Intent<'s>> {
     let table = &statement.table;
-    context.transaction.set_reads_wait(true);
+    exec.transaction.set_reads_wait(true);
     let (mut writes, mut returned) = (vec![], vec![]);
-    for (key, row) in source::targets(context, table, &statement.source)? {
-        if preparation.claim(context, table, &key)? {
-            let write = change(context, statement, key, row, preparation, &mut returned)?;
+    for (key, row) in source::targets(exec, table, &statement.source)? {
+        if preparation.claim(exec, table, &key)? {
+            let write = change(exec, statement, key, row, preparation, &mut returned)?;
             if let Write::Replace { new, .. } = &write {
-                context.memory.take(row_bytes(new))?;
+                exec.memory.take(row_bytes(new))?;
             }
             writes.push(write);
         }
@@ -42,7 +42,7 @@ pub(super) fn prepare<'s>(
 
 /// The row after the update, and RETURNING's row.
 pub(super) fn change(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     statement: &Update,
     key: Key,
     mut row: Row,
@@ -52,13 +52,13 @@ pub(super) fn change(
     let width = statement.table.columns.len();
     let mut new: Row = row[..width].to_vec();
     for (column, expression) in &statement.assignments {
-        new[*column] = preparation.evaluator.evaluate(context, expression, &row)?;
+        new[*column] = preparation.evaluator.evaluate(exec, expression, &row)?;
     }
-    rules::generate(context, &statement.generated, &mut new)?;
+    rules::generate(exec, &statement.generated, &mut new)?;
     let old: Row = row[..width].to_vec();
     if statement.returning.is_some() {
         row[..width].clone_from_slice(&new);
-        returned.extend(returning::row(context, preparation, statement.returning.as_ref(), &row)?);
+        returned.extend(returning::row(exec, preparation, statement.returning.as_ref(), &row)?);
     }
     Ok(Write::Replace { key, old, new })
 }

@@ -1,37 +1,36 @@
 //! The words of violated constraints, as PostgreSQL chooses them.
 
 use crate::catalog::{Check, ForeignKey, Index, Table};
-use crate::context::Context;
 use crate::error::{SqlError, state};
-use crate::types::{Datum, Styles, text};
+use crate::types::{Datum, Env, Styles, text};
 
 /// Bytes of one value that a message shows.
 const SHOWN: usize = 64;
 
 /// NULL in a column that is NOT NULL.
-pub(crate) fn not_null(context: &Context<'_>, table: &Table, column: usize, row: &[Datum]) -> SqlError {
+pub(crate) fn not_null(env: &dyn Env, table: &Table, column: usize, row: &[Datum]) -> SqlError {
     let name = &table.columns[column].name;
     let message =
         format!("null value in column \"{name}\" of relation \"{}\" violates not-null constraint", table.name);
     SqlError::new(state::NOT_NULL_VIOLATION, message)
-        .detail(failing_row(table, row, &context.session.styles()))
+        .detail(failing_row(table, row, &env.styles()))
         .table(&table.schema, &table.name)
         .column(name)
 }
 
 /// A row for which a CHECK constraint is false.
-pub(crate) fn check(context: &Context<'_>, table: &Table, check: &Check, row: &[Datum]) -> SqlError {
+pub(crate) fn check(env: &dyn Env, table: &Table, check: &Check, row: &[Datum]) -> SqlError {
     let message = format!("new row for relation \"{}\" violates check constraint \"{}\"", table.name, check.name);
     SqlError::new(state::CHECK_VIOLATION, message)
-        .detail(failing_row(table, row, &context.session.styles()))
+        .detail(failing_row(table, row, &env.styles()))
         .table(&table.schema, &table.name)
         .constraint(&check.name)
 }
 
 /// A row whose values in a unique index are taken.
-pub(crate) fn duplicate(context: &Context<'_>, table: &Table, index: &Index, row: &[Datum]) -> SqlError {
+pub(crate) fn duplicate(env: &dyn Env, table: &Table, index: &Index, row: &[Datum]) -> SqlError {
     let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
-    let key = describe_key(table, &index.columns, &values, &context.session.styles());
+    let key = describe_key(table, &index.columns, &values, &env.styles());
     let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
     SqlError::new(state::UNIQUE_VIOLATION, message)
         .detail(format!("{key} already exists."))
@@ -41,14 +40,14 @@ pub(crate) fn duplicate(context: &Context<'_>, table: &Table, index: &Index, row
 
 /// A row that refers to one that is not there.
 pub(super) fn not_present(
-    context: &Context<'_>,
+    env: &dyn Env,
     child: &Table,
     constraint: &ForeignKey,
     parent: &Table,
     values: &[Datum],
 ) -> SqlError {
     let values: Vec<&Datum> = values.iter().collect();
-    let key = describe_key(child, &constraint.columns, &values, &context.session.styles());
+    let key = describe_key(child, &constraint.columns, &values, &env.styles());
     missing(child, constraint).detail(format!("{key} is not present in table \"{}\".", parent.name))
 }
 
@@ -65,14 +64,14 @@ fn missing(child: &Table, constraint: &ForeignKey) -> SqlError {
 
 /// A row that went, or changed its key, while others refer to it.
 pub(super) fn still_referenced(
-    context: &Context<'_>,
+    env: &dyn Env,
     child: &Table,
     constraint: &ForeignKey,
     parent: &Table,
     values: &[Datum],
 ) -> SqlError {
     let values: Vec<&Datum> = values.iter().collect();
-    let key = describe_key(parent, &constraint.referenced_columns, &values, &context.session.styles());
+    let key = describe_key(parent, &constraint.referenced_columns, &values, &env.styles());
     let message = format!(
         "update or delete on table \"{}\" violates foreign key constraint \"{}\" on table \"{}\"",
         parent.name, constraint.name, child.name

@@ -5,7 +5,7 @@
 
 use super::write::{Intent, Preparation};
 use super::{Changed, ForeignKeys, delete, insert, source, update};
-use crate::context::Context;
+use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Modifying, Plan, Statement};
 use crate::stack::deeper;
@@ -19,7 +19,7 @@ type Given = Vec<(usize, Arc<Plan>)>;
 ///
 /// # Errors
 /// As [`super::insert`].
-pub fn modifying(context: &mut Context<'_>, statement: &Modifying) -> Result<Changed> {
+pub fn modifying(exec: &mut Exec<'_>, statement: &Modifying) -> Result<Changed> {
     let mut preparation = Preparation::of_parts();
     let mut given = Given::new();
     // The parts as they are run: with the rows of the earlier ones in place.
@@ -29,38 +29,38 @@ pub fn modifying(context: &mut Context<'_>, statement: &Modifying) -> Result<Cha
     for ((number, _), part) in statement.parts.iter().zip(&mut parts) {
         give(part, &given);
         let types = fields_of(part);
-        let (rows, intent) = prepare(context, part, &mut preparation)?;
+        let (rows, intent) = prepare(exec, part, &mut preparation)?;
         given.push((*number, Arc::new(constant_rows(rows, &types))));
         intents.extend(intent);
     }
     give(&mut body, &given);
-    let (rows, intent) = prepare(context, &body, &mut preparation)?;
+    let (rows, intent) = prepare(exec, &body, &mut preparation)?;
     let mut foreign_keys = ForeignKeys::default();
     for intent in intents {
-        intent.apply(context, &mut foreign_keys)?;
+        intent.apply(exec, &mut foreign_keys)?;
     }
     let mut changed = Changed { rows: 0, returned: rows };
     if let Some(intent) = intent {
-        changed.rows = intent.apply(context, &mut foreign_keys)?.rows;
+        changed.rows = intent.apply(exec, &mut foreign_keys)?.rows;
     }
-    foreign_keys.finish(context)?;
+    foreign_keys.finish(exec)?;
     Ok(changed)
 }
 
 /// The rows that a part returns, and what it will write.
 fn prepare<'s>(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     part: &'s Statement,
     preparation: &mut Preparation,
 ) -> Result<(Vec<Row>, Option<Intent<'s>>)> {
     let mut intent = match part {
         Statement::Query(query) => {
-            context.transaction.set_reads_wait(query.locks);
-            return Ok((source::rows(context, &query.plan)?, None));
+            exec.transaction.set_reads_wait(query.locks);
+            return Ok((source::rows(exec, &query.plan)?, None));
         }
-        Statement::Insert(part) => insert::prepare(context, part, preparation)?,
-        Statement::Update(part) => update::prepare(context, part, preparation)?,
-        Statement::Delete(part) => delete::prepare(context, part, preparation)?,
+        Statement::Insert(part) => insert::prepare(exec, part, preparation)?,
+        Statement::Update(part) => update::prepare(exec, part, preparation)?,
+        Statement::Delete(part) => delete::prepare(exec, part, preparation)?,
         Statement::Modifying(_) => {
             let message = "WITH clause containing a data-modifying statement must be at the top level";
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));

@@ -2,7 +2,7 @@
 
 use super::{Changed, ForeignKeys, rows, rules};
 use crate::catalog::{Oid, Table};
-use crate::context::Context;
+use crate::context::Exec;
 use crate::error::Result;
 use crate::exec::Evaluator;
 use crate::plan::Expr;
@@ -58,9 +58,9 @@ impl Preparation {
     }
 
     /// Claims a row; `false` if an earlier part of the statement changes it already.
-    pub fn claim(&mut self, context: &mut Context<'_>, table: &Table, key: &Key) -> Result<bool> {
+    pub fn claim(&mut self, exec: &mut Exec<'_>, table: &Table, key: &Key) -> Result<bool> {
         let Some(claims) = &mut self.claims else { return Ok(true) };
-        context.memory.take(size_of::<(Oid, Key)>())?;
+        exec.memory.take(size_of::<(Oid, Key)>())?;
         Ok(claims.insert((table.oid, key.clone())))
     }
 }
@@ -70,10 +70,10 @@ impl Intent<'_> {
     ///
     /// # Errors
     /// Those of [`Intent::apply`], and 23503.
-    pub fn run(self, context: &mut Context<'_>) -> Result<Changed> {
+    pub fn run(self, exec: &mut Exec<'_>) -> Result<Changed> {
         let mut foreign_keys = ForeignKeys::default();
-        let changed = self.apply(context, &mut foreign_keys)?;
-        foreign_keys.finish(context)?;
+        let changed = self.apply(exec, &mut foreign_keys)?;
+        foreign_keys.finish(exec)?;
         Ok(changed)
     }
 
@@ -81,11 +81,11 @@ impl Intent<'_> {
     ///
     /// # Errors
     /// 23502, 23505, 23514, those of expressions, the engine's.
-    pub fn apply(self, context: &mut Context<'_>, foreign_keys: &mut ForeignKeys) -> Result<Changed> {
-        context.transaction.set_reads_wait(true);
+    pub fn apply(self, exec: &mut Exec<'_>, foreign_keys: &mut ForeignKeys) -> Result<Changed> {
+        exec.transaction.set_reads_wait(true);
         let mut changed = Changed { rows: 0, returned: self.returned };
         for write in self.writes {
-            changed.count(write.apply(context, self.table, self.checks, foreign_keys)?, context)?;
+            changed.count(write.apply(exec, self.table, self.checks, foreign_keys)?, exec)?;
         }
         Ok(changed)
     }
@@ -98,7 +98,7 @@ impl Write {
     /// As [`Intent::apply`].
     pub fn apply(
         self,
-        context: &mut Context<'_>,
+        exec: &mut Exec<'_>,
         table: &Arc<Table>,
         checks: Option<&[Expr]>,
         foreign_keys: &mut ForeignKeys,
@@ -106,23 +106,23 @@ impl Write {
         match self {
             Write::Insert(row) => {
                 if let Some(checks) = checks {
-                    rules::check(context, table, checks, &row)?;
+                    rules::check(exec, table, checks, &row)?;
                 }
-                rows::write_new(context, table, &row)?;
-                foreign_keys.inserted(context, table, &row)?;
+                rows::write_new(exec, table, &row)?;
+                foreign_keys.inserted(exec, table, &row)?;
             }
             Write::Replace { key, old, new } => {
                 if let Some(checks) = checks {
-                    rules::check(context, table, checks, &new)?;
+                    rules::check(exec, table, checks, &new)?;
                 }
-                rows::replace(context, table, &key, &old, &new)?;
-                foreign_keys.updated(context, table, &old, &new)?;
+                rows::replace(exec, table, &key, &old, &new)?;
+                foreign_keys.updated(exec, table, &old, &new)?;
             }
             Write::Remove { key, old } => {
-                if !rows::remove(context, table, &key, &old)? {
+                if !rows::remove(exec, table, &key, &old)? {
                     return Ok(false);
                 }
-                foreign_keys.deleted(context, table, &old)?;
+                foreign_keys.deleted(exec, table, &old)?;
             }
         }
         Ok(true)
@@ -131,8 +131,8 @@ impl Write {
 
 impl Changed {
     /// Counts a row, if it was written, and looks now and then whether somebody wants the statement to stop.
-    pub(super) fn count(&mut self, written: bool, context: &Context<'_>) -> Result<()> {
+    pub(super) fn count(&mut self, written: bool, exec: &Exec<'_>) -> Result<()> {
         self.rows += u64::from(written);
-        if self.rows.is_multiple_of(256) { context.check_cancel() } else { Ok(()) }
+        if self.rows.is_multiple_of(256) { exec.check_cancel() } else { Ok(()) }
     }
 }

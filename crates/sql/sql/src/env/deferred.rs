@@ -1,6 +1,7 @@
 //! Foreign keys whose check waits for COMMIT.
 
 use crate::definition::{ForeignKey, Oid};
+use crate::error::Result;
 use crate::memory::Memory;
 use crate::types::{Row, row_bytes};
 use std::collections::HashMap;
@@ -58,6 +59,20 @@ impl Deferred {
         let memory = self.memory.take();
         *self = Deferred { memory, ..before.clone() };
         self.give_back();
+    }
+
+    /// Keeps a check until COMMIT; `memory` makes the account of all that wait. `false` if they would exceed its limit.
+    ///
+    /// # Errors
+    /// 53200 beyond the budget.
+    pub(crate) fn put_off(&mut self, check: Check, memory: impl FnOnce() -> Memory) -> Result<bool> {
+        let memory = self.memory.get_or_insert_with(memory);
+        if memory.used() + check.bytes() > memory.limit() {
+            return Ok(false);
+        }
+        memory.take(check.bytes())?;
+        self.checks.push(Arc::new(check));
+        Ok(true)
     }
 
     /// Releases the memory of checks that are gone.

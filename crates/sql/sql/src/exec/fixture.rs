@@ -2,8 +2,8 @@
 
 use super::Cursor;
 use crate::cancel::Cancel;
-use crate::catalog::{Column, Index, KeyForm, Storage, Table, create_index_storage, create_row_storage};
-use crate::context::{Context, Memory};
+use crate::catalog::{Column, Index, KeyForm, Storage, Table};
+use crate::context::{Change, Exec, Memory};
 use crate::database::{Database, Options};
 use crate::env::State;
 use crate::error::Result;
@@ -51,19 +51,20 @@ impl Fixture {
         Memory::new(Budget::new(1 << 30), limit)
     }
 
-    /// Runs `work` with a context.
-    pub fn with<T>(&mut self, work: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    /// Runs `work` with the right to execute.
+    pub fn with<T>(&mut self, work: impl FnOnce(&mut Exec<'_>) -> T) -> T {
+        self.change(|change| work(&mut change.exec))
+    }
+
+    /// Runs `work` with the right to change the catalog.
+    fn change<T>(&mut self, work: impl FnOnce(&mut Change<'_>) -> T) -> T {
         interrupt::begin_statement(self.cancel.clone());
-        let mut context = Context {
-            transaction: &mut *self.transaction,
-            database: &self.database,
-            session: &mut self.state,
-            parameters: &self.parameters,
-            memory: std::mem::replace(&mut self.memory, Fixture::memory(0)),
-            cancel: &self.cancel,
-        };
-        let result = work(&mut context);
-        self.memory = context.memory;
+        let memory = std::mem::replace(&mut self.memory, Fixture::memory(0));
+        let of_session = (&self.database, &mut self.state);
+        let mut change =
+            Change::new(Exec::new(&mut *self.transaction, of_session, &self.parameters, memory, &self.cancel));
+        let result = work(&mut change);
+        self.memory = change.exec.memory;
         result
     }
 
@@ -103,14 +104,14 @@ impl Fixture {
             [one] if matches!(columns[*one].data_type, Type::INT4 | Type::INT8) => KeyForm::Eight,
             _ => KeyForm::Columns,
         };
-        let storage = self.with(|context| create_row_storage(context, oid, &columns, form)).expect("a table");
+        let storage = self.change(|change| change.create_row_storage(oid, &columns, form)).expect("a table");
         let mut made = Vec::new();
         if !key.is_empty() {
             made.push(index(oid + 1, &format!("{name}_pkey"), key, true, None));
         }
         for (number, (columns, unique)) in indexes.iter().enumerate() {
             let number = number as u32;
-            let storage = self.with(|context| create_index_storage(context, oid + 2 + number)).expect("an index");
+            let storage = self.change(|change| change.create_index_storage(oid + 2 + number)).expect("an index");
             made.push(index(oid + 2 + number, &format!("{name}_{number}"), columns, *unique, Some(storage)));
         }
         Table {
@@ -143,15 +144,15 @@ impl Fixture {
             on_conflict: None,
             returning: None,
         };
-        self.with(|context| crate::dml::insert(context, &insert)).expect("rows that fit");
+        self.with(|exec| crate::dml::insert(exec, &insert)).expect("rows that fit");
     }
 
     /// All rows of a plan.
     pub fn try_rows(&mut self, plan: &Plan) -> Result<Vec<Row>> {
         let mut cursor = Cursor::new(Arc::new(plan.clone()));
-        self.with(|context| {
+        self.with(|exec| {
             let mut rows = Vec::new();
-            while let Some(row) = cursor.next(context)? {
+            while let Some(row) = cursor.next(exec)? {
                 rows.push(row);
             }
             Ok(rows)

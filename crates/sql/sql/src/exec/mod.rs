@@ -18,7 +18,7 @@ mod tests;
 
 pub use counters::{Counter, Counters};
 
-use crate::context::Context;
+use crate::context::Exec;
 use crate::error::Result;
 use crate::plan::{Expr, Plan};
 use crate::types::{Datum, Row};
@@ -53,12 +53,12 @@ impl Cursor {
         self.scope.counters.as_ref()
     }
 
-    /// Returns the next row. Memory that the operators hold is counted in `context.memory`.
+    /// Returns the next row. Memory that the operators hold is counted in `exec.memory`.
     ///
     /// # Errors
     /// Errors of the expressions and of the engine; 53200, 57014.
-    pub fn next(&mut self, context: &mut Context<'_>) -> Result<Option<Row>> {
-        self.node.next(&self.plan, &mut Run { context, scope: &mut self.scope })
+    pub fn next(&mut self, exec: &mut Exec<'_>) -> Result<Option<Row>> {
+        self.node.next(&self.plan, &mut Run { exec, scope: &mut self.scope })
     }
 }
 
@@ -83,8 +83,8 @@ impl Evaluator {
     ///
     /// # Errors
     /// Errors of its functions and of its subqueries' plans.
-    pub fn evaluate(&mut self, context: &mut Context<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
-        Run { context, scope: &mut self.scope }.evaluate(expression, row)
+    pub fn evaluate(&mut self, exec: &mut Exec<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
+        Run { exec, scope: &mut self.scope }.evaluate(expression, row)
     }
 }
 
@@ -92,10 +92,10 @@ impl Evaluator {
 ///
 /// # Errors
 /// Errors of its functions.
-pub fn evaluate(context: &mut Context<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
-    let before = context.memory.used();
-    let value = Evaluator::default().evaluate(context, expression, row);
-    context.memory.back_to(before);
+pub fn evaluate(exec: &mut Exec<'_>, expression: &Expr, row: &[Datum]) -> Result<Datum> {
+    let before = exec.memory.used();
+    let value = Evaluator::default().evaluate(exec, expression, row);
+    exec.memory.back_to(before);
     value
 }
 

@@ -5,7 +5,7 @@ mod subquery;
 pub(super) use subquery::{Answer, Kept, SubqueryState};
 
 use super::counters::Counters;
-use crate::context::Context;
+use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::Plan;
 use crate::stack;
@@ -61,10 +61,10 @@ pub(super) struct Scope {
     steps: u32,
 }
 
-/// A call into a running plan: the statement's context, and the plan's scope.
+/// A call into a running plan: what the statement may touch, and the plan's scope.
 pub(super) struct Run<'r, 's> {
-    /// The statement's context.
-    pub context: &'r mut Context<'s>,
+    /// What the statement may touch.
+    pub exec: &'r mut Exec<'s>,
     /// The plan's scope.
     pub scope: &'r mut Scope,
 }
@@ -105,7 +105,7 @@ impl Run<'_, '_> {
     /// Counts a step of work; checks the cancel flag from time to time.
     pub fn tick(&mut self) -> Result<()> {
         self.scope.steps = self.scope.steps.wrapping_add(1);
-        if self.scope.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.context.check_cancel() } else { Ok(()) }
+        if self.scope.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.exec.check_cancel() } else { Ok(()) }
     }
 
     /// Counts bytes that an operator will hold.
@@ -113,7 +113,7 @@ impl Run<'_, '_> {
     /// # Errors
     /// 53200 with the operator's name.
     pub fn hold(&mut self, bytes: usize, operator: &str) -> Result<()> {
-        let memory = &mut self.context.memory;
+        let memory = &mut self.exec.memory;
         memory.take(bytes).map_err(|mut error| {
             let fields = error.fields_mut();
             if fields.detail.is_none() {

@@ -8,7 +8,7 @@ mod describe;
 #[cfg(test)]
 mod tests;
 
-use crate::context::Context;
+use crate::context::Exec;
 use crate::dml;
 use crate::error::Result;
 use crate::exec::{Counter, Counters, Cursor};
@@ -68,18 +68,18 @@ pub fn explain(statement: &Statement, options: Options<'_>) -> Vec<String> {
 ///
 /// # Errors
 /// Errors of the statement.
-pub fn analyze(context: &mut Context<'_>, statement: &Statement, json: bool) -> Result<Vec<String>> {
+pub fn analyze(exec: &mut Exec<'_>, statement: &Statement, json: bool) -> Result<Vec<String>> {
     let since = Instant::now();
     let mut cursor = None;
     match statement {
         Statement::Query(query) => {
             let cursor = cursor.insert(Cursor::counting(query.plan.clone()));
-            while cursor.next(context)?.is_some() {}
+            while cursor.next(exec)?.is_some() {}
         }
-        Statement::Insert(insert) => drop(dml::insert(context, insert)?),
-        Statement::Update(update) => drop(dml::update(context, update)?),
-        Statement::Delete(delete) => drop(dml::delete(context, delete)?),
-        Statement::Modifying(modifying) => drop(dml::modifying(context, modifying)?),
+        Statement::Insert(insert) => drop(dml::insert(exec, insert)?),
+        Statement::Update(update) => drop(dml::update(exec, update)?),
+        Statement::Delete(delete) => drop(dml::delete(exec, delete)?),
+        Statement::Modifying(modifying) => drop(dml::modifying(exec, modifying)?),
     }
     let counters = cursor.as_ref().and_then(Cursor::counters);
     Ok(explain(statement, Options { json, counters, elapsed: Some(since.elapsed()) }))

@@ -9,9 +9,9 @@ pub use crate::types::functions::{
     is_ordered_set, json_agg_of_rows, parameters, quote_identifier, quote_literal,
 };
 pub use system::sequence_state;
-pub(crate) use table::{pure, session, set};
+pub(crate) use table::{names, pure, set, system};
 
-use crate::context::Context;
+use crate::context::{Names, System};
 use crate::error::{Result, SqlError};
 use crate::types::functions::{self as values, Registry};
 use crate::types::{Datum, Type};
@@ -31,10 +31,12 @@ pub enum Body {
     Values(values::Body),
     /// One value of its arguments alone.
     Pure(fn(&[Datum]) -> Result<Datum>),
-    /// One value, with a look at the session, the catalog or the sequences.
-    Session(fn(&mut Context<'_>, &[Datum]) -> Result<Datum>),
+    /// One value, with a look at the catalog.
+    Names(fn(&mut Names<'_>, &[Datum]) -> Result<Datum>),
+    /// One value, with a look at the session, the sequences or the server.
+    System(fn(&mut System<'_>, &[Datum]) -> Result<Datum>),
     /// A set of values; of several columns if they are [`Datum::Record`]s.
-    Set(fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>),
+    Set(fn(&mut System<'_>, &[Datum]) -> Result<Vec<Datum>>),
 }
 
 impl Body {

@@ -7,80 +7,78 @@ use std::time::Duration;
 
 /// Functions on the session and the server.
 pub(super) static FUNCTIONS: &[Function] = &[
-    session("current_user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
-    session("session_user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
-    session("current_role", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
-    session("user", &[], NAME, |context, _| Ok(context.session.user.as_str().into())),
-    session("current_database", &[], NAME, |context, _| Ok(context.session.database.as_str().into())),
-    session("current_catalog", &[], NAME, |context, _| Ok(context.session.database.as_str().into())),
-    session("current_schema", &[], NAME, |context, _| {
-        Ok(schemas(context, false)?.into_iter().next().unwrap_or_default())
+    system("current_user", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
+    system("session_user", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
+    system("current_role", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
+    system("user", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
+    system("current_database", &[], NAME, |system, _| Ok(system.session.database.as_str().into())),
+    system("current_catalog", &[], NAME, |system, _| Ok(system.session.database.as_str().into())),
+    names("current_schema", &[], NAME, |names, _| Ok(schemas(names, false)?.into_iter().next().unwrap_or_default())),
+    names("current_schemas", &[BOOL], NAME_ARRAY, |names, a| {
+        Ok(Array::new(Scalar::Name, schemas(names, a.boolean(0)?)?).into())
     }),
-    session("current_schemas", &[BOOL], NAME_ARRAY, |context, a| {
-        Ok(Array::new(Scalar::Name, schemas(context, a.boolean(0)?)?).into())
-    }),
-    session("version", &[], TEXT, |context, _| {
-        let version = context.session.setting("server_version").unwrap_or_default();
+    system("version", &[], TEXT, |system, _| {
+        let version = system.session.setting("server_version").unwrap_or_default();
         let (machine, system) = (std::env::consts::ARCH, std::env::consts::OS);
         Ok(format!("PostgreSQL {version} on {machine}-{system}").into())
     }),
-    session("pg_backend_pid", &[], INT4, |context, _| Ok(Datum::Int4(context.session.process))),
-    session("current_setting", &[TEXT], TEXT, |context, a| current_setting(context, a.text(0)?, false)),
-    session("current_setting", &[TEXT, BOOL], TEXT, |context, a| current_setting(context, a.text(0)?, a.boolean(1)?)),
-    session("set_config", &[TEXT, TEXT, BOOL], TEXT, |context, a| {
+    system("pg_backend_pid", &[], INT4, |system, _| Ok(Datum::Int4(system.session.process))),
+    system("current_setting", &[TEXT], TEXT, |system, a| current_setting(system, a.text(0)?, false)),
+    system("current_setting", &[TEXT, BOOL], TEXT, |system, a| current_setting(system, a.text(0)?, a.boolean(1)?)),
+    system("set_config", &[TEXT, TEXT, BOOL], TEXT, |system, a| {
         let name = a
             .optional_text(0)?
             .ok_or_else(|| SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"))?;
         let local = a[2].as_bool().unwrap_or(false);
-        context.session.set(name, a.optional_text(1)?.unwrap_or(""), local)?;
-        Ok(context.session.setting(name).into())
+        system.session.set(name, a.optional_text(1)?.unwrap_or(""), local)?;
+        Ok(system.session.setting(name).into())
     })
     .called_on_null()
     .volatile(),
-    session("inet_server_addr", &[], TEXT, |_, _| Ok(Datum::Null)),
-    session("inet_client_addr", &[], TEXT, |_, _| Ok(Datum::Null)),
-    session("inet_server_port", &[], INT4, |_, _| Ok(Datum::Null)),
-    session("inet_client_port", &[], INT4, |_, _| Ok(Datum::Null)),
-    session("pg_is_in_recovery", &[], BOOL, |_, _| Ok(false.into())),
-    session("pg_client_encoding", &[], NAME, |_, _| Ok("UTF8".into())),
-    session("getdatabaseencoding", &[], NAME, |_, _| Ok("UTF8".into())),
-    session("txid_current", &[], INT8, |context, _| Ok(Datum::Int8(transaction_number(context)))),
-    session("pg_current_xact_id", &[], INT8, |context, _| Ok(Datum::Int8(transaction_number(context)))),
-    session("pg_sleep", &[FLOAT8], VOID, |context, a| sleep(context, a.float8(0)?)).volatile(),
-    session("pg_sleep_for", &[INTERVAL], VOID, |context, a| {
+    pure("inet_server_addr", &[], TEXT, |_| Ok(Datum::Null)).stable(),
+    pure("inet_client_addr", &[], TEXT, |_| Ok(Datum::Null)).stable(),
+    pure("inet_server_port", &[], INT4, |_| Ok(Datum::Null)).stable(),
+    pure("inet_client_port", &[], INT4, |_| Ok(Datum::Null)).stable(),
+    pure("pg_is_in_recovery", &[], BOOL, |_| Ok(false.into())).stable(),
+    pure("pg_client_encoding", &[], NAME, |_| Ok("UTF8".into())).stable(),
+    pure("getdatabaseencoding", &[], NAME, |_| Ok("UTF8".into())).stable(),
+    system("txid_current", &[], INT8, |system, _| Ok(Datum::Int8(transaction_number(system)))),
+    system("pg_current_xact_id", &[], INT8, |system, _| Ok(Datum::Int8(transaction_number(system)))),
+    system("pg_sleep", &[FLOAT8], VOID, |system, a| sleep(system, a.float8(0)?)).volatile(),
+    system("pg_sleep_for", &[INTERVAL], VOID, |system, a| {
         let interval = a.interval(0)?;
         let days = f64::from(interval.months) * 30.0 + f64::from(interval.days);
-        sleep(context, days * 86_400.0 + interval.micros as f64 / 1e6)
+        sleep(system, days * 86_400.0 + interval.micros as f64 / 1e6)
     })
     .volatile(),
 ];
 
 /// The sequences' functions.
 pub(super) static SEQUENCES: &[Function] = &[
-    session("nextval", &[REGCLASS], INT8, |context, a| sequence::next_value(context, a.oid(0)?).map(Datum::Int8))
+    system("nextval", &[REGCLASS], INT8, |system, a| sequence::next_value(system, a.oid(0)?).map(Datum::Int8))
         .volatile(),
-    session("currval", &[REGCLASS], INT8, |context, a| {
+    system("currval", &[REGCLASS], INT8, |system, a| {
         let sequence = a.oid(0)?;
-        if let Some(value) = context.session.last_values.get(&sequence) {
+        if let Some(value) = system.session.last_values.get(&sequence) {
             return Ok(Datum::Int8(*value));
         }
-        let relation = context.relation_by_oid(sequence)?;
+        let relation = system.names().relation_by_oid(sequence)?;
         let name = relation.as_ref().map_or("", Relation::name);
         Err(not_prerequisite(format!("currval of sequence \"{name}\" is not yet defined in this session")))
     })
     .volatile(),
-    session("lastval", &[], INT8, |context, _| {
-        let last = context.session.last_sequence.and_then(|last| context.session.last_values.get(&last).copied());
+    system("lastval", &[], INT8, |system, _| {
+        let last = system.session.last_sequence.and_then(|last| system.session.last_values.get(&last).copied());
         last.map(Datum::Int8).ok_or_else(|| not_prerequisite("lastval is not yet defined in this session".into()))
     })
     .volatile(),
-    session("setval", &[REGCLASS, INT8], INT8, |context, a| {
-        sequence::set_value(context, a.oid(0)?, a.int8(1)?, true)?;
+    system("setval", &[REGCLASS, INT8], INT8, |system, a| {
+        sequence::set_value(system, a.oid(0)?, a.int8(1)?, true)?;
         Ok(a[1].clone())
     })
     .volatile(),
-    session("setval", &[REGCLASS, INT8, BOOL], INT8, |context, a| {
-        sequence::set_value(context, a.oid(0)?, a.int8(1)?, a.boolean(2)?)?;
+    system("setval", &[REGCLASS, INT8, BOOL], INT8, |system, a| {
+        sequence::set_value(system, a.oid(0)?, a.int8(1)?, a.boolean(2)?)?;
         Ok(a[1].clone())
     })
     .volatile(),
@@ -90,7 +88,7 @@ macro_rules! privileges {
     ($($name:literal: $($arguments:expr),+;)*) => {
         /// The one role may do everything.
         pub(super) static PRIVILEGES: &[Function] = &[
-            $($(session($name, $arguments, BOOL, |_, _| Ok(true.into())),)+)*
+            $($(pure($name, $arguments, BOOL, |_| Ok(true.into())).stable(),)+)*
         ];
     };
 }
@@ -113,9 +111,9 @@ fn not_prerequisite(message: String) -> SqlError {
 }
 
 /// The schemas of the search path that exist; with the implicit ones in front if wanted.
-fn schemas(context: &mut Context<'_>, implicit: bool) -> Result<Vec<Datum>> {
-    let path = context.session.search_path();
-    let existing = context.namespaces()?;
+fn schemas(names: &mut Names<'_>, implicit: bool) -> Result<Vec<Datum>> {
+    let path = names.search_path();
+    let existing = names.namespaces()?;
     let mut found: Vec<Datum> = Vec::new();
     if implicit && !path.iter().any(|name| name == "pg_catalog") {
         found.push("pg_catalog".into());
@@ -125,8 +123,8 @@ fn schemas(context: &mut Context<'_>, implicit: bool) -> Result<Vec<Datum>> {
     Ok(found)
 }
 
-fn current_setting(context: &Context<'_>, name: &str, missing_ok: bool) -> Result<Datum> {
-    match context.session.setting(name) {
+fn current_setting(system: &System<'_>, name: &str, missing_ok: bool) -> Result<Datum> {
+    match system.session.setting(name) {
         None if !missing_ok => {
             let message = format!("unrecognized configuration parameter \"{name}\"");
             Err(SqlError::new(state::UNDEFINED_OBJECT, message))
@@ -136,21 +134,21 @@ fn current_setting(context: &Context<'_>, name: &str, missing_ok: bool) -> Resul
 }
 
 /// The transaction's serial point; where the engine has not chosen one yet, the time at which it began.
-fn transaction_number(context: &Context<'_>) -> i64 {
-    let point = context.transaction.timestamp().and_then(|point| i64::try_from(point.0).ok());
-    point.unwrap_or(context.session.transaction_time)
+fn transaction_number(system: &System<'_>) -> i64 {
+    let point = system.serial_point().and_then(|point| i64::try_from(point.0).ok());
+    point.unwrap_or(system.session.transaction_time)
 }
 
 /// Sleeps, unless it is stopped.
-fn sleep(context: &Context<'_>, seconds: f64) -> Result<Datum> {
+fn sleep(system: &System<'_>, seconds: f64) -> Result<Datum> {
     let duration = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
-    context.cancel.sleep(duration)?;
+    system.cancel.sleep(duration)?;
     Ok("".into())
 }
 
 /// The row of a sequence, as a query of it gives.
-static SEQUENCE_STATE: Function = set("sequence_state", &[REGCLASS], RECORD, |context, a| {
-    let (last_value, is_called) = sequence::state(context, a.oid(0)?)?;
+static SEQUENCE_STATE: Function = set("sequence_state", &[REGCLASS], RECORD, |system, a| {
+    let (last_value, is_called) = sequence::state(system, a.oid(0)?)?;
     Ok(vec![Datum::Record([Datum::Int8(last_value), Datum::Int8(0), Datum::Bool(is_called)].into())])
 })
 .volatile();

@@ -1,7 +1,7 @@
 //! Notation for tables of functions: short names of types, and constructors of their rows.
 
 pub(crate) use super::{Body, Function, Resolved, Volatility};
-pub(crate) use crate::context::Context;
+pub(crate) use crate::context::{Names, System};
 pub(crate) use crate::error::{Result, SqlError, state};
 pub(crate) use crate::types::functions::{Arguments, pseudo::ANY};
 pub(crate) use crate::types::{Array, Datum, Scalar, Type};
@@ -16,14 +16,24 @@ short_names!(BOOL, INT4, INT8, FLOAT8, TEXT, NAME, INTERVAL, REGCLASS, RECORD, V
 /// `name[]`
 pub(super) const NAME_ARRAY: Type = Type::array_of(Scalar::Name);
 
-/// A strict, stable function of one value that looks at the session, the catalog or the sequences.
-pub(crate) const fn session(
+/// A strict, stable function of one value that reads the catalog.
+pub(crate) const fn names(
     name: &'static str,
     arguments: &'static [Type],
     result: Type,
-    body: fn(&mut Context<'_>, &[Datum]) -> Result<Datum>,
+    body: fn(&mut Names<'_>, &[Datum]) -> Result<Datum>,
 ) -> Function {
-    row(name, arguments, result, Volatility::Stable, Body::Session(body))
+    row(name, arguments, result, Volatility::Stable, Body::Names(body))
+}
+
+/// A strict, stable function of one value of the session, the sequences or the server.
+pub(crate) const fn system(
+    name: &'static str,
+    arguments: &'static [Type],
+    result: Type,
+    body: fn(&mut System<'_>, &[Datum]) -> Result<Datum>,
+) -> Function {
+    row(name, arguments, result, Volatility::Stable, Body::System(body))
 }
 
 /// A strict, immutable function of one value.
@@ -41,7 +51,7 @@ pub(crate) const fn set(
     name: &'static str,
     arguments: &'static [Type],
     result: Type,
-    body: fn(&mut Context<'_>, &[Datum]) -> Result<Vec<Datum>>,
+    body: fn(&mut System<'_>, &[Datum]) -> Result<Vec<Datum>>,
 ) -> Function {
     row(name, arguments, result, Volatility::Stable, Body::Set(body))
 }

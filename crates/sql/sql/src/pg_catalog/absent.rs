@@ -4,7 +4,7 @@
 use super::layout::{columns, nothing, tables};
 use crate::catalog::VirtualTable;
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     2607 pg_conversion = nothing; {
         oid: Oid, conname: Name, connamespace: Oid, conowner: Oid, conforencoding: Int4, contoencoding: Int4,
         conproc: Regproc, condefault: Bool
@@ -230,5 +230,23 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
     12114 pg_hba_file_rules = nothing; {
         line_number: Int4, type: Text, database: [Text], user_name: [Text], address: Text, netmask: Text,
         auth_method: Text, options: [Text], error: Text
+    }
+    3541 pg_range = nothing; {
+        rngtypid: Oid, rngsubtype: Oid, rngmultitypid: Oid, rngcollation: Oid, rngsubopc: Oid,
+        rngcanonical: Regproc, rngsubdiff: Regproc
+    }
+    3501 pg_enum = nothing; {
+        oid: Oid, enumtypid: Oid, enumsortorder: Float4, enumlabel: Name
+    }
+    12122 pg_timezone_abbrevs = nothing; {
+        abbrev: Text, utc_offset: Interval, is_dst: Bool
+    }
+    12095 pg_prepared_statements = nothing; {
+        name: Text, statement: Text, prepare_time: Timestamptz, parameter_types: [Regtype], from_sql: Bool,
+        generic_plans: Int8, custom_plans: Int8
+    }
+    12077 pg_cursors = nothing; {
+        name: Text, statement: Text, is_holdable: Bool, is_binary: Bool, is_scrollable: Bool,
+        creation_time: Timestamptz
     }
 };

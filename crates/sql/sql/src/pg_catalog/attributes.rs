@@ -6,10 +6,10 @@ use super::value::{NO, NULL, YES, bool, count2, int2, oid, text};
 use super::{derived, described};
 use crate::Result;
 use crate::catalog::{Column, Identity, Oid, Relation, Table, VirtualTable};
-use crate::context::Context;
+use crate::context::Names;
 use crate::types::{Datum, Modifier, Row, Type};
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     1249 pg_attribute = attributes; {
         attrelid: Oid, attname: Name, atttypid: Oid, attstattarget: Int4, attlen: Int2, attnum: Int2,
         attndims: Int4, attcacheoff: Int4, atttypmod: Int4, attbyval: Bool, attalign: Char, attstorage: Char,
@@ -112,9 +112,9 @@ fn default(column: &Column) -> Option<&str> {
     column.generated.as_deref().or(column.default.as_deref())
 }
 
-fn attributes(context: &mut Context<'_>) -> Result<Vec<Row>> {
+fn attributes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let mut rows = system_attributes();
-    for relation in context.relations()? {
+    for relation in names.relations()? {
         match &relation {
             Relation::Table(table) => table_attributes(table, &mut rows),
             Relation::View(view) => {
@@ -163,9 +163,9 @@ fn system_attributes() -> Vec<Row> {
     rows
 }
 
-fn defaults(context: &mut Context<'_>) -> Result<Vec<Row>> {
+fn defaults(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for table in super::relations::tables_of(&context.relations()?) {
+    for table in super::relations::tables_of(&names.relations()?) {
         rows.extend(numbered(&table.columns).filter(|(_, column)| !column.dropped).filter_map(|(number, column)| {
             let expression = default(column)?;
             Some(vec![oid(derived::default(table.oid, number)), oid(table.oid), count2(number), text(expression)])

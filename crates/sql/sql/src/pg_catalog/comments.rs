@@ -5,13 +5,13 @@ use super::seed;
 use super::value::{oid, text};
 use crate::Result;
 use crate::catalog::{Column, Oid, Relation};
-use crate::context::Context;
+use crate::context::Names;
 use crate::types::{Datum, Row};
 
 /// The rows of `pg_description`.
-pub(super) fn descriptions(context: &mut Context<'_>) -> Result<Vec<Row>> {
+pub(super) fn descriptions(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let mut rows = seed::rows("pg_description").to_vec();
-    for relation in context.relations()? {
+    for relation in names.relations()? {
         rows.extend(row(relation.oid(), PG_CLASS, 0, comment(&relation)));
         let columns = (1..).zip(columns(&relation)).filter(|(_, column)| !column.dropped);
         rows.extend(
@@ -21,7 +21,7 @@ pub(super) fn descriptions(context: &mut Context<'_>) -> Result<Vec<Row>> {
             rows.extend(table.indexes.iter().filter_map(|index| row(index.oid, PG_CLASS, 0, index.comment.as_deref())));
         }
     }
-    let schemas = context.namespaces()?;
+    let schemas = names.namespaces()?;
     rows.extend(schemas.iter().filter_map(|schema| row(schema.oid, PG_NAMESPACE, 0, schema.comment.as_deref())));
     Ok(rows)
 }
@@ -49,20 +49,20 @@ fn columns(relation: &Relation) -> &[Column] {
 }
 
 /// The comment on an object of a class (of any, if none is given), or on a column of it.
-pub(super) fn find(context: &mut Context<'_>, object: Oid, class: Option<Oid>, column: i64) -> Result<Datum> {
+pub(super) fn find(names: &mut Names<'_>, object: Oid, class: Option<Oid>, column: i64) -> Result<Datum> {
     if class.is_none_or(|class| class == PG_CLASS)
-        && let Some(relation) = context.relation_by_oid(object)?
+        && let Some(relation) = names.relation_by_oid(object)?
     {
-        return comment_in(context, &relation, column);
+        return comment_in(names, &relation, column);
     }
-    let row = descriptions(context)?.into_iter().find(|row| {
+    let row = descriptions(names)?.into_iter().find(|row| {
         let is = |at: usize, wanted: Oid| row.get(at).and_then(Datum::as_oid) == Some(wanted);
         is(0, object) && class.is_none_or(|class| is(1, class)) && row.get(2).and_then(Datum::as_i64) == Some(column)
     });
     Ok(row.and_then(|mut row| row.pop()).unwrap_or_default())
 }
 
-fn comment_in(context: &mut Context<'_>, relation: &Relation, column: i64) -> Result<Datum> {
+fn comment_in(names: &mut Names<'_>, relation: &Relation, column: i64) -> Result<Datum> {
     let optional = |comment: Option<&str>| comment.map_or(Datum::Null, text);
     if column != 0 {
         let at = usize::try_from(column.saturating_sub(1)).ok();
@@ -70,7 +70,7 @@ fn comment_in(context: &mut Context<'_>, relation: &Relation, column: i64) -> Re
         return Ok(optional(column.and_then(|column| column.comment.as_deref())));
     }
     if let Relation::Index(entry) = relation {
-        let Some(Relation::Table(table)) = context.relation_by_oid(entry.table)? else { return Ok(Datum::Null) };
+        let Some(Relation::Table(table)) = names.relation_by_oid(entry.table)? else { return Ok(Datum::Null) };
         let index = table.indexes.iter().find(|index| index.oid == entry.oid);
         return Ok(optional(index.and_then(|index| index.comment.as_deref())));
     }

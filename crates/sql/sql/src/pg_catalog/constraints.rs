@@ -7,12 +7,12 @@ use super::value::{NO, NONE, NULL, YES, array, bool, count2, int2, numbers, oid,
 use super::{derived, seed};
 use crate::Result;
 use crate::catalog::{Action, Check, ForeignKey, Index, Oid, Table, VirtualTable};
-use crate::context::Context;
+use crate::context::Names;
 use crate::types::{Datum, Row, Scalar, Type};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     2610 pg_index = indexes; {
         indexrelid: Oid, indrelid: Oid, indnatts: Int2, indnkeyatts: Int2, indisunique: Bool,
         indnullsnotdistinct: Bool, indisprimary: Bool, indisexclusion: Bool, indimmediate: Bool,
@@ -76,8 +76,8 @@ fn types_at<'t>(table: &'t Table, positions: &'t [usize]) -> impl Iterator<Item 
     positions.iter().filter_map(|&at| table.columns.get(at)).map(|column| column.data_type)
 }
 
-fn indexes(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let relations = context.relations()?;
+fn indexes(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let relations = names.relations()?;
     Ok(tables_of(&relations).flat_map(|table| table.indexes.iter().map(|index| index_row(table, index))).collect())
 }
 
@@ -115,9 +115,9 @@ fn index_row(table: &Table, index: &Index) -> Row {
     ]
 }
 
-fn constraints(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let schemas = schemas(context)?;
-    let relations = context.relations()?;
+fn constraints(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let schemas = schemas(names)?;
+    let relations = names.relations()?;
     let tables: HashMap<Oid, &Table> = tables_of(&relations).map(|table| (table.oid, table)).collect();
     let mut rows = Vec::new();
     for table in tables_of(&relations) {

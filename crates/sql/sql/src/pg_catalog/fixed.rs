@@ -4,7 +4,7 @@ use super::layout::{columns, tables};
 use super::seed;
 use crate::catalog::VirtualTable;
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     2600 pg_aggregate = super::procedures::aggregates; {
         aggfnoid: Regproc, aggkind: Char, aggnumdirectargs: Int2, aggtransfn: Regproc, aggfinalfn: Regproc,
         aggcombinefn: Regproc, aggserialfn: Regproc, aggdeserialfn: Regproc, aggmtransfn: Regproc,
@@ -12,42 +12,42 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
         aggfinalmodify: Char, aggmfinalmodify: Char, aggsortop: Oid, aggtranstype: Oid, aggtransspace: Int4,
         aggmtranstype: Oid, aggmtransspace: Int4, agginitval: Text, aggminitval: Text
     }
-    2601 pg_am = |_| Ok(seed::rows("pg_am").to_vec()); {
+    2601 pg_am = || seed::rows("pg_am").to_vec(); {
         oid: Oid, amname: Name, amhandler: Regproc, amtype: Char
     }
-    2602 pg_amop = |_| Ok(seed::rows("pg_amop").to_vec()); {
+    2602 pg_amop = || seed::rows("pg_amop").to_vec(); {
         oid: Oid, amopfamily: Oid, amoplefttype: Oid, amoprighttype: Oid, amopstrategy: Int2, amoppurpose: Char,
         amopopr: Oid, amopmethod: Oid, amopsortfamily: Oid
     }
-    2603 pg_amproc = |_| Ok(seed::rows("pg_amproc").to_vec()); {
+    2603 pg_amproc = || seed::rows("pg_amproc").to_vec(); {
         oid: Oid, amprocfamily: Oid, amproclefttype: Oid, amprocrighttype: Oid, amprocnum: Int2, amproc: Regproc
     }
-    1261 pg_auth_members = |_| Ok(seed::rows("pg_auth_members").to_vec()); {
+    1261 pg_auth_members = || seed::rows("pg_auth_members").to_vec(); {
         roleid: Oid, member: Oid, grantor: Oid, admin_option: Bool
     }
-    1260 pg_authid = |_| Ok(seed::rows("pg_authid").to_vec()); {
+    1260 pg_authid = || seed::rows("pg_authid").to_vec(); {
         oid: Oid, rolname: Name, rolsuper: Bool, rolinherit: Bool, rolcreaterole: Bool, rolcreatedb: Bool,
         rolcanlogin: Bool, rolreplication: Bool, rolbypassrls: Bool, rolconnlimit: Int4, rolpassword: Text,
         rolvaliduntil: Timestamptz
     }
-    2605 pg_cast = |_| Ok(seed::rows("pg_cast").to_vec()); {
+    2605 pg_cast = || seed::rows("pg_cast").to_vec(); {
         oid: Oid, castsource: Oid, casttarget: Oid, castfunc: Oid, castcontext: Char, castmethod: Char
     }
-    3456 pg_collation = |_| Ok(seed::rows("pg_collation").to_vec()); {
+    3456 pg_collation = || seed::rows("pg_collation").to_vec(); {
         oid: Oid, collname: Name, collnamespace: Oid, collowner: Oid, collprovider: Char,
         collisdeterministic: Bool, collencoding: Int4, collcollate: Text, collctype: Text, colliculocale: Text,
         collversion: Text
     }
-    1262 pg_database = |_| Ok(seed::rows("pg_database").to_vec()); {
+    1262 pg_database = || seed::rows("pg_database").to_vec(); {
         oid: Oid, datname: Name, datdba: Oid, encoding: Int4, datlocprovider: Char, datistemplate: Bool,
         datallowconn: Bool, datconnlimit: Int4, datfrozenxid: Xid, datminmxid: Xid, dattablespace: Oid,
         datcollate: Text, datctype: Text, daticulocale: Text, datcollversion: Text, datacl: [AclItem]
     }
-    2612 pg_language = |_| Ok(seed::rows("pg_language").to_vec()); {
+    2612 pg_language = || seed::rows("pg_language").to_vec(); {
         oid: Oid, lanname: Name, lanowner: Oid, lanispl: Bool, lanpltrusted: Bool, lanplcallfoid: Oid,
         laninline: Oid, lanvalidator: Oid, lanacl: [AclItem]
     }
-    2616 pg_opclass = |_| Ok(seed::rows("pg_opclass").to_vec()); {
+    2616 pg_opclass = || seed::rows("pg_opclass").to_vec(); {
         oid: Oid, opcmethod: Oid, opcname: Name, opcnamespace: Oid, opcowner: Oid, opcfamily: Oid,
         opcintype: Oid, opcdefault: Bool, opckeytype: Oid
     }
@@ -56,10 +56,10 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
         oprcanhash: Bool, oprleft: Oid, oprright: Oid, oprresult: Oid, oprcom: Oid, oprnegate: Oid,
         oprcode: Regproc, oprrest: Regproc, oprjoin: Regproc
     }
-    2753 pg_opfamily = |_| Ok(seed::rows("pg_opfamily").to_vec()); {
+    2753 pg_opfamily = || seed::rows("pg_opfamily").to_vec(); {
         oid: Oid, opfmethod: Oid, opfname: Name, opfnamespace: Oid, opfowner: Oid
     }
-    1213 pg_tablespace = |_| Ok(seed::rows("pg_tablespace").to_vec()); {
+    1213 pg_tablespace = || seed::rows("pg_tablespace").to_vec(); {
         oid: Oid, spcname: Name, spcowner: Oid, spcacl: [AclItem], spcoptions: [Text]
     }
     1255 pg_proc = super::procedures::procedures; {

@@ -53,15 +53,15 @@ macro_rules! columns {
     };
 }
 
-/// Tables: `identifier name = function of its rows { columns }`.
+/// Tables: `schema, what the rows are made of: identifier name = function of its rows { columns }`.
 macro_rules! tables {
-    ($schema:literal: $($oid:literal $name:ident = $rows:expr; { $($column:ident: $type:tt),* $(,)? })*) => {
+    ($schema:literal, $from:ident: $($oid:literal $name:ident = $rows:expr; { $($column:ident: $type:tt),* $(,)? })*) => {
         &[$($crate::catalog::VirtualTable {
             oid: $oid,
             schema: $schema,
             name: stringify!($name),
             columns: columns!($($column: $type),*),
-            rows: $rows,
+            rows: $crate::catalog::Rows::$from($rows),
         }),*]
     };
 }
@@ -82,8 +82,8 @@ macro_rules! views {
 pub(super) use {columns, tables, views};
 
 /// The rows of a table of things that this database has none of.
-pub(super) fn nothing(_: &mut crate::context::Context<'_>) -> crate::Result<Vec<Row>> {
-    Ok(Vec::new())
+pub(super) fn nothing() -> Vec<Row> {
+    Vec::new()
 }
 
 /// What the catalog says of a table or view of its own.

@@ -6,11 +6,11 @@
 use super::value::{NULL, bool, oid, text};
 use crate::Result;
 use crate::cancel::{Wait, Waiting};
-use crate::catalog::relation_of;
-use crate::context::Context;
+use crate::context::System;
 use crate::env::{Activity, Entry, Registry};
 use crate::types::{Datum, Row};
 use model::Timestamp;
+use tables::storage::relation_of;
 
 /// The kinds and names of events that a session waits for, as `pg_stat_activity` shows them.
 pub(super) fn wait_event(entry: &Entry, activity: &Activity) -> Option<(&'static str, &'static str)> {
@@ -49,8 +49,8 @@ struct Lock {
     awaited: Option<i64>,
 }
 
-pub(super) fn locks(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    Ok(context.database.sessions.all().iter().flat_map(|entry| of_session(entry)).collect())
+pub(super) fn locks(system: &mut System<'_>) -> Result<Vec<Row>> {
+    Ok(system.sessions().all().iter().flat_map(|entry| of_session(entry)).collect())
 }
 
 fn of_session(entry: &Entry) -> Vec<Row> {

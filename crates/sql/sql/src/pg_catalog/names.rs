@@ -3,7 +3,7 @@
 use super::relations::{PG_CATALOG, system_schema};
 use super::{derived, described, seed};
 use crate::catalog::Oid;
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Datum, Modifier, Scalar, Type};
 use std::collections::HashMap;
@@ -108,18 +108,18 @@ pub(super) fn relation_name(name: &str) -> Result<(Option<String>, String)> {
 ///
 /// # Errors
 /// 3F000 for a schema that is not there, the engine's.
-pub(super) fn find_relation(context: &mut Context<'_>, schema: Option<&str>, name: &str) -> Result<Option<Oid>> {
+pub(super) fn find_relation(names: &mut Names<'_>, schema: Option<&str>, name: &str) -> Result<Option<Oid>> {
     let system = described().iter().find(|known| known.name == name && known.schema == schema.unwrap_or("pg_catalog"));
     if let Some(system) = system {
         return Ok(Some(system.oid));
     }
     if let Some(schema) = schema
         && schema != "pg_temp"
-        && context.namespace(schema)?.is_none()
+        && names.namespace(schema)?.is_none()
     {
         return Err(no_schema(schema));
     }
-    Ok(context.relation(schema, name)?.map(|relation| relation.oid()))
+    Ok(names.relation(schema, name)?.map(|relation| relation.oid()))
 }
 
 /// 3F000
@@ -131,11 +131,11 @@ pub(super) fn no_schema(name: &str) -> SqlError {
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn name_of_relation(context: &mut Context<'_>, oid: Oid) -> Result<Option<(String, String)>> {
+pub(super) fn name_of_relation(names: &mut Names<'_>, oid: Oid) -> Result<Option<(String, String)>> {
     if let Some(system) = system_relation(oid) {
         return Ok(Some((system.schema.to_owned(), system.name.to_owned())));
     }
-    let relation = context.relation_by_oid(oid)?;
+    let relation = names.relation_by_oid(oid)?;
     Ok(relation.map(|relation| (relation.schema().to_owned(), relation.name().to_owned())))
 }
 
@@ -148,13 +148,13 @@ pub(super) fn system_relation(oid: Oid) -> Option<&'static super::Described> {
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn is_visible(context: &mut Context<'_>, oid: Oid) -> Result<Option<bool>> {
+pub(super) fn is_visible(names: &mut Names<'_>, oid: Oid) -> Result<Option<bool>> {
     if let Some(system) = system_relation(oid) {
-        let on_path = || context.session.search_path().iter().any(|schema| schema == system.schema);
+        let on_path = || names.search_path().iter().any(|schema| schema == system.schema);
         return Ok(Some(system_schema(system.schema) == PG_CATALOG || on_path()));
     }
-    let Some(relation) = context.relation_by_oid(oid)? else { return Ok(None) };
-    let meant = find_relation(context, None, relation.name())?;
+    let Some(relation) = names.relation_by_oid(oid)? else { return Ok(None) };
+    let meant = find_relation(names, None, relation.name())?;
     Ok(Some(meant == Some(oid)))
 }
 
@@ -162,9 +162,9 @@ pub(super) fn is_visible(context: &mut Context<'_>, oid: Oid) -> Result<Option<b
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn print_relation(context: &mut Context<'_>, oid: Oid) -> Result<Option<String>> {
-    let Some((schema, name)) = name_of_relation(context, oid)? else { return Ok(None) };
-    let visible = is_visible(context, oid)?.unwrap_or(false);
+pub(super) fn print_relation(names: &mut Names<'_>, oid: Oid) -> Result<Option<String>> {
+    let Some((schema, name)) = name_of_relation(names, oid)? else { return Ok(None) };
+    let visible = is_visible(names, oid)?.unwrap_or(false);
     Ok(Some(if visible { quote(&name) } else { qualified(&schema, &name) }))
 }
 
@@ -172,7 +172,7 @@ pub(super) fn print_relation(context: &mut Context<'_>, oid: Oid) -> Result<Opti
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn print_type(context: &mut Context<'_>, oid: Oid, modifier: Option<i32>) -> Result<String> {
+pub(super) fn print_type(names: &mut Names<'_>, oid: Oid, modifier: Option<i32>) -> Result<String> {
     if let Some(data_type) = Type::from_oid(oid) {
         return Ok(match (data_type.scalar, modifier) {
             (Scalar::Bpchar, None) if data_type.is_array => "character[]".into(),
@@ -181,10 +181,10 @@ pub(super) fn print_type(context: &mut Context<'_>, oid: Oid, modifier: Option<i
         });
     }
     if let Some(relation) = derived::relation_of_row_type(oid) {
-        return Ok(print_relation(context, relation)?.unwrap_or_else(|| "???".into()));
+        return Ok(print_relation(names, relation)?.unwrap_or_else(|| "???".into()));
     }
     if let Some(relation) = derived::relation_of_row_array(oid) {
-        return Ok(print_relation(context, relation)?.map_or_else(|| "???".into(), |name| name + "[]"));
+        return Ok(print_relation(names, relation)?.map_or_else(|| "???".into(), |name| name + "[]"));
     }
     Ok(PSEUDO_TYPES.get(&oid).map_or_else(|| if oid == 0 { "-".into() } else { "???".into() }, |name| quote(name)))
 }

@@ -1,9 +1,7 @@
 //! Functions and operators: of PostgreSQL's, those that this server has.
 
 use super::seed;
-use crate::Result;
 use crate::catalog::Oid;
-use crate::context::Context;
 use crate::functions::{comparison_type_by, resolve_aggregate, resolve_function, resolve_operator, window_function};
 use crate::types::{Datum, Row, Scalar, Type};
 use std::collections::HashSet;
@@ -21,23 +19,23 @@ static PROCEDURES: LazyLock<Vec<Row>> =
     LazyLock::new(|| seed::rows("pg_proc").iter().filter(|row| is_there(row)).cloned().collect());
 
 /// The rows of `pg_proc`.
-pub(super) fn procedures(_: &mut Context<'_>) -> Result<Vec<Row>> {
-    Ok(PROCEDURES.clone())
+pub(super) fn procedures() -> Vec<Row> {
+    PROCEDURES.clone()
 }
 
 /// The rows of `pg_aggregate`.
-pub(super) fn aggregates(_: &mut Context<'_>) -> Result<Vec<Row>> {
+pub(super) fn aggregates() -> Vec<Row> {
     let there: HashSet<Oid> = PROCEDURES.iter().filter_map(|row| row.first()?.as_oid()).collect();
     let is_there = |row: &&Row| row.first().and_then(Datum::as_oid).is_some_and(|oid| there.contains(&oid));
-    Ok(seed::rows("pg_aggregate").iter().filter(is_there).cloned().collect())
+    seed::rows("pg_aggregate").iter().filter(is_there).cloned().collect()
 }
 
 static OPERATORS: LazyLock<Vec<Row>> =
     LazyLock::new(|| seed::rows("pg_operator").iter().filter(|row| is_operator_there(row)).cloned().collect());
 
 /// The rows of `pg_operator`.
-pub(super) fn operators(_: &mut Context<'_>) -> Result<Vec<Row>> {
-    Ok(OPERATORS.clone())
+pub(super) fn operators() -> Vec<Row> {
+    OPERATORS.clone()
 }
 
 /// The positions of the columns that are read here.

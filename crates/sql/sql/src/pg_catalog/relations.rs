@@ -5,11 +5,11 @@ use super::value::{NO, NONE, NULL, YES, array, bool, count2, oid, text};
 use super::{derived, described};
 use crate::Result;
 use crate::catalog::{Oid, Relation, Table, VirtualTable};
-use crate::context::Context;
+use crate::context::Names;
 use crate::types::{Datum, Row, Scalar};
 use std::collections::HashMap;
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     1259 pg_class = classes; {
         oid: Oid, relname: Name, relnamespace: Oid, reltype: Oid, reloftype: Oid, relowner: Oid, relam: Oid,
         relfilenode: Oid, reltablespace: Oid, relpages: Int4, reltuples: Float4, relallvisible: Int4,
@@ -65,8 +65,8 @@ const HEAP: Oid = 2;
 pub(super) const BTREE: Oid = 403;
 
 /// The oids of the schemas, by name.
-pub(super) fn schemas(context: &mut Context<'_>) -> Result<HashMap<String, Oid>> {
-    Ok(context.namespaces()?.into_iter().map(|namespace| (namespace.name, namespace.oid)).collect())
+pub(super) fn schemas(names: &mut Names<'_>) -> Result<HashMap<String, Oid>> {
+    Ok(names.namespaces()?.into_iter().map(|namespace| (namespace.name, namespace.oid)).collect())
 }
 
 /// What the kinds of relations differ in.
@@ -128,9 +128,9 @@ impl Class<'_> {
     }
 }
 
-fn classes(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let schemas = schemas(context)?;
-    let relations = context.relations()?;
+fn classes(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let schemas = schemas(names)?;
+    let relations = names.relations()?;
     let tables: HashMap<Oid, &Table> = tables_of(&relations).map(|table| (table.oid, table)).collect();
     let own = relations.iter().map(|relation| {
         let schema = schemas.get(relation.schema()).copied().unwrap_or(PUBLIC);
@@ -235,8 +235,8 @@ pub(super) fn system_schema(name: &str) -> Oid {
 /// The role that has the members of the database's owner.
 const DATABASE_OWNER: Oid = 6171;
 
-fn namespaces(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let mut schemas: Vec<_> = schemas(context)?.into_iter().collect();
+fn namespaces(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let mut schemas: Vec<_> = schemas(names)?.into_iter().collect();
     schemas.sort_by_key(|&(_, schema)| schema);
     let row = |(name, schema): (String, Oid)| {
         let (owner, owner_name) =
@@ -250,7 +250,7 @@ fn namespaces(context: &mut Context<'_>) -> Result<Vec<Row>> {
 }
 
 /// The privileges that a fresh database has; pg_dump leaves them out.
-fn initial_privileges(_: &mut Context<'_>) -> Result<Vec<Row>> {
+fn initial_privileges(_: &mut Names<'_>) -> Result<Vec<Row>> {
     let privileges = ["postgres=UC/postgres", "=U/postgres"].map(text).to_vec();
     let of_schema = |schema| {
         let privileges = array(Scalar::AclItem, privileges.clone());
@@ -259,8 +259,8 @@ fn initial_privileges(_: &mut Context<'_>) -> Result<Vec<Row>> {
     Ok([PG_CATALOG, INFORMATION_SCHEMA].map(of_schema).to_vec())
 }
 
-fn sequences(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let relations = context.relations()?;
+fn sequences(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let relations = names.relations()?;
     let sequences = relations.iter().filter_map(|relation| match relation {
         Relation::Sequence(sequence) => Some(sequence),
         _ => None,
@@ -281,8 +281,8 @@ fn sequences(context: &mut Context<'_>) -> Result<Vec<Row>> {
         .collect())
 }
 
-fn rules(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let relations = context.relations()?;
+fn rules(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let relations = names.relations()?;
     let views = relations.iter().filter_map(|relation| match relation {
         Relation::View(view) => Some(view),
         _ => None,
@@ -297,8 +297,8 @@ fn rules(context: &mut Context<'_>) -> Result<Vec<Row>> {
 }
 
 /// Who goes when whom goes: sequences with their columns, indexes with their constraints.
-fn dependencies(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let relations = context.relations()?;
+fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let relations = names.relations()?;
     let mut rows = Vec::new();
     let mut depends = |class_of: Oid, object: Oid, on_class: Oid, on: Oid, column: usize, kind: &str| {
         let column = Datum::Int4(i32::try_from(column).unwrap_or(i32::MAX));

@@ -1,19 +1,19 @@
 //! What sessions show of themselves and of each other: settings, activity, locks, prepared statements.
 
-use super::layout::{columns, nothing, tables};
+use super::layout::{columns, tables};
 use super::locks::{locks, wait_event};
 use super::relations;
 use super::value::{NULL, array, oid, text};
 use crate::Result;
 use crate::catalog::VirtualTable;
-use crate::context::Context;
+use crate::context::System;
 use crate::env::Entry;
 use crate::env::settings::{self, Change, Kind, Known};
 use crate::types::{Datum, Interval, Row, Scalar};
 use jiff::Timestamp;
 use std::sync::Arc;
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
     12104 pg_settings = settings; {
         name: Text, setting: Text, unit: Text, category: Text, short_desc: Text, extra_desc: Text,
         context: Text, vartype: Text, source: Text, min_val: Text, max_val: Text, enumvals: [Text],
@@ -38,26 +38,15 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
     12126 pg_timezone_names = time_zones; {
         name: Text, abbrev: Text, utc_offset: Interval, is_dst: Bool
     }
-    12122 pg_timezone_abbrevs = nothing; {
-        abbrev: Text, utc_offset: Interval, is_dst: Bool
-    }
     12073 pg_locks = locks; {
         locktype: Text, database: Oid, relation: Oid, page: Int4, tuple: Int2, virtualxid: Text,
         transactionid: Xid, classid: Oid, objid: Oid, objsubid: Int2, virtualtransaction: Text, pid: Int4,
         mode: Text, granted: Bool, fastpath: Bool, waitstart: Timestamptz
     }
-    12095 pg_prepared_statements = nothing; {
-        name: Text, statement: Text, prepare_time: Timestamptz, parameter_types: [Regtype], from_sql: Bool,
-        generic_plans: Int8, custom_plans: Int8
-    }
-    12077 pg_cursors = nothing; {
-        name: Text, statement: Text, is_holdable: Bool, is_binary: Bool, is_scrollable: Bool,
-        creation_time: Timestamptz
-    }
 };
 
-fn settings(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let settings = context.session.settings();
+fn settings(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let settings = system.session.settings();
     Ok(settings.into_iter().map(|(name, value, description)| setting(&name, &value, description)).collect())
 }
 
@@ -116,8 +105,8 @@ fn choices(known: &Known) -> Datum {
 /// PostgreSQL's oid of the database `postgres`.
 pub(super) const DATABASE: u32 = 5;
 
-fn activity(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    Ok(context.database.sessions.all().iter().map(active).collect())
+fn activity(system: &mut System<'_>) -> Result<Vec<Row>> {
+    Ok(system.sessions().all().iter().map(active).collect())
 }
 
 fn active(entry: &Arc<Entry>) -> Row {
@@ -160,8 +149,8 @@ fn active(entry: &Arc<Entry>) -> Row {
 }
 
 /// One row: of what PostgreSQL counts here only the sessions are known.
-fn database_statistics(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let sessions = i32::try_from(context.database.sessions.all().len()).unwrap_or(i32::MAX);
+fn database_statistics(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let sessions = i32::try_from(system.sessions().all().len()).unwrap_or(i32::MAX);
     let Some(table) = super::table(None, "pg_stat_database") else { return Ok(Vec::new()) };
     let row = table.columns.iter().map(|&(name, data_type)| match (name, data_type.scalar) {
         ("datid", _) => oid(DATABASE),
@@ -176,8 +165,8 @@ fn database_statistics(context: &mut Context<'_>) -> Result<Vec<Row>> {
 }
 
 /// The time zones, each with what is true of it at the start of the transaction.
-fn time_zones(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let Ok(now) = Timestamp::from_microsecond(context.session.transaction_time) else { return Ok(Vec::new()) };
+fn time_zones(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let Ok(now) = Timestamp::from_microsecond(system.session.transaction_time) else { return Ok(Vec::new()) };
     let database = jiff::tz::db();
     let zones = database.available().filter_map(|name| Some((database.get(name.as_str()).ok()?, name)));
     Ok(zones

@@ -1,17 +1,17 @@
 //! Types: `pg_type`.
 
-use super::layout::{columns, nothing, tables};
+use super::layout::{columns, tables};
 use super::relations::{OWNER, schemas};
 use super::value::{NO, NONE, NULL, YES, int2, oid, text};
 use super::{derived, described, relations, seed};
 use crate::Result;
 use crate::catalog::{Oid, Relation, VirtualTable};
-use crate::context::Context;
+use crate::context::Names;
 use crate::types::{Datum, Row, Type};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     1247 pg_type = types; {
         oid: Oid, typname: Name, typnamespace: Oid, typowner: Oid, typlen: Int2, typbyval: Bool, typtype: Char,
         typcategory: Char, typispreferred: Bool, typisdefined: Bool, typdelim: Char, typrelid: Oid,
@@ -19,13 +19,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
         typreceive: Regproc, typsend: Regproc, typmodin: Regproc, typmodout: Regproc, typanalyze: Regproc,
         typalign: Char, typstorage: Char, typnotnull: Bool, typbasetype: Oid, typtypmod: Int4, typndims: Int4,
         typcollation: Oid, typdefaultbin: PgNodeTree, typdefault: Text, typacl: [AclItem]
-    }
-    3541 pg_range = nothing; {
-        rngtypid: Oid, rngsubtype: Oid, rngmultitypid: Oid, rngcollation: Oid, rngsubopc: Oid,
-        rngcanonical: Regproc, rngsubdiff: Regproc
-    }
-    3501 pg_enum = nothing; {
-        oid: Oid, enumtypid: Oid, enumsortorder: Float4, enumlabel: Name
     }
 };
 
@@ -81,13 +74,13 @@ pub(super) fn collation(data_type: Type) -> Oid {
     physical(data_type).collation
 }
 
-fn types(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let schemas = schemas(context)?;
+fn types(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let schemas = schemas(names)?;
     let mut rows = seed::rows("pg_type").to_vec();
     for described in described() {
         rows.extend(row_types(described.oid, described.name, relations::system_schema(described.schema)));
     }
-    for relation in context.relations()? {
+    for relation in names.relations()? {
         if matches!(relation, Relation::Table(_) | Relation::View(_)) {
             let schema = schemas.get(relation.schema()).copied().unwrap_or_default();
             rows.extend(row_types(relation.oid(), relation.name(), schema));

@@ -4,10 +4,10 @@ use super::layout::{columns, tables};
 use super::value::{NULL, text};
 use crate::Result;
 use crate::catalog::VirtualTable;
-use crate::context::Context;
+use crate::context::System;
 use crate::types::{Datum, Row};
 
-pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
+pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
     12900 seriatim_memory = memory; {
         name: Text, used_bytes: Int8, limit_bytes: Int8
     }
@@ -18,18 +18,18 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog":
 };
 
 /// A row for each sum that has a limit.
-fn memory(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let budget = &context.database.budget;
+fn memory(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let budget = system.budget();
     let mut rows = vec![vec![text("statements"), count(budget.used()), count(budget.limit())]];
-    if let Some(usage) = context.database.store.usage() {
+    if let Some(usage) = system.usage() {
         rows.push(vec![text("database"), count(usage.memory_bytes), count(usage.memory_limit_bytes)]);
     }
     Ok(rows)
 }
 
 /// One row, if the engine has a log.
-fn log(context: &mut Context<'_>) -> Result<Vec<Row>> {
-    let log = context.database.store.usage().and_then(|usage| usage.log);
+fn log(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let log = system.usage().and_then(|usage| usage.log);
     let row = |log: model::LogUsage| {
         let written = log.log_bytes + log.checkpoint_bytes;
         let amplification = (log.log_bytes > 0).then(|| Datum::Float8(written as f64 / log.log_bytes as f64));

@@ -28,7 +28,7 @@ impl Session {
             return Err(read_only("COPY FROM"));
         }
         self.freeze_cursors()?;
-        let copy = CopyIn::start(&mut self.context(&[])?, statement)?;
+        let copy = CopyIn::start(&mut self.exec(&[])?, statement)?;
         let outcome = Outcome::CopyIn { columns: copy.columns(), binary: copy.is_binary() };
         self.copy = Some(Running { copy, in_text: self.in_text });
         Ok(outcome)
@@ -39,14 +39,13 @@ impl Session {
             self.freeze_cursors()?;
         }
         let before = self.awaited();
-        let mut context = self.context(&[])?;
-        let mut copy = CopyOut::start(&mut context, statement)?;
+        let (mut exec, log) = self.exec_and_log(&[])?;
+        let mut copy = CopyOut::start(&mut exec, statement)?;
         sink.copy_out_start(copy.columns(), copy.is_binary());
         let mut line = Vec::new();
-        while copy.next(&mut context, &mut line)? {
+        while copy.next(&mut exec, &mut line)? {
             sink.copy_data(&line)?;
-            let log = (&*context.database.store, context.cancel);
-            leave_if_full(sink, log, before.max(context.transaction.rests_on()))?;
+            leave_if_full(sink, log, before.max(exec.transaction.rests_on()))?;
             line.clear();
         }
         if !line.is_empty() {
@@ -63,8 +62,8 @@ impl Session {
     /// Of the data; the COPY is over then.
     pub fn copy_data(&mut self, data: &[u8]) -> Result<()> {
         let mut running = self.copy.take().ok_or_else(no_copy)?;
-        let taken = match self.context(&[]) {
-            Ok(mut context) => running.copy.data(&mut context, data),
+        let taken = match self.exec(&[]) {
+            Ok(mut exec) => running.copy.data(&mut exec, data),
             Err(error) => Err(error),
         };
         match taken {
@@ -82,8 +81,8 @@ impl Session {
     /// As [`Session::simple`].
     pub fn copy_done(&mut self, sink: &mut dyn Sink) -> Result<Outcome> {
         let running = self.copy.take().ok_or_else(no_copy)?;
-        let finished = match self.context(&[]) {
-            Ok(mut context) => running.copy.finish(&mut context),
+        let finished = match self.exec(&[]) {
+            Ok(mut exec) => running.copy.finish(&mut exec),
             Err(error) => Err(error),
         };
         match finished {

@@ -3,7 +3,7 @@
 use super::prepared::{Prepared, fields_of};
 use super::{Outcome, Session, Sink};
 use crate::cancel::Cancel;
-use crate::context::{Context, Memory, row_bytes};
+use crate::context::{Exec, Memory, row_bytes};
 use crate::database::Database;
 use crate::dml::{self, Changed};
 use crate::error::{Result, SqlError, state};
@@ -70,9 +70,9 @@ impl Portal {
     }
 
     /// Lends what it holds to a call.
-    fn lend(memory: &mut Option<Memory>, context: &mut Context<'_>) {
+    fn lend(memory: &mut Option<Memory>, exec: &mut Exec<'_>) {
         if let Some(left) = memory {
-            context.memory.resume(left);
+            exec.memory.resume(left);
         }
     }
 
@@ -118,16 +118,15 @@ impl Session {
         let before = self.awaited();
         match &mut portal.progress {
             Progress::Running(cursor) => {
-                let mut context = self.context(&portal.parameters)?;
-                Portal::lend(&mut portal.memory, &mut context);
-                let log = (&*context.database.store, context.cancel);
+                let (mut exec, log) = self.exec_and_log(&portal.parameters)?;
+                Portal::lend(&mut portal.memory, &mut exec);
                 let mut next = || {
-                    let mut row = cursor.next(&mut context)?;
-                    pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
-                    Ok(row.map(|row| (row, before.max(context.transaction.rests_on()))))
+                    let mut row = cursor.next(&mut exec)?;
+                    pg_catalog::print_names(&mut exec.names(), &named, row.as_deref_mut())?;
+                    Ok(row.map(|row| (row, before.max(exec.transaction.rests_on()))))
                 };
                 let sent = send(&mut next, wanted, log, sink);
-                portal.memory = Some(context.memory);
+                portal.memory = Some(exec.memory);
                 sent
             }
             Progress::Rows(rows, ..) if named.is_empty() => {
@@ -135,12 +134,11 @@ impl Session {
                 send(&mut next, wanted, (&*self.database.store, &*self.entry.cancel), sink)
             }
             Progress::Rows(rows, ..) => {
-                let mut context = self.context(&portal.parameters)?;
-                let log = (&*context.database.store, context.cancel);
+                let (mut exec, log) = self.exec_and_log(&portal.parameters)?;
                 let mut next = || {
                     let mut row = rows.pop_front();
-                    pg_catalog::print_names(&mut context, &named, row.as_deref_mut())?;
-                    Ok(row.map(|row| (row, before.max(context.transaction.rests_on()))))
+                    pg_catalog::print_names(&mut exec.names(), &named, row.as_deref_mut())?;
+                    Ok(row.map(|row| (row, before.max(exec.transaction.rests_on()))))
                 };
                 send(&mut next, wanted, log, sink)
             }
@@ -158,23 +156,23 @@ impl Session {
         if !matches!(&*statement, Statement::Query(query) if !query.locks) {
             self.freeze_cursors()?;
         }
-        let mut context = self.context(&portal.parameters)?;
-        Portal::lend(&mut portal.memory, &mut context);
+        let mut exec = self.exec(&portal.parameters)?;
+        Portal::lend(&mut portal.memory, &mut exec);
         let (word, changed) = match &*statement {
             Statement::Query(query) => {
                 portal.progress = Progress::Running(Box::new(Cursor::new(query.plan.clone())));
                 return Ok(());
             }
-            Statement::Insert(insert) => ("INSERT", dml::insert(&mut context, insert)?),
-            Statement::Update(update) => ("UPDATE", dml::update(&mut context, update)?),
-            Statement::Modifying(modifying) => (word_of(&modifying.body), dml::modifying(&mut context, modifying)?),
-            Statement::Delete(delete) => ("DELETE", dml::delete(&mut context, delete)?),
+            Statement::Insert(insert) => ("INSERT", dml::insert(&mut exec, insert)?),
+            Statement::Update(update) => ("UPDATE", dml::update(&mut exec, update)?),
+            Statement::Modifying(modifying) => (word_of(&modifying.body), dml::modifying(&mut exec, modifying)?),
+            Statement::Delete(delete) => ("DELETE", dml::delete(&mut exec, delete)?),
         };
         let Changed { rows, returned } = changed;
         debug_assert!(fields_of(&statement).is_some() || returned.is_empty());
         // What it read is gone, what it returns stays.
-        context.memory.back_to(returned.iter().map(|row| row_bytes(row)).sum());
-        portal.memory = Some(context.memory);
+        exec.memory.back_to(returned.iter().map(|row| row_bytes(row)).sum());
+        portal.memory = Some(exec.memory);
         portal.progress = Progress::Rows(returned.into(), word, (word != "SELECT").then_some(rows));
         Ok(())
     }
@@ -216,15 +214,15 @@ impl Session {
         }
         let Progress::Running(cursor) = &mut portal.progress else { return Ok(()) };
         let mut rows = VecDeque::new();
-        let mut context = self.context(&portal.parameters)?;
-        Portal::lend(&mut portal.memory, &mut context);
-        while let Some(row) = cursor.next(&mut context)? {
-            context.memory.take(row_bytes(&row))?;
+        let mut exec = self.exec(&portal.parameters)?;
+        Portal::lend(&mut portal.memory, &mut exec);
+        while let Some(row) = cursor.next(&mut exec)? {
+            exec.memory.take(row_bytes(&row))?;
             rows.push_back(row);
         }
         // The cursor goes, and what it held with it.
-        context.memory.back_to(rows.iter().map(|row| row_bytes(row)).sum());
-        portal.memory = Some(context.memory);
+        exec.memory.back_to(rows.iter().map(|row| row_bytes(row)).sum());
+        portal.memory = Some(exec.memory);
         portal.progress = Progress::Rows(rows, "SELECT", None);
         Ok(())
     }
@@ -262,10 +260,10 @@ impl Session {
         while count.is_none_or(|count| skipped < count) {
             let row = match &mut portal.progress {
                 Progress::Running(cursor) => {
-                    let mut context = self.context(&portal.parameters)?;
-                    Portal::lend(&mut portal.memory, &mut context);
-                    let row = cursor.next(&mut context)?;
-                    portal.memory = Some(context.memory);
+                    let mut exec = self.exec(&portal.parameters)?;
+                    Portal::lend(&mut portal.memory, &mut exec);
+                    let row = cursor.next(&mut exec)?;
+                    portal.memory = Some(exec.memory);
                     row
                 }
                 Progress::Rows(rows, ..) => rows.pop_front(),

@@ -181,7 +181,7 @@ impl Session {
         self.state.noted = Some(Vec::new());
         self.state.has_read_moments = false;
         let bound =
-            self.context(&[]).and_then(|mut context| bind::statement_with_text(&mut context, text, rows, parameters));
+            self.exec(&[]).and_then(|mut exec| bind::statement_with_text(&mut exec.names(), text, rows, parameters));
         let rests_on = self.state.noted.take().unwrap_or_default().into();
         match bound.and_then(super::names::with_names) {
             Ok(statement) => Ok(Plan {
@@ -195,9 +195,9 @@ impl Session {
 
     /// Whether the names mean what they meant. Looking them up protects the answer for the rest of the transaction.
     fn still_means(&mut self, noted: &[Noted]) -> Result<bool> {
-        let mut context = self.context(&[])?;
+        let mut exec = self.exec(&[])?;
         for name in noted {
-            if context.meaning(name.schema.as_deref(), &name.name)? != name.meaning {
+            if exec.names().meaning(name.schema.as_deref(), &name.name)? != name.meaning {
                 return Ok(false);
             }
         }

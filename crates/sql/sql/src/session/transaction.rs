@@ -1,7 +1,8 @@
 //! Transactions of a session: blocks that the client opens, and the implicit ones around everything else.
 
 use super::{Session, Status};
-use crate::context::Context;
+use crate::cancel::Cancel;
+use crate::context::{Change, Exec};
 use crate::env::Deferred;
 use crate::error::{Result, SqlError, state};
 use crate::parse::Modes;
@@ -12,6 +13,9 @@ use model::{AbortClass, Begin, Durability, Finish, LogPosition, Mode, Supervisor
 use pgtypes::interrupt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A store, and the flag that ends a wait for its log.
+pub(super) type Log<'s> = (&'s dyn Store, &'s Cancel);
 
 /// An open transaction.
 pub(super) struct Open {
@@ -156,8 +160,18 @@ impl Session {
         Ok(())
     }
 
-    /// What a statement has at hand. Begins the engine's transaction if this is the first statement of it.
-    pub(super) fn context<'s>(&'s mut self, parameters: &'s [Datum]) -> Result<Context<'s>> {
+    /// The right to execute a statement. Begins the engine's transaction if this is the first statement of it.
+    pub(super) fn exec<'s>(&'s mut self, parameters: &'s [Datum]) -> Result<Exec<'s>> {
+        Ok(self.exec_and_log(parameters)?.0)
+    }
+
+    /// The right to run a definition.
+    pub(super) fn change(&mut self) -> Result<Change<'_>> {
+        self.exec(&[]).map(Change::new)
+    }
+
+    /// As [`Session::exec`], with what it takes to wait for the log meanwhile.
+    pub(super) fn exec_and_log<'s>(&'s mut self, parameters: &'s [Datum]) -> Result<(Exec<'s>, Log<'s>)> {
         let how = self.begin_how();
         let Session { database, state, entry, open, .. } = self;
         let open = open.as_mut().ok_or_else(|| SqlError::new(state::INTERNAL_ERROR, "no transaction is open"))?;
@@ -182,14 +196,9 @@ impl Session {
         let memory = database.memory(limit);
         memory.begin();
         interrupt::begin_statement(entry.cancel.clone());
-        Ok(Context {
-            transaction: &mut **transaction,
-            database,
-            session: state,
-            parameters,
-            memory,
-            cancel: &entry.cancel,
-        })
+        let cancel = &*entry.cancel;
+        let exec = Exec::new(&mut **transaction, (database, state), parameters, memory, cancel);
+        Ok((exec, (&*database.store, cancel)))
     }
 
     fn begin_how(&self) -> Begin {
@@ -243,7 +252,7 @@ impl Session {
             self.end();
             return Ok(());
         }
-        let prepared = self.read_held_cursors().and_then(|()| dml::check_deferred(&mut self.context(&[])?));
+        let prepared = self.read_held_cursors().and_then(|()| dml::check_deferred(&mut self.exec(&[])?));
         if let Err(error) = prepared {
             let error = self.explain_unless_repeated(error);
             self.roll_back();
@@ -351,7 +360,7 @@ impl Session {
     /// SAVEPOINT.
     pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
         self.in_block("SAVEPOINT")?;
-        let place = self.context(&[])?.transaction.savepoint()?;
+        let place = self.exec(&[])?.transaction.savepoint()?;
         let savepoint = Savepoint {
             name: name.to_owned(),
             place,
@@ -449,7 +458,7 @@ impl Session {
             }
             Some(_) => {}
         }
-        let mut explained = catalog::explain_to_leave(&self.database, error);
+        let mut explained = self.database.explain_to_leave(error);
         // Once is enough: whoever adds to the explanation wants to find it again.
         explained.fields_mut().engine = None;
         explained

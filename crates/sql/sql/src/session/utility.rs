@@ -2,7 +2,7 @@
 
 use super::portal::{Portal, read_only};
 use super::{Outcome, Session, Sink, settings};
-use crate::context::Context;
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use crate::parse::{Alteration, Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
 use crate::plan::Field;
@@ -72,7 +72,7 @@ impl Session {
             Command::Discard(what) => self.discard(*what)?,
             Command::SetConstraints(names, deferred) => {
                 self.open_implicit(false);
-                crate::dml::set_constraints(&mut self.context(&[])?, names, *deferred)?;
+                crate::dml::set_constraints(&mut self.exec(&[])?, names, *deferred)?;
                 "SET CONSTRAINTS"
             }
             Command::Prepare(name, types, statement) => {
@@ -136,7 +136,7 @@ impl Session {
         let command = command_name(definition);
         // A lock is no write: pg_dump takes some in its read-only transaction.
         let writes = (!is_lock).then_some(command.as_str());
-        let tag = self.run_definition(writes, |context, notices| ddl::run(context, definition, notices))?;
+        let tag = self.run_definition(writes, |change, notices| ddl::run(change, definition, notices))?;
         let Some(tag) = tag else { return Err(crate::parse::missing_statement(&command.to_string()).into()) };
         self.complete(&tag, sink);
         Ok(Outcome::Done)
@@ -144,7 +144,7 @@ impl Session {
 
     fn alter(&mut self, alteration: &Alteration, sink: &mut dyn Sink) -> Result<Outcome> {
         let tag = ddl::tag(alteration);
-        self.run_definition(Some(&tag), |context, notices| ddl::alter(context, alteration, notices))?;
+        self.run_definition(Some(&tag), |change, notices| ddl::alter(change, alteration, notices))?;
         self.complete(&tag, sink);
         Ok(Outcome::Done)
     }
@@ -153,7 +153,7 @@ impl Session {
     fn run_definition<T>(
         &mut self,
         writes: Option<&str>,
-        run: impl FnOnce(&mut Context<'_>, &mut Vec<SqlError>) -> Result<T>,
+        run: impl FnOnce(&mut Change<'_>, &mut Vec<SqlError>) -> Result<T>,
     ) -> Result<T> {
         self.open_implicit(false);
         if let Some(command) = writes.filter(|_| self.is_read_only()) {
@@ -161,9 +161,9 @@ impl Session {
         }
         self.freeze_cursors()?;
         let mut notices = Vec::new();
-        let mut context = self.context(&[])?;
-        context.transaction.set_reads_wait(writes.is_some());
-        let done = run(&mut context, &mut notices);
+        let mut change = self.change()?;
+        change.exec.transaction.set_reads_wait(writes.is_some());
+        let done = run(&mut change, &mut notices);
         self.state.notices.extend(notices);
         done
     }
@@ -275,7 +275,7 @@ impl Session {
             Discard::Temporary => {
                 self.open_implicit(false);
                 self.freeze_cursors()?;
-                catalog::discard_temporary(&mut self.context(&[])?)?;
+                catalog::discard_temporary(&mut self.change()?)?;
                 "DISCARD TEMP"
             }
         })
@@ -317,10 +317,10 @@ impl Session {
         self.open_implicit(prepared.only_reads());
         let mut values = Vec::with_capacity(arguments.len());
         for (argument, &data_type) in arguments.iter().zip(&prepared.parameters) {
-            let mut context = self.context(&[])?;
+            let mut exec = self.exec(&[])?;
             let wanted = Some((data_type, Modifier::NONE));
-            let bound = bind::expression(&mut context, &argument.to_string(), &[], wanted)?;
-            values.push(exec::evaluate(&mut context, &bound, &[])?);
+            let bound = bind::expression(&mut exec.names(), &argument.to_string(), &[], wanted)?;
+            values.push(exec::evaluate(&mut exec, &bound, &[])?);
         }
         if !matches!(parsed.command, Command::Rows(_)) {
             return self.run_utility(&parsed, sink);
@@ -403,7 +403,7 @@ impl Session {
         let lines = if analyze {
             self.check_writable(&statement)?;
             self.freeze_cursors()?;
-            explain::analyze(&mut self.context(&[])?, &statement, json)?
+            explain::analyze(&mut self.exec(&[])?, &statement, json)?
         } else {
             explain::explain(&statement, explain::Options { json, ..Default::default() })
         };

@@ -3,8 +3,8 @@
 use super::constraint::{add_beside, check_new_row, drop_foreign_key, drop_key};
 use super::{load, store, verify_not_null};
 use crate::bind;
-use crate::catalog::{Column, Identity, Oid, Table, depend, forget_dependencies};
-use crate::context::Context;
+use crate::catalog::{Column, Identity, Oid, Table};
+use crate::context::{Change, Names};
 use crate::ddl::column::{check_expressions, check_type, define, print_default, serial_type};
 use crate::ddl::create_table::insert_owned;
 use crate::ddl::drop::{drop_column_users, drop_owned, views_over};
@@ -18,13 +18,13 @@ use syntax::ast::{self, AlterColumnOperation, ColumnDef, DataType, Expr, Generat
 
 /// ADD COLUMN: the rows are written anew, since each engine table has the columns that it was made with.
 pub(super) fn add(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     old: Table,
     written: &ColumnDef,
     if_not_exists: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
-    let new_column = define(context, &old, written)?;
+    let new_column = define(change, &old, written)?;
     let at = old.columns.len();
     if old.column(&new_column.column.name).is_some() {
         let message = format!("column \"{}\" of relation \"{}\" already exists", new_column.column.name, old.name);
@@ -37,29 +37,29 @@ pub(super) fn add(
     let mut table = old.clone();
     table.columns.push(new_column.column);
     if let Some(sequence) = new_column.sequence {
-        insert_owned(context, &table, at, sequence)?;
+        insert_owned(change, &table, at, sequence)?;
     }
-    check_expressions(context, &table, at)?;
-    fill_new_column(context, &old, &mut table, at)?;
-    note_sequences(context, &table)?;
-    store(context, &table)?;
-    add_beside(context, &mut table, new_column.wishes)
+    check_expressions(&mut change.exec, &table, at)?;
+    fill_new_column(change, &old, &mut table, at)?;
+    note_sequences(change, &table)?;
+    store(change, &table)?;
+    add_beside(change, &mut table, new_column.wishes)
 }
 
-fn fill_new_column(context: &mut Context<'_>, old: &Table, table: &mut Table, at: usize) -> Result<()> {
-    let default = Default::bind(context, table, at)?;
+fn fill_new_column(change: &mut Change<'_>, old: &Table, table: &mut Table, at: usize) -> Result<()> {
+    let default = Default::bind(&mut change.names(), table, at)?;
     let column = &table.columns[at];
     let wanted = Some((column.data_type, column.modifier));
     let generated = match column.generated.clone() {
-        Some(text) => Some(bind::expression(context, &text, &row_columns(table), wanted)?),
+        Some(text) => Some(bind::expression(&mut change.names(), &text, &row_columns(table), wanted)?),
         None => None,
     };
     let shape = table.clone();
-    rewrite(context, old, table, |context, mut row| {
+    rewrite(change, old, table, |exec, mut row| {
         row.resize(at, Datum::Null);
-        row.push(default.value(context)?);
+        row.push(default.value(exec)?);
         if let Some(generated) = &generated {
-            row[at] = evaluate(context, generated, &row)?;
+            row[at] = evaluate(exec, generated, &row)?;
         }
         check_new_row(&shape, at, &row)?;
         Ok(row)
@@ -67,12 +67,12 @@ fn fill_new_column(context: &mut Context<'_>, old: &Table, table: &mut Table, at
 }
 
 /// Notes which sequences the defaults of a table call, so that they cannot be dropped unnoticed.
-pub(in crate::ddl) fn note_sequences(context: &mut Context<'_>, table: &Table) -> Result<()> {
-    forget_dependencies(context, table.oid)?;
+pub(in crate::ddl) fn note_sequences(change: &mut Change<'_>, table: &Table) -> Result<()> {
+    change.forget_dependencies(table.oid)?;
     for (_, column) in table.live_columns() {
         if let Some(default) = &column.default {
-            let called = expression::sequences(context, default)?;
-            depend(context, table.oid, called)?;
+            let called = expression::sequences(&mut change.names(), default)?;
+            change.depend(table.oid, called)?;
         }
     }
     Ok(())
@@ -80,14 +80,14 @@ pub(in crate::ddl) fn note_sequences(context: &mut Context<'_>, table: &Table) -
 
 /// DROP COLUMN: the column is only marked; its values are NULL from now on.
 pub(super) fn drop(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     oid: Oid,
     name: &str,
     if_exists: bool,
     cascade: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
-    let table = load(context, oid)?;
+    let table = load(&mut change.names(), oid)?;
     let Some(at) = table.column(name) else {
         let error = no_column(&table, name);
         if if_exists {
@@ -97,13 +97,13 @@ pub(super) fn drop(
         }
         return Err(error);
     };
-    drop_column_users(context, &table, at, cascade, notices)?;
+    drop_column_users(change, &table, at, cascade, notices)?;
     for index in table.indexes.iter().filter(|index| index.columns.contains(&at)) {
-        drop_key(context, oid, index.oid)?;
+        drop_key(change, oid, index.oid)?;
     }
-    let mut table = load(context, oid)?;
+    let mut table = load(&mut change.names(), oid)?;
     while let Some(key) = table.foreign_keys.iter().position(|key| key.columns.contains(&at)) {
-        drop_foreign_key(context, &mut table, key)?;
+        drop_foreign_key(change, &mut table, key)?;
     }
     let mut checks = Vec::new();
     for check in std::mem::take(&mut table.checks) {
@@ -125,10 +125,10 @@ pub(super) fn drop(
         comment: None,
         ..column.clone()
     };
-    note_sequences(context, &table)?;
-    store(context, &table)?;
+    note_sequences(change, &table)?;
+    store(change, &table)?;
     match sequence {
-        Some(sequence) => drop_owned(context, sequence, cascade, notices),
+        Some(sequence) => drop_owned(change, sequence, cascade, notices),
         None => Ok(()),
     }
 }
@@ -141,7 +141,7 @@ pub(in crate::ddl) fn no_column(table: &Table, name: &str) -> SqlError {
 
 /// ALTER COLUMN.
 pub(super) fn alter(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     mut table: Table,
     name: &str,
     operation: &AlterColumnOperation,
@@ -149,7 +149,7 @@ pub(super) fn alter(
     let at = table.column(name).ok_or_else(|| no_column(&table, name))?;
     match operation {
         AlterColumnOperation::SetNotNull => {
-            verify_not_null(context, &table, &[at])?;
+            verify_not_null(&mut change.exec, &table, &[at])?;
             table.columns[at].not_null = true;
         }
         AlterColumnOperation::DropNotNull => {
@@ -158,28 +158,28 @@ pub(super) fn alter(
         }
         AlterColumnOperation::SetDefault { value } => {
             check_takes_default(&table, at)?;
-            table.columns[at].default = print_default(context, value, &table.columns[at])?;
+            table.columns[at].default = print_default(&mut change.names(), value, &table.columns[at])?;
             let only = Table { columns: vec![table.columns[at].clone()], ..table.clone() };
-            check_expressions(context, &only, 0)?;
-            note_sequences(context, &table)?;
+            check_expressions(&mut change.exec, &only, 0)?;
+            note_sequences(change, &table)?;
         }
         AlterColumnOperation::DropDefault => {
             check_takes_default(&table, at)?;
             table.columns[at].default = None;
-            note_sequences(context, &table)?;
+            note_sequences(change, &table)?;
         }
         AlterColumnOperation::SetDataType { data_type, using, .. } => {
-            return set_type(context, table, at, data_type, using.as_ref());
+            return set_type(change, table, at, data_type, using.as_ref());
         }
         AlterColumnOperation::AddGenerated { generated_as, sequence_options } => {
             let identity = match generated_as {
                 Some(GeneratedAs::Always) => Identity::Always,
                 _ => Identity::ByDefault,
             };
-            add_identity(context, &mut table, at, identity, sequence_options.as_deref().unwrap_or_default(), None)?;
+            add_identity(change, &mut table, at, identity, sequence_options.as_deref().unwrap_or_default(), None)?;
         }
     }
-    store(context, &table)
+    store(change, &table)
 }
 
 fn check_may_be_null(table: &Table, at: usize) -> Result<()> {
@@ -213,7 +213,7 @@ fn check_takes_default(table: &Table, at: usize) -> Result<()> {
 
 /// ADD GENERATED AS IDENTITY. `named`: the sequence's schema and name, if the user gave one.
 pub(in crate::ddl) fn add_identity(
-    context: &mut Context<'_>,
+    change: &mut Change<'_>,
     table: &mut Table,
     at: usize,
     identity: Identity,
@@ -242,24 +242,18 @@ pub(in crate::ddl) fn add_identity(
         Some(named) => named,
         None => {
             let mut given = name::Given::default();
-            let sequence = given.relation(context, &table.schema, &table.name, &column.name, "seq")?;
+            let sequence = given.relation(&mut change.names(), &table.schema, &table.name, &column.name, "seq")?;
             (table.schema.clone(), sequence)
         }
     };
-    let sequence = sequence::define(context, schema, sequence, column.data_type, options)?;
+    let sequence = sequence::define(change, schema, sequence, column.data_type, options)?;
     table.columns[at].identity = Some(identity);
     table.columns[at].sequence = Some(sequence.oid);
-    insert_owned(context, table, at, sequence)
+    insert_owned(change, table, at, sequence)
 }
 
 /// ALTER COLUMN TYPE: the rows are written anew.
-fn set_type(
-    context: &mut Context<'_>,
-    old: Table,
-    at: usize,
-    data_type: &DataType,
-    using: Option<&Expr>,
-) -> Result<()> {
+fn set_type(change: &mut Change<'_>, old: Table, at: usize, data_type: &DataType, using: Option<&Expr>) -> Result<()> {
     let column = &old.columns[at];
     if serial_type(data_type).is_some() {
         let message = format!("type \"{}\" does not exist", data_type.to_string().to_lowercase());
@@ -267,7 +261,7 @@ fn set_type(
     }
     let (to, modifier) = crate::parse::data_type(data_type)?;
     check_type(&column.name, to)?;
-    check_users_of_type(context, &old, at)?;
+    check_users_of_type(&mut change.names(), &old, at)?;
     let text = match using {
         Some(using) => using.to_string(),
         None => {
@@ -275,26 +269,26 @@ fn set_type(
             name::quote(&column.name)
         }
     };
-    let value = bind::expression(context, &text, &row_columns(&old), Some((to, modifier)))?;
+    let value = bind::expression(&mut change.names(), &text, &row_columns(&old), Some((to, modifier)))?;
     let mut table = old.clone();
     table.columns[at].data_type = to;
     table.columns[at].modifier = modifier;
-    check_expressions(context, &table, 0)?;
-    crate::dml::rules::Rules::bind(context, &table)?;
+    check_expressions(&mut change.exec, &table, 0)?;
+    crate::dml::rules::Rules::bind(&mut change.names(), &table)?;
     for key in &table.foreign_keys {
-        foreign_key::check_still_fits(context, &table, key)?;
+        foreign_key::check_still_fits(&mut change.names(), &table, key)?;
     }
     let shape = table.clone();
-    rewrite(context, &old, &mut table, |context, mut row| {
-        row[at] = evaluate(context, &value, &row)?;
+    rewrite(change, &old, &mut table, |exec, mut row| {
+        row[at] = evaluate(exec, &value, &row)?;
         check_new_row(&shape, at, &row)?;
         Ok(row)
     })?;
-    store(context, &table)?;
+    store(change, &table)?;
     for check in &table.checks {
-        super::verify_check(context, &table, check)?;
+        super::verify_check(&mut change.exec, &table, check)?;
     }
-    foreign_key::verify_all_with(context, &table, at)
+    foreign_key::verify_all_with(&mut change.exec, &table, at)
 }
 
 fn check_casts(column: &Column, to: Type) -> Result<()> {
@@ -309,16 +303,11 @@ fn check_casts(column: &Column, to: Type) -> Result<()> {
 }
 
 /// Views and generated columns hold on to a column's type.
-fn check_users_of_type(context: &mut Context<'_>, table: &Table, at: usize) -> Result<()> {
+fn check_users_of_type(names: &mut Names<'_>, table: &Table, at: usize) -> Result<()> {
     let name = &table.columns[at].name;
-    for found in views_over(context, table.oid)? {
+    for found in views_over(names, table.oid)? {
         if view::may_use(&found, name) {
-            return Err(view::in_the_way(
-                context,
-                "cannot alter type of a column used by a view or rule",
-                &found,
-                name,
-            )?);
+            return Err(view::in_the_way(names, "cannot alter type of a column used by a view or rule", &found, name)?);
         }
     }
     for (_, column) in table.live_columns() {

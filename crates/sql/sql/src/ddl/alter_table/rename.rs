@@ -1,8 +1,8 @@
 //! RENAME, SET SCHEMA: what a name stands in follows it.
 
 use super::store;
-use crate::catalog::{Oid, Relation, Sequence, Table, View, dependents, name_taken, rename_relation, replace_relation};
-use crate::context::Context;
+use crate::catalog::{Oid, Relation, Sequence, Table, View, name_taken};
+use crate::context::Change;
 use crate::ddl::constraint::constraint_taken;
 use crate::ddl::drop::views_over;
 use crate::ddl::name::{has_constraint, kind, no_relation};
@@ -11,18 +11,18 @@ use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 
 /// RENAME TO, of any relation.
-pub(in crate::ddl) fn rename_relation_to(context: &mut Context<'_>, oid: Oid, new: &str) -> Result<()> {
-    let relation = context.relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
+pub(in crate::ddl) fn rename_relation_to(change: &mut Change<'_>, oid: Oid, new: &str) -> Result<()> {
+    let relation = change.names().relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
     let schema = relation.schema().to_owned();
-    if context.relation_in(&schema, new)?.is_some() {
+    if change.names().relation_in(&schema, new)?.is_some() {
         return Err(name_taken(new));
     }
-    move_to(context, relation, &schema, new)
+    move_to(change, relation, &schema, new)
 }
 
 /// SET SCHEMA, of a table with all its own, a view or a sequence.
-pub(in crate::ddl) fn move_relation(context: &mut Context<'_>, oid: Oid, schema: &str) -> Result<()> {
-    let relation = context.relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
+pub(in crate::ddl) fn move_relation(change: &mut Change<'_>, oid: Oid, schema: &str) -> Result<()> {
+    let relation = change.names().relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
     if relation.schema() == schema {
         return Ok(());
     }
@@ -30,13 +30,13 @@ pub(in crate::ddl) fn move_relation(context: &mut Context<'_>, oid: Oid, schema:
     if let Relation::Table(table) = &relation {
         let indexes = table.indexes.iter().map(|index| index.oid);
         for oid in indexes.chain(table.columns.iter().filter_map(|column| column.sequence)) {
-            along.extend(context.relation_by_oid(oid)?);
+            along.extend(change.names().relation_by_oid(oid)?);
         }
     }
     // The schema may be on its way already, with all that is in it.
     along.retain(|relation| relation.schema() != schema);
     for relation in &along {
-        if context.relation_in(schema, relation.name())?.is_some() {
+        if change.names().relation_in(schema, relation.name())?.is_some() {
             let (kind, name) = (kind(relation), relation.name());
             let message = format!("{kind} \"{name}\" already exists in schema \"{schema}\"");
             return Err(SqlError::new(state::DUPLICATE_TABLE, message));
@@ -45,13 +45,13 @@ pub(in crate::ddl) fn move_relation(context: &mut Context<'_>, oid: Oid, schema:
     for relation in along {
         // The table may have changed with a sequence before it.
         let name = relation.name().to_owned();
-        let Some(relation) = context.relation_by_oid(relation.oid())? else { continue };
-        move_to(context, relation, schema, &name)?;
+        let Some(relation) = change.names().relation_by_oid(relation.oid())? else { continue };
+        move_to(change, relation, schema, &name)?;
     }
     Ok(())
 }
 
-fn move_to(context: &mut Context<'_>, old: Relation, schema: &str, name: &str) -> Result<()> {
+fn move_to(change: &mut Change<'_>, old: Relation, schema: &str, name: &str) -> Result<()> {
     let mut new = old.clone();
     match &mut new {
         Relation::Table(table) => {
@@ -68,49 +68,51 @@ fn move_to(context: &mut Context<'_>, old: Relation, schema: &str, name: &str) -
         }
         Relation::Index(entry) => {
             (entry.schema, entry.name) = (schema.to_owned(), name.to_owned());
-            rename_in_table(context, entry.table, entry.oid, name)?;
+            rename_in_table(change, entry.table, entry.oid, name)?;
         }
     }
-    let views = views_over(context, old.oid())?;
-    let followed: Vec<View> =
-        views.iter().map(|found| view::follow(context, found, &old, schema, name)).collect::<Result<_>>()?;
-    rename_relation(context, &old, new.clone())?;
+    let views = views_over(&mut change.names(), old.oid())?;
+    let followed: Vec<View> = views
+        .iter()
+        .map(|found| view::follow(&mut change.names(), found, &old, schema, name))
+        .collect::<Result<_>>()?;
+    change.rename(&old, new.clone())?;
     for view in followed {
-        replace_relation(context, Relation::View(Arc::new(view)))?;
+        change.replace(Relation::View(Arc::new(view)))?;
     }
     if let (Relation::Sequence(old), Relation::Sequence(new)) = (&old, &new) {
-        rename_in_defaults(context, old, new)?;
+        rename_in_defaults(change, old, new)?;
     }
     Ok(())
 }
 
 /// An index stands in its table's definition too.
-fn rename_in_table(context: &mut Context<'_>, table: Oid, index: Oid, name: &str) -> Result<()> {
-    let mut table = super::load(context, table)?;
+fn rename_in_table(change: &mut Change<'_>, table: Oid, index: Oid, name: &str) -> Result<()> {
+    let mut table = super::load(&mut change.names(), table)?;
     if let Some(index) = table.indexes.iter_mut().find(|other| other.oid == index) {
         name.clone_into(&mut index.name);
     }
-    store(context, &table)
+    store(change, &table)
 }
 
 /// Defaults call a sequence by its name.
-fn rename_in_defaults(context: &mut Context<'_>, old: &Sequence, new: &Sequence) -> Result<()> {
-    let mut tables = dependents(context, new.oid)?;
+fn rename_in_defaults(change: &mut Change<'_>, old: &Sequence, new: &Sequence) -> Result<()> {
+    let mut tables = change.names().dependents(new.oid)?;
     tables.extend(new.owned_by.map(|(table, _)| table));
     tables.dedup();
     for oid in tables {
-        let Some(Relation::Table(table)) = context.relation_by_oid(oid)? else { continue };
+        let Some(Relation::Table(table)) = change.names().relation_by_oid(oid)? else { continue };
         let mut table = Arc::unwrap_or_clone(table);
         for default in table.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
             *default = expression::rename_sequence(default, old, new)?;
         }
-        store(context, &table)?;
+        store(change, &table)?;
     }
     Ok(())
 }
 
 /// RENAME COLUMN.
-pub(super) fn column(context: &mut Context<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
+pub(super) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
     let Some(at) = table.column(old) else {
         return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
     };
@@ -118,10 +120,10 @@ pub(super) fn column(context: &mut Context<'_>, mut table: Table, old: &str, new
         let message = format!("column \"{new}\" of relation \"{}\" already exists", table.name);
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
-    for found in views_over(context, table.oid)? {
+    for found in views_over(&mut change.names(), table.oid)? {
         if view::may_use(&found, old) {
             let what = "renaming a column that a view uses is not supported";
-            return Err(view::in_the_way(context, what, &found, old)?);
+            return Err(view::in_the_way(&mut change.names(), what, &found, old)?);
         }
     }
     for check in &mut table.checks {
@@ -131,17 +133,17 @@ pub(super) fn column(context: &mut Context<'_>, mut table: Table, old: &str, new
         *generated = expression::rename_column(generated, old, &new)?;
     }
     table.columns[at].name = new;
-    store(context, &table)
+    store(change, &table)
 }
 
 /// RENAME COLUMN of a view.
-pub(super) fn view_column(context: &mut Context<'_>, oid: Oid, old: &str, new: String) -> Result<()> {
-    let Some(Relation::View(view)) = context.relation_by_oid(oid)? else { return Ok(()) };
+pub(super) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: String) -> Result<()> {
+    let Some(Relation::View(view)) = change.names().relation_by_oid(oid)? else { return Ok(()) };
     let mut view = Arc::unwrap_or_clone(view);
-    for found in views_over(context, oid)? {
+    for found in views_over(&mut change.names(), oid)? {
         if view::may_use(&found, old) {
             let what = "renaming a column that a view uses is not supported";
-            return Err(view::in_the_way(context, what, &found, old)?);
+            return Err(view::in_the_way(&mut change.names(), what, &found, old)?);
         }
     }
     if view.columns.iter().any(|column| column.name == new) {
@@ -152,11 +154,11 @@ pub(super) fn view_column(context: &mut Context<'_>, oid: Oid, old: &str, new: S
         Some(column) => column.name = new,
         None => return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist"))),
     }
-    replace_relation(context, Relation::View(Arc::new(view)))
+    change.replace(Relation::View(Arc::new(view)))
 }
 
 /// RENAME CONSTRAINT.
-pub(super) fn constraint(context: &mut Context<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
+pub(super) fn constraint(change: &mut Change<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
     if !has_constraint(&table, old) {
         let message = format!("constraint \"{old}\" for table \"{}\" does not exist", table.name);
         return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
@@ -165,12 +167,12 @@ pub(super) fn constraint(context: &mut Context<'_>, mut table: Table, old: &str,
         return Err(constraint_taken(&table, &new));
     }
     if let Some(index) = table.indexes.iter().find(|index| index.constraint && index.name == old) {
-        return rename_relation_to(context, index.oid, &new);
+        return rename_relation_to(change, index.oid, &new);
     }
     if let Some(check) = table.checks.iter_mut().find(|check| check.name == old) {
         check.name = new;
     } else if let Some(key) = table.foreign_keys.iter_mut().find(|key| key.name == old) {
         key.name = new;
     }
-    store(context, &table)
+    store(change, &table)
 }

@@ -4,74 +4,67 @@ use super::super::rows;
 use super::super::rules::Default;
 use super::{Constraint, ForeignKeys, lookup};
 use crate::catalog::{Action, Table};
-use crate::context::Context;
+use crate::context::Exec;
 use crate::error::Result;
-use crate::types::{Datum, Row, cast};
+use crate::types::{Datum, Env, Row, cast};
 
 impl ForeignKeys {
     /// Changes the rows that refer to `old`, as the constraint says.
     pub(super) fn act(
         &mut self,
-        context: &mut Context<'_>,
+        exec: &mut Exec<'_>,
         constraint: &Constraint,
         action: Action,
         old: &[Datum],
         new: Option<&[Datum]>,
     ) -> Result<()> {
         self.stale = true;
-        let parent = self.table(context, constraint.key().referenced)?;
-        for (key, row) in lookup::referring(context, constraint, &parent, old)? {
+        let parent = self.table(exec, constraint.key().referenced)?;
+        for (key, row) in lookup::referring(exec, constraint, &parent, old)? {
             match (action, new) {
                 (Action::Cascade, None) => {
-                    if rows::remove(context, &constraint.child, &key, &row)? {
-                        self.deleted(context, &constraint.child, &row)?;
+                    if rows::remove(exec, &constraint.child, &key, &row)? {
+                        self.deleted(exec, &constraint.child, &row)?;
                     }
                 }
                 (Action::Cascade, Some(new)) => {
-                    let values = assign(context, constraint, &parent, new)?;
-                    self.set(context, constraint, &key, &row, values)?;
+                    let values = assign(exec.env(), constraint, &parent, new)?;
+                    self.set(exec, constraint, &key, &row, values)?;
                 }
                 (Action::SetDefault, _) => {
-                    let values = defaults(context, constraint)?;
-                    self.set(context, constraint, &key, &row, values)?;
+                    let values = defaults(exec, constraint)?;
+                    self.set(exec, constraint, &key, &row, values)?;
                 }
                 _ => {
                     let nulls = vec![Datum::Null; constraint.key().columns.len()];
-                    self.set(context, constraint, &key, &row, nulls)?;
+                    self.set(exec, constraint, &key, &row, nulls)?;
                 }
             }
         }
         if action == Action::SetDefault {
             // A row whose columns were the defaults already has not changed, and still refers to what went.
-            self.check_departure(context, constraint, old)?;
+            self.check_departure(exec, constraint, old)?;
         }
         Ok(())
     }
 
     /// Gives a referencing row other values in the constraint's columns.
-    fn set(
-        &mut self,
-        context: &mut Context<'_>,
-        constraint: &Constraint,
-        key: &[u8],
-        old: &Row,
-        values: Row,
-    ) -> Result<()> {
+    fn set(&mut self, exec: &mut Exec<'_>, constraint: &Constraint, key: &[u8], old: &Row, values: Row) -> Result<()> {
         let child = &constraint.child;
         let mut new = old.clone();
         for (&column, value) in constraint.key().columns.iter().zip(values) {
             new[column] = value;
         }
-        self.rules(context, child)?.apply(context, child, &mut new)?;
-        rows::replace(context, child, key, old, &new)?;
-        self.updated(context, child, old, &new)
+        self.rules(exec, child)?.apply(exec, child, &mut new)?;
+        rows::replace(exec, child, key, old, &new)?;
+        self.updated(exec, child, old, &new)
     }
 }
 
 /// The referenced columns' new values as the referencing columns'.
-fn assign(context: &Context<'_>, constraint: &Constraint, parent: &Table, new: &[Datum]) -> Result<Row> {
+fn assign(env: &dyn Env, constraint: &Constraint, parent: &Table, new: &[Datum]) -> Result<Row> {
     let key = constraint.key();
-    let styles = context.session.styles();
+    let styles = env.styles();
     let pairs = key.columns.iter().zip(&key.referenced_columns).zip(new);
     pairs
         .map(|((&to, &from), value)| {
@@ -81,10 +74,10 @@ fn assign(context: &Context<'_>, constraint: &Constraint, parent: &Table, new: &
         .collect()
 }
 
-fn defaults(context: &mut Context<'_>, constraint: &Constraint) -> Result<Row> {
+fn defaults(exec: &mut Exec<'_>, constraint: &Constraint) -> Result<Row> {
     let mut values = Row::new();
     for &column in &constraint.key().columns {
-        values.push(Default::bind(context, &constraint.child, column)?.value(context)?);
+        values.push(Default::bind(&mut exec.names(), &constraint.child, column)?.value(exec)?);
     }
     Ok(values)
 }

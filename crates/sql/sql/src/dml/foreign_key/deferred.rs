@@ -2,42 +2,35 @@
 
 use super::{Constraint, ForeignKeys, too_much};
 use crate::catalog::{ForeignKey, Oid, Relation};
-use crate::context::Context;
+use crate::context::{Exec, Names};
 use crate::env::{Check, Side};
 use crate::error::{Result, SqlError, state};
 use crate::types::Row;
 use std::sync::Arc;
 
 /// Puts a check off.
-pub(super) fn keep(context: &mut Context<'_>, constraint: &Constraint, values: Row, side: Side) -> Result<()> {
+pub(super) fn keep(exec: &mut Exec<'_>, constraint: &Constraint, values: Row, side: Side) -> Result<()> {
     let check = Check { child: constraint.child.oid, constraint: constraint.key().oid, side, values };
-    let (database, deferred) = (context.database, &mut context.session.deferred);
-    let memory = deferred.memory.get_or_insert_with(|| database.memory(database.options.work_bytes));
-    if memory.used() + check.bytes() > memory.limit() {
-        return Err(too_much(context));
-    }
-    memory.take(check.bytes())?;
-    deferred.checks.push(Arc::new(check));
-    Ok(())
+    if exec.put_off(check)? { Ok(()) } else { Err(too_much(exec)) }
 }
 
 /// Checks what was deferred to the end of the transaction, and forgets it.
 ///
 /// # Errors
 /// 23503.
-pub fn check_deferred(context: &mut Context<'_>) -> Result<()> {
-    let deferred = std::mem::take(&mut context.session.deferred);
-    context.transaction.set_reads_wait(true);
-    run(context, deferred.checks)
+pub fn check_deferred(exec: &mut Exec<'_>) -> Result<()> {
+    let deferred = std::mem::take(exec.deferred());
+    exec.transaction.set_reads_wait(true);
+    run(exec, deferred.checks)
 }
 
 /// SET CONSTRAINTS: foreign keys of these names (none: all) are checked at COMMIT, or at once; then also what waits.
 ///
 /// # Errors
 /// 42704 for an unknown name, 42809 for a constraint that is not deferrable, 23503.
-pub fn set_constraints(context: &mut Context<'_>, names: &[String], deferred: bool) -> Result<()> {
-    let oids = named(context, names)?;
-    let session = &mut context.session.deferred;
+pub fn set_constraints(exec: &mut Exec<'_>, names: &[String], deferred: bool) -> Result<()> {
+    let oids = named(&mut exec.names(), names)?;
+    let session = exec.deferred();
     if names.is_empty() {
         session.all = Some(deferred);
         session.named.clear();
@@ -49,17 +42,17 @@ pub fn set_constraints(context: &mut Context<'_>, names: &[String], deferred: bo
     let waiting = std::mem::take(&mut session.checks);
     let (now, later) = waiting.into_iter().partition(|check| names.is_empty() || oids.contains(&check.constraint));
     session.checks = later;
-    let checked = run(context, now);
-    context.session.deferred.give_back();
+    let checked = run(exec, now);
+    exec.deferred().give_back();
     checked
 }
 
 /// The deferrable foreign keys of these names.
-fn named(context: &mut Context<'_>, names: &[String]) -> Result<Vec<Oid>> {
+fn named(catalog: &mut Names<'_>, names: &[String]) -> Result<Vec<Oid>> {
     if names.is_empty() {
         return Ok(vec![]);
     }
-    let relations = context.relations()?;
+    let relations = catalog.relations()?;
     let keys = relations.iter().flat_map(|relation| match relation {
         Relation::Table(table) => &table.foreign_keys[..],
         _ => &[],
@@ -82,17 +75,17 @@ fn named(context: &mut Context<'_>, names: &[String]) -> Result<Vec<Oid>> {
     Ok(oids)
 }
 
-fn run(context: &mut Context<'_>, checks: Vec<Arc<Check>>) -> Result<()> {
+fn run(exec: &mut Exec<'_>, checks: Vec<Arc<Check>>) -> Result<()> {
     let mut foreign_keys = ForeignKeys { stale: true, ..ForeignKeys::default() };
     for check in checks {
-        context.check_cancel()?;
+        exec.check_cancel()?;
         // A table or constraint that was dropped in the meantime has nothing left to check.
-        let Some(Relation::Table(child)) = context.relation_by_oid(check.child)? else { continue };
+        let Some(Relation::Table(child)) = exec.names().relation_by_oid(check.child)? else { continue };
         let Some(at) = child.foreign_keys.iter().position(|key| key.oid == check.constraint) else { continue };
         let constraint = Constraint { child, at };
         match check.side {
-            Side::Reference => foreign_keys.check_reference(context, &constraint, &check.values)?,
-            Side::Departure => foreign_keys.check_departure(context, &constraint, &check.values)?,
+            Side::Reference => foreign_keys.check_reference(exec, &constraint, &check.values)?,
+            Side::Departure => foreign_keys.check_departure(exec, &constraint, &check.values)?,
         }
     }
     Ok(())

@@ -2,11 +2,11 @@
 
 use super::Constraint;
 use crate::cancel::Cancel;
-use crate::catalog::{ForeignKey, Index, KeyForm, Table, explain};
-use crate::context::Context;
+use crate::catalog::{ForeignKey, Index, KeyForm, Table};
+use crate::context::Exec;
 use crate::error::{Result, SqlError};
 use crate::storage;
-use crate::types::{Datum, Modifier, Row, Type, cast, equal_typed};
+use crate::types::{Datum, Env, Modifier, Row, Type, cast, equal_typed};
 use model::{Columns, Key, RowBuf, Scan, TableId};
 use std::ops::ControlFlow;
 
@@ -14,20 +14,20 @@ use super::super::rows;
 
 /// Whether the referenced table has these values, given as the referencing table's.
 pub(super) fn is_referenced_there(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     constraint: &Constraint,
     parent: &Table,
     values: &[Datum],
 ) -> Result<bool> {
     let key = constraint.key();
-    match convert_all(context, values, &constraint.child, &key.columns, parent, &key.referenced_columns) {
-        Some(values) => is_there(context, key, parent, &values),
+    match convert_all(exec.env(), values, &constraint.child, &key.columns, parent, &key.referenced_columns) {
+        Some(values) => is_there(exec, key, parent, &values),
         None => Ok(false),
     }
 }
 
 /// Whether the referenced table has these values of the referenced columns.
-pub(super) fn is_there(context: &mut Context<'_>, key: &ForeignKey, parent: &Table, values: &[Datum]) -> Result<bool> {
+pub(super) fn is_there(exec: &mut Exec<'_>, key: &ForeignKey, parent: &Table, values: &[Datum]) -> Result<bool> {
     let Some(index) = parent.indexes.iter().find(|index| index.oid == key.referenced_index) else {
         return Err(super::corrupted(key, "has no index to be checked by"));
     };
@@ -37,42 +37,42 @@ pub(super) fn is_there(context: &mut Context<'_>, key: &ForeignKey, parent: &Tab
     else {
         return Err(super::corrupted(key, "does not refer to its index's columns"));
     };
-    rows::exists(context, parent, index, &ordered)
+    rows::exists(exec, parent, index, &ordered)
 }
 
 /// Whether any row refers to these values of the referenced columns.
 pub(super) fn any_referring(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     constraint: &Constraint,
     parent: &Table,
     old: &[Datum],
 ) -> Result<bool> {
     let key = constraint.key();
-    match convert_all(context, old, parent, &key.referenced_columns, &constraint.child, &key.columns) {
-        Some(values) => any_with(context, constraint, &values),
+    match convert_all(exec.env(), old, parent, &key.referenced_columns, &constraint.child, &key.columns) {
+        Some(values) => any_with(exec, constraint, &values),
         None => Ok(false),
     }
 }
 
 /// Whether the referencing table has a row with these values of the referencing columns.
-pub(super) fn any_with(context: &mut Context<'_>, constraint: &Constraint, values: &[Datum]) -> Result<bool> {
-    Ok(!keys_with(context, constraint, values, 1)?.is_empty())
+pub(super) fn any_with(exec: &mut Exec<'_>, constraint: &Constraint, values: &[Datum]) -> Result<bool> {
+    Ok(!keys_with(exec, constraint, values, 1)?.is_empty())
 }
 
 /// The rows that refer to these values of the referenced columns, and their keys.
 pub(super) fn referring(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     constraint: &Constraint,
     parent: &Table,
     old: &[Datum],
 ) -> Result<Vec<(Key, Row)>> {
     let key = constraint.key();
-    let values = convert_all(context, old, parent, &key.referenced_columns, &constraint.child, &key.columns);
+    let values = convert_all(exec.env(), old, parent, &key.referenced_columns, &constraint.child, &key.columns);
     let Some(values) = values else { return Ok(vec![]) };
     let mut found = vec![];
-    for key in keys_with(context, constraint, &values, usize::MAX)? {
-        if let Some(row) = rows::read_for_update(context, &constraint.child, &key)? {
-            context.memory.take(crate::context::row_bytes(&row))?;
+    for key in keys_with(exec, constraint, &values, usize::MAX)? {
+        if let Some(row) = rows::read_for_update(exec, &constraint.child, &key)? {
+            exec.memory.take(crate::context::row_bytes(&row))?;
             found.push((key, row));
         }
     }
@@ -81,10 +81,10 @@ pub(super) fn referring(
 
 /// The keys of the first rows of the referencing table with these values: through an index that starts with the columns,
 /// if there is one. What was looked at is protected: no such row can appear unnoticed.
-fn keys_with(context: &mut Context<'_>, constraint: &Constraint, values: &[Datum], limit: usize) -> Result<Vec<Key>> {
+fn keys_with(exec: &mut Exec<'_>, constraint: &Constraint, values: &[Datum], limit: usize) -> Result<Vec<Key>> {
     let (child, columns) = (&*constraint.child, &constraint.key().columns[..]);
     let Some(index) = child.indexes.iter().find(|index| starts_with(index, columns)) else {
-        return scan_rows(context, child, columns, values, limit);
+        return scan_rows(exec, child, columns, values, limit);
     };
     let ordered = index.columns[..columns.len()].iter().filter_map(|column| {
         let at = columns.iter().position(|referencing| referencing == column)?;
@@ -93,13 +93,13 @@ fn keys_with(context: &mut Context<'_>, constraint: &Constraint, values: &[Datum
     let place = index.storage.unwrap_or(child.storage);
     if place.key == KeyForm::Eight {
         let Some((value, _)) = { ordered }.next() else { return Ok(vec![]) };
-        return point(context, place.id(), value);
+        return point(exec, place.id(), value);
     }
     let mut prefix = Key::new();
     for (value, data_type) in ordered {
         storage::push_key(&mut prefix, value, data_type)?;
     }
-    scan_prefix(context, place.id(), prefix, index.storage.is_some(), limit)
+    scan_prefix(exec, place.id(), prefix, index.storage.is_some(), limit)
 }
 
 /// Whether an index's first columns are these, in any order.
@@ -107,36 +107,30 @@ fn starts_with(index: &Index, columns: &[usize]) -> bool {
     index.columns.get(..columns.len()).is_some_and(|first| columns.iter().all(|column| first.contains(column)))
 }
 
-fn point(context: &mut Context<'_>, table: TableId, value: &Datum) -> Result<Vec<Key>> {
+fn point(exec: &mut Exec<'_>, table: TableId, value: &Datum) -> Result<Vec<Key>> {
     let Some(key) = storage::eight_byte_key(value) else { return Ok(vec![]) };
-    let found = context.transaction.read(table, &key, Columns::None, &mut RowBuf::new());
-    match found.map_err(|error| explain(context, error.into()))? {
+    let found = exec.transaction.read(table, &key, Columns::None, &mut RowBuf::new());
+    match found.map_err(|error| exec.explain(error.into()))? {
         true => Ok(vec![Key::from_bytes(&key)]),
         false => Ok(vec![]),
     }
 }
 
-fn scan_prefix(
-    context: &mut Context<'_>,
-    table: TableId,
-    prefix: Key,
-    entries: bool,
-    limit: usize,
-) -> Result<Vec<Key>> {
+fn scan_prefix(exec: &mut Exec<'_>, table: TableId, prefix: Key, entries: bool, limit: usize) -> Result<Vec<Key>> {
     let columns = if entries { Columns::All } else { Columns::None };
     let mut keys = vec![];
-    let mut rest = Pause::new(context.cancel);
-    let ended = context.transaction.scan(&Scan::table(table).prefix(prefix).columns(columns), &mut |item| {
+    let mut rest = Pause::new(exec.cancel);
+    let ended = exec.transaction.scan(&Scan::table(table).prefix(prefix).columns(columns), &mut |item| {
         keys.push(Key::from_bytes(if entries { item.row.bytes() } else { item.key }));
         if keys.len() >= limit { ControlFlow::Break(()) } else { rest.look() }
     });
-    ended.map_err(|error| explain(context, error.into()))?;
+    ended.map_err(|error| exec.explain(error.into()))?;
     rest.result?;
     Ok(keys)
 }
 
 fn scan_rows(
-    context: &mut Context<'_>,
+    exec: &mut Exec<'_>,
     table: &Table,
     columns: &[usize],
     values: &[Datum],
@@ -148,8 +142,8 @@ fn scan_rows(
         })
     };
     let (mut keys, mut row) = (vec![], Row::new());
-    let mut rest = Pause::new(context.cancel);
-    let ended = context.transaction.scan(&Scan::table(table.storage.id()), &mut |item| {
+    let mut rest = Pause::new(exec.cancel);
+    let ended = exec.transaction.scan(&Scan::table(table.storage.id()), &mut |item| {
         if let Err(error) = storage::decode_row(item.row, &table.columns, Some(columns), &mut row) {
             rest.result = Err(error);
             return ControlFlow::Break(());
@@ -159,7 +153,7 @@ fn scan_rows(
         }
         if keys.len() >= limit { ControlFlow::Break(()) } else { rest.look() }
     });
-    ended.map_err(|error| explain(context, error.into()))?;
+    ended.map_err(|error| exec.explain(error.into()))?;
     rest.result?;
     Ok(keys)
 }
@@ -187,7 +181,7 @@ impl<'c> Pause<'c> {
 
 /// Values of columns of one table as values of columns of another; `None` if one of them has no equal there.
 fn convert_all(
-    context: &Context<'_>,
+    env: &dyn Env,
     values: &[Datum],
     from: &Table,
     from_columns: &[usize],
@@ -197,15 +191,15 @@ fn convert_all(
     let data_type = |table: &Table, column: usize| table.columns[column].data_type;
     let pairs = from_columns.iter().zip(to_columns).zip(values);
     pairs
-        .map(|((&from_at, &to_at), value)| convert(context, value, data_type(from, from_at), data_type(to, to_at)))
+        .map(|((&from_at, &to_at), value)| convert(env, value, data_type(from, from_at), data_type(to, to_at)))
         .collect()
 }
 
-fn convert(context: &Context<'_>, value: &Datum, from: Type, to: Type) -> Option<Datum> {
+fn convert(env: &dyn Env, value: &Datum, from: Type, to: Type) -> Option<Datum> {
     if from == to {
         return Some(value.clone());
     }
-    let styles = context.session.styles();
+    let styles = env.styles();
     let there = cast::cast(value, from, to, Modifier::NONE, false, &styles).ok()?;
     let back = cast::cast(&there, to, from, Modifier::NONE, false, &styles).ok()?;
     equal_typed(from, value, &back).then_some(there)

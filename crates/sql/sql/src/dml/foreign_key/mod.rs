@@ -17,7 +17,7 @@ use super::rows;
 use super::rules::Rules;
 use super::violation;
 use crate::catalog::{Action, ForeignKey, Oid, Relation, Table};
-use crate::context::{Context, row_bytes};
+use crate::context::{Exec, row_bytes};
 use crate::env::Side;
 use crate::error::{Result, SqlError, state};
 use crate::storage;
@@ -79,9 +79,9 @@ impl ForeignKeys {
     ///
     /// # Errors
     /// 53200 for too much to remember.
-    pub(crate) fn inserted(&mut self, context: &mut Context<'_>, table: &Arc<Table>, row: &[Datum]) -> Result<()> {
+    pub(crate) fn inserted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, row: &[Datum]) -> Result<()> {
         for at in 0..table.foreign_keys.len() {
-            self.refers(context, Constraint { child: table.clone(), at }, row)?;
+            self.refers(exec, Constraint { child: table.clone(), at }, row)?;
         }
         Ok(())
     }
@@ -90,9 +90,9 @@ impl ForeignKeys {
     ///
     /// # Errors
     /// As [`ForeignKeys::inserted`], the engine's.
-    pub(crate) fn deleted(&mut self, context: &mut Context<'_>, table: &Arc<Table>, old: &[Datum]) -> Result<()> {
-        for constraint in self.referring(context, table)?.iter() {
-            self.departs(context, constraint, old, None)?;
+    pub(crate) fn deleted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, old: &[Datum]) -> Result<()> {
+        for constraint in self.referring(exec, table)?.iter() {
+            self.departs(exec, constraint, old, None)?;
         }
         Ok(())
     }
@@ -103,19 +103,19 @@ impl ForeignKeys {
     /// As [`ForeignKeys::deleted`].
     pub(crate) fn updated(
         &mut self,
-        context: &mut Context<'_>,
+        exec: &mut Exec<'_>,
         table: &Arc<Table>,
         old: &[Datum],
         new: &[Datum],
     ) -> Result<()> {
-        for constraint in self.referring(context, table)?.iter() {
+        for constraint in self.referring(exec, table)?.iter() {
             if !rows::same(table, &constraint.key().referenced_columns, old, new) {
-                self.departs(context, constraint, old, Some(new))?;
+                self.departs(exec, constraint, old, Some(new))?;
             }
         }
         for (at, foreign_key) in table.foreign_keys.iter().enumerate() {
             if !rows::same(table, &foreign_key.columns, old, new) {
-                self.refers(context, Constraint { child: table.clone(), at }, new)?;
+                self.refers(exec, Constraint { child: table.clone(), at }, new)?;
             }
         }
         Ok(())
@@ -125,34 +125,34 @@ impl ForeignKeys {
     ///
     /// # Errors
     /// 23503, those of actions, the engine's.
-    pub(crate) fn finish(mut self, context: &mut Context<'_>) -> Result<()> {
+    pub(crate) fn finish(mut self, exec: &mut Exec<'_>) -> Result<()> {
         while let Some(question) = self.questions.pop_front() {
-            context.check_cancel()?;
+            exec.check_cancel()?;
             self.bytes -= question.bytes();
-            self.answer(context, question)?;
+            self.answer(exec, question)?;
         }
         Ok(())
     }
 
-    fn answer(&mut self, context: &mut Context<'_>, question: Question) -> Result<()> {
+    fn answer(&mut self, exec: &mut Exec<'_>, question: Question) -> Result<()> {
         match question {
             Question::Reference { constraint, values } => {
-                if context.session.deferred.holds(constraint.key()) {
-                    return deferred::keep(context, &constraint, values, Side::Reference);
+                if exec.deferred().holds(constraint.key()) {
+                    return deferred::keep(exec, &constraint, values, Side::Reference);
                 }
-                self.check_reference(context, &constraint, &values)
+                self.check_reference(exec, &constraint, &values)
             }
             Question::Departure { constraint, old, new } => {
                 let key = constraint.key();
                 let action = if new.is_some() { key.on_update } else { key.on_delete };
                 match action {
-                    Action::NoAction if context.session.deferred.holds(key) => {
-                        deferred::keep(context, &constraint, old, Side::Departure)
+                    Action::NoAction if exec.deferred().holds(key) => {
+                        deferred::keep(exec, &constraint, old, Side::Departure)
                     }
-                    Action::NoAction => self.check_departure(context, &constraint, &old),
-                    Action::Restrict => self.check_unreferenced(context, &constraint, &old),
+                    Action::NoAction => self.check_departure(exec, &constraint, &old),
+                    Action::Restrict => self.check_unreferenced(exec, &constraint, &old),
                     Action::Cascade | Action::SetNull | Action::SetDefault => {
-                        self.act(context, &constraint, action, &old, new.as_deref())
+                        self.act(exec, &constraint, action, &old, new.as_deref())
                     }
                 }
             }
@@ -160,39 +160,39 @@ impl ForeignKeys {
     }
 
     /// The referenced row must be there, unless nobody refers to it any more.
-    fn check_reference(&mut self, context: &mut Context<'_>, constraint: &Constraint, values: &[Datum]) -> Result<()> {
+    fn check_reference(&mut self, exec: &mut Exec<'_>, constraint: &Constraint, values: &[Datum]) -> Result<()> {
         let key = constraint.key();
         if values.iter().any(|value| matches!(value, Datum::Null)) {
             return Err(violation::mixed_nulls(&constraint.child, key));
         }
-        let parent = self.table(context, key.referenced)?;
-        if lookup::is_referenced_there(context, constraint, &parent, values)?
-            || (self.stale && !lookup::any_with(context, constraint, values)?)
+        let parent = self.table(exec, key.referenced)?;
+        if lookup::is_referenced_there(exec, constraint, &parent, values)?
+            || (self.stale && !lookup::any_with(exec, constraint, values)?)
         {
             return Ok(());
         }
-        Err(violation::not_present(context, &constraint.child, key, &parent, values))
+        Err(violation::not_present(exec.env(), &constraint.child, key, &parent, values))
     }
 
     /// Nobody may refer to values that are not there any more.
-    fn check_departure(&mut self, context: &mut Context<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
-        let parent = self.table(context, constraint.key().referenced)?;
-        if lookup::is_there(context, constraint.key(), &parent, old)? {
+    fn check_departure(&mut self, exec: &mut Exec<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
+        let parent = self.table(exec, constraint.key().referenced)?;
+        if lookup::is_there(exec, constraint.key(), &parent, old)? {
             return Ok(());
         }
-        self.check_unreferenced(context, constraint, old)
+        self.check_unreferenced(exec, constraint, old)
     }
 
     /// Nobody may refer to these values.
-    fn check_unreferenced(&mut self, context: &mut Context<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
-        let parent = self.table(context, constraint.key().referenced)?;
-        match lookup::any_referring(context, constraint, &parent, old)? {
-            true => Err(violation::still_referenced(context, &constraint.child, constraint.key(), &parent, old)),
+    fn check_unreferenced(&mut self, exec: &mut Exec<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
+        let parent = self.table(exec, constraint.key().referenced)?;
+        match lookup::any_referring(exec, constraint, &parent, old)? {
+            true => Err(violation::still_referenced(exec.env(), &constraint.child, constraint.key(), &parent, old)),
             false => Ok(()),
         }
     }
 
-    fn refers(&mut self, context: &mut Context<'_>, constraint: Constraint, row: &[Datum]) -> Result<()> {
+    fn refers(&mut self, exec: &mut Exec<'_>, constraint: Constraint, row: &[Datum]) -> Result<()> {
         let key = constraint.key();
         let nulls = key.columns.iter().filter(|&&column| matches!(row[column], Datum::Null)).count();
         if nulls == key.columns.len() || (nulls > 0 && !key.match_full) {
@@ -207,14 +207,14 @@ impl ForeignKeys {
         if !self.references.contains(&reference) {
             self.bytes += size_of_val(&reference) + reference.1.len();
             self.references.insert(reference);
-            self.note(context, Question::Reference { constraint, values })?;
+            self.note(exec, Question::Reference { constraint, values })?;
         }
         Ok(())
     }
 
     fn departs(
         &mut self,
-        context: &mut Context<'_>,
+        exec: &mut Exec<'_>,
         constraint: &Constraint,
         old: &[Datum],
         new: Option<&[Datum]>,
@@ -225,24 +225,24 @@ impl ForeignKeys {
         if old.iter().any(|value| matches!(value, Datum::Null)) {
             return Ok(());
         }
-        self.note(context, Question::Departure { constraint: constraint.clone(), old, new: new.map(pick) })
+        self.note(exec, Question::Departure { constraint: constraint.clone(), old, new: new.map(pick) })
     }
 
-    fn note(&mut self, context: &Context<'_>, question: Question) -> Result<()> {
+    fn note(&mut self, exec: &Exec<'_>, question: Question) -> Result<()> {
         self.bytes += question.bytes();
-        if self.bytes > context.database.options.work_bytes {
-            return Err(too_much(context));
+        if self.bytes > exec.work_bytes() {
+            return Err(too_much(exec));
         }
         self.questions.push_back(question);
         Ok(())
     }
 
     /// A table by its identifier, looked up once.
-    fn table(&mut self, context: &mut Context<'_>, oid: Oid) -> Result<Arc<Table>> {
+    fn table(&mut self, exec: &mut Exec<'_>, oid: Oid) -> Result<Arc<Table>> {
         if let Some(table) = self.tables.get(&oid) {
             return Ok(table.clone());
         }
-        let Some(Relation::Table(table)) = context.relation_by_oid(oid)? else {
+        let Some(Relation::Table(table)) = exec.names().relation_by_oid(oid)? else {
             let message = format!("a foreign key names table {oid}, which is not there");
             return Err(SqlError::new(state::DATA_CORRUPTED, message));
         };
@@ -251,13 +251,13 @@ impl ForeignKeys {
     }
 
     /// The constraints that refer to a table, in the order in which they were made.
-    fn referring(&mut self, context: &mut Context<'_>, table: &Arc<Table>) -> Result<Arc<[Constraint]>> {
+    fn referring(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>) -> Result<Arc<[Constraint]>> {
         if let Some(constraints) = self.referring.get(&table.oid) {
             return Ok(constraints.clone());
         }
         let mut constraints = vec![];
         for &oid in &table.referenced_by {
-            let child = self.table(context, oid)?;
+            let child = self.table(exec, oid)?;
             let refers = |at: &usize| child.foreign_keys[*at].referenced == table.oid;
             constraints
                 .extend((0..child.foreign_keys.len()).filter(refers).map(|at| Constraint { child: child.clone(), at }));
@@ -268,18 +268,18 @@ impl ForeignKeys {
         Ok(constraints)
     }
 
-    fn rules(&mut self, context: &mut Context<'_>, table: &Table) -> Result<Arc<Rules>> {
+    fn rules(&mut self, exec: &mut Exec<'_>, table: &Table) -> Result<Arc<Rules>> {
         if let Some(rules) = self.rules.get(&table.oid) {
             return Ok(rules.clone());
         }
-        let rules = Arc::new(Rules::bind(context, table)?);
+        let rules = Arc::new(Rules::bind(&mut exec.names(), table)?);
         self.rules.insert(table.oid, rules.clone());
         Ok(rules)
     }
 }
 
-fn too_much(context: &Context<'_>) -> SqlError {
-    let limit = context.database.options.work_bytes;
+fn too_much(exec: &Exec<'_>) -> SqlError {
+    let limit = exec.work_bytes();
     let message = format!("out of memory: foreign keys that wait for their check take more than {limit} bytes");
     SqlError::new(state::OUT_OF_MEMORY, message).hint("Change fewer rows at once.")
 }

@@ -132,7 +132,7 @@ impl<'s> Run<'_, 's> {
     }
 
     fn parameter(&self, number: usize) -> Result<&'s Datum> {
-        let parameters: &'s [Datum] = self.context.parameters;
+        let parameters: &'s [Datum] = self.exec.parameters;
         parameters.get(number).ok_or_else(|| {
             SqlError::new(state::UNDEFINED_PARAMETER, format!("there is no parameter ${}", number.saturating_add(1)))
         })
@@ -168,18 +168,17 @@ impl<'s> Run<'_, 's> {
         }
         let value = match resolved.function.body {
             Body::Values(values::Body::Pure(function)) => function(arguments)?,
-            Body::Values(values::Body::Session(function)) => function(self.context.session, arguments)?,
-            Body::Values(values::Body::Typed(function)) => {
-                function(self.context.session, &resolved.arguments, arguments)?
-            }
+            Body::Values(values::Body::Session(function)) => function(self.exec.env(), arguments)?,
+            Body::Values(values::Body::Typed(function)) => function(self.exec.env(), &resolved.arguments, arguments)?,
             Body::Pure(function) => function(arguments)?,
-            Body::Session(function) => function(self.context, arguments)?,
+            Body::Names(function) => function(&mut self.exec.names(), arguments)?,
+            Body::System(function) => function(&mut self.exec.system(), arguments)?,
             Body::Set(_) | Body::Values(values::Body::Set(_) | values::Body::Series(_)) => {
                 let message = "set-valued function called in context that cannot accept a set";
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
             }
         };
-        self.context.memory.note(value_bytes(&value))?;
+        self.exec.memory.note(value_bytes(&value))?;
         Ok(value)
     }
 
@@ -188,10 +187,10 @@ impl<'s> Run<'_, 's> {
         let returns_nothing = resolved.function.strict && arguments.iter().any(is_null);
         let made = match resolved.function.body {
             _ if returns_nothing && resolved.function.returns_set => Vec::new(),
-            Body::Set(function) => function(self.context, arguments)?,
-            Body::Values(values::Body::Set(function)) => function(self.context.session, arguments)?,
+            Body::Set(function) => function(&mut self.exec.system(), arguments)?,
+            Body::Values(values::Body::Set(function)) => function(self.exec.env(), arguments)?,
             Body::Values(values::Body::Series(function)) => {
-                return Ok(Values::Series(function(self.context.session, arguments)?));
+                return Ok(Values::Series(function(self.exec.env(), arguments)?));
             }
             _ => vec![self.call(resolved, arguments)?],
         };
@@ -203,7 +202,7 @@ impl<'s> Run<'_, 's> {
         if is_null(&value) {
             return Ok(Datum::Null);
         }
-        let styles = self.context.session.styles();
+        let styles = self.exec.env().styles();
         Ok(cast(&value, input.data_type, expression.data_type, expression.modifier, explicit, &styles)?)
     }
 

@@ -52,7 +52,7 @@ impl Run<'_, '_> {
         outer: Row,
         row: Option<&[Datum]>,
     ) -> Result<Answer> {
-        let before = self.context.memory.used();
+        let before = self.exec.memory.used();
         let left = match (&subquery.kind, row) {
             (SubqueryKind::Quantified { left, .. }, Some(row)) => self.evaluate_all(left, row)?,
             _ => Row::new(),
@@ -75,7 +75,7 @@ impl Run<'_, '_> {
             Ok(Answer::Rows(rows)) => rows.bytes(),
             _ => 0,
         };
-        self.context.memory.back_to(before + kept);
+        self.exec.memory.back_to(before + kept);
         answer
     }
 

@@ -65,7 +65,7 @@ impl AggregateState {
     }
 
     fn collect(&mut self, aggregation: &Aggregation, run: &mut Run<'_, '_>) -> Result<Vec<Row>> {
-        let before = run.context.memory.used();
+        let before = run.exec.memory.used();
         let types: Vec<Type> = aggregation.keys.iter().map(|key| key.data_type).collect();
         let mut sets: Vec<Groups> = aggregation.sets.iter().map(|_| Groups::new(types.clone())).collect();
         while let Some(row) = self.input.next(&aggregation.input, run)? {
@@ -84,7 +84,7 @@ impl AggregateState {
             }
             groups.finish(aggregation, &mut rows)?;
         }
-        run.context.memory.back_to(before);
+        run.exec.memory.back_to(before);
         run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "groups and aggregates")?;
         Ok(rows)
     }

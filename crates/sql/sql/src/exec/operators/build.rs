@@ -106,7 +106,7 @@ impl Build {
 
     /// Returns the rows and drops the hash table.
     pub fn into_rows(self, run: &mut Run<'_, '_>) -> Vec<Row> {
-        run.context.memory.give_back(self.hash.map_or(0, |hash| hash.bytes));
+        run.exec.memory.give_back(self.hash.map_or(0, |hash| hash.bytes));
         self.rows
     }
 

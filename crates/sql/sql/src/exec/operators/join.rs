@@ -63,7 +63,7 @@ impl Ahead {
 
     pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let Some(row) = self.rows.next() else { return self.node.next(plan, run) };
-        run.context.memory.give_back(row_bytes(&row));
+        run.exec.memory.give_back(row_bytes(&row));
         Ok(Some(row))
     }
 }
@@ -73,10 +73,10 @@ const UNQUESTIONED: usize = 16;
 
 /// Reads the right side, or the left side if it is the smaller of two large ones.
 fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
-    let unquestioned = run.context.memory.used() + run.context.memory.limit() / UNQUESTIONED;
+    let unquestioned = run.exec.memory.used() + run.exec.memory.limit() / UNQUESTIONED;
     let has_choice = !join.equalities.is_empty() && !join.keeps_order;
     let mut build = Build::new(join, Side::Right);
-    while !has_choice || run.context.memory.used() <= unquestioned {
+    while !has_choice || run.exec.memory.used() <= unquestioned {
         let Some(row) = node.next(&join.right, run)? else { return Ok(Right::Read(Box::new(build))) };
         build.add(join, row, run)?;
     }
@@ -161,7 +161,7 @@ impl JoinState {
         match &mut self.right {
             Right::Read(build) => self.candidates = build.candidates(join, &self.row, run)?,
             Right::Lateral { run: node, bytes } => {
-                run.context.memory.give_back(std::mem::take(bytes));
+                run.exec.memory.give_back(std::mem::take(bytes));
                 run.started(&join.right);
                 *node = Some(Node::new(&join.right));
             }
@@ -176,9 +176,9 @@ impl JoinState {
             Right::Read(build) => Ok(build.advance(&mut self.candidates).map(Candidate::Number)),
             Right::Lateral { run: Some(node), bytes } => {
                 self.row.truncate(join.left_width);
-                let before = run.context.memory.used();
+                let before = run.exec.memory.used();
                 let (result, row) = run.inside(std::mem::take(&mut self.row), |run| node.next(&join.right, run));
-                *bytes += run.context.memory.used().saturating_sub(before);
+                *bytes += run.exec.memory.used().saturating_sub(before);
                 self.row = row;
                 Ok(result?.map(Candidate::Row))
             }

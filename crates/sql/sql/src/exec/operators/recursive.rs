@@ -67,7 +67,7 @@ impl RecursiveState {
 
     /// Starts the next step over the rows of the previous one.
     fn turn(&mut self, number: usize, start: &Arc<Plan>, step: &Plan, run: &mut Run<'_, '_>) {
-        run.context.memory.give_back(self.bytes.1);
+        run.exec.memory.give_back(self.bytes.1);
         self.bytes = (0, self.bytes.0);
         let outer = run.define_cte(number, start.clone(), None, std::mem::take(&mut self.fresh));
         self.working = exchange(number, outer, run);

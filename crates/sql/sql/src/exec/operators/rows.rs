@@ -4,7 +4,7 @@ use super::super::evaluate::Values;
 use super::super::scope::Run;
 use super::Node;
 use crate::catalog::VirtualTable;
-use crate::context::{Context, row_bytes};
+use crate::context::{Exec, row_bytes};
 use crate::error::{Result, SqlError, state};
 use crate::functions::Resolved;
 use crate::plan::{Expr, Plan, RowLock, SetColumn};
@@ -25,7 +25,7 @@ pub fn next_virtual(made: &mut Made, table: &VirtualTable, run: &mut Run<'_, '_>
     let rows = match made {
         Some(rows) => rows,
         None => {
-            let rows = (table.rows)(run.context)?;
+            let rows = table.rows.compute(&mut run.exec.system())?;
             run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "a computed catalog")?;
             made.insert(rows.into_iter())
         }
@@ -107,13 +107,13 @@ pub fn next_passing(node: &mut Node, input: &Plan, condition: &Expr, run: &mut R
 
 /// Takes ownership of the rows whose keys are in these columns before it returns them. Outer joins leave keys NULL.
 pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
-    run.context.transaction.set_reads_wait(true);
+    run.exec.transaction.set_reads_wait(true);
     let hasty = tables.iter().find(|lock| lock.nowait);
     let next = match hasty {
-        Some(lock) => run.context.waiting_at_most(
+        Some(lock) => run.exec.waiting_at_most(
             COMMIT,
             || not_available(lock),
-            |context| node.next(input, &mut Run { context, scope: run.scope }),
+            |exec| node.next(input, &mut Run { exec, scope: run.scope }),
         ),
         None => node.next(input, run),
     };
@@ -121,13 +121,9 @@ pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut 
     for lock in tables {
         match row.get(lock.key) {
             Some(Datum::Bytea(key)) if lock.nowait => {
-                run.context.waiting_at_most(
-                    Duration::ZERO,
-                    || not_available(lock),
-                    |context| own(context, lock, key),
-                )?;
+                run.exec.waiting_at_most(Duration::ZERO, || not_available(lock), |exec| own(exec, lock, key))?;
             }
-            Some(Datum::Bytea(key)) => own(run.context, lock, key)?,
+            Some(Datum::Bytea(key)) => own(run.exec, lock, key)?,
             Some(Datum::Null) => {}
             _ => return Err(SqlError::new(state::INTERNAL_ERROR, "a row to be locked comes without its key")),
         }
@@ -139,8 +135,8 @@ pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut 
 /// longer.
 const COMMIT: Duration = Duration::from_millis(20);
 
-fn own(context: &mut Context<'_>, lock: &RowLock, key: &[u8]) -> Result<()> {
-    context.transaction.read_for_update(lock.table.storage.id(), key, &mut RowBuf::new())?;
+fn own(exec: &mut Exec<'_>, lock: &RowLock, key: &[u8]) -> Result<()> {
+    exec.transaction.read_for_update(lock.table.storage.id(), key, &mut RowBuf::new())?;
     Ok(())
 }
 

@@ -39,7 +39,7 @@ impl SortState {
             }
         };
         let Some(next) = sorted.next() else { return Ok(None) };
-        run.context.memory.give_back(next.bytes());
+        run.exec.memory.give_back(next.bytes());
         Ok(Some(next.row))
     }
 
@@ -59,7 +59,7 @@ impl SortState {
             {
                 sort(&mut rows, |left, right| compare_keyed(keys, left, right))?;
                 let dropped = rows.drain(bound..).map(|row| row.bytes()).sum();
-                run.context.memory.give_back(dropped);
+                run.exec.memory.give_back(dropped);
                 last_wanted = bound.checked_sub(1);
             }
         }

@@ -2,33 +2,33 @@
 
 use super::{argument_int, argument_is_true, argument_oid, argument_text, optional, reg};
 use crate::catalog::{Action, ForeignKey, Index, Oid, Relation, Table, View};
-use crate::context::Context;
+use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::{derived, names, print};
 use crate::types::Datum;
 use std::sync::Arc;
 
-pub(super) fn format_type(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn format_type(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let Some(oid) = arguments.first().and_then(Datum::as_oid) else { return Ok(Datum::Null) };
     let modifier = argument_int(arguments, 1).and_then(|modifier| i32::try_from(modifier).ok());
-    optional(Some(names::print_type(context, oid, modifier)?))
+    optional(Some(names::print_type(names, oid, modifier)?))
 }
 
 /// An expression over the columns of a relation. The catalog keeps its text; a pretty one has fewer parentheses.
-pub(super) fn expression(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn expression(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let (text, pretty) = (argument_text(arguments, 0), argument_is_true(arguments, 2));
-    let relation = context.relation_by_oid(argument_oid(arguments, 1))?;
+    let relation = names.relation_by_oid(argument_oid(arguments, 1))?;
     let table = match &relation {
         Some(Relation::Table(table)) => Some(&**table),
         _ => None,
     };
-    optional(Some(print::expression(context, text, table, pretty)))
+    optional(Some(print::expression(names, text, table, pretty)))
 }
 
 /// The table of an index, and the index.
-fn table_of_index(context: &mut Context<'_>, oid: Oid) -> Result<Option<(Arc<Table>, Index)>> {
-    let Some(Relation::Index(entry)) = context.relation_by_oid(oid)? else { return Ok(None) };
-    let Some(Relation::Table(table)) = context.relation_by_oid(entry.table)? else { return Ok(None) };
+fn table_of_index(names: &mut Names<'_>, oid: Oid) -> Result<Option<(Arc<Table>, Index)>> {
+    let Some(Relation::Index(entry)) = names.relation_by_oid(oid)? else { return Ok(None) };
+    let Some(Relation::Table(table)) = names.relation_by_oid(entry.table)? else { return Ok(None) };
     let index = table.indexes.iter().find(|index| index.oid == oid).cloned();
     Ok(index.map(|index| (table, index)))
 }
@@ -40,15 +40,15 @@ fn column_names(table: &Table, positions: &[usize]) -> String {
 }
 
 /// `CREATE INDEX`, or only one of the index's columns.
-pub(super) fn index(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let Some((table, index)) = table_of_index(context, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
+pub(super) fn index(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let Some((table, index)) = table_of_index(names, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
     if let Some(number) = argument_int(arguments, 1).filter(|&number| number != 0) {
         let at = usize::try_from(number - 1).ok().and_then(|at| index.columns.get(at).copied());
         return optional(Some(at.map_or_else(String::new, |at| column_names(&table, &[at]))));
     }
     let pretty = argument_is_true(arguments, 2);
     let on = if pretty {
-        names::print_relation(context, table.oid)?.unwrap_or_default()
+        names::print_relation(names, table.oid)?.unwrap_or_default()
     } else {
         names::qualified(&table.schema, &table.name)
     };
@@ -66,32 +66,32 @@ fn print_index(table: &Table, index: &Index, on: &str) -> String {
     format!("CREATE {unique}INDEX {} ON {on} USING btree ({})", names::quote(&index.name), columns.join(", "))
 }
 
-pub(super) fn constraint(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn constraint(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let (oid, pretty) = (argument_oid(arguments, 0), argument_is_true(arguments, 1));
     if let Some(index) = derived::index_of_constraint(oid) {
-        let found = table_of_index(context, index)?.filter(|(_, index)| index.constraint);
+        let found = table_of_index(names, index)?.filter(|(_, index)| index.constraint);
         return optional(found.map(|(table, index)| {
             let kind = if index.primary { "PRIMARY KEY" } else { "UNIQUE" };
             format!("{kind} ({})", column_names(&table, &index.columns))
         }));
     }
-    for table in crate::pg_catalog::relations::tables_of(&context.relations()?) {
+    for table in crate::pg_catalog::relations::tables_of(&names.relations()?) {
         if let Some(check) = table.checks.iter().find(|check| check.oid == oid) {
-            let condition = print::expression(context, &check.expression, Some(table), pretty);
+            let condition = print::expression(names, &check.expression, Some(table), pretty);
             return optional(Some(format!("CHECK ({condition})")));
         }
         if let Some(foreign) = table.foreign_keys.iter().find(|foreign| foreign.oid == oid) {
-            return print_reference(context, table, foreign);
+            return print_reference(names, table, foreign);
         }
     }
     Ok(Datum::Null)
 }
 
-fn print_reference(context: &mut Context<'_>, table: &Table, foreign: &ForeignKey) -> Result<Datum> {
-    let Some(Relation::Table(referenced)) = context.relation_by_oid(foreign.referenced)? else {
+fn print_reference(names: &mut Names<'_>, table: &Table, foreign: &ForeignKey) -> Result<Datum> {
+    let Some(Relation::Table(referenced)) = names.relation_by_oid(foreign.referenced)? else {
         return Ok(Datum::Null);
     };
-    let name = names::print_relation(context, referenced.oid)?.unwrap_or_default();
+    let name = names::print_relation(names, referenced.oid)?.unwrap_or_default();
     let columns = column_names(table, &foreign.columns);
     let keys = column_names(&referenced, &foreign.referenced_columns);
     let mut printed = format!("FOREIGN KEY ({columns}) REFERENCES {name}({keys})");
@@ -123,45 +123,45 @@ fn action_name(action: Action) -> Option<&'static str> {
     }
 }
 
-fn find_view(context: &mut Context<'_>, oid: Oid) -> Result<Option<Arc<View>>> {
-    Ok(match context.relation_by_oid(oid)? {
+fn find_view(names: &mut Names<'_>, oid: Oid) -> Result<Option<Arc<View>>> {
+    Ok(match names.relation_by_oid(oid)? {
         Some(Relation::View(view)) => Some(view),
         _ => None,
     })
 }
 
-pub(super) fn view(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn view(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     if let Some(query) = crate::pg_catalog::query_of_system_view(oid) {
         return optional(Some(print::query(query)));
     }
-    let Some(view) = find_view(context, oid)? else { return Ok(Datum::Null) };
-    let query = crate::ddl::qualify::shown(context, &view.query)?;
+    let Some(view) = find_view(names, oid)? else { return Ok(Datum::Null) };
+    let query = crate::ddl::qualify::shown(names, &view.query)?;
     optional(Some(print::query(&query)))
 }
 
-pub(super) fn view_named(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let class = reg::regclass_in(context, arguments)?;
-    view(context, &[class])
+pub(super) fn view_named(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let class = reg::regclass_in(names, arguments)?;
+    view(names, &[class])
 }
 
 /// The one rule there is: what a view means.
-pub(super) fn rule(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn rule(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let Some(view) = derived::index_of_constraint(argument_oid(arguments, 0)) else { return Ok(Datum::Null) };
-    let Some(view) = find_view(context, view)? else { return Ok(Datum::Null) };
-    let query = crate::ddl::qualify::shown(context, &view.query)?;
+    let Some(view) = find_view(names, view)? else { return Ok(Datum::Null) };
+    let query = crate::ddl::qualify::shown(names, &view.query)?;
     let name = names::qualified(&view.schema, &view.name);
     optional(Some(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {}", print::query(&query))))
 }
 
 /// The sequence that a column owns.
-pub(super) fn serial_sequence(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn serial_sequence(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let (table, column) = (argument_text(arguments, 0), argument_text(arguments, 1));
-    let Some(oid) = reg::find_class(context, table)? else {
+    let Some(oid) = reg::find_class(names, table)? else {
         let (_, name) = names::relation_name(table)?;
         return Err(SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{name}\" does not exist")));
     };
-    let relation = context.relation_by_oid(oid)?;
+    let relation = names.relation_by_oid(oid)?;
     let no_column = || {
         let name = relation.as_ref().map_or(table, Relation::name);
         let message = format!("column \"{column}\" of relation \"{name}\" does not exist");
@@ -170,7 +170,7 @@ pub(super) fn serial_sequence(context: &mut Context<'_>, arguments: &[Datum]) ->
     let Some(Relation::Table(table)) = &relation else { return Err(no_column()) };
     let at = table.column(column).ok_or_else(no_column)?;
     let number = u16::try_from(at + 1).unwrap_or(u16::MAX);
-    let relations = context.relations()?;
+    let relations = names.relations()?;
     let mut sequences = relations.iter().filter_map(|relation| match relation {
         Relation::Sequence(sequence) => Some(sequence),
         _ => None,
@@ -179,41 +179,41 @@ pub(super) fn serial_sequence(context: &mut Context<'_>, arguments: &[Datum]) ->
     optional(owned.map(|sequence| names::qualified(&sequence.schema, &sequence.name)))
 }
 
-fn find_table(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Option<Arc<Table>>> {
-    Ok(match context.relation_by_oid(argument_oid(arguments, 0))? {
+fn find_table(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Option<Arc<Table>>> {
+    Ok(match names.relation_by_oid(argument_oid(arguments, 0))? {
         Some(Relation::Table(table)) => Some(table),
         _ => None,
     })
 }
 
-pub(super) fn replica_identity(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let table = find_table(context, arguments)?;
+pub(super) fn replica_identity(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let table = find_table(names, arguments)?;
     let key = table.and_then(|table| table.primary_key().map(|key| key.oid));
     Ok(key.map_or(Datum::Null, Datum::Oid))
 }
 
-pub(super) fn is_publishable(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Bool(find_table(context, arguments)?.is_some_and(|table| !table.temporary)))
+pub(super) fn is_publishable(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Bool(find_table(names, arguments)?.is_some_and(|table| !table.temporary)))
 }
 
 /// The bits of UPDATE, INSERT and DELETE, by PostgreSQL's numbers of these commands.
 const ALL_EVENTS: i32 = (1 << 2) | (1 << 3) | (1 << 4);
 
-pub(super) fn is_updatable(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Int4(find_table(context, arguments)?.map_or(0, |_| ALL_EVENTS)))
+pub(super) fn is_updatable(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Int4(find_table(names, arguments)?.map_or(0, |_| ALL_EVENTS)))
 }
 
-pub(super) fn is_column_updatable(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Bool(find_table(context, arguments)?.is_some()))
+pub(super) fn is_column_updatable(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Bool(find_table(names, arguments)?.is_some()))
 }
 
-pub(super) fn filenode(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let relation = context.relation_by_oid(argument_oid(arguments, 0))?;
+pub(super) fn filenode(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let relation = names.relation_by_oid(argument_oid(arguments, 0))?;
     Ok(relation.filter(|relation| !matches!(relation, Relation::View(_))).map_or(Datum::Null, |r| Datum::Oid(r.oid())))
 }
 
 /// What B-trees can do.
-pub(super) fn access_method_property(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn access_method_property(arguments: &[Datum]) -> Result<Datum> {
     if argument_oid(arguments, 0) != crate::pg_catalog::relations::BTREE {
         return Ok(Datum::Null);
     }
@@ -224,8 +224,8 @@ pub(super) fn access_method_property(_: &mut Context<'_>, arguments: &[Datum]) -
     })
 }
 
-pub(super) fn index_property(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    if table_of_index(context, argument_oid(arguments, 0))?.is_none() {
+pub(super) fn index_property(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    if table_of_index(names, argument_oid(arguments, 0))?.is_none() {
         return Ok(Datum::Null);
     }
     Ok(match argument_text(arguments, 1).to_ascii_lowercase().as_str() {
@@ -235,8 +235,8 @@ pub(super) fn index_property(context: &mut Context<'_>, arguments: &[Datum]) -> 
     })
 }
 
-pub(super) fn index_column_property(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let Some((_, index)) = table_of_index(context, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
+pub(super) fn index_column_property(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let Some((_, index)) = table_of_index(names, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
     let at = argument_int(arguments, 1).and_then(|number| usize::try_from(number.checked_sub(1)?).ok());
     let Some(&descending) = at.and_then(|at| index.descending.get(at)) else { return Ok(Datum::Null) };
     Ok(match argument_text(arguments, 2).to_ascii_lowercase().as_str() {
@@ -249,7 +249,7 @@ pub(super) fn index_column_property(context: &mut Context<'_>, arguments: &[Datu
 }
 
 /// What a sequence gave last; NULL before it gave anything.
-pub(super) fn sequence_last_value(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let (value, is_called) = crate::catalog::sequence::state(context, argument_oid(arguments, 0))?;
+pub(super) fn sequence_last_value(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let (value, is_called) = crate::catalog::sequence::state(system, argument_oid(arguments, 0))?;
     Ok(if is_called { Datum::Int8(value) } else { Datum::Null })
 }

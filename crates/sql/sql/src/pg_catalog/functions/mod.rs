@@ -12,9 +12,9 @@ pub use reg::{names_in, print_names};
 
 use super::seed;
 use crate::catalog::Oid;
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::Result;
-use crate::functions::{Function, RowColumns, pure, session as stable, set};
+use crate::functions::{Function, RowColumns, names as stable, pure, set, system};
 use crate::types::{Datum, Scalar, Type};
 
 const REGPROC: Type = Type::of(Scalar::Regproc);
@@ -39,16 +39,16 @@ const TEXT: Type = Type::TEXT;
 const TIMESTAMPTZ: Type = Type::TIMESTAMPTZ;
 
 /// As [`stable`], and called with NULL arguments too.
-const fn lenient(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
+const fn lenient(name: &'static str, arguments: &'static [Type], result: Type, body: Described) -> Function {
     stable(name, arguments, result, body).called_on_null()
 }
 
 /// As [`stable`], and each call may give something else.
-const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, body: SessionBody) -> Function {
+const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, body: Described) -> Function {
     stable(name, arguments, result, body).volatile()
 }
 
-type SessionBody = fn(&mut Context<'_>, &[Datum]) -> Result<Datum>;
+type Described = fn(&mut Names<'_>, &[Datum]) -> Result<Datum>;
 
 /// The functions of the catalog.
 pub const FUNCTIONS: &[Function] = &[
@@ -70,20 +70,20 @@ pub const FUNCTIONS: &[Function] = &[
     lenient("format_type", &[OID, INT4], TEXT, definition::format_type),
     stable("pg_table_is_visible", &[OID], BOOL, visible::table),
     stable("pg_type_is_visible", &[OID], BOOL, visible::data_type),
-    stable("pg_function_is_visible", &[OID], BOOL, visible::function),
-    stable("pg_operator_is_visible", &[OID], BOOL, visible::operator),
-    stable("pg_opclass_is_visible", &[OID], BOOL, visible::operator_class),
-    stable("pg_opfamily_is_visible", &[OID], BOOL, visible::operator_family),
-    stable("pg_collation_is_visible", &[OID], BOOL, visible::collation),
-    stable("pg_conversion_is_visible", &[OID], BOOL, visible::absent),
-    stable("pg_statistics_obj_is_visible", &[OID], BOOL, visible::absent),
-    stable("pg_ts_config_is_visible", &[OID], BOOL, visible::absent),
-    stable("pg_ts_dict_is_visible", &[OID], BOOL, visible::absent),
-    stable("pg_ts_parser_is_visible", &[OID], BOOL, visible::absent),
-    stable("pg_ts_template_is_visible", &[OID], BOOL, visible::absent),
+    pure("pg_function_is_visible", &[OID], BOOL, visible::function).stable(),
+    pure("pg_operator_is_visible", &[OID], BOOL, visible::operator).stable(),
+    pure("pg_opclass_is_visible", &[OID], BOOL, visible::operator_class).stable(),
+    pure("pg_opfamily_is_visible", &[OID], BOOL, visible::operator_family).stable(),
+    pure("pg_collation_is_visible", &[OID], BOOL, visible::collation).stable(),
+    pure("pg_conversion_is_visible", &[OID], BOOL, visible::absent).stable(),
+    pure("pg_statistics_obj_is_visible", &[OID], BOOL, visible::absent).stable(),
+    pure("pg_ts_config_is_visible", &[OID], BOOL, visible::absent).stable(),
+    pure("pg_ts_dict_is_visible", &[OID], BOOL, visible::absent).stable(),
+    pure("pg_ts_parser_is_visible", &[OID], BOOL, visible::absent).stable(),
+    pure("pg_ts_template_is_visible", &[OID], BOOL, visible::absent).stable(),
     stable("pg_my_temp_schema", &[], OID, visible::my_temp_schema),
     stable("pg_is_other_temp_schema", &[OID], BOOL, visible::is_other_temp_schema),
-    stable("pg_get_userbyid", &[OID], NAME, server::user_by_id),
+    pure("pg_get_userbyid", &[OID], NAME, server::user_by_id).stable(),
     stable("pg_get_expr", &[NODE_TREE, OID], TEXT, definition::expression),
     stable("pg_get_expr", &[NODE_TREE, OID, BOOL], TEXT, definition::expression),
     stable("pg_get_indexdef", &[OID], TEXT, definition::index),
@@ -102,61 +102,61 @@ pub const FUNCTIONS: &[Function] = &[
     stable("pg_get_function_result", &[OID], TEXT, procedure::result),
     stable("pg_get_function_arguments", &[OID], TEXT, procedure::arguments),
     stable("pg_get_function_identity_arguments", &[OID], TEXT, procedure::identity_arguments),
-    stable("pg_get_function_arg_default", &[OID, INT4], TEXT, server::null),
-    stable("pg_get_function_sqlbody", &[OID], TEXT, server::null),
-    stable("pg_get_statisticsobjdef", &[OID], TEXT, server::null),
-    stable("pg_get_statisticsobjdef_columns", &[OID], TEXT, server::null),
-    stable("pg_get_statisticsobjdef_expressions", &[OID], TEXTS, server::null),
-    stable("pg_get_triggerdef", &[OID], TEXT, server::null),
-    stable("pg_get_triggerdef", &[OID, BOOL], TEXT, server::null),
-    stable("pg_get_partkeydef", &[OID], TEXT, server::null),
-    stable("pg_get_partition_constraintdef", &[OID], TEXT, server::null),
+    pure("pg_get_function_arg_default", &[OID, INT4], TEXT, server::null).stable(),
+    pure("pg_get_function_sqlbody", &[OID], TEXT, server::null).stable(),
+    pure("pg_get_statisticsobjdef", &[OID], TEXT, server::null).stable(),
+    pure("pg_get_statisticsobjdef_columns", &[OID], TEXT, server::null).stable(),
+    pure("pg_get_statisticsobjdef_expressions", &[OID], TEXTS, server::null).stable(),
+    pure("pg_get_triggerdef", &[OID], TEXT, server::null).stable(),
+    pure("pg_get_triggerdef", &[OID, BOOL], TEXT, server::null).stable(),
+    pure("pg_get_partkeydef", &[OID], TEXT, server::null).stable(),
+    pure("pg_get_partition_constraintdef", &[OID], TEXT, server::null).stable(),
     stable("pg_get_replica_identity_index", &[REGCLASS], REGCLASS, definition::replica_identity),
     stable("pg_relation_is_publishable", &[REGCLASS], BOOL, definition::is_publishable),
     stable("pg_relation_is_updatable", &[REGCLASS, BOOL], INT4, definition::is_updatable),
     stable("pg_column_is_updatable", &[REGCLASS, INT2, BOOL], BOOL, definition::is_column_updatable),
     stable("pg_relation_filenode", &[REGCLASS], OID, definition::filenode),
-    stable("pg_encoding_to_char", &[INT4], NAME, server::encoding_name),
-    stable("pg_char_to_encoding", &[NAME], INT4, server::encoding_number),
+    pure("pg_encoding_to_char", &[INT4], NAME, server::encoding_name).stable(),
+    pure("pg_char_to_encoding", &[NAME], INT4, server::encoding_number).stable(),
     volatile("pg_relation_size", &[REGCLASS], INT8, size::relation),
     volatile("pg_relation_size", &[REGCLASS, TEXT], INT8, size::relation),
     volatile("pg_table_size", &[REGCLASS], INT8, size::relation),
     volatile("pg_total_relation_size", &[REGCLASS], INT8, size::relation),
     volatile("pg_indexes_size", &[REGCLASS], INT8, size::relation),
-    volatile("pg_database_size", &[NAME], INT8, size::database_named),
-    volatile("pg_database_size", &[OID], INT8, size::database),
-    volatile("pg_tablespace_size", &[OID], INT8, size::tablespace),
-    volatile("pg_tablespace_size", &[NAME], INT8, size::tablespace),
+    pure("pg_database_size", &[NAME], INT8, size::database_named).volatile(),
+    pure("pg_database_size", &[OID], INT8, size::database).volatile(),
+    pure("pg_tablespace_size", &[OID], INT8, size::tablespace).volatile(),
+    pure("pg_tablespace_size", &[NAME], INT8, size::tablespace).volatile(),
     pure("pg_size_pretty", &[INT8], TEXT, size::pretty),
     pure("pg_size_pretty", &[NUMERIC], TEXT, size::pretty_numeric),
     pure("pg_size_bytes", &[TEXT], INT8, size::bytes),
-    stable("pg_postmaster_start_time", &[], TIMESTAMPTZ, server::start_time),
+    system("pg_postmaster_start_time", &[], TIMESTAMPTZ, server::start_time),
     set("pg_sequence_parameters", &[OID], RECORD, sets::sequence_parameters),
-    stable("pg_tablespace_location", &[OID], TEXT, server::tablespace_location),
-    stable("pg_indexam_has_property", &[OID, TEXT], BOOL, definition::access_method_property),
+    pure("pg_tablespace_location", &[OID], TEXT, server::tablespace_location).stable(),
+    pure("pg_indexam_has_property", &[OID, TEXT], BOOL, definition::access_method_property).stable(),
     stable("pg_index_has_property", &[REGCLASS, TEXT], BOOL, definition::index_property),
     stable("pg_index_column_has_property", &[REGCLASS, INT4, TEXT], BOOL, definition::index_column_property),
     stable("obj_description", &[OID], TEXT, server::object_description),
     stable("obj_description", &[OID, NAME], TEXT, server::object_description),
     stable("col_description", &[OID, INT4], TEXT, server::column_description),
-    stable("shobj_description", &[OID, NAME], TEXT, server::null),
-    stable("acldefault", &[CHAR, OID], ACL, server::default_privileges),
-    volatile("pg_terminate_backend", &[INT4], BOOL, server::terminate_backend),
-    volatile("pg_terminate_backend", &[INT4, INT8], BOOL, server::terminate_backend),
-    volatile("pg_cancel_backend", &[INT4], BOOL, server::cancel_backend),
-    stable("pg_sequence_last_value", &[REGCLASS], INT8, definition::sequence_last_value),
-    volatile("pg_blocking_pids", &[INT4], INTEGERS, server::blocking_processes),
-    stable("pg_stat_get_numscans", &[OID], INT8, server::zero),
-    stable("pg_stat_get_live_tuples", &[OID], INT8, server::zero),
-    stable("pg_stat_get_dead_tuples", &[OID], INT8, server::zero),
-    stable("pg_stat_get_last_vacuum_time", &[OID], TIMESTAMPTZ, server::null),
-    stable("pg_stat_get_last_analyze_time", &[OID], TIMESTAMPTZ, server::null),
-    stable("row_security_active", &[OID], BOOL, server::no),
-    stable("row_security_active", &[TEXT], BOOL, server::no),
+    pure("shobj_description", &[OID, NAME], TEXT, server::null).stable(),
+    pure("acldefault", &[CHAR, OID], ACL, server::default_privileges).stable(),
+    system("pg_terminate_backend", &[INT4], BOOL, server::terminate_backend).volatile(),
+    system("pg_terminate_backend", &[INT4, INT8], BOOL, server::terminate_backend).volatile(),
+    system("pg_cancel_backend", &[INT4], BOOL, server::cancel_backend).volatile(),
+    system("pg_sequence_last_value", &[REGCLASS], INT8, definition::sequence_last_value),
+    system("pg_blocking_pids", &[INT4], INTEGERS, server::blocking_processes).volatile(),
+    pure("pg_stat_get_numscans", &[OID], INT8, server::zero).stable(),
+    pure("pg_stat_get_live_tuples", &[OID], INT8, server::zero).stable(),
+    pure("pg_stat_get_dead_tuples", &[OID], INT8, server::zero).stable(),
+    pure("pg_stat_get_last_vacuum_time", &[OID], TIMESTAMPTZ, server::null).stable(),
+    pure("pg_stat_get_last_analyze_time", &[OID], TIMESTAMPTZ, server::null).stable(),
+    pure("row_security_active", &[OID], BOOL, server::no).stable(),
+    pure("row_security_active", &[TEXT], BOOL, server::no).stable(),
     set("aclexplode", &[ACL], RECORD, sets::explode_privileges),
     set("pg_options_to_table", &[TEXTS], RECORD, sets::options),
     set("pg_get_keywords", &[], RECORD, sets::keywords),
-    stable("pg_partition_root", &[REGCLASS], REGCLASS, server::null),
+    pure("pg_partition_root", &[REGCLASS], REGCLASS, server::null).stable(),
     set("_pg_expandarray", &[Type::of(Scalar::Int2Vector)], RECORD, sets::expand_vector),
     set("pg_partition_ancestors", &[REGCLASS], REGCLASS, sets::partition_ancestors),
     set("pg_listening_channels", &[], TEXT, sets::listening_channels),

@@ -2,7 +2,7 @@
 
 use super::{argument_oid, optional};
 use crate::catalog::Oid;
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::{names, seed};
 use crate::types::{Array, Datum, Row};
@@ -50,7 +50,7 @@ impl Procedure {
     }
 }
 
-fn print_arguments(context: &mut Context<'_>, procedure: &Procedure, wanted: fn(&str) -> bool) -> Result<String> {
+fn print_arguments(names: &mut Names<'_>, procedure: &Procedure, wanted: fn(&str) -> bool) -> Result<String> {
     let mut printed = Vec::new();
     for (data_type, mode, name) in procedure.arguments() {
         if !wanted(mode) {
@@ -63,62 +63,62 @@ fn print_arguments(context: &mut Context<'_>, procedure: &Procedure, wanted: fn(
             _ => "",
         };
         let name = if name.is_empty() { String::new() } else { names::quote(name) + " " };
-        printed.push(format!("{mode}{name}{}", names::print_type(context, data_type, None)?));
+        printed.push(format!("{mode}{name}{}", names::print_type(names, data_type, None)?));
     }
     Ok(printed.join(", "))
 }
 
 fn with_procedure(
-    context: &mut Context<'_>,
+    names: &mut Names<'_>,
     arguments: &[Datum],
-    print: fn(&mut Context<'_>, &Procedure) -> Result<String>,
+    print: fn(&mut Names<'_>, &Procedure) -> Result<String>,
 ) -> Result<Datum> {
     match Procedure::find(argument_oid(arguments, 0)) {
-        Some(procedure) => optional(Some(print(context, &procedure)?)),
+        Some(procedure) => optional(Some(print(names, &procedure)?)),
         None => Ok(Datum::Null),
     }
 }
 
 /// With OUT arguments, without those of RETURNS TABLE.
-pub(super) fn arguments(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    with_procedure(context, arguments, |context, procedure| print_arguments(context, procedure, |mode| mode != "t"))
+pub(super) fn arguments(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    with_procedure(names, arguments, |names, procedure| print_arguments(names, procedure, |mode| mode != "t"))
 }
 
 /// Those that tell functions of one name apart.
-pub(super) fn identity_arguments(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    with_procedure(context, arguments, |context, procedure| {
-        print_arguments(context, procedure, |mode| !["t", "o"].contains(&mode))
+pub(super) fn identity_arguments(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    with_procedure(names, arguments, |names, procedure| {
+        print_arguments(names, procedure, |mode| !["t", "o"].contains(&mode))
     })
 }
 
-pub(super) fn result(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    with_procedure(context, arguments, print_result)
+pub(super) fn result(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    with_procedure(names, arguments, print_result)
 }
 
-fn print_result(context: &mut Context<'_>, procedure: &Procedure) -> Result<String> {
+fn print_result(names: &mut Names<'_>, procedure: &Procedure) -> Result<String> {
     if procedure.arguments().iter().any(|(_, mode, _)| *mode == "t") {
-        return Ok(format!("TABLE({})", print_arguments(context, procedure, |mode| mode == "t")?));
+        return Ok(format!("TABLE({})", print_arguments(names, procedure, |mode| mode == "t")?));
     }
     let of = procedure.column("prorettype").as_oid().unwrap_or_default();
-    let printed = names::print_type(context, of, None)?;
+    let printed = names::print_type(names, of, None)?;
     Ok(if procedure.is("proretset") { format!("SETOF {printed}") } else { printed })
 }
 
 /// The statement that would create the function.
-pub(super) fn definition(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn definition(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     if let Some(procedure) = Procedure::find(argument_oid(arguments, 0))
         && procedure.text("prokind") == "a"
     {
         let message = format!("\"{}\" is an aggregate function", procedure.text("proname"));
         return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
     }
-    with_procedure(context, arguments, print_definition)
+    with_procedure(names, arguments, print_definition)
 }
 
-fn print_definition(context: &mut Context<'_>, procedure: &Procedure) -> Result<String> {
+fn print_definition(names: &mut Names<'_>, procedure: &Procedure) -> Result<String> {
     let name = names::qualified("pg_catalog", procedure.text("proname"));
-    let arguments = print_arguments(context, procedure, |mode| mode != "t")?;
-    let result = print_result(context, procedure)?;
+    let arguments = print_arguments(names, procedure, |mode| mode != "t")?;
+    let result = print_result(names, procedure)?;
     let language = match procedure.column("prolang").as_oid() {
         Some(12) => "internal",
         Some(13) => "c",

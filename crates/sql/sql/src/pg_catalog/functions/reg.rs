@@ -2,7 +2,7 @@
 
 use super::{argument_oid, argument_text};
 use crate::catalog::Oid;
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::names::{self, PROCEDURES};
 use crate::pg_catalog::{derived, seed};
@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// What a text means that may be a number, `-`, or a name that `find` knows.
 fn read(
-    context: &mut Context<'_>,
+    names: &mut Names<'_>,
     text: &str,
-    find: fn(&mut Context<'_>, &str) -> Result<Option<Oid>>,
+    find: fn(&mut Names<'_>, &str) -> Result<Option<Oid>>,
     missing: fn(&str) -> SqlError,
 ) -> Result<Datum> {
     if text == "-" {
@@ -27,16 +27,12 @@ fn read(
         };
         return text.parse().map(Datum::Oid).map_err(|_| out_of_range());
     }
-    find(context, text)?.map(Datum::Oid).ok_or_else(|| missing(text))
+    find(names, text)?.map(Datum::Oid).ok_or_else(|| missing(text))
 }
 
 /// As [`read`] for `to_regclass` and its kin: NULL for what is not there; numbers are no names.
-fn look_up(
-    context: &mut Context<'_>,
-    text: &str,
-    find: fn(&mut Context<'_>, &str) -> Result<Option<Oid>>,
-) -> Result<Datum> {
-    match find(context, text) {
+fn look_up(names: &mut Names<'_>, text: &str, find: fn(&mut Names<'_>, &str) -> Result<Option<Oid>>) -> Result<Datum> {
+    match find(names, text) {
         Ok(found) => Ok(found.map_or(Datum::Null, Datum::Oid)),
         Err(error)
             if [state::INVALID_SCHEMA_NAME, state::UNDEFINED_FUNCTION, state::AMBIGUOUS_FUNCTION]
@@ -51,12 +47,12 @@ fn look_up(
 macro_rules! inputs {
     ($($input:ident $look_up:ident $find:ident $missing:expr;)*) => {
         $(
-            pub(super) fn $input(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-                read(context, argument_text(arguments, 0), $find, $missing)
+            pub(super) fn $input(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+                read(names, argument_text(arguments, 0), $find, $missing)
             }
 
-            pub(super) fn $look_up(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-                self::look_up(context, argument_text(arguments, 0), $find)
+            pub(super) fn $look_up(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+                self::look_up(names, argument_text(arguments, 0), $find)
             }
         )*
     };
@@ -80,13 +76,13 @@ fn no_type(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
 }
 
-pub(super) fn find_class(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+pub(super) fn find_class(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let (schema, name) = names::relation_name(name)?;
-    names::find_relation(context, schema.as_deref(), &name)
+    names::find_relation(names, schema.as_deref(), &name)
 }
 
 /// A type of SQL, a pseudo-type, or the type of a table's rows.
-fn find_type(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+fn find_type(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let bare = name.trim().strip_prefix("pg_catalog.").unwrap_or(name.trim());
     if let Some(data_type) = Type::parse_name(bare) {
         return Ok(Some(data_type.oid()));
@@ -94,14 +90,14 @@ fn find_type(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
     let (element, is_array) = bare.strip_suffix("[]").map_or((bare, false), |element| (element, true));
     let Ok((schema, relation)) = names::relation_name(element) else { return Ok(None) };
     let of_row = if is_array { derived::row_array } else { derived::row_type };
-    Ok(names::find_relation(context, schema.as_deref(), &relation)?.map(of_row))
+    Ok(names::find_relation(names, schema.as_deref(), &relation)?.map(of_row))
 }
 
 /// A function of this name, if it is the only one.
-fn find_procedure(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+fn find_procedure(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let (schema, bare) = names::relation_name(name)?;
     if let Some(schema) = schema.filter(|schema| schema != "pg_catalog") {
-        return match context.namespace(&schema)? {
+        return match names.namespace(&schema)? {
             Some(_) => Ok(None),
             None => Err(names::no_schema(&schema)),
         };
@@ -113,12 +109,12 @@ fn find_procedure(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> 
     }
 }
 
-fn find_namespace(context: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+fn find_namespace(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let name = names::split(name)?.join(".");
-    Ok(context.namespace(&name)?.map(|namespace| namespace.oid))
+    Ok(names.namespace(&name)?.map(|namespace| namespace.oid))
 }
 
-fn find_role(_: &mut Context<'_>, name: &str) -> Result<Option<Oid>> {
+fn find_role(_: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let name = names::split(name)?.join(".");
     let role = seed::rows("pg_authid").iter().find(|row| row.get(1).and_then(Datum::as_text) == Some(&name));
     Ok(role.and_then(|row| row.first()?.as_oid()))
@@ -133,18 +129,18 @@ fn print(oid: Oid, name: Option<String>) -> Datum {
     }
 }
 
-pub(super) fn regclass_out(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn regclass_out(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
-    Ok(print(oid, names::print_relation(context, oid)?))
+    Ok(print(oid, names::print_relation(names, oid)?))
 }
 
-pub(super) fn regtype_out(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn regtype_out(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
-    let name = names::print_type(context, oid, None)?;
+    let name = names::print_type(names, oid, None)?;
     Ok(print(oid, Some(name).filter(|name| name != "???")))
 }
 
-pub(super) fn regproc_out(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn regproc_out(_: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     let name = PROCEDURES.names.get(&oid).map(|name| {
         let alone = PROCEDURES.oids.get(name).is_some_and(|oids| oids.len() == 1);
@@ -153,13 +149,13 @@ pub(super) fn regproc_out(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Da
     Ok(print(oid, name))
 }
 
-pub(super) fn regnamespace_out(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn regnamespace_out(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
-    let name = context.namespaces()?.into_iter().find(|namespace| namespace.oid == oid);
+    let name = names.namespaces()?.into_iter().find(|namespace| namespace.oid == oid);
     Ok(print(oid, name.map(|namespace| names::quote(&namespace.name))))
 }
 
-pub(super) fn regrole_out(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn regrole_out(_: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     Ok(print(oid, super::role_name(oid).map(names::quote)))
 }
@@ -174,17 +170,17 @@ pub fn names_in(fields: &[Field], takes_names: impl Fn(usize) -> bool) -> Vec<(u
 ///
 /// # Errors
 /// The engine's.
-pub fn print_names(context: &mut Context<'_>, named: &[(usize, Scalar)], row: Option<&mut [Datum]>) -> Result<()> {
+pub fn print_names(names: &mut Names<'_>, named: &[(usize, Scalar)], row: Option<&mut [Datum]>) -> Result<()> {
     let Some(row) = row else { return Ok(()) };
     for &(at, scalar) in named {
         if let (Some(value), Some(output)) = (row.get_mut(at), output(scalar)) {
-            print_value(context, value, output)?;
+            print_value(names, value, output)?;
         }
     }
     Ok(())
 }
 
-type Output = fn(&mut Context<'_>, &[Datum]) -> Result<Datum>;
+type Output = fn(&mut Names<'_>, &[Datum]) -> Result<Datum>;
 
 fn output(scalar: Scalar) -> Option<Output> {
     Some(match scalar {
@@ -197,13 +193,13 @@ fn output(scalar: Scalar) -> Option<Output> {
     })
 }
 
-fn print_value(context: &mut Context<'_>, value: &mut Datum, output: Output) -> Result<()> {
+fn print_value(names: &mut Names<'_>, value: &mut Datum, output: Output) -> Result<()> {
     match value {
-        Datum::Oid(_) => *value = output(context, std::slice::from_ref(value))?,
+        Datum::Oid(_) => *value = output(names, std::slice::from_ref(value))?,
         Datum::Array(array) => {
             let mut elements = array.elements.clone();
             for element in &mut elements {
-                print_value(context, element, output)?;
+                print_value(names, element, output)?;
             }
             *array = Arc::new(Array { element: Scalar::Text, lower_bound: array.lower_bound, elements });
         }

@@ -1,28 +1,28 @@
 //! Roles, encodings, comments, other sessions.
 
 use super::{argument_int, argument_oid, argument_text, optional, role_name};
-use crate::context::Context;
+use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::{locks, names};
 use crate::types::{Array, Datum, Scalar};
 use std::sync::Arc;
 
 /// Of kinds of objects of which there are none, and of what is not recorded.
-pub(super) fn null(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+pub(super) fn null(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
 /// Of events that are not counted.
-pub(super) fn zero(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+pub(super) fn zero(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int8(0))
 }
 
 /// Of properties that nothing has.
-pub(super) fn no(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+pub(super) fn no(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(false))
 }
 
-pub(super) fn user_by_id(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn user_by_id(arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     optional(Some(role_name(oid).map_or_else(|| format!("unknown (OID={oid})"), str::to_owned)))
 }
@@ -30,46 +30,46 @@ pub(super) fn user_by_id(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Dat
 /// PostgreSQL's number of UTF-8, the one encoding here.
 const UTF8: i32 = 6;
 
-pub(super) fn encoding_name(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn encoding_name(arguments: &[Datum]) -> Result<Datum> {
     let known = argument_int(arguments, 0) == Some(i64::from(UTF8));
     Ok(Datum::Text(if known { "UTF8" } else { "" }.into()))
 }
 
-pub(super) fn encoding_number(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn encoding_number(arguments: &[Datum]) -> Result<Datum> {
     let letters: String = argument_text(arguments, 0).chars().filter(char::is_ascii_alphanumeric).collect();
     let known = ["utf8", "unicode"].iter().any(|name| letters.eq_ignore_ascii_case(name));
     Ok(Datum::Int4(if known { UTF8 } else { -1 }))
 }
 
 /// Everything is in the database's own directory, which prints as nothing.
-pub(super) fn tablespace_location(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+pub(super) fn tablespace_location(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Text("".into()))
 }
 
 /// The comment on an object; the catalog's name narrows it down.
-pub(super) fn object_description(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn object_description(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let class = match arguments.get(1).and_then(Datum::as_text) {
-        Some(class) => match names::find_relation(context, Some("pg_catalog"), class)? {
+        Some(class) => match names::find_relation(names, Some("pg_catalog"), class)? {
             Some(class) => Some(class),
             None => return Ok(Datum::Null),
         },
         None => None,
     };
-    description(context, argument_oid(arguments, 0), class, 0)
+    description(names, argument_oid(arguments, 0), class, 0)
 }
 
-pub(super) fn column_description(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn column_description(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let column = argument_int(arguments, 1).unwrap_or_default();
     let class = crate::pg_catalog::relations::class::PG_CLASS;
-    description(context, argument_oid(arguments, 0), Some(class), column)
+    description(names, argument_oid(arguments, 0), Some(class), column)
 }
 
-fn description(context: &mut Context<'_>, object: u32, class: Option<u32>, column: i64) -> Result<Datum> {
-    crate::pg_catalog::comments::find(context, object, class, column)
+fn description(names: &mut Names<'_>, object: u32, class: Option<u32>, column: i64) -> Result<Datum> {
+    crate::pg_catalog::comments::find(names, object, class, column)
 }
 
 /// What an owner may do with an object of a kind without anybody having been granted anything.
-pub(super) fn default_privileges(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn default_privileges(arguments: &[Datum]) -> Result<Datum> {
     let owner = role_name(argument_oid(arguments, 1)).unwrap_or_default();
     let (everybody, own) = match argument_text(arguments, 0) {
         "c" => ("", ""),
@@ -93,39 +93,39 @@ pub(super) fn default_privileges(_: &mut Context<'_>, arguments: &[Datum]) -> Re
 }
 
 /// The sessions that one waits for.
-pub(super) fn blocking_processes(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let blocking = locks::blocking(&context.database.sessions, process(arguments));
+pub(super) fn blocking_processes(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let blocking = locks::blocking(system.sessions(), process(arguments));
     let elements = blocking.into_iter().map(Datum::Int4).collect();
     Ok(Datum::Array(Arc::new(Array { element: Scalar::Int4, lower_bound: 1, elements })))
 }
 
 /// When the server began to take sessions.
-pub(super) fn start_time(context: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Timestamptz(context.database.sessions.since()))
+pub(super) fn start_time(system: &mut System<'_>, _: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Timestamptz(system.sessions().since()))
 }
 
 /// Stops what another session runs.
-pub(super) fn cancel_backend(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn cancel_backend(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
     let process = process(arguments);
-    let found = context.database.sessions.cancel_backend(process);
-    Ok(reached(context, process, found))
+    let found = system.sessions().cancel_backend(process);
+    Ok(reached(system, process, found))
 }
 
 /// Ends another session. Whether it has ended in so many milliseconds is not waited for.
-pub(super) fn terminate_backend(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn terminate_backend(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
     let process = process(arguments);
-    let found = context.database.sessions.terminate_backend(process);
-    Ok(reached(context, process, found))
+    let found = system.sessions().terminate_backend(process);
+    Ok(reached(system, process, found))
 }
 
 fn process(arguments: &[Datum]) -> i32 {
     argument_int(arguments, 0).and_then(|process| i32::try_from(process).ok()).unwrap_or_default()
 }
 
-fn reached(context: &mut Context<'_>, process: i32, found: bool) -> Datum {
+fn reached(system: &mut System<'_>, process: i32, found: bool) -> Datum {
     if !found {
         let message = format!("PID {process} is not a PostgreSQL server process");
-        context.session.notices.push(SqlError::new(state::WARNING, message));
+        system.session.notices.push(SqlError::new(state::WARNING, message));
     }
     Datum::Bool(found)
 }

@@ -1,7 +1,7 @@
 //! Functions that return rows.
 
 use super::{argument_oid, role_name};
-use crate::context::Context;
+use crate::context::System;
 use crate::error::Result;
 use crate::pg_catalog::names::KEYWORDS;
 use crate::pg_catalog::seed;
@@ -16,7 +16,7 @@ fn text(text: &str) -> Datum {
 }
 
 /// `name=value` each.
-pub(super) fn options(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+pub(super) fn options(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let options = elements(arguments.first()).filter_map(Datum::as_text);
     Ok(options
         .map(|option| {
@@ -26,7 +26,7 @@ pub(super) fn options(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Da
         .collect())
 }
 
-pub(super) fn keywords(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+pub(super) fn keywords(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     let row = |keyword: &crate::pg_catalog::names::Keyword| {
         let category = match keyword.category {
             "U" => "unreserved",
@@ -43,19 +43,19 @@ pub(super) fn keywords(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
 }
 
 /// Nobody listens: there is no LISTEN.
-pub(super) fn listening_channels(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+pub(super) fn listening_channels(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     Ok(Vec::new())
 }
 
 /// Each element with its number from 1, as `information_schema._pg_expandarray` does with arrays.
-pub(super) fn expand_vector(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+pub(super) fn expand_vector(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let numbered = elements(arguments.first()).zip(1..);
     Ok(numbered.map(|(element, number)| Datum::Record([element.clone(), Datum::Int4(number)].into())).collect())
 }
 
 /// How a sequence counts.
-pub(super) fn sequence_parameters(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
-    let sequence = crate::catalog::sequence::definition(context, argument_oid(arguments, 0))?;
+pub(super) fn sequence_parameters(system: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+    let sequence = crate::catalog::sequence::definition(&mut system.names(), argument_oid(arguments, 0))?;
     let columns = [
         Datum::Int8(sequence.start),
         Datum::Int8(sequence.min),
@@ -69,7 +69,7 @@ pub(super) fn sequence_parameters(context: &mut Context<'_>, arguments: &[Datum]
 }
 
 /// No table is a partition.
-pub(super) fn partition_ancestors(_: &mut Context<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+pub(super) fn partition_ancestors(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     Ok(Vec::new())
 }
 
@@ -92,7 +92,7 @@ pub(super) const PRIVILEGES: &[(char, &str)] = &[
 ];
 
 /// The privileges of items such as `postgres=arwd*/postgres`: `*` is the right to grant the one before.
-pub(super) fn explode_privileges(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+pub(super) fn explode_privileges(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let mut rows = Vec::new();
     for item in elements(arguments.first()).filter_map(Datum::as_text) {
         let Some((grantee, (privileges, grantor))) =

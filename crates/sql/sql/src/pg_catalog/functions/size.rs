@@ -1,24 +1,24 @@
 //! Sizes. The engine keeps all tables in one log and one memory and counts no bytes by table: each says 0.
 
 use super::{argument_oid, argument_text};
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::{names, seed};
 use crate::types::{Datum, Numeric};
 use bigdecimal::{BigDecimal, RoundingMode, ToPrimitive};
 
-pub(super) fn relation(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let found = names::name_of_relation(context, argument_oid(arguments, 0))?;
+pub(super) fn relation(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let found = names::name_of_relation(names, argument_oid(arguments, 0))?;
     Ok(found.map_or(Datum::Null, |_| Datum::Int8(0)))
 }
 
-pub(super) fn database(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn database(arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     let known = seed::rows("pg_database").iter().any(|row| row.first().and_then(Datum::as_oid) == Some(oid));
     Ok(if known { Datum::Int8(0) } else { Datum::Null })
 }
 
-pub(super) fn database_named(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn database_named(arguments: &[Datum]) -> Result<Datum> {
     let name = argument_text(arguments, 0);
     if seed::rows("pg_database").iter().any(|row| row.get(1).and_then(Datum::as_text) == Some(name)) {
         return Ok(Datum::Int8(0));
@@ -26,7 +26,7 @@ pub(super) fn database_named(_: &mut Context<'_>, arguments: &[Datum]) -> Result
     Err(SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist")))
 }
 
-pub(super) fn tablespace(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+pub(super) fn tablespace(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int8(0))
 }
 

@@ -2,7 +2,7 @@
 
 use super::argument_oid;
 use crate::catalog::Oid;
-use crate::context::Context;
+use crate::context::Names;
 use crate::error::Result;
 use crate::pg_catalog::{derived, names, seed};
 use crate::types::{Datum, Type};
@@ -11,17 +11,17 @@ fn answer(visible: Option<bool>) -> Result<Datum> {
     Ok(visible.map_or(Datum::Null, Datum::Bool))
 }
 
-pub(super) fn table(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
-    answer(names::is_visible(context, argument_oid(arguments, 0))?)
+pub(super) fn table(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    answer(names::is_visible(names, argument_oid(arguments, 0))?)
 }
 
-pub(super) fn data_type(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn data_type(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     if Type::from_oid(oid).is_some() {
         return answer(Some(true));
     }
     match derived::relation_of_row_type(oid).or(derived::relation_of_row_array(oid)) {
-        Some(relation) => answer(names::is_visible(context, relation)?),
+        Some(relation) => answer(names::is_visible(names, relation)?),
         None => seeded("pg_type", oid),
     }
 }
@@ -32,40 +32,40 @@ fn seeded(table: &str, oid: Oid) -> Result<Datum> {
     answer(found.then_some(true))
 }
 
-pub(super) fn function(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn function(arguments: &[Datum]) -> Result<Datum> {
     answer(names::PROCEDURES.names.contains_key(&argument_oid(arguments, 0)).then_some(true))
 }
 
-pub(super) fn operator(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn operator(arguments: &[Datum]) -> Result<Datum> {
     seeded("pg_operator", argument_oid(arguments, 0))
 }
 
-pub(super) fn operator_class(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn operator_class(arguments: &[Datum]) -> Result<Datum> {
     seeded("pg_opclass", argument_oid(arguments, 0))
 }
 
-pub(super) fn operator_family(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn operator_family(arguments: &[Datum]) -> Result<Datum> {
     seeded("pg_opfamily", argument_oid(arguments, 0))
 }
 
-pub(super) fn collation(_: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn collation(arguments: &[Datum]) -> Result<Datum> {
     seeded("pg_collation", argument_oid(arguments, 0))
 }
 
 /// Of kinds of objects of which there are none.
-pub(super) fn absent(_: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
+pub(super) fn absent(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-pub(super) fn my_temp_schema(context: &mut Context<'_>, _: &[Datum]) -> Result<Datum> {
-    let Some(name) = context.session.temporary_schema.clone() else { return Ok(Datum::Oid(0)) };
-    Ok(Datum::Oid(context.namespace(&name)?.map_or(0, |namespace| namespace.oid)))
+pub(super) fn my_temp_schema(names: &mut Names<'_>, _: &[Datum]) -> Result<Datum> {
+    let Some(name) = names.temporary_schema() else { return Ok(Datum::Oid(0)) };
+    Ok(Datum::Oid(names.namespace(&name)?.map_or(0, |namespace| namespace.oid)))
 }
 
-pub(super) fn is_other_temp_schema(context: &mut Context<'_>, arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn is_other_temp_schema(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
-    let own = context.session.temporary_schema.clone();
-    let other = context.namespaces()?.into_iter().find(|namespace| namespace.oid == oid);
+    let own = names.temporary_schema();
+    let other = names.namespaces()?.into_iter().find(|namespace| namespace.oid == oid);
     let is_temporary = |name: &str| name.starts_with("pg_temp_") || name.starts_with("pg_toast_temp_");
     Ok(Datum::Bool(other.is_some_and(|schema| is_temporary(&schema.name) && Some(schema.name) != own)))
 }

@@ -16,24 +16,24 @@ pub(super) use query::query;
 use super::names;
 use crate::bind;
 use crate::catalog::Table;
-use crate::context::Context;
+use crate::context::Names;
 use crate::types::{Modifier, Type};
 
 /// Defaults that are words of SQL: bound, they are calls of `now()`.
 const TIME_WORDS: [&str; 5] = ["CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"];
 
 /// An expression over the columns of a table, as PostgreSQL prints it; as it is kept, if it cannot be bound any more.
-pub(super) fn expression(context: &mut Context<'_>, text: &str, table: Option<&Table>, pretty: bool) -> String {
+pub(super) fn expression(names: &mut Names<'_>, text: &str, table: Option<&Table>, pretty: bool) -> String {
     if let Some(word) = TIME_WORDS.iter().find(|word| word.eq_ignore_ascii_case(text.trim())) {
         return (*word).to_owned();
     }
     let visible: Vec<(String, Type, Modifier)> = table.map_or_else(Vec::new, columns_of);
-    let bound = match bind::expression_as_written(context, text, &visible) {
+    let bound = match bind::expression_as_written(names, text, &visible) {
         Ok(bound) => bound,
         Err(_) => return text.to_owned(),
     };
     let columns = visible.iter().map(|(name, ..)| names::quote(name)).collect();
-    let mut printer = tree::Printer { context, columns, pretty };
+    let mut printer = tree::Printer { names, columns, pretty };
     printer.top(&bound).unwrap_or_else(|| text.to_owned())
 }
 

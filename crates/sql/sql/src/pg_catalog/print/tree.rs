@@ -2,7 +2,7 @@
 
 use super::constant::constant;
 use super::operator::{Place, is_plain_and, is_plain_binary, is_plain_or, is_plain_test};
-use crate::context::Context;
+use crate::context::Names;
 use crate::functions::{Resolved, quote_literal};
 use crate::pg_catalog::names;
 use crate::plan::{Expr, ExprKind};
@@ -10,7 +10,7 @@ use crate::types::{Datum, Modifier, Type};
 
 /// Writes expressions. `None`: an expression of a kind that definitions do not have.
 pub(super) struct Printer<'p, 's> {
-    pub(super) context: &'p mut Context<'s>,
+    pub(super) names: &'p mut Names<'s>,
     /// The names of the row's columns, quoted.
     pub(super) columns: Vec<String>,
     pub(super) pretty: bool,
@@ -252,9 +252,9 @@ impl Printer<'_, '_> {
     fn relation(&mut self, name: &Expr) -> Option<String> {
         let ExprKind::Constant(Datum::Text(name)) = &name.kind else { return None };
         let (schema, bare) = names::relation_name(name).ok()?;
-        let found = names::find_relation(self.context, schema.as_deref(), &bare).ok()?;
+        let found = names::find_relation(self.names, schema.as_deref(), &bare).ok()?;
         let printed = match found {
-            Some(oid) => names::print_relation(self.context, oid).ok()??,
+            Some(oid) => names::print_relation(self.names, oid).ok()??,
             None => name.to_string(),
         };
         Some(format!("{}::regclass", quote_literal(&printed)))

@@ -130,7 +130,7 @@ impl ScanState {
                 Range::Entry(index, entry) => {
                     let (index, entry) = (*index, std::mem::take(entry));
                     self.ranges.pop_front();
-                    if run.context.transaction.read(index, &entry, Columns::All, &mut self.buffer)? {
+                    if run.exec.transaction.read(index, &entry, Columns::All, &mut self.buffer)? {
                         let key = Key::from_bytes(self.buffer.bytes());
                         if let Some(row) = self.read(scan, &key, run)? {
                             return Ok(Some(row));
@@ -138,7 +138,7 @@ impl ScanState {
                     }
                 }
                 Range::Between(entries) => {
-                    run.context.check_cancel()?; // No row of the last batch may have passed.
+                    run.exec.check_cancel()?; // No row of the last batch may have passed.
                     if !fill(batch, entries, self.batch_size, &self.pushed, self.columns.as_deref(), run)? {
                         self.ranges.pop_front();
                     }
@@ -153,7 +153,7 @@ impl ScanState {
         let table = scan.table.storage.id();
         let (columns, stored) = match found.row {
             Some(row) => (self.columns.as_deref(), row),
-            None if run.context.transaction.read(table, found.key, Columns::All, &mut self.buffer)? => {
+            None if run.exec.transaction.read(table, found.key, Columns::All, &mut self.buffer)? => {
                 if !self.pushed.passes(self.buffer.row()) {
                     return Ok(None);
                 }
@@ -167,7 +167,7 @@ impl ScanState {
         }
         if scan.for_update {
             // The row is read again when it is owned: it is unchanged, or the engine aborts the transaction.
-            if !run.context.transaction.read_for_update(table, found.key, &mut self.buffer)? {
+            if !run.exec.transaction.read_for_update(table, found.key, &mut self.buffer)? {
                 return Ok(None);
             }
             return finish(scan, Stored { columns: None, row: self.buffer.row() }, found.key).map(Some);
@@ -179,9 +179,9 @@ impl ScanState {
     fn read(&mut self, scan: &Scan, key: &[u8], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let table = scan.table.storage.id();
         let found = if scan.for_update {
-            run.context.transaction.read_for_update(table, key, &mut self.buffer)?
+            run.exec.transaction.read_for_update(table, key, &mut self.buffer)?
         } else {
-            run.context.transaction.read(table, key, Columns::All, &mut self.buffer)?
+            run.exec.transaction.read(table, key, Columns::All, &mut self.buffer)?
         };
         let row = Stored { columns: None, row: self.buffer.row() };
         let passes =
@@ -254,7 +254,7 @@ fn fill(
     if !entries.index {
         (scan.filter, scan.columns) = (pushed.filter.as_ref(), pushed::as_columns(columns));
     }
-    let end = run.context.transaction.scan(&scan, &mut |item| {
+    let end = run.exec.transaction.scan(&scan, &mut |item| {
         batch.push(item.key, item.row.bytes());
         ControlFlow::Continue(())
     })?;

@@ -76,7 +76,7 @@ impl Run<'_, '_> {
                 let array = self.evaluate(array, &[])?;
                 let Datum::Array(array) = &array else { return Ok(VecDeque::new()) };
                 let elements: Vec<&Datum> = array.leaves().filter(|element| !is_null(element)).collect();
-                self.context.memory.take(elements.len() * size_of::<Datum>())?;
+                self.exec.memory.take(elements.len() * size_of::<Datum>())?;
                 search.alternatives(elements.into_iter().map(|element| {
                     let mut values = equal.clone();
                     values.push(element.clone());

@@ -124,7 +124,7 @@ fn scan(table: &Arc<Table>, path: Path, filter: Option<Expr>, wanted: Option<Vec
 
 fn pushed(fixture: &mut Fixture, scan: &Scan) -> (Option<String>, usize) {
     let mut cursor = Cursor::new(Arc::new(Plan::Scan(scan.clone())));
-    let pushed = fixture.with(|context| Run { context, scope: &mut cursor.scope }.push_down(scan)).expect("no error");
+    let pushed = fixture.with(|exec| Run { exec, scope: &mut cursor.scope }.push_down(scan)).expect("no error");
     (pushed.filter.map(|filter| filter.to_string()), pushed.rest.len())
 }
 

@@ -148,7 +148,7 @@ impl Values {
         let column = key.expression.data_type;
         let (minus, plus) = operators(column, offset_type)?;
         let (operand, size) = (argument(&plus, 0)?, argument(&plus, 1)?);
-        let styles = run.context.session.styles();
+        let styles = run.exec.env().styles();
         let convert = |value: &Datum, from: Type, to: Type| -> Result<Datum> {
             Ok(cast(value, from, to, Modifier::NONE, false, &styles)?)
         };

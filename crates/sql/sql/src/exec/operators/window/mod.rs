@@ -52,12 +52,12 @@ impl WindowState {
             }
         };
         let Some(row) = rows.next() else { return Ok(None) };
-        run.context.memory.give_back(row_bytes(&row));
+        run.exec.memory.give_back(row_bytes(&row));
         Ok(Some(row))
     }
 
     fn collect(&mut self, window: &Window, run: &mut Run<'_, '_>) -> Result<Vec<Row>> {
-        let before = run.context.memory.used();
+        let before = run.exec.memory.used();
         let mut sorted = Vec::new();
         while let Some(row) = self.input.next(&window.input, run)? {
             let partition = run.evaluate_all(&window.partition, &row)?;
@@ -76,7 +76,7 @@ impl WindowState {
             append_transposed(columns, rows.len(), &mut values);
         }
         let rows: Vec<Row> = sorted.into_iter().zip(values).map(joined).collect();
-        run.context.memory.back_to(before);
+        run.exec.memory.back_to(before);
         run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "a window")?;
         Ok(rows)
     }

@@ -1,50 +1,51 @@
 //! Engines speak of their tables and of encoded keys. Users have names, columns and values.
 
-use super::{Cache, Index, KeyForm, Relation, Table, relation_of};
-use crate::context::Context;
-use crate::database::Database;
+use super::Database;
+use crate::definition::{Cache, Index, KeyForm, Relation, Table};
 use crate::error::{SqlError, state};
 use crate::storage::{read_eight_byte_key, read_key};
 use crate::types::{Datum, Styles, Type, text};
 use model::{Abort, AbortClass, Duplicate, Error, Invalid, Target};
 use std::ops::Bound;
 use std::sync::Arc;
+use tables::storage::relation_of;
 
-/// Translates an engine's error, inside a statement, into the user's words: the table's and the constraint's names, the key's
-/// columns and values. A conflict stays as it is until it leaves the session: mostly the statement is repeated, and nobody
-/// hears of it.
-pub fn explain(context: &mut Context<'_>, error: SqlError) -> SqlError {
-    if error.is_retryable() { error } else { explain_to_leave(context.database, error) }
-}
-
-/// As [`explain`], for an error that leaves the session: conflicts too, with the other transaction.
-pub fn explain_to_leave(database: &Database, mut error: SqlError) -> SqlError {
-    let cache = &database.cache;
-    let store = &database.store;
-    let id_of = |name: &str| store.tables().into_iter().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);
-    let Some(engine) = error.fields().engine.clone() else { return error };
-    match &engine {
-        Error::Aborted(abort) | Error::Unavailable(abort) => {
-            let place = abort.table.as_ref().and_then(|schema| place(cache, schema.name(), id_of));
-            explain_abort(&mut error, abort, place.as_ref());
-        }
-        Error::Duplicate(duplicate) => {
-            if let Some(place) = place(cache, duplicate.table.name(), id_of) {
-                explain_duplicate(&mut error, duplicate, &place);
-            }
-        }
-        // The catalog named it, so another transaction has dropped, truncated or rewritten it since.
-        Error::Invalid(Invalid::UnknownTable { .. }) => {
-            let fields = error.fields_mut();
-            fields.code = state::SERIALIZATION_FAILURE;
-            fields.message = "could not serialize access due to concurrent update".to_owned();
-            fields.detail = Some("Another transaction has dropped, truncated or rewritten the table.".to_owned());
-            fields.hint = Some(RETRY.to_owned());
-            fields.retryable = true;
-        }
-        _ => {}
+impl Database {
+    /// Translates an engine's error, inside a statement, into the user's words: the table's and the constraint's names, the
+    /// key's columns and values. A conflict stays as it is until it leaves the session: mostly the statement is repeated, and
+    /// the client never receives it.
+    pub(crate) fn explain(&self, error: SqlError) -> SqlError {
+        if error.is_retryable() { error } else { self.explain_to_leave(error) }
     }
-    error
+
+    /// As [`Database::explain`], for an error that leaves the session: conflicts too, with the other transaction.
+    pub(crate) fn explain_to_leave(&self, mut error: SqlError) -> SqlError {
+        let (cache, tables) = (&self.cache, || self.store.tables().into_iter());
+        let id_of = |name: &str| tables().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);
+        let Some(engine) = error.fields().engine.clone() else { return error };
+        match &engine {
+            Error::Aborted(abort) | Error::Unavailable(abort) => {
+                let place = abort.table.as_ref().and_then(|schema| place(cache, schema.name(), id_of));
+                explain_abort(&mut error, abort, place.as_ref());
+            }
+            Error::Duplicate(duplicate) => {
+                if let Some(place) = place(cache, duplicate.table.name(), id_of) {
+                    explain_duplicate(&mut error, duplicate, &place);
+                }
+            }
+            // The catalog named it, so another transaction has dropped, truncated or rewritten it since.
+            Error::Invalid(Invalid::UnknownTable { .. }) => {
+                let fields = error.fields_mut();
+                fields.code = state::SERIALIZATION_FAILURE;
+                fields.message = "could not serialize access due to concurrent update".to_owned();
+                fields.detail = Some("Another transaction has dropped, truncated or rewritten the table.".to_owned());
+                fields.hint = Some(RETRY.to_owned());
+                fields.retryable = true;
+            }
+            _ => {}
+        }
+        error
+    }
 }
 
 const RETRY: &str = "The transaction might succeed if retried.";

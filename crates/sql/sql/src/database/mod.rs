@@ -1,4 +1,6 @@
-//! A database: an engine, cached definitions, sequences, sessions.
+//! A database: an engine, cached definitions, sequences, sessions. `explain.rs` puts an engine's errors into the user's words.
+
+mod explain;
 
 use crate::definition::Cache;
 use crate::env::Registry;

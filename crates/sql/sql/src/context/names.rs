@@ -1,17 +1,30 @@
-//! Reads the catalog. Every answer is protected by the transaction that got it, that there is nothing too.
+//! Reads the catalog.
 
-use super::{Namespace, Oid, Relation};
-use crate::context::Context;
-use crate::env::Noted;
+use crate::database::Database;
+use crate::definition::{Namespace, Oid, Relation};
+use crate::env::{Noted, State};
 use crate::error::Result;
+use crate::store::Transaction;
 use crate::types::Styles;
+use std::sync::Arc;
 
-/// The schemas that are there without being in the catalog's table, with PostgreSQL's identifiers.
+/// Schemas that are not in the catalog's table, with PostgreSQL's identifiers.
 const BUILT_IN: [(Oid, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (13_244, "information_schema")];
+
+/// The right to read the catalog: definitions, and what names mean on the session's search path. Binding and the functions that
+/// describe definitions have it. It reads no rows and changes nothing.
+///
+/// Every answer is protected by the transaction that got it, that there is no such relation too: nobody can create, change or
+/// drop it unnoticed while the transaction runs.
+pub struct Names<'a> {
+    pub(super) transaction: &'a mut (dyn Transaction + 'a),
+    pub(super) database: &'a Arc<Database>,
+    pub(super) session: &'a mut State,
+}
 
 /// What binding may ask: what names mean, and in which styles literals are read.
 pub trait NameLookup {
-    /// As [`Context::relation`].
+    /// As [`Names::relation`].
     ///
     /// # Errors
     /// The engine's.
@@ -20,13 +33,13 @@ pub trait NameLookup {
     /// Styles in which literals are read.
     fn styles(&self) -> Styles;
 
-    /// Notes that a literal was read that means another value at another time, or in another time zone.
+    /// Notes that a literal was read whose value depends on the time, or on the time zone.
     fn note_moment(&mut self);
 }
 
-impl NameLookup for Context<'_> {
+impl NameLookup for Names<'_> {
     fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
-        Context::relation(self, schema, name)
+        Names::relation(self, schema, name)
     }
 
     fn styles(&self) -> Styles {
@@ -38,9 +51,18 @@ impl NameLookup for Context<'_> {
     }
 }
 
-impl Context<'_> {
-    /// The relation of this name; without a schema, the first along the search path. Protects the answer: nobody can
-    /// create, change or drop it unnoticed while the transaction runs.
+impl Names<'_> {
+    /// Schemas in which unqualified names are looked up.
+    pub fn search_path(&self) -> Arc<[String]> {
+        self.session.search_path()
+    }
+
+    /// Schema of the session's temporary relations, if it exists.
+    pub fn temporary_schema(&self) -> Option<String> {
+        self.session.temporary_schema.clone()
+    }
+
+    /// The relation of this name; without a schema, the first along the search path.
     ///
     /// # Errors
     /// The engine's.
@@ -53,7 +75,7 @@ impl Context<'_> {
         Ok(found)
     }
 
-    /// What a name means now: the relation's identifier and its definition's version. Protected like the relation itself.
+    /// What a name means now: the relation's identifier and its definition's version.
     ///
     /// # Errors
     /// The engine's.
@@ -82,7 +104,10 @@ impl Context<'_> {
     }
 
     /// The relation of this name in one schema.
-    pub(crate) fn relation_in(&mut self, schema: &str, name: &str) -> Result<Option<Relation>> {
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn relation_in(&mut self, schema: &str, name: &str) -> Result<Option<Relation>> {
         if BUILT_IN.iter().any(|(_, built_in)| *built_in == schema) {
             return Ok(None);
         }
@@ -109,8 +134,16 @@ impl Context<'_> {
     ///
     /// # Errors
     /// The engine's.
-    pub(crate) fn relations_in(&mut self, schema: &str) -> Result<Vec<Relation>> {
+    pub fn relations_in(&mut self, schema: &str) -> Result<Vec<Relation>> {
         Ok(self.database.cache.relations_in(self.transaction, schema)?)
+    }
+
+    /// The relations that depend on a relation, oldest first.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn dependents(&mut self, on: Oid) -> Result<Vec<Oid>> {
+        Ok(self.database.cache.dependents(self.transaction, on)?)
     }
 
     /// All schemas, the built-in ones among them.
@@ -128,7 +161,7 @@ impl Context<'_> {
     ///
     /// # Errors
     /// The engine's.
-    pub(crate) fn namespace(&mut self, name: &str) -> Result<Option<Namespace>> {
+    pub fn namespace(&mut self, name: &str) -> Result<Option<Namespace>> {
         if let Some((oid, name)) = BUILT_IN.iter().find(|(_, built_in)| *built_in == name) {
             return Ok(Some(Namespace { oid: *oid, name: (*name).to_owned(), comment: None }));
         }

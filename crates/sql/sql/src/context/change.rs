@@ -1,0 +1,189 @@
+//! What definitions touch.
+
+use super::{Exec, Names};
+use crate::database::Database;
+use crate::definition::{Column, KeyForm, Namespace, Oid, Relation, Storage};
+use crate::error::{Result, SqlError, state};
+use crate::storage::column_type;
+use std::time::Duration;
+use tables::storage::{TEMPORARY, TouchedStorage};
+
+/// The right to change the catalog, and to make and leave the engine tables that its definitions name, in the statement's
+/// transaction. Holds the right to execute: definitions read, check and rewrite rows.
+///
+/// Made of an [`Exec`] by value. Who is lent an [`Exec`] can therefore not change the catalog.
+pub struct Change<'s> {
+    /// The right to execute.
+    pub exec: Exec<'s>,
+}
+
+impl<'s> Change<'s> {
+    /// The right to change the catalog in the session's transaction.
+    pub fn new(exec: Exec<'s>) -> Change<'s> {
+        Change { exec }
+    }
+
+    /// The right to read the catalog.
+    pub fn names(&mut self) -> Names<'_> {
+        self.exec.names()
+    }
+
+    /// An identifier for a new object.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn fresh_oid(&self) -> Result<Oid> {
+        Ok(self.exec.database.sequences.fresh_oid()?)
+    }
+
+    /// A version for a definition, greater than every earlier one.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn fresh_version(&self) -> Result<u64> {
+        Ok(self.exec.database.sequences.fresh_version()?)
+    }
+
+    /// Schema of the session's temporary relations, made if there is none.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn temporary_schema(&mut self) -> Result<String> {
+        if let Some(schema) = &self.exec.session.temporary_schema {
+            return Ok(schema.clone());
+        }
+        let schema = format!("{TEMPORARY}{}", self.fresh_version()?);
+        Ok(self.exec.session.temporary_schema.insert(schema).clone())
+    }
+
+    /// Enters a new relation, under a fresh version.
+    ///
+    /// # Errors
+    /// 42P07 if the name is taken, the engine's.
+    pub fn insert(&mut self, relation: Relation) -> Result<()> {
+        let (version, name) = (self.fresh_version()?, relation.name().to_owned());
+        let Exec { transaction, database, .. } = &mut self.exec;
+        named(&name, database.cache.insert(*transaction, relation, version))
+    }
+
+    /// Replaces the definition of a relation that keeps its name, under a fresh version.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn replace(&mut self, relation: Relation) -> Result<()> {
+        let version = self.fresh_version()?;
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.replace(*transaction, relation, version)?)
+    }
+
+    /// Replaces a definition by one with another name, or in another schema.
+    ///
+    /// # Errors
+    /// 42P07 if the name is taken, the engine's.
+    pub fn rename(&mut self, old: &Relation, new: Relation) -> Result<()> {
+        let (version, name) = (self.fresh_version()?, new.name().to_owned());
+        let Exec { transaction, database, .. } = &mut self.exec;
+        named(&name, database.cache.rename(*transaction, old, new, version))
+    }
+
+    /// Removes a relation. Its storage stays until [`Change::leave_storage`].
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn remove(&mut self, relation: &Relation) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.remove(*transaction, relation)?)
+    }
+
+    /// Enters a schema, or replaces it.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn insert_namespace(&mut self, namespace: &Namespace) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.insert_namespace(*transaction, namespace)?)
+    }
+
+    /// Removes a schema.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn remove_namespace(&mut self, name: &str) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.remove_namespace(*transaction, name)?)
+    }
+
+    /// Notes that a relation depends on others.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn depend(&mut self, dependent: Oid, on: impl IntoIterator<Item = Oid>) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.depend(*transaction, dependent, on)?)
+    }
+
+    /// Forgets what a relation depends on.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn forget_dependencies(&mut self, dependent: Oid) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.forget_dependencies(*transaction, dependent)?)
+    }
+
+    /// Makes an engine table for the rows of a relation.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn create_row_storage(&mut self, relation: Oid, columns: &[Column], key: KeyForm) -> Result<Storage> {
+        let Database { store, sequences, .. } = &**self.exec.database;
+        let kinds = columns.iter().map(|column| column_type(column.data_type));
+        let by = model::Storage::Ordered;
+        let made = tables::storage::create_row_storage(&**store, sequences, relation, kinds, key, by)?;
+        self.leave_storage(relation, made);
+        Ok(made)
+    }
+
+    /// Makes an engine table for the entries of an index.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn create_index_storage(&mut self, relation: Oid) -> Result<Storage> {
+        let Database { store, sequences, .. } = &**self.exec.database;
+        let made = tables::storage::create_index_storage(&**store, sequences, relation)?;
+        self.leave_storage(relation, made);
+        Ok(made)
+    }
+
+    /// Notes that a relation's definition names this storage no longer, or does not name it yet.
+    pub fn leave_storage(&mut self, relation: Oid, storage: Storage) {
+        self.exec.session.touched_storage.push(TouchedStorage { relation, table: storage.table });
+    }
+
+    /// As [`Exec::waiting_at_most`], for work that changes the catalog.
+    ///
+    /// # Errors
+    /// Errors of `work`.
+    pub fn waiting_at_most<T>(
+        &mut self,
+        limit: Duration,
+        unavailable: impl FnOnce() -> SqlError,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.exec.transaction.set_wait_limit(Some(limit));
+        let done = work(self);
+        self.exec.end_short_wait(done, unavailable)
+    }
+}
+
+/// 42P07
+pub(crate) fn name_taken(name: &str) -> SqlError {
+    SqlError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists"))
+}
+
+fn named(name: &str, entered: model::Result<()>) -> Result<()> {
+    entered.map_err(|error| match error {
+        model::Error::Duplicate(_) => name_taken(name),
+        error => error.into(),
+    })
+}

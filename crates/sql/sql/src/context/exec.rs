@@ -1,0 +1,120 @@
+//! What execution touches.
+
+use super::{Names, System};
+use crate::cancel::Cancel;
+use crate::database::Database;
+use crate::definition::Table;
+use crate::env::{Check, Deferred, State};
+use crate::error::{Result, SqlError, state};
+use crate::memory::Memory;
+use crate::store::Transaction;
+use crate::types::{Datum, Env};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The right to execute: operators and statements over rows read and write rows, count memory, and look at the cancel flag.
+/// They read the catalog and the session through [`Exec::names`] and [`Exec::env`], and change neither.
+///
+/// Lives for one call into a statement; portals keep their own state between calls.
+pub struct Exec<'s> {
+    /// The transaction.
+    pub transaction: &'s mut (dyn Transaction + 's),
+    /// The values of `$1`, `$2`, ...
+    pub parameters: &'s [Datum],
+    /// The statement's memory.
+    pub memory: Memory,
+    /// Cancel flag of the statement.
+    pub cancel: &'s Cancel,
+    pub(super) database: &'s Arc<Database>,
+    pub(super) session: &'s mut State,
+}
+
+impl<'s> Exec<'s> {
+    /// The right to execute in a session's transaction. Only a session calls it, and tests.
+    pub fn new(
+        transaction: &'s mut (dyn Transaction + 's),
+        (database, session): (&'s Arc<Database>, &'s mut State),
+        parameters: &'s [Datum],
+        memory: Memory,
+        cancel: &'s Cancel,
+    ) -> Exec<'s> {
+        Exec { transaction, parameters, memory, cancel, database, session }
+    }
+
+    /// The session's styles and times.
+    pub fn env(&self) -> &dyn Env {
+        self.session
+    }
+
+    /// The right to read the catalog.
+    pub fn names(&mut self) -> Names<'_> {
+        Names { transaction: &mut *self.transaction, database: self.database, session: self.session }
+    }
+
+    /// The right of functions about the system.
+    pub fn system(&mut self) -> System<'_> {
+        let Exec { transaction, database, session, cancel, .. } = self;
+        System { transaction: &mut **transaction, database, session, cancel }
+    }
+
+    /// Checks whether the statement is cancelled. Call it once for every few hundred rows.
+    ///
+    /// # Errors
+    /// 57014.
+    pub fn check_cancel(&self) -> Result<()> {
+        self.cancel.check()
+    }
+
+    /// Runs `work` with another limit on waits for other transactions (NOWAIT). Reaching the limit returns `unavailable`.
+    ///
+    /// # Errors
+    /// Errors of `work`.
+    pub fn waiting_at_most<T>(
+        &mut self,
+        limit: Duration,
+        unavailable: impl FnOnce() -> SqlError,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.transaction.set_wait_limit(Some(limit));
+        let done = work(self);
+        self.end_short_wait(done, unavailable)
+    }
+
+    /// Restores the session's limit on waits.
+    pub(super) fn end_short_wait<T>(&mut self, done: Result<T>, unavailable: impl FnOnce() -> SqlError) -> Result<T> {
+        self.transaction.set_wait_limit(self.session.lock_timeout());
+        done.map_err(|error| if error.code() == state::LOCK_NOT_AVAILABLE { unavailable() } else { error })
+    }
+
+    /// Translates an engine's error into the user's words. A conflict stays as it is until it leaves the session.
+    pub fn explain(&self, error: SqlError) -> SqlError {
+        self.database.explain(error)
+    }
+
+    /// A row number for a table without a primary key, never given before.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn row_number(&self, table: &Table) -> Result<u64> {
+        Ok(self.database.sequences.row_number(table.oid)?)
+    }
+
+    /// Bytes that a statement may hold, unless its session sets `work_mem`.
+    pub fn work_bytes(&self) -> usize {
+        self.database.options.work_bytes
+    }
+
+    /// The checks that wait for COMMIT.
+    pub fn deferred(&mut self) -> &mut Deferred {
+        &mut self.session.deferred
+    }
+
+    /// Puts a check off until COMMIT. `false` if all that wait would take more than [`Exec::work_bytes`].
+    ///
+    /// # Errors
+    /// 53200.
+    pub fn put_off(&mut self, check: Check) -> Result<bool> {
+        let database = self.database;
+        self.session.deferred.put_off(check, || database.memory(database.options.work_bytes))
+    }
+}
