@@ -7,13 +7,13 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
-/// An owned key. Up to 24 bytes are stored inline.
+/// An owned key. Up to 31 bytes are stored inline, which is what fits beside the length in 40.
 ///
 /// Components are appended with the `push_*` methods; comparing two keys of the same component types as bytes compares
 /// their components from left to right. Integers are big-endian with the sign bit flipped, floats in IEEE total order,
 /// texts and bytes escaped and terminated, so that no component is a prefix of another.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(SmallVec<[u8; 24]>);
+pub struct Key(SmallVec<[u8; 31]>);
 
 const ESCAPE: u8 = 0x00;
 const ESCAPED_ZERO: u8 = 0xff;
@@ -63,9 +63,9 @@ impl Key {
 
     /// Appends a byte string: zeros escaped, then a terminator.
     pub fn push_bytes(&mut self, value: &[u8]) -> &mut Key {
-        for &byte in value {
-            self.0.push(byte);
-            if byte == ESCAPE {
+        for piece in value.split_inclusive(|&byte| byte == ESCAPE) {
+            self.0.extend_from_slice(piece);
+            if piece.ends_with(&[ESCAPE]) {
                 self.0.push(ESCAPED_ZERO);
             }
         }
@@ -214,17 +214,54 @@ impl<'a> KeyReader<'a> {
         Key::to_u64(self.take(8)?).ok_or(Malformed)
     }
 
+    /// Shows the bytes of a component written by [`Key::push_bytes`], piece by piece: each up to a zero, which it includes, and
+    /// what follows the last.
+    fn pieces(&mut self, mut show: impl FnMut(&'a [u8]) -> Result<(), Malformed>) -> Result<(), Malformed> {
+        loop {
+            let zero = self.0.iter().position(|&byte| byte == ESCAPE).ok_or(Malformed)?;
+            let piece = self.take(zero + 1)?;
+            match self.take(1)?[0] {
+                TERMINATOR => return show(&piece[..zero]),
+                ESCAPED_ZERO => show(piece)?,
+                _ => return Err(Malformed),
+            }
+        }
+    }
+
     fn bytes(&mut self) -> Result<Vec<u8>, Malformed> {
         let mut value = Vec::new();
-        loop {
-            match self.take(1)?[0] {
-                ESCAPE => match self.take(1)?[0] {
-                    TERMINATOR => return Ok(value),
-                    ESCAPED_ZERO => value.push(0),
-                    _ => return Err(Malformed),
-                },
-                byte => value.push(byte),
+        self.pieces(|piece| {
+            value.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(value)
+    }
+
+    /// Passes over a component, which is checked as [`KeyReader::value`] checks it.
+    ///
+    /// # Errors
+    /// Same as [`KeyReader::value`].
+    pub fn skip(&mut self, column: ColumnType, nullable: bool) -> Result<(), Malformed> {
+        match column {
+            // No character spans pieces: a zero is one by itself.
+            ColumnType::Text if self.is_present(nullable)? => {
+                self.pieces(|piece| std::str::from_utf8(piece).map(drop).map_err(|_| Malformed))
             }
+            ColumnType::Bytes if self.is_present(nullable)? => self.pieces(|_| Ok(())),
+            ColumnType::Text | ColumnType::Bytes => Ok(()),
+            _ => self.value(column, nullable).map(drop),
+        }
+    }
+
+    /// Reads the byte in front of a component of a nullable column.
+    fn is_present(&mut self, nullable: bool) -> Result<bool, Malformed> {
+        if !nullable {
+            return Ok(true);
+        }
+        match self.take(1)?[0] {
+            PRESENT => Ok(true),
+            ABSENT => Ok(false),
+            _ => Err(Malformed),
         }
     }
 
@@ -233,12 +270,8 @@ impl<'a> KeyReader<'a> {
     /// # Errors
     /// [`Malformed`] if the bytes are not such a component.
     pub fn value(&mut self, column: ColumnType, nullable: bool) -> Result<Value, Malformed> {
-        if nullable {
-            match self.take(1)?[0] {
-                PRESENT => {}
-                ABSENT => return Ok(Value::Null),
-                _ => return Err(Malformed),
-            }
+        if !self.is_present(nullable)? {
+            return Ok(Value::Null);
         }
         Ok(match column {
             ColumnType::Bool => Value::Bool(self.take(1)?[0] != 0),

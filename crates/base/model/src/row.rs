@@ -5,7 +5,7 @@
 //! from the row's start. Little-endian. Column *i* is thus found without looking at the columns before it.
 //! A row of a bytes table is the bytes themselves.
 
-use crate::{ColumnType, Malformed, Value, ValueRef};
+use crate::{Column, ColumnType, Malformed, Value, ValueRef};
 
 const NULL_TAG: u8 = 0;
 const SLOT: usize = 8;
@@ -51,10 +51,14 @@ impl<'a> RowRef<'a> {
         u64::from_le_bytes(self.0[at..at + SLOT].try_into().expect("a slot has eight bytes"))
     }
 
-    fn variable(self, column: usize) -> &'a [u8] {
-        let slot = self.slot(column);
+    /// The bytes that a slot of a text or a byte string stands for.
+    fn behind(self, slot: u64) -> Option<&'a [u8]> {
         let (offset, length) = (slot as u32 as usize, (slot >> 32) as usize);
-        &self.0[offset..offset + length]
+        self.0.get(offset..offset + length)
+    }
+
+    fn variable(self, column: usize) -> &'a [u8] {
+        self.behind(self.slot(column)).expect("offsets were checked when they came in")
     }
 
     /// The value of a column of a typed row.
@@ -63,19 +67,29 @@ impl<'a> RowRef<'a> {
     /// If there is no such column, or the bytes are no typed row: stored rows were checked when they came in
     /// ([`RowRef::check`]).
     pub fn get(self, column: usize) -> ValueRef<'a> {
-        assert!(column < self.width(), "column {column} of a row of {}", self.width());
-        match ColumnType::from_tag(self.0[2 + column]) {
-            None => ValueRef::Null,
-            Some(ColumnType::Bool) => ValueRef::Bool(self.slot(column) != 0),
-            Some(ColumnType::Int) => ValueRef::Int(self.slot(column) as i64),
-            Some(ColumnType::Float) => ValueRef::Float(f64::from_bits(self.slot(column))),
-            Some(ColumnType::Date) => ValueRef::Date(self.slot(column) as i32),
-            Some(ColumnType::Timestamp) => ValueRef::Timestamp(self.slot(column) as i64),
-            Some(ColumnType::Bytes) => ValueRef::Bytes(self.variable(column)),
-            Some(ColumnType::Text) => ValueRef::Text(
+        let Some(kind) = self.kind(column) else { return ValueRef::Null };
+        let slot = self.slot(column);
+        match kind {
+            ColumnType::Bool => ValueRef::Bool(slot != 0),
+            ColumnType::Int => ValueRef::Int(slot as i64),
+            ColumnType::Float => ValueRef::Float(f64::from_bits(slot)),
+            ColumnType::Date => ValueRef::Date(slot as i32),
+            ColumnType::Timestamp => ValueRef::Timestamp(slot as i64),
+            ColumnType::Bytes => ValueRef::Bytes(self.variable(column)),
+            ColumnType::Text => ValueRef::Text(
                 std::str::from_utf8(self.variable(column)).expect("texts were checked when they came in"),
             ),
         }
+    }
+
+    /// The type of a column's value; `None` for NULL.
+    ///
+    /// # Panics
+    /// Same as [`RowRef::get`].
+    #[inline]
+    pub fn kind(self, column: usize) -> Option<ColumnType> {
+        assert!(column < self.width(), "column {column} of a row of {}", self.width());
+        ColumnType::from_tag(self.0[2 + column])
     }
 
     /// The values of a typed row, in order.
@@ -88,25 +102,39 @@ impl<'a> RowRef<'a> {
     /// # Errors
     /// [`Malformed`] if a tag, an offset or a text is not what it should be.
     pub fn check(self) -> Result<(), Malformed> {
-        if self.0.len() < 2 || self.0.len() < 2 + self.width() * (1 + SLOT) {
-            return Err(Malformed);
+        let width = if self.0.len() < 2 { 0 } else { self.width() };
+        let is_sound = self.all_columns(width, |_, tag, slot| {
+            tag == NULL_TAG || ColumnType::from_tag(tag).is_some_and(|kind| self.is_sound(kind, slot))
+        });
+        if is_sound { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// Whether this is a typed row of these columns that [`RowRef::get`] can read, with NULL where it may be.
+    pub(crate) fn fits(self, columns: &[Column]) -> bool {
+        self.all_columns(columns.len(), |at, tag, slot| {
+            let Column { kind, nullable, .. } = columns[at];
+            if tag == NULL_TAG { nullable } else { tag == kind as u8 && self.is_sound(kind, slot) }
+        })
+    }
+
+    /// Whether it has so many columns, and `holds` of the tag and the slot of each.
+    fn all_columns(self, width: usize, holds: impl Fn(usize, u8, u64) -> bool) -> bool {
+        let Some((head, rest)) = self.0.split_first_chunk() else { return false };
+        if usize::from(u16::from_le_bytes(*head)) != width || rest.len() < width * (1 + SLOT) {
+            return false;
         }
-        for column in 0..self.width() {
-            let tag = self.0[2 + column];
-            if tag == NULL_TAG {
-                continue;
-            }
-            let kind = ColumnType::from_tag(tag).ok_or(Malformed)?;
-            if let ColumnType::Text | ColumnType::Bytes = kind {
-                let slot = self.slot(column);
-                let (offset, length) = (slot as u32 as usize, (slot >> 32) as usize);
-                let bytes = self.0.get(offset..offset + length).ok_or(Malformed)?;
-                if kind == ColumnType::Text {
-                    std::str::from_utf8(bytes).map_err(|_| Malformed)?;
-                }
-            }
+        let (tags, slots) = rest.split_at(width);
+        let (slots, _) = slots.as_chunks::<SLOT>();
+        tags.iter().zip(slots).enumerate().all(|(at, (&tag, slot))| holds(at, tag, u64::from_le_bytes(*slot)))
+    }
+
+    /// Whether a slot can stand for a value of this type.
+    fn is_sound(self, kind: ColumnType, slot: u64) -> bool {
+        match kind {
+            ColumnType::Text => self.behind(slot).is_some_and(|bytes| std::str::from_utf8(bytes).is_ok()),
+            ColumnType::Bytes => self.behind(slot).is_some(),
+            _ => true,
         }
-        Ok(())
     }
 }
 
@@ -159,22 +187,22 @@ impl RowBuf {
         let width = values.clone().count();
         self.0.clear();
         self.0.extend_from_slice(&u16::try_from(width).expect("schemas have at most 65,535 columns").to_le_bytes());
-        self.0.extend(values.clone().map(|value| value.column_type().map_or(NULL_TAG, |t| t as u8)));
-        let slots = self.0.len();
+        let slots = 2 + width;
         self.0.resize(slots + width * SLOT, 0);
         for (column, value) in values.enumerate() {
-            let slot = match value {
-                ValueRef::Null => 0,
-                ValueRef::Bool(v) => u64::from(v),
-                ValueRef::Int(v) | ValueRef::Timestamp(v) => v as u64,
-                ValueRef::Date(v) => i64::from(v) as u64,
-                ValueRef::Float(v) => v.to_bits(),
-                ValueRef::Text(v) => self.append(v.as_bytes()),
-                ValueRef::Bytes(v) => self.append(v),
+            self.0[2 + column] = tag_of(value);
+            let slot = match (fixed_slot(value), value) {
+                (Some(slot), _) => slot,
+                (None, ValueRef::Text(v)) => self.append(v.as_bytes()),
+                (None, ValueRef::Bytes(v)) => self.append(v),
+                (None, _) => unreachable!("only texts and byte strings stand behind the slots"),
             };
-            let at = slots + column * SLOT;
-            self.0[at..at + SLOT].copy_from_slice(&slot.to_le_bytes());
+            self.set_slot(slots + column * SLOT, slot);
         }
+    }
+
+    fn set_slot(&mut self, at: usize, slot: u64) {
+        self.0[at..at + SLOT].copy_from_slice(&slot.to_le_bytes());
     }
 
     fn append(&mut self, bytes: &[u8]) -> u64 {
@@ -198,41 +226,71 @@ impl RowBuf {
         self.0.extend_from_slice(
             &u16::try_from(columns.len()).expect("schemas have at most 65,535 columns").to_le_bytes(),
         );
-        let tag = |column: u16| {
-            assert!(usize::from(column) < row.width(), "column {column} of a row of {}", row.width());
-            row.0[2 + usize::from(column)]
-        };
-        self.0.extend(columns.iter().map(|&column| tag(column)));
+        self.0.extend(columns.iter().map(|&column| row.kind(usize::from(column)).map_or(NULL_TAG, |kind| kind as u8)));
         let slots = self.0.len();
         self.0.resize(slots + columns.len() * SLOT, 0);
         for (place, &column) in columns.iter().enumerate() {
             let column = usize::from(column);
-            let is_variable =
-                matches!(ColumnType::from_tag(row.0[2 + column]), Some(ColumnType::Text | ColumnType::Bytes));
+            let is_variable = matches!(row.kind(column), Some(ColumnType::Text | ColumnType::Bytes));
             let slot = if is_variable { self.append(row.variable(column)) } else { row.slot(column) };
-            let at = slots + place * SLOT;
-            self.0[at..at + SLOT].copy_from_slice(&slot.to_le_bytes());
+            self.set_slot(slots + place * SLOT, slot);
         }
     }
 
-    /// Refills the buffer with `row` changed by `delta`.
+    /// Refills the buffer with `row` changed by `delta`. Values of fixed width are changed in place.
     ///
     /// # Errors
     /// The column whose integer would overflow, or that is no integer.
     pub fn apply(&mut self, row: RowRef<'_>, delta: &Delta) -> Result<(), u16> {
-        let mut values: Vec<Value> = row.values().map(ValueRef::to_owned).collect();
+        self.set_bytes(row.bytes());
         for (column, change) in &delta.0 {
-            let value = values.get_mut(usize::from(*column)).ok_or(*column)?;
-            *value = match (change, &*value) {
-                (Change::Set(new), _) => new.clone(),
-                (Change::Add(amount), Value::Int(old)) => Value::Int(old.checked_add(*amount).ok_or(*column)?),
-                (Change::Add(_), Value::Null) => Value::Null,
+            let at = usize::from(*column);
+            if at >= row.width() {
+                return Err(*column);
+            }
+            match (change, self.get(at)) {
+                (Change::Set(new), _) => self.set(at, new.as_ref()),
+                (Change::Add(amount), ValueRef::Int(old)) => {
+                    self.set(at, ValueRef::Int(old.checked_add(*amount).ok_or(*column)?));
+                }
+                (Change::Add(_), ValueRef::Null) => {}
                 (Change::Add(_), _) => return Err(*column),
-            };
+            }
         }
-        self.set_values(values.iter().map(Value::as_ref));
         Ok(())
     }
+
+    /// Replaces a column's value. The row's bytes are those of a row made of the new values.
+    fn set(&mut self, column: usize, value: ValueRef<'_>) {
+        let width = self.row().width();
+        let is_variable = matches!(self.row().kind(column), Some(ColumnType::Text | ColumnType::Bytes));
+        match fixed_slot(value).filter(|_| !is_variable) {
+            Some(slot) => {
+                self.0[2 + column] = tag_of(value);
+                self.set_slot(2 + width + column * SLOT, slot);
+            }
+            None => {
+                let before = std::mem::take(self);
+                self.set_values((0..width).map(|at| if at == column { value } else { before.get(at) }));
+            }
+        }
+    }
+}
+
+fn tag_of(value: ValueRef<'_>) -> u8 {
+    value.column_type().map_or(NULL_TAG, |kind| kind as u8)
+}
+
+/// The slot of a value that stands in it; `None` for texts and byte strings.
+fn fixed_slot(value: ValueRef<'_>) -> Option<u64> {
+    Some(match value {
+        ValueRef::Null => 0,
+        ValueRef::Bool(v) => u64::from(v),
+        ValueRef::Int(v) | ValueRef::Timestamp(v) => v as u64,
+        ValueRef::Date(v) => i64::from(v) as u64,
+        ValueRef::Float(v) => v.to_bits(),
+        ValueRef::Text(_) | ValueRef::Bytes(_) => return None,
+    })
 }
 
 /// Changes of a row, column by column. The other columns stay as they are.

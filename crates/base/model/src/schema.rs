@@ -178,7 +178,7 @@ impl Schema {
             KeyKind::Bytes => true,
             KeyKind::Columns(columns) => {
                 let mut reader = KeyReader::new(key);
-                columns.iter().all(|&c| reader.value(self.columns[usize::from(c)].kind, false).is_ok())
+                columns.iter().all(|&c| reader.skip(self.columns[usize::from(c)].kind, false).is_ok())
                     && reader.rest().is_empty()
             }
         };
@@ -193,25 +193,39 @@ impl Schema {
         if self.rows == RowKind::Bytes {
             return Ok(());
         }
-        let wrong = |what: String| Err(Invalid::Row { table: self.name.clone(), what });
+        if !row.fits(&self.columns) {
+            return Err(self.misfit(row));
+        }
+        match &self.key {
+            KeyKind::Columns(columns) if !is_key_of(columns, key, row) => {
+                Err(self.wrong_row("its key columns are not the key it is stored under".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn wrong_row(&self, what: String) -> Invalid {
+        Invalid::Row { table: self.name.clone(), what }
+    }
+
+    /// Why a row does not fit.
+    #[cold]
+    fn misfit(&self, row: RowRef<'_>) -> Invalid {
         if row.check().is_err() {
-            return wrong("not a typed row".into());
+            return self.wrong_row("not a typed row".into());
         }
         if row.width() != self.columns.len() {
-            return wrong(format!("{} columns instead of {}", row.width(), self.columns.len()));
+            return self.wrong_row(format!("{} columns instead of {}", row.width(), self.columns.len()));
         }
-        for (column, value) in self.columns.iter().zip(row.values()) {
-            match value.column_type() {
-                None if column.nullable => {}
-                None => return wrong(format!("NULL in column {}, which is not nullable", column.name)),
-                Some(kind) if kind == column.kind => {}
-                Some(kind) => return wrong(format!("{kind} in column {}, which is {}", column.name, column.kind)),
-            }
-        }
-        if matches!(self.key, KeyKind::Columns(_)) && self.key_of(row)[..] != *key {
-            return wrong("its key columns are not the key it is stored under".into());
-        }
-        Ok(())
+        let misfits = |(at, column): &(usize, &Column)| match row.kind(*at) {
+            None => !column.nullable,
+            Some(kind) => kind != column.kind,
+        };
+        let (at, column) = self.columns.iter().enumerate().find(misfits).expect("some column does not fit");
+        self.wrong_row(match row.kind(at) {
+            None => format!("NULL in column {}, which is not nullable", column.name),
+            Some(kind) => format!("{kind} in column {}, which is {}", column.name, column.kind),
+        })
     }
 
     /// Checks that a read may request these columns: any of a typed table, none by name of a bytes table.
@@ -346,6 +360,20 @@ impl Schema {
         }
         builder.build().map_err(|_| Malformed)
     }
+}
+
+/// Whether `key` is made of these columns of a row, none of which is NULL.
+fn is_key_of(columns: &[u16], mut key: &[u8], row: RowRef<'_>) -> bool {
+    let mut component = Key::new();
+    for &column in columns {
+        component.clear();
+        component.push_value(row.get(usize::from(column)), false);
+        match key.strip_prefix(&*component) {
+            Some(rest) => key = rest,
+            None => return false,
+        }
+    }
+    key.is_empty()
 }
 
 fn put_list<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {

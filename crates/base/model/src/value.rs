@@ -26,8 +26,16 @@ pub enum ColumnType {
 impl ColumnType {
     /// The type with this stored tag.
     pub fn from_tag(tag: u8) -> Option<ColumnType> {
-        use ColumnType::*;
-        [Bool, Int, Float, Text, Bytes, Date, Timestamp].into_iter().find(|t| *t as u8 == tag)
+        Some(match tag {
+            1 => ColumnType::Bool,
+            2 => ColumnType::Int,
+            3 => ColumnType::Float,
+            4 => ColumnType::Text,
+            5 => ColumnType::Bytes,
+            6 => ColumnType::Date,
+            7 => ColumnType::Timestamp,
+            _ => return None,
+        })
     }
 }
 

@@ -135,6 +135,17 @@ proptest! {
     }
 
     #[test]
+    fn who_passes_over_a_component_checks_it_as_who_reads_it(
+        bytes in prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(2), Just(0xff), Just(0xc3), Just(0xa9), any::<u8>()], 0..12),
+        (kind, nullable) in column(),
+    ) {
+        let (mut reads, mut skips) = (KeyReader::new(&bytes), KeyReader::new(&bytes));
+        let read = reads.value(kind, nullable);
+        prop_assert_eq!(skips.skip(kind, nullable), read.as_ref().map(drop).map_err(|malformed| *malformed));
+        prop_assert!(read.is_err() || skips.rest() == reads.rest());
+    }
+
+    #[test]
     fn integers_come_back(value: u64) {
         prop_assert_eq!(Key::to_u64(&Key::from_u64(value)), Some(value));
         prop_assert_eq!(Key::from(value), Key::from_u64(value));

@@ -106,7 +106,8 @@ proptest! {
         row.apply(row_of(&values).row(), &Delta::new().set(column as u16, new.clone())).expect("the column is there");
         let mut expected = values;
         expected[column] = new;
-        prop_assert_eq!(values_of(row.row()), expected);
+        prop_assert_eq!(values_of(row.row()), expected.clone());
+        prop_assert_eq!(row, row_of(&expected), "the bytes are those of a new row");
     }
 }
 
