@@ -4,14 +4,14 @@
 //! beside its rows (bytes) is an engine table that no definition names: SQL has no words for it.
 
 use crate::database::{Database, Shared};
+use crate::handles::Handles;
 use crate::reach::{Place, TableRef, check_shape};
 use crate::shape::difference;
 use crate::{Fault, Invalid, KeyKind, Result, RowKind, Schema};
 use model::{Store, TableId, Value};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tables::storage::is_own;
-use tables::{Layout, Table, Tables, schema_of};
+use tables::{Table, Tables, schema_of};
 
 /// What a database remembers of its tables.
 pub(crate) struct Kept {
@@ -19,10 +19,7 @@ pub(crate) struct Kept {
     /// Made by the first that needs it: a database of bytes alone has no catalog.
     tables: OnceLock<Tables>,
     making: Mutex<()>,
-    /// The schemas that handles ask for.
-    pub shapes: RwLock<Vec<Arc<Schema>>>,
-    /// Definitions under them, by relation and number of the schema.
-    pub layouts: RwLock<HashMap<(u32, u32), Arc<Layout>>>,
+    pub handles: Handles,
 }
 
 impl Kept {
@@ -32,7 +29,7 @@ impl Kept {
         if let Some(found) = open_tables(&store, is_read_only)? {
             let _ = tables.set(found);
         }
-        Ok(Kept { store, tables, making: Mutex::default(), shapes: RwLock::default(), layouts: RwLock::default() })
+        Ok(Kept { store, tables, making: Mutex::default(), handles: Handles::default() })
     }
 
     /// The catalog, if there is one.
@@ -75,8 +72,8 @@ impl Database {
     }
 
     fn defined(&self, table: &Table, shape: Arc<Schema>) -> TableRef {
-        let place = Place::Defined { relation: table.oid, shape: self.shared.shape(shape) };
-        TableRef { database: self.shared.id, place }
+        let handle = self.shared.kept.handles.number(table.oid, shape);
+        TableRef { database: self.shared.id, place: Place::Defined(handle) }
     }
 
     /// The engine table of this name that no definition names.

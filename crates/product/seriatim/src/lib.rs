@@ -87,6 +87,7 @@ mod directory;
 mod engine;
 mod error;
 mod field;
+mod handles;
 mod housekeeper;
 mod options;
 mod range;

@@ -3,7 +3,7 @@
 use crate::reach::Reached;
 use crate::snapshot::Snapshot;
 use crate::{AsKey, AsPrefix, Error, Invalid, Result};
-use model::{Access, Columns, Direction, IndexId, Key, RowBuf, RowRef, Scan, ScanEnd, TableId};
+use model::{Access, Columns, Direction, IndexId, Key, RowRef, Scan, ScanEnd, TableId};
 use std::ops::{Bound, ControlFlow, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// A range of keys of type `K`: whatever `RangeBounds` is made of (`..`, `a..`, `..b`, `a..b`, `a..=b`, `..=b`, a pair of
@@ -52,31 +52,31 @@ pub(crate) struct Span {
 
 impl Span {
     /// All rows.
-    pub fn all(of: &Reached) -> Span {
+    pub fn all(of: Reached<'_>) -> Span {
         Span { table: of.rows(), rows: None, lower: Bound::Unbounded, upper: Bound::Unbounded }
     }
 
     /// The rows whose keys are in a range.
-    pub fn keys<K: ?Sized>(of: &Reached, range: &impl KeyRange<K>) -> Result<Span> {
+    pub fn keys<K: ?Sized>(of: Reached<'_>, range: &impl KeyRange<K>) -> Result<Span> {
         let (lower, upper) = range.bounds();
         let stored = |bound: Bound<Key>| map_bound(bound, |key| of.stored_key(key));
         Ok(Span { lower: stored(lower)?, upper: stored(upper)?, ..Span::all(of) })
     }
 
     /// The rows whose keys start with these components.
-    pub fn prefix<K: ?Sized>(of: &Reached, prefix: &impl AsPrefix<K>) -> Result<Span> {
+    pub fn prefix<K: ?Sized>(of: Reached<'_>, prefix: &impl AsPrefix<K>) -> Result<Span> {
         let mut key = Key::new();
         prefix.append_to(&mut key);
         Span::starting_with(of, key)
     }
 
     /// The rows whose keys start with these components, encoded.
-    pub fn starting_with(of: &Reached, key: Key) -> Result<Span> {
+    pub fn starting_with(of: Reached<'_>, key: Key) -> Result<Span> {
         Ok(Span::all(of).at_prefix(of.stored_key(key)?))
     }
 
     /// Entries of an index.
-    fn entries(of: &Reached, index: IndexId) -> Result<Span> {
+    fn entries(of: Reached<'_>, index: IndexId) -> Result<Span> {
         let Reached::Defined(layout) = of else {
             let index = format!("number {}", index.0);
             return Err(Invalid::UnknownIndex { table: "a table of bytes".into(), index }.into());
@@ -85,13 +85,13 @@ impl Span {
     }
 
     /// Entries of an index whose columns start with these components.
-    pub fn entries_with(of: &Reached, index: IndexId, key: &Key) -> Result<Span> {
+    pub fn entries_with(of: Reached<'_>, index: IndexId, key: &Key) -> Result<Span> {
         Ok(Span::entries(of, index)?.at_prefix(stored_entry(of, index, key)?))
     }
 
     /// Entries of an index whose columns are in the range. An entry may go on behind its columns (with the row's key), so a
     /// bound that leaves a value out, or an upper one that takes it in, moves behind all entries with that value.
-    pub fn entries_between(of: &Reached, index: IndexId, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
+    pub fn entries_between(of: Reached<'_>, index: IndexId, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
         let span = Span::entries(of, index)?;
         let stored = |bound: Bound<Key>| map_bound(bound, |key| stored_entry(of, index, &key));
         let lower = match stored(lower)? {
@@ -112,7 +112,7 @@ impl Span {
     }
 
     /// The rows whose keys are between these bounds, encoded.
-    pub fn keys_between(of: &Reached, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
+    pub fn keys_between(of: Reached<'_>, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
         let stored = |bound: Bound<Key>| map_bound(bound, |key| of.stored_key(key));
         Ok(Span { lower: stored(lower)?, upper: stored(upper)?, ..Span::all(of) })
     }
@@ -145,7 +145,7 @@ fn map_bound(bound: Bound<Key>, map: impl FnOnce(Key) -> Result<Key>) -> Result<
     })
 }
 
-fn stored_entry(of: &Reached, index: IndexId, key: &Key) -> Result<Key> {
+fn stored_entry(of: Reached<'_>, index: IndexId, key: &Key) -> Result<Key> {
     match of {
         Reached::Defined(layout) => Ok(layout.stored_entry(index, key)?),
         Reached::Plain(_) => Ok(key.clone()),
@@ -255,44 +255,59 @@ impl<'s> Cursor<'s> {
     }
 }
 
-/// Rows side by side in one buffer, in the order in which they were fetched, taken from either end.
+/// Rows in one buffer, taken from either end.
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
-    /// Where each row's key and value end.
-    ends: Vec<(usize, usize)>,
-    /// What has not been taken: `first..last` of `ends`.
+    /// Where each row stands.
+    places: Vec<Place>,
+    /// What has not been taken: `first..last` of `places`.
     first: usize,
     last: usize,
 }
 
+/// Where a row's key starts and ends, and where the row behind it ends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    start: usize,
+    key_end: usize,
+    row_end: usize,
+}
+
 impl Batch {
     fn push(&mut self, key: &[u8], row: RowRef<'_>) {
+        let place = self.append(key, row);
+        self.places.push(place);
+        self.last = self.places.len();
+    }
+
+    fn append(&mut self, key: &[u8], row: RowRef<'_>) -> Place {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(row.bytes());
-        self.ends.push((key_end, self.bytes.len()));
-        self.last = self.ends.len();
+        Place { start, key_end, row_end: self.bytes.len() }
     }
 
     /// The rows to which these entries lead, in their order.
     fn follow(&self, snapshot: &Snapshot, rows: TableId) -> Result<Batch> {
-        let (mut found, mut row) = (Batch::default(), RowBuf::new());
+        let keys: Vec<Key> = (self.first..self.last).map(|place| Key::from_bytes(self.at(place).1.bytes())).collect();
+        let mut found = Batch { places: vec![Place::default(); keys.len()], ..Batch::default() };
         snapshot.with(|engine| {
-            for place in self.first..self.last {
-                let key = self.at(place).1.bytes();
-                if engine.read(rows, key, Columns::All, &mut row)? {
-                    found.push(key, row.row());
+            engine.read_many(rows, &keys, Columns::All, &mut |at, row| {
+                if let Some(row) = row {
+                    found.places[at] = found.append(&keys[at], row);
                 }
-            }
-            Ok(())
+            })
         })?;
+        found.places.retain(|place| place.start < place.row_end);
+        found.last = found.places.len();
         Ok(found)
     }
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.ends.clear();
+        self.places.clear();
         (self.first, self.last) = (0, 0);
     }
 
@@ -309,8 +324,7 @@ impl Batch {
     }
 
     fn at(&self, place: usize) -> (&[u8], RowRef<'_>) {
-        let start = if place == 0 { 0 } else { self.ends[place - 1].1 };
-        let (key_end, row_end) = self.ends[place];
+        let Place { start, key_end, row_end } = self.places[place];
         (&self.bytes[start..key_end], RowRef::new(&self.bytes[key_end..row_end]))
     }
 

@@ -1,13 +1,14 @@
 //! From a handle to what it stands for in one transaction.
 
 use crate::database::Shared;
+use crate::handles::{Handle, Used};
 use crate::range::{Cursor, Span};
 use crate::shape::difference;
 use crate::snapshot::Snapshot;
 use crate::{Error, Invalid, Result, Schema};
 use model::{Abort, Access, RowBuf, RowRef, TableId, Target};
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tables::storage::relation_of;
 use tables::{Layout, Relation, Table, schema_of};
 
@@ -23,29 +24,29 @@ pub(crate) struct TableRef {
 pub(crate) enum Place {
     /// An engine table that no definition names: keys beside rows, no columns that anybody else understands.
     Plain(TableId),
-    /// A table of the catalog, by its identifier, and the number of the schema that its handle asks for.
-    Defined { relation: u32, shape: u32 },
+    /// A table of the catalog, by the number of its handle.
+    Defined(u32),
 }
 
 /// What a handle stands for in one transaction.
-#[derive(Clone, Debug)]
-pub(crate) enum Reached {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reached<'s> {
     Plain(TableId),
-    Defined(Arc<Layout>),
+    Defined(&'s Layout),
 }
 
 impl TableRef {
     /// What the handle stands for in `snapshot`'s transaction, if that is of its database.
-    pub fn reach(self, snapshot: &Snapshot) -> Result<Reached> {
+    pub fn reach(self, snapshot: &Snapshot) -> Result<Reached<'_>> {
         snapshot.check_database(self.database)?;
         match self.place {
             Place::Plain(table) => Ok(Reached::Plain(table)),
-            Place::Defined { relation, shape } => Ok(Reached::Defined(snapshot.layout(relation, shape)?)),
+            Place::Defined(handle) => Ok(Reached::Defined(snapshot.layout(handle)?)),
         }
     }
 
     /// The table's layout.
-    pub fn layout(self, snapshot: &Snapshot) -> Result<Arc<Layout>> {
+    pub fn layout(self, snapshot: &Snapshot) -> Result<&Layout> {
         match self.reach(snapshot)? {
             Reached::Defined(layout) => Ok(layout),
             Reached::Plain(table) => Err(Invalid::UnknownTable { table: format!("number {}", table.0) }.into()),
@@ -61,8 +62,8 @@ impl TableRef {
     }
 
     /// Walks what `span` says of the table.
-    pub fn walk<'s>(self, snapshot: &'s Snapshot, span: impl FnOnce(&Reached) -> Result<Span>) -> Walk<'s> {
-        let begun = self.reach(snapshot).and_then(|reached| Ok((span(&reached)?, reached)));
+    pub fn walk<'s>(self, snapshot: &'s Snapshot, span: impl FnOnce(Reached<'s>) -> Result<Span>) -> Walk<'s> {
+        let begun = self.reach(snapshot).and_then(|reached| Ok((span(reached)?, reached)));
         match begun {
             Ok((span, reached)) => Walk::Rows(Cursor::new(snapshot, span), reached),
             Err(error) => Walk::Wrong(Some(error)),
@@ -70,23 +71,27 @@ impl TableRef {
     }
 
     /// As [`TableRef::walk`], for callers that want one row.
-    pub fn walk_one<'s>(self, snapshot: &'s Snapshot, span: impl FnOnce(&Reached) -> Result<Span>) -> Result<Walk<'s>> {
+    pub fn walk_one<'s>(
+        self,
+        snapshot: &'s Snapshot,
+        span: impl FnOnce(Reached<'s>) -> Result<Span>,
+    ) -> Result<Walk<'s>> {
         let reached = self.reach(snapshot)?;
-        Ok(Walk::Rows(Cursor::one(snapshot, span(&reached)?), reached))
+        Ok(Walk::Rows(Cursor::one(snapshot, span(reached)?), reached))
     }
 }
 
-impl Reached {
+impl Reached<'_> {
     /// The engine table of the rows.
-    pub fn rows(&self) -> TableId {
+    pub fn rows(self) -> TableId {
         match self {
-            Reached::Plain(table) => *table,
+            Reached::Plain(table) => table,
             Reached::Defined(layout) => layout.rows(),
         }
     }
 
     /// The stored form of a key, or of its first components.
-    pub fn stored_key(&self, key: model::Key) -> Result<model::Key> {
+    pub fn stored_key(self, key: model::Key) -> Result<model::Key> {
         match self {
             Reached::Plain(_) => Ok(key),
             Reached::Defined(layout) => Ok(layout.stored_key(&key)?),
@@ -94,14 +99,14 @@ impl Reached {
     }
 
     /// The program's form of a stored key.
-    pub fn program_key(&self, key: &[u8]) -> model::Key {
+    pub fn program_key(self, key: &[u8]) -> model::Key {
         match self {
             Reached::Defined(layout) => layout.program_key(key).unwrap_or_else(|| model::Key::from_bytes(key)),
             Reached::Plain(_) => model::Key::from_bytes(key),
         }
     }
 
-    fn show<T>(&self, row: RowRef<'_>, show: impl FnOnce(RowRef<'_>) -> T) -> T {
+    fn show<T>(self, row: RowRef<'_>, show: impl FnOnce(RowRef<'_>) -> T) -> T {
         match self {
             Reached::Plain(_) => show(row),
             Reached::Defined(layout) => show(layout.program_row(row, &mut RowBuf::new())),
@@ -113,22 +118,25 @@ impl Reached {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a walk lives on the stack; a box would be an allocation for each")]
 pub(crate) enum Walk<'s> {
-    Rows(Cursor<'s>, Reached),
+    Rows(Cursor<'s>, Reached<'s>),
     Wrong(Option<Error>),
 }
 
 impl Walk<'_> {
-    pub fn next<T>(&mut self, make: impl FnOnce(&Reached, &[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
+    pub fn next<T>(&mut self, make: impl FnOnce(Reached<'_>, &[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
         match self {
-            Walk::Rows(cursor, reached) => cursor.next(|key, row| reached.show(row, |row| make(reached, key, row))),
+            Walk::Rows(cursor, reached) => cursor.next(|key, row| reached.show(row, |row| make(*reached, key, row))),
             Walk::Wrong(error) => error.take().map(Err),
         }
     }
 
-    pub fn next_back<T>(&mut self, make: impl FnOnce(&Reached, &[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
+    pub fn next_back<T>(
+        &mut self,
+        make: impl FnOnce(Reached<'_>, &[u8], RowRef<'_>) -> Result<T>,
+    ) -> Option<Result<T>> {
         match self {
             Walk::Rows(cursor, reached) => {
-                cursor.next_back(|key, row| reached.show(row, |row| make(reached, key, row)))
+                cursor.next_back(|key, row| reached.show(row, |row| make(*reached, key, row)))
             }
             Walk::Wrong(error) => error.take().map(Err),
         }
@@ -136,50 +144,34 @@ impl Walk<'_> {
 }
 
 impl Shared {
-    /// The number of a schema among those that handles ask for.
-    pub fn shape(&self, schema: Arc<Schema>) -> u32 {
-        let mut shapes = self.kept.shapes.write().unwrap_or_else(PoisonError::into_inner);
-        let known = shapes.iter().position(|known| *known == schema);
-        let number = known.unwrap_or_else(|| {
-            shapes.push(schema);
-            shapes.len() - 1
-        });
-        number as u32
-    }
-
-    /// A table of the catalog under a schema, as a transaction sees it. The answer is protected: the definition cannot change
-    /// unnoticed while the transaction runs.
-    pub fn layout<A: Access + ?Sized>(&self, access: &mut A, relation: u32, shape: u32) -> Result<Arc<Layout>> {
-        let schema = self.kept.shapes.read().unwrap_or_else(PoisonError::into_inner)[shape as usize].clone();
+    /// What a handle stands for in a transaction, by the definition that it reads. The answer is protected: the definition cannot
+    /// change unnoticed while the transaction runs.
+    pub fn layout<A: Access + ?Sized>(&self, access: &mut A, handle: u32) -> Result<Arc<Layout>> {
+        let Handle { relation, schema, .. } = self.kept.handles.all()[handle as usize].clone();
         let unknown = || Invalid::UnknownTable { table: schema.name().into() };
         let tables = self.known_tables().ok_or_else(unknown)?;
         let Some(Relation::Table(table)) = tables.catalog().relation_by_oid(access, relation)? else {
             return Err(unknown().into());
         };
-        let known = self.kept.layouts.read().unwrap_or_else(PoisonError::into_inner).get(&(relation, shape)).cloned();
-        if let Some(known) = known.filter(|known| known.table().version == table.version) {
-            return Ok(known);
-        }
         check_shape(&table, &schema)?;
         let layout = Arc::new(Layout::new(table, schema)?);
-        let mut layouts = self.kept.layouts.write().unwrap_or_else(PoisonError::into_inner);
-        layouts.insert((relation, shape), layout.clone());
+        self.kept.handles.note(handle, &layout);
         Ok(layout)
     }
 
     /// Puts a conflict in a table of the catalog into its users' words: their name of the table, their keys.
-    pub fn explain(&self, layouts: &[(u32, Arc<Layout>)], error: model::Error) -> model::Error {
+    pub fn explain(&self, used: &Used, error: model::Error) -> model::Error {
         match error {
-            model::Error::Aborted(abort) => model::Error::Aborted(self.explain_abort(layouts, abort)),
-            model::Error::Unavailable(abort) => model::Error::Unavailable(self.explain_abort(layouts, abort)),
+            model::Error::Aborted(abort) => model::Error::Aborted(self.explain_abort(used, abort)),
+            model::Error::Unavailable(abort) => model::Error::Unavailable(self.explain_abort(used, abort)),
             error => error,
         }
     }
 
-    fn explain_abort(&self, layouts: &[(u32, Arc<Layout>)], mut abort: Box<Abort>) -> Box<Abort> {
+    fn explain_abort(&self, used: &Used, mut abort: Box<Abort>) -> Box<Abort> {
         let Some(name) = abort.table.as_ref().map(|schema| schema.name()) else { return abort };
-        let found = relation_of(name).and_then(|oid| layouts.iter().find(|(_, layout)| layout.table().oid == oid));
-        let (Some((_, layout)), Some((id, _))) = (found, self.engine.table(name)) else { return abort };
+        let found = relation_of(name).and_then(|oid| used.layouts().find(|layout| layout.table().oid == oid));
+        let (Some(layout), Some((id, _))) = (found, self.engine.table(name)) else { return abort };
         abort.target =
             if id == layout.rows() { of_rows(layout, abort.target) } else { of_entries(layout, id, abort.target) };
         abort.table = Some(layout.schema().clone());

@@ -67,7 +67,7 @@ impl RowTable {
         let reached = self.at.reach(at)?;
         let key = self.key(&key.into_values())?;
         let stored = reached.stored_key(key.clone())?;
-        at.read(reached.rows(), &stored, Columns::All, |row| Ok(self.row(&reached, &key, row.row())))
+        at.read(reached.rows(), &stored, Columns::All, |row| Ok(self.row(reached, &key, row.row())))
     }
 
     /// Writes a row where none is: a value for each column, in the schema's order.
@@ -78,8 +78,8 @@ impl RowTable {
     pub fn insert(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
         let reached = self.at.reach(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        txn.with(|engine| match &reached {
-            Reached::Plain(table) => engine.insert(*table, &key, row.row()),
+        txn.with(|engine| match reached {
+            Reached::Plain(table) => engine.insert(table, &key, row.row()),
             Reached::Defined(layout) => layout.insert(engine, &key, row.row()),
         })
     }
@@ -91,8 +91,8 @@ impl RowTable {
     pub fn put(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
         let reached = self.at.reach(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        txn.with(|engine| match &reached {
-            Reached::Plain(table) => engine.put(*table, &key, row.row()),
+        txn.with(|engine| match reached {
+            Reached::Plain(table) => engine.put(table, &key, row.row()),
             Reached::Defined(layout) => layout.put(engine, &key, row.row()),
         })
     }
@@ -129,8 +129,8 @@ impl RowTable {
                 Change::Add(amount) => delta.add(column, amount),
             };
         }
-        txn.with(|engine| match &reached {
-            Reached::Plain(table) => engine.update(*table, &key, &delta),
+        txn.with(|engine| match reached {
+            Reached::Plain(table) => engine.update(table, &key, &delta),
             Reached::Defined(layout) => layout.update(engine, &key, &delta),
         })
     }
@@ -142,8 +142,8 @@ impl RowTable {
     pub fn delete(&self, txn: &mut Transaction, key: impl IntoValues) -> Result<bool> {
         let reached = self.at.reach(txn)?;
         let key = self.key(&key.into_values())?;
-        txn.with(|engine| match &reached {
-            Reached::Plain(table) => engine.delete(*table, &key),
+        txn.with(|engine| match reached {
+            Reached::Plain(table) => engine.delete(table, &key),
             Reached::Defined(layout) => layout.delete(engine, &key),
         })
     }
@@ -196,12 +196,12 @@ impl RowTable {
         Ok(self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(|_, _, _| Ok(())).transpose()?.is_none())
     }
 
-    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(&Reached) -> Result<Span>) -> Rows<'s> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(Reached<'s>) -> Result<Span>) -> Rows<'s> {
         Rows { walk: self.at.walk(at, span), schema: self.schema.clone() }
     }
 
     /// The stored row under a program's key.
-    fn row(&self, reached: &Reached, key: &Key, row: RowRef<'_>) -> Row {
+    fn row(&self, reached: Reached<'_>, key: &Key, row: RowRef<'_>) -> Row {
         let mut buffer = RowBuf::new();
         let row = match reached {
             Reached::Plain(_) => row,
@@ -353,7 +353,7 @@ impl DoubleEndedIterator for Rows<'_> {
 
 impl std::iter::FusedIterator for Rows<'_> {}
 
-fn read_row(schema: &Arc<Schema>, reached: &Reached, key: &[u8], row: RowRef<'_>) -> Row {
+fn read_row(schema: &Arc<Schema>, reached: Reached<'_>, key: &[u8], row: RowRef<'_>) -> Row {
     Row { schema: schema.clone(), key: reached.program_key(key), row: RowBuf::from_bytes(row.bytes()) }
 }
 

@@ -1,9 +1,10 @@
 //! One transaction's view of the database.
 
 use crate::database::Shared;
+use crate::handles::Used;
 use crate::options::TransactionOptions;
 use crate::{Error, Receipt, Result};
-use model::{Access, Columns, Finish, Interactive, Item, Mode, RowBuf, Scan, ScanEnd, TableId};
+use model::{Access, Columns, Finish, Interactive, Item, Mode, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::cell::{RefCell, RefMut};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -40,6 +41,7 @@ pub(crate) type Open = Box<dyn model::Transaction>;
 /// ```
 pub struct Snapshot {
     core: RefCell<Core>,
+    used: Used,
     shared: Arc<Shared>,
     options: TransactionOptions,
 }
@@ -50,8 +52,6 @@ struct Core {
     /// `None` after the end, which comes before the database may close.
     engine: Option<Open>,
     row: RowBuf,
-    /// The tables that were used so far, by the number of the schema that was asked for: each is looked up once.
-    layouts: Vec<(u32, Arc<Layout>)>,
 }
 
 impl Core {
@@ -63,8 +63,8 @@ impl Core {
 impl Snapshot {
     pub(crate) fn begin(shared: &Arc<Shared>, options: TransactionOptions) -> Result<Snapshot> {
         let engine = shared.store().begin(shared.begin(&options))?;
-        let core = RefCell::new(Core { engine: Some(engine), row: RowBuf::new(), layouts: Vec::new() });
-        Ok(Snapshot { core, shared: shared.clone(), options })
+        let core = RefCell::new(Core { engine: Some(engine), row: RowBuf::new() });
+        Ok(Snapshot { core, used: Used::default(), shared: shared.clone(), options })
     }
 
     /// Fixes the view now, not at the first read.
@@ -88,20 +88,47 @@ impl Snapshot {
         done.map_err(|error| self.explain(error))
     }
 
-    fn explain(&self, error: model::Error) -> Error {
-        self.shared.explain(&self.core.borrow().layouts, error).into()
+    /// As [`Snapshot::with`], with a row that `make` fills before the engine is borrowed.
+    pub(crate) fn with_row<T>(
+        &self,
+        make: impl FnOnce(&mut RowBuf),
+        work: impl FnOnce(&mut Open, RowRef<'_>) -> model::Result<T>,
+    ) -> Result<T> {
+        let mut row = self.take_row();
+        make(&mut row);
+        let done = self.with(|engine| work(engine, row.row()));
+        self.core.borrow_mut().row = row;
+        done
     }
 
-    /// A table of the catalog under a schema that a handle asks for.
-    pub(crate) fn layout(&self, relation: u32, shape: u32) -> Result<Arc<Layout>> {
-        let core = &mut *self.core.borrow_mut();
-        let known = core.layouts.iter().find(|(known, layout)| *known == shape && layout.table().oid == relation);
-        if let Some((_, layout)) = known {
-            return Ok(layout.clone());
+    fn take_row(&self) -> RowBuf {
+        std::mem::take(&mut self.core.borrow_mut().row)
+    }
+
+    fn explain(&self, error: model::Error) -> Error {
+        self.shared.explain(&self.used, error).into()
+    }
+
+    /// What the handle of a table of the catalog stands for. The definition is read once.
+    pub(crate) fn layout(&self, handle: u32) -> Result<&Layout> {
+        match self.used.get(handle) {
+            Some(layout) => Ok(layout),
+            None => self.find_layout(handle),
         }
-        let layout = self.shared.layout(core.engine(), relation, shape)?;
-        core.layouts.push((shape, layout.clone()));
-        Ok(layout)
+    }
+
+    fn find_layout(&self, handle: u32) -> Result<&Layout> {
+        let core = &mut *self.core.borrow_mut();
+        let mut row = std::mem::take(&mut core.row);
+        let guess = self.used.guess(&self.shared.kept.handles, handle).zip(self.shared.known_tables());
+        let found = match guess {
+            Some((guess, tables)) if guess.is_current(core.engine(), tables.catalog(), &mut row)? => {
+                self.used.confirm(handle, guess)
+            }
+            _ => self.used.add(handle, self.shared.layout(core.engine(), handle)?),
+        };
+        core.row = row;
+        Ok(found)
     }
 
     /// Reads a row and lets `make` look at it.
@@ -112,12 +139,20 @@ impl Snapshot {
         columns: Columns<'_>,
         make: impl FnOnce(&RowBuf) -> Result<T>,
     ) -> Result<Option<T>> {
-        let mut row = std::mem::take(&mut self.core.borrow_mut().row);
-        let found = self.engine().read(table, key, columns, &mut row);
-        let made = match found {
+        self.read_row(|engine, row| engine.read(table, key, columns, row), make)
+    }
+
+    /// As [`Snapshot::read`], by any way of reading.
+    pub(crate) fn read_row<T>(
+        &self,
+        read: impl FnOnce(&mut Open, &mut RowBuf) -> model::Result<bool>,
+        make: impl FnOnce(&RowBuf) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut row = self.take_row();
+        let made = match self.with(|engine| read(engine, &mut row)) {
             Ok(true) => make(&row).map(Some),
             Ok(false) => Ok(None),
-            Err(error) => Err(self.explain(error)),
+            Err(error) => Err(error),
         };
         self.core.borrow_mut().row = row;
         made
@@ -140,7 +175,7 @@ impl Snapshot {
     /// The error that this transaction answers with since it was aborted.
     pub(crate) fn poison(&self) -> Option<model::Error> {
         let poison = self.engine().poison().cloned();
-        poison.map(|error| self.shared.explain(&self.core.borrow().layouts, error))
+        poison.map(|error| self.shared.explain(&self.used, error))
     }
 
     /// Ends the view and waits until everything that it showed is durable: then it may be told to others.

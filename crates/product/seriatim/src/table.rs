@@ -43,9 +43,7 @@ impl<R: Record> Table<R> {
     /// [`Error::Aborted`] in a transaction that may write, as every read and write below; never in a read-only one.
     pub fn get(&self, at: &Snapshot, key: impl AsKey<R::Key>) -> Result<Option<R>> {
         let layout = self.at.layout(at)?;
-        at.read(layout.rows(), &layout.stored_key(&key.to_key())?, Columns::All, |row| {
-            decode_stored(&layout, row.row())
-        })
+        at.read(layout.rows(), &layout.stored_key(&key.to_key())?, Columns::All, |row| decode_stored(layout, row.row()))
     }
 
     /// Whether there is a record under `key`.
@@ -68,9 +66,11 @@ impl<R: Record> Table<R> {
 
     fn read_for_update(&self, txn: &mut Transaction, key: &[u8]) -> Result<Option<R>> {
         let layout = self.at.layout(txn)?;
-        let (mut row, key) = (RowBuf::new(), layout.stored_key(key)?);
-        let found = txn.with(|engine| engine.read_for_update(layout.rows(), &key, &mut row))?;
-        if found { decode_stored(&layout, row.row()).map(Some) } else { Ok(None) }
+        let key = layout.stored_key(key)?;
+        txn.read_row(
+            |engine, row| engine.read_for_update(layout.rows(), &key, row),
+            |row| decode_stored(layout, row.row()),
+        )
     }
 
     /// Writes a record where none is.
@@ -78,9 +78,8 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// [`Error::Duplicate`] if its key, or an entry of a unique index, is taken; [`Error::Limit`] if it is too large.
     pub fn insert(&self, txn: &mut Transaction, record: &R) -> Result<()> {
-        let layout = self.at.layout(txn)?;
-        let row = encode(record);
-        txn.with(|engine| layout.insert(engine, &record.key(), row.row()))
+        let (layout, key) = (self.at.layout(txn)?, record.key());
+        txn.with_row(|row| record.encode(row), |engine, row| layout.insert(engine, &key, row))
     }
 
     /// Writes a record, whether or not one is there.
@@ -88,9 +87,8 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// [`Error::Duplicate`] if an entry of a unique index is taken by another record; [`Error::Limit`] if it is too large.
     pub fn put(&self, txn: &mut Transaction, record: &R) -> Result<()> {
-        let layout = self.at.layout(txn)?;
-        let row = encode(record);
-        txn.with(|engine| layout.put(engine, &record.key(), row.row()))
+        let (layout, key) = (self.at.layout(txn)?, record.key());
+        txn.with_row(|row| record.encode(row), |engine, row| layout.put(engine, &key, row))
     }
 
     /// Changes the record under `key`, and returns what it has become; `None` if there is none.
@@ -175,7 +173,7 @@ impl<R: Record> Table<R> {
         self.range(at, ..)
     }
 
-    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(&Reached) -> Result<Span>) -> Records<'s, R> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(Reached<'s>) -> Result<Span>) -> Records<'s, R> {
         Records { walk: self.at.walk(at, span), records: PhantomData }
     }
 
@@ -301,12 +299,6 @@ impl<R: Record> DoubleEndedIterator for Records<'_, R> {
 }
 
 impl<R: Record> std::iter::FusedIterator for Records<'_, R> {}
-
-fn encode<R: Record>(record: &R) -> RowBuf {
-    let mut row = RowBuf::new();
-    record.encode(&mut row);
-    row
-}
 
 fn decode_stored<R: Record>(layout: &Layout, row: RowRef<'_>) -> Result<R> {
     decode(layout.program_row(row, &mut RowBuf::new()))

@@ -179,6 +179,23 @@ fn each_sees_at_once_what_the_other_changes_of_a_table() -> Result<()> {
     Ok(())
 }
 
+/// Whoever uses a table has read its definition, also where the handle knows it already. Else the rule would be checked against rows
+/// without the one that was written meanwhile, and would still hold for the table.
+#[test]
+fn a_change_of_a_definition_conflicts_with_later_users_of_the_table() -> Result<()> {
+    let db = Database::in_memory()?;
+    let customers = db.table::<Customer>()?;
+    db.run(|txn| customers.insert(txn, &customer(1, "Graz", None)))?;
+    db.sql("CREATE TABLE early (id int)")?;
+    let mut session = db.sql_session()?;
+    session.run("BEGIN; SELECT * FROM early")?;
+    db.run(|txn| customers.insert(txn, &customer(100, "Reims", None)))?;
+    let changed = session.run("ALTER TABLE customers ADD CHECK (id < 10); COMMIT");
+    assert!(matches!(changed.unwrap_err().sqlstate(), "40001" | "23514"));
+    drop(session);
+    db.run(|txn| customers.insert(txn, &customer(101, "Graz", None)))
+}
+
 #[test]
 fn fields_that_may_be_missing_are_added_to_a_table() -> Result<()> {
     mod later {

@@ -48,8 +48,8 @@ struct Known<T, M> {
     relation: Relation<T, M>,
 }
 
-/// Key of a relation: relations of one schema share one space of names.
-fn relation_key(schema: &str, name: &str) -> Key {
+/// Key of a relation's definition: relations of one schema share one space of names.
+pub fn key_of(schema: &str, name: &str) -> Key {
     let mut key = relations_of(schema);
     key.push_text(name);
     key
@@ -119,6 +119,24 @@ impl<T, M> Catalog<T, M> {
     /// The engine table.
     pub fn table(&self) -> TableId {
         self.table
+    }
+
+    /// Identifier and version of the definition under a key ([`key_of`]), read into `row`: enough to see whether it is one that was
+    /// decoded before. Protects the answer as [`Catalog::relation`] does.
+    ///
+    /// # Errors
+    /// The engine's; [`Fault::Corruption`].
+    pub fn stamp<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        key: &[u8],
+        row: &mut RowBuf,
+    ) -> Result<Option<(Oid, u64)>> {
+        if !access.read(self.table, key, Columns::All, row)? {
+            return Ok(None);
+        }
+        let (version, oid, _) = header(row.bytes()).ok_or_else(|| damaged("its row is too short"))?;
+        Ok(Some((oid, version)))
     }
 }
 
@@ -213,7 +231,7 @@ where
         schema: &str,
         name: &str,
     ) -> Result<Option<Relation<T, M>>> {
-        self.relation_at(access, &relation_key(schema, name))
+        self.relation_at(access, &key_of(schema, name))
     }
 
     fn relation_at<A: Access + ?Sized>(&self, access: &mut A, key: &[u8]) -> Result<Option<Relation<T, M>>> {
@@ -297,7 +315,7 @@ where
     /// # Errors
     /// [`model::Error::Duplicate`] if the name is taken.
     pub fn insert<A: Access + ?Sized>(&self, access: &mut A, mut relation: Relation<T, M>, version: u64) -> Result<()> {
-        let key = relation_key(relation.schema(), relation.name());
+        let key = key_of(relation.schema(), relation.name());
         let row = stored(&mut relation, version)?;
         access.insert(self.table, &key, RowRef::new(&row))?;
         access.put(self.table, &oid_key(relation.oid()), RowRef::new(&key))
@@ -313,7 +331,7 @@ where
         mut relation: Relation<T, M>,
         version: u64,
     ) -> Result<()> {
-        let key = relation_key(relation.schema(), relation.name());
+        let key = key_of(relation.schema(), relation.name());
         let row = stored(&mut relation, version)?;
         access.put(self.table, &key, RowRef::new(&row))
     }
@@ -329,7 +347,7 @@ where
         new: Relation<T, M>,
         version: u64,
     ) -> Result<()> {
-        access.delete(self.table, &relation_key(old.schema(), old.name()))?;
+        access.delete(self.table, &key_of(old.schema(), old.name()))?;
         self.insert(access, new, version)
     }
 
@@ -338,7 +356,7 @@ where
     /// # Errors
     /// The engine's.
     pub fn remove<A: Access + ?Sized>(&self, access: &mut A, relation: &Relation<T, M>) -> Result<()> {
-        access.delete(self.table, &relation_key(relation.schema(), relation.name()))?;
+        access.delete(self.table, &key_of(relation.schema(), relation.name()))?;
         access.delete(self.table, &oid_key(relation.oid()))?;
         Ok(())
     }

@@ -291,6 +291,13 @@ impl<T, M> Table<T, M> {
     }
 }
 
+impl Index {
+    /// Whether it is unique, and has entries beside the table's own keys.
+    pub(crate) fn is_secondary_unique(&self) -> bool {
+        self.unique && !self.primary && self.storage.is_some()
+    }
+}
+
 impl<T, M> Relation<T, M> {
     /// Its identifier.
     pub fn oid(&self) -> Oid {

@@ -72,6 +72,9 @@ pub(crate) fn to_stored(components: &[Component], mut from: &[u8]) -> Option<Key
         }
         key.push_raw(&[PRESENT]);
         match component.kind {
+            ColumnType::Int if component.stored.scalar == Scalar::Int8 => {
+                key.push_raw(take(&mut from, 8)?);
+            }
             ColumnType::Int | ColumnType::Date => {
                 let before = key.len();
                 push_whole(&mut key, whole(take(&mut from, 8)?)?, component.stored.scalar);

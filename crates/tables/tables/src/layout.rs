@@ -1,16 +1,19 @@
 //! A program's view of a table: its schema, and where the table's definition has what it asks for.
 
+use crate::catalog::{Catalog, key_of};
 use crate::definition::{Index, KeyForm, Table};
 use crate::entries::Rows;
 use crate::keys::{Component, from_stored, push_stored, to_stored};
 use crate::types::{Scalar, Type};
-use model::{Fault, IndexId, Invalid, Key, KeyKind, Result, RowBuf, RowRef, Schema, TableId, ValueRef};
+use model::{Access, Fault, IndexId, Invalid, Key, KeyKind, Result, RowBuf, RowRef, Schema, TableId, ValueRef};
 use std::sync::Arc;
 
 /// A table's definition under a program's schema that fits it.
 #[derive(Debug)]
 pub struct Layout {
     table: Arc<Table>,
+    /// Key of the definition in the catalog.
+    place: Key,
     schema: Arc<Schema>,
     /// For each stored column, the program's; `None` if they are the same.
     sources: Option<Box<[Option<u16>]>>,
@@ -21,6 +24,10 @@ pub struct Layout {
     indexes: Box<[(usize, Box<[Component]>)]>,
     /// Stored columns of which not every value of the program's type fits.
     narrow: Box<[(usize, Type, i32)]>,
+    /// Whether rows have entries of their own in an index, ...
+    has_entries: bool,
+    /// ... and in a unique one other than the primary key.
+    has_unique: bool,
     only_sql_writes: Option<String>,
 }
 
@@ -98,6 +105,9 @@ impl Layout {
             indexes: indexes.collect::<Result<_>>()?,
             narrow: narrow(&table).collect(),
             only_sql_writes: only_sql_writes(&table),
+            has_entries: table.indexes.iter().any(|index| index.storage.is_some()),
+            has_unique: table.indexes.iter().any(Index::is_secondary_unique),
+            place: key_of(&table.schema, &table.name),
             sources,
             columns,
             schema,
@@ -110,9 +120,26 @@ impl Layout {
         &self.table
     }
 
+    /// Whether the catalog still has the definition that this was made of, for the transaction that asks, which thereby has read
+    /// it (T2). Nothing is decoded: no two definitions have one version, and one that was rolled back had its own.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn is_current<A: Access + ?Sized>(&self, access: &mut A, catalog: &Catalog, row: &mut RowBuf) -> Result<bool> {
+        Ok(catalog.stamp(access, &self.place, row)? == Some((self.table.oid, self.table.version)))
+    }
+
     /// The program's schema.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
+    }
+
+    pub(crate) fn has_entries(&self) -> bool {
+        self.has_entries
+    }
+
+    pub(crate) fn has_unique(&self) -> bool {
+        self.has_unique
     }
 
     /// The engine table of the rows.

@@ -18,13 +18,21 @@ impl Layout {
         let mut buffer = RowBuf::new();
         let stored = self.stored_row(key, row, &mut buffer)?;
         let stored_key = self.stored_key(key)?;
-        if self.has_unique() {
-            if access.read(self.rows(), &stored_key, Columns::None, &mut RowBuf::new())? {
-                return Err(self.taken(key));
-            }
-            self.check_unique(access, &stored_key, None, stored)?;
+        if self.has_unique() && access.read(self.rows(), &stored_key, Columns::None, &mut RowBuf::new())? {
+            return Err(self.taken(key));
         }
-        let written = entries::insert(access, self, self.table(), &stored_key, stored.bytes(), stored);
+        self.insert_stored(access, key, &stored_key, stored)
+    }
+
+    fn insert_stored<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        key: &[u8],
+        stored_key: &[u8],
+        stored: RowRef<'_>,
+    ) -> Result<()> {
+        self.check_unique(access, stored_key, None, stored)?;
+        let written = entries::insert(access, self, self.table(), stored_key, stored.bytes(), stored);
         written.map_err(|error| match error {
             model::Error::Duplicate(_) => self.taken(key),
             error => error,
@@ -36,28 +44,31 @@ impl Layout {
     /// # Errors
     /// As [`Layout::insert`], except that its key may be taken.
     pub fn put<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        if !self.has_entries() {
-            self.check_writable()?;
-            let mut buffer = RowBuf::new();
-            let stored = self.stored_row(key, row, &mut buffer)?;
-            return access.put(self.rows(), &self.stored_key(key)?, stored);
-        }
-        let mut old = RowBuf::new();
-        match access.read_for_update(self.rows(), &self.stored_key(key)?, &mut old)? {
-            true => self.replace(access, key, old.row(), row),
-            false => self.insert(access, key, row),
-        }
-    }
-
-    /// Writes `row` in place of the stored row `old` under the same key.
-    fn replace<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], old: RowRef<'_>, row: RowRef<'_>) -> Result<()> {
         self.check_writable()?;
         let mut buffer = RowBuf::new();
         let stored = self.stored_row(key, row, &mut buffer)?;
         let stored_key = self.stored_key(key)?;
-        self.check_unique(access, &stored_key, Some(old), stored)?;
-        let change = Change { key: &stored_key, old: old.bytes(), new_key: &stored_key, new: stored.bytes() };
-        entries::replace(access, self, self.table(), &change, stored)
+        if !self.has_entries() {
+            return access.put(self.rows(), &stored_key, stored);
+        }
+        let mut old = RowBuf::new();
+        match access.read_for_update(self.rows(), &stored_key, &mut old)? {
+            true => self.replace_stored(access, &stored_key, old.row(), stored),
+            false => self.insert_stored(access, key, &stored_key, stored),
+        }
+    }
+
+    /// Writes the stored row `new` in place of `old` under the same key.
+    fn replace_stored<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        stored_key: &[u8],
+        old: RowRef<'_>,
+        new: RowRef<'_>,
+    ) -> Result<()> {
+        self.check_unique(access, stored_key, Some(old), new)?;
+        let change = Change { key: stored_key, old: old.bytes(), new_key: stored_key, new: new.bytes() };
+        entries::replace(access, self, self.table(), &change, new)
     }
 
     /// Changes columns of the row under `key`; `false` if there is none.
@@ -66,11 +77,14 @@ impl Layout {
     /// As [`Layout::put`]; [`Invalid::Row`] if a sum is out of range, or the key would change.
     pub fn update<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], delta: &Delta) -> Result<bool> {
         let (mut old, mut buffer) = (RowBuf::new(), RowBuf::new());
-        if !access.read_for_update(self.rows(), &self.stored_key(key)?, &mut old)? {
+        let stored_key = self.stored_key(key)?;
+        if !access.read_for_update(self.rows(), &stored_key, &mut old)? {
             return Ok(false);
         }
         let new = self.schema().changed(self.program_row(old.row(), &mut buffer), delta)?;
-        self.replace(access, key, old.row(), new.row())?;
+        self.check_writable()?;
+        let new = self.stored_row(key, new.row(), &mut buffer)?;
+        self.replace_stored(access, &stored_key, old.row(), new)?;
         Ok(true)
     }
 
@@ -108,14 +122,6 @@ impl Layout {
         Ok(())
     }
 
-    fn has_entries(&self) -> bool {
-        self.table().indexes.iter().any(|index| index.storage.is_some())
-    }
-
-    fn has_unique(&self) -> bool {
-        self.table().indexes.iter().any(is_unique)
-    }
-
     /// Checks that no other row has the exclusive entries that a row gets.
     fn check_unique<A: Access + ?Sized>(
         &self,
@@ -124,7 +130,7 @@ impl Layout {
         old: Option<RowRef<'_>>,
         new: RowRef<'_>,
     ) -> Result<()> {
-        for index in self.table().indexes.iter().filter(|index| is_unique(index)) {
+        for index in self.table().indexes.iter().filter(|index| index.is_secondary_unique()) {
             if old.is_some_and(|old| self.agree(index, old.bytes(), new.bytes())) {
                 continue;
             }
@@ -171,8 +177,4 @@ impl Layout {
         let names = index.columns.iter().map(|&at| self.table().columns[at].name.as_str());
         Some((Arc::new(schema.key(key).unique(&index.name, names).build().ok()?), 0))
     }
-}
-
-fn is_unique(index: &Index) -> bool {
-    index.unique && !index.primary && index.storage.is_some()
 }
