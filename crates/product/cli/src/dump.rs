@@ -9,22 +9,22 @@ use seriatim::{Database, Error, Row, RowKind, RowTable};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-/// Write a table to standard output, as of one moment.
+/// Write a consistent snapshot of a table to standard output.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim dump --data ./data products > products.csv\n  \
     seriatim dump --data ./data products --format json | jq .product_name\n\n\
-    CSV begins with the columns' names and reads back with `seriatim load`. JSON is one object a line.")]
+    CSV starts with a header line, and `seriatim load` reads it. JSON is one object per line.")]
 pub struct Dump {
-    /// The database's directory.
+    /// Database directory.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The table.
+    /// Name of the table.
     table: String,
-    /// How rows are written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = DumpFormat::Csv)]
     format: DumpFormat,
-    /// What stands for NULL in CSV.
+    /// Text for NULL in CSV.
     #[arg(long, value_name = "STRING", default_value = "")]
     null: String,
 }

@@ -5,22 +5,21 @@ use clap::{Args, ValueEnum};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Judge a history of transactions: is there a serial order that explains it?
+/// Check a recorded history for serializability.
 ///
-/// The file has one JSON object a line; docs/history-format.md in the repository describes the format.
+/// The file has one JSON object per line; docs/history-format.md in the repository describes the format.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim check history.jsonl\n  \
     seriatim check history.jsonl --model serializable --format json\n\n\
-    Exit codes: 0 the history is fine; 1 it is not, and the report explains a smallest part that cannot be; 2 it cannot be\n\
-    read.")]
+    Exit codes: 0 the history satisfies the model; 1 it does not, and the report shows a minimal cycle; 2 it cannot be read.")]
 pub struct Check {
-    /// The history; `-` reads standard input.
+    /// History file; `-` reads standard input.
     file: PathBuf,
-    /// What it must be: serializable, or strictly so (the order must agree with real time).
+    /// Consistency model: serializable, or strictly serializable (the serial order agrees with real time).
     #[arg(long, value_enum, default_value_t = Model::Strict)]
     model: Model,
-    /// How the report is written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

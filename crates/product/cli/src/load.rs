@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 /// Advice for messages about creating a table.
 const SAY_KEY: &str = "name the columns of the table's key: --key COLUMNS";
 
-/// Load a CSV file into a table, which is created where it is missing.
+/// Load a CSV file into a table; creates the table if it does not exist.
 ///
-/// The first line names the columns. The file is read twice: first to find the columns' types (bigint, double precision,
-/// boolean, date, else text; an empty field is NULL), then to load. Each batch is one transaction: after an error the
-/// batches before it are there and its own rows are not; a new table that got no row is gone again.
+/// The first line names the columns. The file is read twice: first to infer the columns' types (bigint, double precision,
+/// boolean, date, else text; an empty field is NULL), then to load. Each batch is one transaction: after an error the earlier
+/// batches stay and the failed one is rolled back; a new table that is still empty is dropped.
 ///
-/// SQL sees the table too. To load into a table with constraints, which only SQL checks, use COPY or \copy.
+/// The table is visible to SQL. For a table with constraints, which only SQL checks, use COPY or \copy.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim load --data ./data cities cities.csv --key id\n  \
@@ -32,31 +32,31 @@ const SAY_KEY: &str = "name the columns of the table's key: --key COLUMNS";
     gunzip -c cities.csv.gz | seriatim load --data ./data cities - --key id\n  \
     seriatim load --data ./data people people.csv --key id --types zip=text,born=date --null NULL --delimiter ';'")]
 pub struct Load {
-    /// The database's directory; created where it is missing.
+    /// Database directory; created if it does not exist.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The table.
+    /// Name of the table.
     table: String,
-    /// The file; `-` is standard input, which is held in memory.
+    /// CSV file; `-` reads standard input, which is buffered in memory.
     file: PathBuf,
-    /// The columns of the primary key, most significant first. Not needed for a table that is there.
+    /// Columns of the primary key, most significant first. Not needed if the table exists.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     key: Vec<String>,
-    /// A row whose key is in the table replaces the row there, instead of ending the load.
+    /// Replace rows whose key exists, instead of stopping with an error.
     #[arg(long)]
     replace: bool,
-    /// Types that are said and not guessed: bigint, double precision, boolean, date, text.
+    /// Column types, instead of inferred ones: bigint, double precision, boolean, date, text.
     #[arg(long, value_name = "COLUMN=TYPE,...", value_delimiter = ',', value_parser = column_type)]
     types: Vec<(String, ColumnType)>,
-    /// What stands for NULL.
+    /// Text that means NULL.
     #[arg(long, value_name = "STRING", default_value = "")]
     null: String,
-    /// What stands between fields: one ASCII character, or \t.
+    /// Field delimiter: one ASCII character, or \t.
     #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
     delimiter: u8,
     #[command(flatten)]
     memory: Memory,
-    /// Rows of one transaction.
+    /// Rows per transaction.
     #[arg(long, value_name = "ROWS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     batch: u64,
 }

@@ -46,17 +46,16 @@ pub fn open_to_read(path: &Path) -> Outcome<Database> {
     open_existing(path, with_all_memory(Database::builder().read_only()))
 }
 
-/// List the tables: columns, key, indexes and how many rows.
+/// List the tables with their columns, keys, indexes and row counts.
 ///
-/// Tables that only SQL can open, for want of a primary key or by the types of their columns, are listed by \dt in `seriatim
-/// sql`.
+/// Tables that only SQL can open (no primary key, or column types of SQL only) are listed by \dt in `seriatim sql`.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim tables --data ./data\n  seriatim tables --data ./data --format json")]
 pub struct Tables {
-    /// The database's directory.
+    /// Database directory.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// How the list is written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -135,17 +134,17 @@ fn column_names<'a>(schema: &'a Schema, columns: &[u16]) -> Vec<&'a str> {
     columns.iter().map(|&column| schema.columns()[usize::from(column)].name.as_str()).collect()
 }
 
-/// Show what the database counts, and what opening it found.
+/// Show counters of the database, and the result of recovery.
 #[derive(Args)]
 #[command(
     name = "stats",
     after_help = "Examples:\n  seriatim stats --data ./data\n  seriatim stats --data ./data --format json"
 )]
 pub struct StatsOf {
-    /// The database's directory.
+    /// Database directory.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// How the figures are written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
@@ -168,12 +167,12 @@ impl StatsOf {
     }
 }
 
-/// Check every file of a database that is not open: checksums, order, what was vouched for.
+/// Verify every file of a closed database: checksums, record order, completeness.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim verify ./data\n\n\
-    Exit codes: 0 sound; 1 damaged, and the report says where; 2 it cannot be read, or is open.")]
+    Exit codes: 0 no damage; 1 damaged, with a report of where; 2 it cannot be read, or is open.")]
 pub struct Verify {
-    /// The database's directory.
+    /// Database directory.
     data: PathBuf,
 }
 
@@ -227,11 +226,11 @@ impl Verify {
     }
 }
 
-/// Write a checkpoint, so that the log before it can go and the next start is quick.
+/// Write a checkpoint, which shortens the log and the next start.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim checkpoint --data ./data")]
 pub struct Checkpoint {
-    /// The database's directory.
+    /// Database directory.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }
@@ -252,14 +251,14 @@ impl Checkpoint {
     }
 }
 
-/// Copy a database to another directory, where it opens as one.
+/// Back up a database to another directory, which can be opened as a database.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim backup --data ./data ./backup-of-monday")]
 pub struct Backup {
-    /// The database's directory.
+    /// Database directory.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where the copy goes: a directory that is empty or does not exist.
+    /// Target directory; must be empty or not exist.
     to: PathBuf,
 }
 

@@ -1,6 +1,6 @@
 //! The `seriatim` command: serve, load, look at, check and look after a database.
 //!
-//! Exit codes of every subcommand: 0 fine; 1 it ran and what it found is not fine; 2 it could not run (usage, bad input,
+//! Exit codes of every subcommand: 0 success; 1 it ran and found a problem; 2 it could not run (usage, bad input,
 //! the disk).
 #![deny(unsafe_code)]
 
@@ -41,7 +41,7 @@ static ALLOCATOR: allocator::WithReserve = allocator::WithReserve::new();
         seriatim serve --data ./data --pg 127.0.0.1:5432\n  \
         seriatim sql --data ./data -c \"SELECT 1\"\n  \
         seriatim order cluster 3\n\n\
-        Exit codes: 0 fine; 1 it ran and what it found is not fine; 2 it could not run."
+        Exit codes: 0 success; 1 the command ran and found a problem; 2 it could not run."
 )]
 struct Arguments {
     #[command(subcommand)]

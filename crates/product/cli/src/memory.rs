@@ -7,8 +7,8 @@ use seriatim::{Builder, Limit};
 /// The limit on memory.
 #[derive(Args)]
 pub struct Memory {
-    /// Memory for rows, indexes and transactions (three quarters of it) and for statements (the rest): beyond it whatever needs
-    /// more fails with 53200, and deletes go on. Default: two thirds of what the process may have.
+    /// Memory limit: three quarters for rows, indexes and transactions, one quarter for running statements. Beyond it a write or
+    /// statement fails with 53200; reads and deletes still work. Default: two thirds of the memory available to the process.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory: Option<usize>,
 }

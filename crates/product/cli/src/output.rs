@@ -8,7 +8,7 @@ use std::io::{self, Write};
 /// Format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Text for people.
+    /// Human-readable text.
     #[default]
     Table,
     /// One JSON document.

@@ -15,30 +15,30 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use wire::Server;
 
-/// Serve a database to psql and every other PostgreSQL client.
+/// Serve a database over the PostgreSQL protocol.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim serve --data ./data\n  \
     seriatim serve --data ./data --pg 127.0.0.1:5433 --durability async\n  \
     psql -h 127.0.0.1 -U postgres\n\n\
-    It prints `ready` on standard output once clients can connect, and everything else on standard error. SIGTERM and\n\
-    SIGINT end it: running statements get some seconds, then they are cancelled. SIGHUP is ignored.\n\n\
-    Exit codes: 0 stopped as asked; 2 it could not run.")]
+    Prints `ready` on standard output once clients can connect, and everything else on standard error. SIGTERM and SIGINT \
+    stop it: running statements get some seconds, then they are cancelled. SIGHUP is ignored.\n\n\
+    Exit codes: 0 stopped by a signal; 2 the server could not run.")]
 pub struct Serve {
-    /// The database's directory; created where it is missing.
+    /// Database directory; created if it does not exist.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Where to listen: an address of the loopback, since there are no passwords yet. Port 0 is any free one.
+    /// Address to listen on. Loopback only, since there are no passwords yet. Port 0 picks a free port.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:5432")]
     pg: SocketAddr,
-    /// What an acknowledgement waits for.
+    /// What COMMIT waits for before it is acknowledged.
     #[arg(long, value_enum, default_value_t = Wait::Fsync)]
     durability: Wait,
-    /// How transactions are kept apart.
+    /// Concurrency control engine.
     #[arg(long, value_enum, default_value_t = Kind::Mvto)]
     engine: Kind,
-    /// Write down what every transaction does, for `seriatim check FILE`. For tests: the database must be new, and no row may
-    /// be written twice with the same values.
+    /// Record every transaction for `seriatim check FILE`. For tests: the database must be new, and no row may be written twice
+    /// with the same values.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
     #[command(flatten)]
@@ -47,47 +47,47 @@ pub struct Serve {
     limits: Limits,
 }
 
-/// What a client may ask for at most.
+/// Limits on what clients may use.
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
 struct Limits {
-    /// Sessions at once; one more is refused with 53300.
+    /// Maximum number of sessions; further connections are refused with 53300.
     #[arg(long, value_name = "N", default_value_t = 400)]
     max_connections: usize,
-    /// Memory of one statement for sorting, hashing and results; beyond it fails with 53200.
+    /// Memory of one statement for sorts, hash tables and results; beyond it the statement fails with 53200.
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = bytes)]
     work_mem: usize,
-    /// Length of one statement; a longer one fails with 54000.
+    /// Maximum length of a statement; a longer one fails with 54000.
     #[arg(long, value_name = "SIZE", default_value = "16MB", value_parser = bytes)]
     statement_size: usize,
-    /// How long a session may do nothing inside a transaction before it is ended with 25P03; 0 means no limit.
+    /// How long a session may idle inside a transaction before it is terminated with 25P03; 0 means no limit.
     #[arg(long, value_name = "TIME", default_value = "5min", value_parser = duration)]
     idle_in_transaction_timeout: Duration,
-    /// How long a client may read nothing of what it is sent before its connection is closed; 0 means no limit.
+    /// How long a client may leave its results unread before its connection is closed; 0 means no limit.
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = duration)]
     send_timeout: Duration,
-    /// The age at which a transaction is aborted; 0 means no limit.
+    /// Age at which a transaction is aborted; 0 means no limit.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration)]
     max_transaction_age: Duration,
 }
 
-/// What an acknowledgement waits for.
+/// What COMMIT waits for before it is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Wait {
-    /// Everything that it says is on disk.
+    /// The transaction and all it has read is on disk.
     Fsync,
-    /// Nothing; a crash loses at most the last moments.
+    /// Nothing; a crash may lose the last few transactions.
     Async,
-    /// Nothing, and nothing is promised.
+    /// Nothing; a crash may lose any transaction since the last checkpoint.
     None,
 }
 
-/// How transactions are kept apart.
+/// Concurrency control engine.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// Multi-version timestamp ordering, on disk.
     Mvto,
-    /// Two-phase locking, in memory: to compare with.
+    /// Two-phase locking, in memory only: a baseline to compare with.
     Twopl,
 }
 

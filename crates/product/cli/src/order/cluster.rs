@@ -19,29 +19,29 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time limit for replicas to stop before they are killed.
 const STOPPING: Duration = Duration::from_secs(10);
 
-/// Run a cluster on this machine: one process a replica, until Ctrl-C.
+/// Run a cluster on this machine, one process per replica, until Ctrl-C.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order cluster 3\n  \
     seriatim order cluster 5 --data ./data/order --port 9000 -- --window 8 --suspicion 200ms\n\n\
-    It prints the replicas' addresses, then `ready` on standard output. A replica that is killed is not started again; the\n\
-    others go on as long as they are a majority.\n\n\
-    Exit codes: 0 stopped as asked; 1 too many replicas have ended; 2 it could not run.")]
+    Prints the replicas' addresses, then `ready` on standard output. A killed replica is not restarted; the others continue \
+    while they are a majority.\n\n\
+    Exit codes: 0 stopped by the user; 1 no majority of replicas was left; 2 the command could not run.")]
 pub struct Cluster {
-    /// How many replicas.
+    /// Number of replicas.
     #[arg(value_parser = clap::value_parser!(u16).range(1..=31))]
     replicas: u16,
-    /// Where they keep their journals, each in a directory of its own: the cluster goes on where it was. Without it, all is in
+    /// Directory for the replicas' journals, one subdirectory each; a restarted cluster resumes from them. Without it, all is in
     /// memory.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// The first replica's port on the loopback; the others have the next ones. 0: any that are free.
+    /// Loopback port of the first replica; the others use the following ports. 0 picks free ports.
     #[arg(long, default_value_t = 7400)]
     port: u16,
-    /// The key that replicas and clients must have.
+    /// File with the key that replicas and clients must share.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// More arguments for each `seriatim order node`.
+    /// Further arguments for each `seriatim order node`.
     #[arg(last = true, value_name = "ARGS")]
     node: Vec<OsString>,
 }

@@ -17,7 +17,7 @@ pub const DEFAULT_ADDRESSES: [&str; 3] = ["127.0.0.1:7400", "127.0.0.1:7401", "1
 /// Which replicas.
 #[derive(Args)]
 pub struct Addresses {
-    /// Replicas; any one that answers is enough, and leads to the leader.
+    /// Replica addresses. One that answers is enough; it redirects to the leader.
     #[arg(long = "at", value_name = "ADDR:PORT,...", value_delimiter = ',', default_values = DEFAULT_ADDRESSES)]
     at: Vec<String>,
 }
@@ -32,7 +32,7 @@ impl Addresses {
 /// With what right.
 #[derive(Args)]
 pub struct KeyFile {
-    /// The file with the key of clients, if the replicas have one.
+    /// Key file for clients, if the replicas use one.
     #[arg(id = "key_file", long = "key", value_name = "FILE")]
     key: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ impl KeyFile {
 pub struct Access {
     #[command(flatten)]
     key: KeyFile,
-    /// How long to wait for an answer.
+    /// Time to wait for an answer.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     timeout: Duration,
 }

@@ -13,7 +13,7 @@ use std::io::{Read, Write, stdin, stdout};
 /// Print the value of a key.
 #[derive(Args)]
 #[command(
-    after_help = "Example:\n  seriatim order get colour\n\nExit codes: 0 here it is; 1 the key has no value; 2 it could not be asked."
+    after_help = "Example:\n  seriatim order get colour\n\nExit codes: 0 found; 1 the key does not exist; 2 no answer."
 )]
 pub struct Get {
     /// The key.
@@ -22,21 +22,21 @@ pub struct Get {
     connection: Connection,
 }
 
-/// Give a key a value.
+/// Set the value of a key.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim order put colour blue\n  seriatim order put letter - < letter.txt")]
 pub struct Put {
     /// The key.
     key: String,
-    /// Its value; `-` reads standard input.
+    /// New value; `-` reads standard input.
     value: String,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// Take a key's value away.
+/// Delete a key.
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 it had one; 1 it had none; 2 it could not be asked.")]
+#[command(after_help = "Exit codes: 0 deleted; 1 the key did not exist; 2 no answer.")]
 pub struct Del {
     /// The key.
     key: String,
@@ -44,61 +44,61 @@ pub struct Del {
     connection: Connection,
 }
 
-/// Change a key's value if it is as expected.
+/// Change a key's value if it has the expected value (compare and set).
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order cas colour --expect blue --set red\n  \
     seriatim order cas lock --expect-none --set me\n  \
     seriatim order cas lock --expect me --delete\n\n\
-    Exit codes: 0 changed; 1 it is not as expected (and is printed as it is); 2 it could not be asked.")]
+    Exit codes: 0 changed; 1 the value differs (the actual value is printed); 2 no answer.")]
 #[command(group = clap::ArgGroup::new("expected").required(true))]
 #[command(group = clap::ArgGroup::new("new").required(true))]
 pub struct Cas {
     /// The key.
     key: String,
-    /// The value that it must have.
+    /// Expected value.
     #[arg(long, value_name = "VALUE", group = "expected")]
     expect: Option<String>,
-    /// It must have none.
+    /// Expect that the key does not exist.
     #[arg(long, group = "expected")]
     expect_none: bool,
-    /// Its new value.
+    /// New value.
     #[arg(long, value_name = "VALUE", group = "new")]
     set: Option<String>,
-    /// It has none then.
+    /// Delete the key.
     #[arg(long, group = "new")]
     delete: bool,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// Add to the number that is a key's value, and print the sum.
+/// Add to a key's numeric value and print the sum.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim order add visits\n  seriatim order add stock -3")]
 pub struct Add {
-    /// The key; one without a value counts as 0.
+    /// The key; a missing one counts as 0.
     key: String,
-    /// What is added.
+    /// Number to add.
     #[arg(default_value_t = 1, allow_negative_numbers = true)]
     delta: i64,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// List keys with their values, in the order of their bytes.
+/// List keys and values in byte order.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  seriatim order list\n  seriatim order list user/ --limit 10 --after user/0042")]
 pub struct List {
-    /// What the keys begin with.
+    /// Prefix of the keys.
     #[arg(default_value = "")]
     prefix: String,
     /// Only keys after this one.
     #[arg(long, value_name = "KEY")]
     after: Option<String>,
-    /// So many at most.
+    /// Maximum number of keys.
     #[arg(long, default_value_t = 1_000)]
     limit: u64,
-    /// How the list is written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

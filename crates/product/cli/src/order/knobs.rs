@@ -9,31 +9,31 @@ use std::time::Duration;
 #[derive(Args)]
 #[command(next_help_heading = "Knobs")]
 pub struct Knobs {
-    /// Bytes of requests in one batch, at most: more cost less CPU a request and more latency [default: 12000]
+    /// Maximum bytes of requests in a batch: larger batches cost less CPU per request and more latency [default: 12000]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     batch_bytes: Option<usize>,
-    /// How long a request may wait for others to share its batch, at most [default: 1ms]
+    /// Maximum time that a request waits for others to share its batch [default: 1ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     batch_delay: Option<Duration>,
-    /// Batches that the leader has under way at a time [default: 16]
+    /// Batches in flight from the leader [default: 16]
     #[arg(long, value_name = "N")]
     window: Option<u64>,
-    /// Batches that a replica keeps for those that are behind [default: 4096]
+    /// Batches that a replica keeps for replicas that are behind [default: 4096]
     #[arg(long, value_name = "N")]
     span: Option<u64>,
-    /// Silence of the leader after which it is suspected [default: 500ms]
+    /// Silence of the leader after which another replica takes over [default: 500ms]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     suspicion: Option<Duration>,
-    /// Bytes of batches after which the service is asked for a snapshot [default: 16MB]
+    /// Bytes of executed batches between two snapshots of the service [default: 16MB]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     snapshot_bytes: Option<usize>,
-    /// Bytes a second that a replica that is behind asks for, at most [default: 64MB]
+    /// Maximum bytes per second that a replica which is behind requests [default: 64MB]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     catch_up_rate: Option<usize>,
-    /// Bytes of requests that wait to be ordered; beyond that clients are not read from [default: 8MB]
+    /// Maximum bytes of requests waiting to be ordered; beyond it the replica stops reading from clients [default: 8MB]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pending_bytes: Option<usize>,
-    /// Client sessions; when there are so many, the longest idle ones are forgotten [default: 65536]
+    /// Maximum number of client sessions; beyond it the longest idle ones are dropped [default: 65536]
     #[arg(long, value_name = "N")]
     sessions: Option<u64>,
 }

@@ -21,41 +21,41 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Time after which an unanswered request is sent again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Send many requests, and report how many were executed and how long they took.
+/// Generate load, and report throughput and latencies.
 ///
-/// Logical clients, each with one request open, share few connections and one thread. The requests are zeroes, which the key-value
-/// service answers as no command; start nodes with `--service empty` to measure the order alone.
+/// Logical clients, each with one open request, share a few connections and one thread. Requests are zero bytes, which the key-value
+/// service rejects as invalid; start nodes with `--service empty` to measure the order alone.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order load --seconds 10s\n  \
     seriatim order load --clients 1200 --size 40 --rate 50000 --format json\n\n\
-    Without --rate each client sends its next request when the last is answered. With it requests come due at that rate, and\n\
-    their time counts from when they were due. Ctrl-C ends it early, with a report.\n\n\
-    Exit codes: 0 done; 2 it could not run, or no request was executed.")]
+    Without --rate each client sends its next request when the previous one is answered (closed loop). With it, requests are \
+    due at that rate, and latency counts from when they were due. Ctrl-C stops early and prints the report.\n\n\
+    Exit codes: 0 success; 2 the command could not run, or no request was executed.")]
 pub struct Load {
     #[command(flatten)]
     addresses: Addresses,
     #[command(flatten)]
     key: KeyFile,
-    /// Logical clients.
+    /// Number of logical clients.
     #[arg(long, default_value_t = 1_200, value_parser = clap::value_parser!(u32).range(1..))]
     clients: u32,
-    /// Connections that they share, dealt out to the replicas in turn [default: one to each replica]
+    /// Number of connections, spread over the replicas [default: one per replica]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     connections: Option<u32>,
-    /// Bytes of each request.
+    /// Size of a request, in bytes.
     #[arg(long, value_name = "SIZE", default_value = "40", value_parser = bytes)]
     size: usize,
-    /// How long requests are counted.
+    /// Duration of the measurement.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     seconds: Duration,
-    /// How long requests are sent before they are counted.
+    /// Duration of the warm-up, which is not counted.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
     warm_up: Duration,
-    /// Requests a second, whether or not the last ones are answered.
+    /// Requests per second (open loop), whether or not earlier ones were answered.
     #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
-    /// How the report is written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }

@@ -12,7 +12,7 @@ mod status;
 use crate::failure::Outcome;
 use clap::{Args, Subcommand};
 
-/// Replicate an order of requests to several machines, as long as a majority runs; with a key-value example. (The database
+/// Order requests on several machines (Multi-Paxos), with a key-value example. Available while a majority runs. (The database
 /// itself is not replicated.)
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -21,7 +21,7 @@ use clap::{Args, Subcommand};
     seriatim order get colour\n  \
     seriatim order status\n  \
     seriatim order load --seconds 10\n\n\
-    On machines of one's own, one of these on each:\n  \
+    On several machines, run one of these on each:\n  \
     seriatim order node --id 0 --peers a:7400,b:7400,c:7400 --key order.key --data ./data --durability fsync")]
 pub struct Order {
     #[command(subcommand)]

@@ -21,43 +21,43 @@ use std::time::Duration;
 /// Interval between checks for a stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Run one replica, which orders requests together with its peers and executes them.
+/// Run one replica: it orders requests together with its peers and executes them.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order node --id 0 --peers 127.0.0.1:7400,127.0.0.1:7401,127.0.0.1:7402\n  \
     seriatim order node --id 1 --peers a:7400,b:7400,c:7400 --listen 0.0.0.0:7400 --key order.key \\\n    \
     --data ./data --durability fsync\n\n\
-    It prints `ready` on standard output once it takes connections, and everything else on standard error. SIGTERM and SIGINT\n\
-    end it.\n\n\
-    With --durability memory a replica that stops has left for good: started again on the same --data, it comes back as a\n\
-    learner, which serves clients and has no vote. Of 2 f + 1 replicas f may stop. With fsync, all may at any time.\n\n\
-    Exit codes: 0 stopped as asked; 2 it could not run, or had to stop.")]
+    Prints `ready` on standard output once it accepts connections, and everything else on standard error. SIGTERM and SIGINT \
+    stop it.\n\n\
+    With --durability memory a replica that stops loses its vote for good: restarted on the same --data, it is a learner, \
+    which serves clients and has no vote. Of 2 f + 1 replicas f may stop. With fsync, all may, at any time.\n\n\
+    Exit codes: 0 stopped by the user; 2 the replica could not run, or had to stop.")]
 pub struct StartNode {
-    /// This replica's number: its place in --peers, from 0. A greater number is a learner's, which has no vote (and needs --listen).
+    /// Number of this replica: its position in --peers, from 0. A higher number makes it a learner without a vote (needs --listen).
     #[arg(long, value_name = "N")]
     id: u64,
-    /// Where the replicas that vote are reached, by each other and by clients.
+    /// Addresses of the voting replicas, as peers and clients reach them.
     #[arg(long, value_name = "ADDR:PORT,...", value_delimiter = ',', required = true)]
     peers: Vec<String>,
-    /// Where to listen, if not at its own place in --peers.
+    /// Address to listen on, if not this replica's address in --peers.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// Its directory; created where it is missing.
+    /// Data directory; created if it does not exist.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// What must survive a stop of this replica.
+    /// What survives a stop of this replica.
     #[arg(long, value_enum, default_value_t = Promise::Memory)]
     durability: Promise,
-    /// A file of at least 32 random bytes, the same on all replicas. Without it, only the loopback is used.
+    /// Key file of at least 32 random bytes, the same on all replicas. Without it, only loopback addresses are allowed.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Another such file, for clients. Whoever has the replicas' own could break the order.
+    /// Key file for clients. A client with the replicas' key could break the order.
     #[arg(long, value_name = "FILE", requires = "key")]
     client_key: Option<PathBuf>,
-    /// What executes the requests.
+    /// Service that executes the requests.
     #[arg(long, value_enum, default_value_t = What::Kv)]
     service: What,
-    /// Stop when standard input ends: for whoever starts nodes and must not leave any behind.
+    /// Stop when standard input is closed, so that a parent process leaves no node behind.
     #[arg(long, hide = true)]
     until_stdin_ends: bool,
     #[command(flatten)]
@@ -69,16 +69,16 @@ pub struct StartNode {
 enum Promise {
     /// Nothing is written.
     Memory,
-    /// All that it has said is on disk first.
+    /// Every message waits until what it promises is on disk.
     Fsync,
 }
 
 /// What executes requests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// The key-value example.
+    /// Key-value example.
     Kv,
-    /// Nothing does: to measure the order alone.
+    /// Discards requests, to measure the order alone.
     Empty,
 }
 

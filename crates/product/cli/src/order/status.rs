@@ -7,18 +7,18 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 use std::io::{Write, stdout};
 
-/// Show the replicas: which one leads, how far each has come, what it has done.
+/// Show the replicas: leader, progress and counters of each.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order status\n  \
     seriatim order status a:7400 b:7400 c:7400 --key clients.key --format json\n\n\
     LAG is how many batches a replica is behind the one that is furthest of those asked.\n\n\
-    Exit codes: 0 all have answered; 1 some have not; 2 none has.")]
+    Exit codes: 0 all replicas answered; 1 some did not; 2 none did.")]
 pub struct Status {
-    /// Replicas.
+    /// Replica addresses.
     #[arg(value_name = "ADDR:PORT", default_values = DEFAULT_ADDRESSES)]
     replicas: Vec<String>,
-    /// How the report is written.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     #[command(flatten)]

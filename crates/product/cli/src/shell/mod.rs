@@ -24,25 +24,25 @@ use std::path::PathBuf;
     seriatim sql --data ./data -c \"SELECT count(*) FROM orders\"\n  \
     seriatim sql --data ./data -f schema.sql -f rows.sql\n  \
     seriatim sql --data ./data -c \"TABLE region\" --format csv > region.csv\n\n\
-    At the prompt a statement ends with a semicolon; \\? lists the commands.\n\
-    A server that has the directory keeps others out: stop it first, or use psql.\n\n\
-    Exit codes: 0 fine; 1 a statement failed; 2 it could not run.")]
+    At the prompt, end a statement with a semicolon; \\? lists the commands.\n\
+    A running server locks its directory: stop it first, or connect with psql.\n\n\
+    Exit codes: 0 success; 1 a statement failed; 2 the command could not run.")]
 pub struct Sql {
-    /// The database's directory; created where it is missing. Without it: a database in memory.
+    /// Database directory; created if it does not exist. Without it the database is in memory.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Run these statements, then end. Can be given several times.
+    /// Run these statements and exit. May be repeated.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     commands: Vec<String>,
-    /// Run the statements of this file (`-`: standard input), then end. Can be given several times; runs after all -c.
+    /// Run the statements of this file (`-` for standard input) and exit. May be repeated; files run after all -c.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     memory: Memory,
-    /// Go on with the next statement after one that failed.
+    /// Continue with the next statement after an error.
     #[arg(long)]
     keep_going: bool,
-    /// How rows are printed.
+    /// Output format of rows.
     #[arg(long, value_enum, default_value_t = Layout::Table)]
     format: Layout,
 }
