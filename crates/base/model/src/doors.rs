@@ -5,6 +5,7 @@
 //! capability: a method that returns an `Option`.
 
 mod capabilities;
+pub mod columns;
 mod declared;
 mod footprint;
 mod interactive;

@@ -8,9 +8,9 @@
 //! - entry into an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
 //!   [`AsReexecutable`] and [`AsDeclared`]; door 1 as an object: [`Store`];
 //! - results that come later: [`Pending`], a commit's decision, a position's durability, a procedure's end;
-//! - optional capabilities beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, [`Tables`] and
-//!   [`Snapshots`] of an engine;
-//! - results: [`Committed`] with its [`SerialPoint`], or an [`Error`] whose [`Abort`] names rule, table, key and the other
+//! - optional capabilities beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, scans by column
+//!   ([`columns`]) of shared reads, [`Tables`] and [`Snapshots`] of an engine;
+//! - results: [`Committed`], with a [`SerialPoint`] where the engine claims one, or an [`Error`] whose [`Abort`] names rule, table, key and the other
 //!   transaction;
 //! - retries after a conflict: a [`RetryPolicy`], and the one loop, [`retry::run`];
 //! - supervision, which may end waits from outside: a [`Supervisor`];
@@ -38,6 +38,7 @@ mod value;
 pub use access::{Access, Program};
 /// Reads the arguments of procedures and the fields of log records.
 pub use codec::Reader as Decoder;
+pub use doors::columns;
 pub use doors::{
     AnyProcedure, AsDeclared, AsReexecutable, Begin, Committed, Completed, Declared, Engine, Finish, Footprint,
     FootprintEntry, FootprintRange, Guarded, Interactive, Later, LogUsage, LoggedCall, Mode, NameTaken, Pending,

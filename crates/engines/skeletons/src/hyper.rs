@@ -5,10 +5,11 @@
 //! precise as what reaches [`Access::scan`]: a scan without filter would conflict with every write to the table.
 //! Source: Neumann, Mühlbauer, Kemper, SIGMOD 2015, sections 2.1 to 2.5.
 
+use model::columns::{Batch, Batches, ColumnReads};
 use model::{
     Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item, Key, LogPosition, Pending,
-    Predicate, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, Snapshots, TableId, Tables,
-    Timestamp,
+    Predicate, ReadView, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots,
+    TableId, Tables, Timestamp,
 };
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
@@ -129,6 +130,10 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
         Some(self)
     }
 
+    fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
+        Some(self)
+    }
+
     /// Draws the commit timestamp, tests the undo buffers of those between `start` and it against the predicate tree, logs,
     /// publishes through the status word. Decided alone, so ready.
     fn begin_commit(self) -> Pending<Result<Committed>> {
@@ -155,6 +160,65 @@ impl<H: Deref<Target = Hyper>> Savepoints for Transaction<H> {
     /// Forgets the length.
     fn release(&mut self, _: Savepoint) {
         match *self.engine {}
+    }
+}
+
+/// The reads of one transaction, for several threads: each logs its predicates under a latch, which the transaction takes over.
+#[derive(Debug)]
+pub struct View<'transaction> {
+    /// The engine.
+    pub engine: &'transaction Hyper,
+    /// The transaction's.
+    pub start: Timestamp,
+    /// Its own versions are seen.
+    pub name: Timestamp,
+}
+
+impl<H: Deref<Target = Hyper>> SharedReads for Transaction<H> {
+    /// Draws `start` if nothing has yet.
+    fn read_view(&mut self) -> Result<Box<dyn ReadView + '_>> {
+        match *self.engine {}
+    }
+}
+
+impl ReadView for View<'_> {
+    /// As the transaction's.
+    fn read(&self, _: TableId, _: &[u8], _: Columns<'_>, _: &mut RowBuf) -> Result<bool> {
+        match *self.engine {}
+    }
+
+    /// As the transaction's.
+    fn scan(&self, _: &Scan<'_>, _: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        match *self.engine {}
+    }
+
+    fn columns(&self) -> Option<&dyn ColumnReads> {
+        Some(self)
+    }
+}
+
+impl ColumnReads for View<'_> {
+    /// Logs range, filter and columns, once. The filter selects in the vectors before anything is copied; a range of keys is an upper
+    /// bound on blocks, or a walk of the index.
+    fn scan_columns<'v>(&'v self, _: Scan<'v>) -> Result<Box<dyn Batches + 'v>> {
+        match *self.engine {}
+    }
+}
+
+/// A scan by column: threads draw blocks from a counter.
+#[derive(Debug)]
+pub struct Blocks<'v> {
+    /// Whose reads.
+    pub view: &'v View<'v>,
+    /// Range, filter and columns.
+    pub scan: Scan<'v>,
+}
+
+impl Batches for Blocks<'_> {
+    /// Copies the wanted columns of the rows that pass out of the next block, under its latch; rows with versions are undone back to
+    /// `start` one by one. Values in place change, so nothing is lent out.
+    fn next(&self, _: &mut Batch) -> Result<bool> {
+        match *self.view.engine {}
     }
 }
 

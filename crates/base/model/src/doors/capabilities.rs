@@ -1,6 +1,7 @@
 //! Optional capabilities of an engine or an open transaction, beyond the doors. Each is an `Option`: an engine that lacks one
 //! keeps the default method, and the caller decides what to do without.
 
+use super::columns::ColumnReads;
 use crate::{Columns, Item, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -52,6 +53,11 @@ pub trait ReadView: Sync {
 
     /// Same as [`crate::Access::scan`].
     fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
+
+    /// Scans by column, if the engine stores columns. [`crate::columns::batches`] reads rows where it does not.
+    fn columns(&self) -> Option<&dyn ColumnReads> {
+        None
+    }
 }
 
 impl<V: ReadView + ?Sized> ReadView for Box<V> {
@@ -61,6 +67,10 @@ impl<V: ReadView + ?Sized> ReadView for Box<V> {
 
     fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         (**self).scan(scan, visit)
+    }
+
+    fn columns(&self) -> Option<&dyn ColumnReads> {
+        (**self).columns()
     }
 }
 

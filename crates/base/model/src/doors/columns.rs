@@ -1,0 +1,281 @@
+//! Scans by column: batches of rows as typed vectors, for executors that work on many rows at a time.
+//!
+//! A capability of a read view ([`ReadView::columns`]) and not of the open transaction: a plan holds several scans at once, and
+//! several threads take batches of one. [`batches`] asks for it, and reads rows where an engine stores rows.
+
+use crate::{ColumnType, Columns, Invalid, ReadView, Result, RowKind, RowRef, Scan, ScanEnd, Schema, ValueRef};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+/// Rows in a batch at most: a few vectors of so many values stay in a core's first cache.
+pub const BATCH_ROWS: usize = 1024;
+
+/// Scans by column, of an engine that stores columns.
+pub trait ColumnReads: Sync {
+    /// Begins a scan of the rows in a range that pass the filter, own writes included. What the scan says is protected from this call
+    /// on, however many batches are taken: the range, as far as the filter and the columns say that it was looked at. Rows come in
+    /// any order; [`Scan::direction`] and [`Scan::examine`] have no effect.
+    ///
+    /// # Errors
+    /// Same as [`crate::Access::scan`].
+    fn scan_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Batches + 'v>>;
+}
+
+/// A scan by column. Threads that share it take different batches.
+pub trait Batches: Send + Sync {
+    /// Fills `batch` with the next rows, at least one and at most [`BATCH_ROWS`]; `false` if there are no more (then it is empty).
+    ///
+    /// # Errors
+    /// Same as [`crate::Access::scan`].
+    fn next(&self, batch: &mut Batch) -> Result<bool>;
+}
+
+/// Rows by column: [`Batch::column`] has as many values for each column of the scan. Reused from one batch to the next.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    rows: usize,
+    columns: Vec<Vector>,
+}
+
+/// The values of one column in a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vector {
+    values: Values,
+    is_null: Vec<bool>,
+}
+
+/// Values of one type, one for each row; any value where the row has NULL.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// See [`ColumnType::Bool`].
+    Bool(Vec<bool>),
+    /// See [`ColumnType::Int`].
+    Int(Vec<i64>),
+    /// See [`ColumnType::Float`].
+    Float(Vec<f64>),
+    /// See [`ColumnType::Text`].
+    Text(Strings),
+    /// See [`ColumnType::Bytes`].
+    Bytes(Strings),
+    /// See [`ColumnType::Date`].
+    Date(Vec<i32>),
+    /// See [`ColumnType::Timestamp`].
+    Timestamp(Vec<i64>),
+}
+
+/// Texts or byte strings, one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strings {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Values of a column, counted among those that the scan asks for.
+    ///
+    /// # Panics
+    /// If the scan asks for fewer.
+    pub fn column(&self, column: usize) -> &Vector {
+        &self.columns[column]
+    }
+
+    /// Empties it for columns of these types. Memory is kept where the types are those of before.
+    pub fn restart(&mut self, types: &[ColumnType]) {
+        self.rows = 0;
+        self.columns.truncate(types.len());
+        for (at, &kind) in types.iter().enumerate() {
+            match self.columns.get_mut(at) {
+                Some(column) if column.values.kind() == kind => column.clear(),
+                Some(column) => *column = Vector::new(kind),
+                None => self.columns.push(Vector::new(kind)),
+            }
+        }
+    }
+
+    /// Appends a row that has these columns and no others. A value that is not of its column's type counts as NULL: engines check
+    /// rows when they come in.
+    pub fn push(&mut self, row: RowRef<'_>) {
+        let width = if self.columns.is_empty() { 0 } else { row.width() };
+        for (at, column) in self.columns.iter_mut().enumerate() {
+            column.push(if at < width { row.get(at) } else { ValueRef::Null });
+        }
+        self.rows += 1;
+    }
+}
+
+impl Vector {
+    fn new(kind: ColumnType) -> Vector {
+        let values = match kind {
+            ColumnType::Bool => Values::Bool(Vec::new()),
+            ColumnType::Int => Values::Int(Vec::new()),
+            ColumnType::Float => Values::Float(Vec::new()),
+            ColumnType::Text => Values::Text(Strings::default()),
+            ColumnType::Bytes => Values::Bytes(Strings::default()),
+            ColumnType::Date => Values::Date(Vec::new()),
+            ColumnType::Timestamp => Values::Timestamp(Vec::new()),
+        };
+        Vector { values, is_null: Vec::new() }
+    }
+
+    /// The values, for loops over one type.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// Which rows have NULL.
+    pub fn is_null(&self) -> &[bool] {
+        &self.is_null
+    }
+
+    /// The value of one row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn get(&self, row: usize) -> ValueRef<'_> {
+        if self.is_null[row] {
+            return ValueRef::Null;
+        }
+        match &self.values {
+            Values::Bool(values) => ValueRef::Bool(values[row]),
+            Values::Int(values) => ValueRef::Int(values[row]),
+            Values::Float(values) => ValueRef::Float(values[row]),
+            Values::Text(values) => {
+                ValueRef::Text(std::str::from_utf8(values.get(row)).expect("texts are appended as such"))
+            }
+            Values::Bytes(values) => ValueRef::Bytes(values.get(row)),
+            Values::Date(values) => ValueRef::Date(values[row]),
+            Values::Timestamp(values) => ValueRef::Timestamp(values[row]),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.is_null.clear();
+        match &mut self.values {
+            Values::Bool(values) => values.clear(),
+            Values::Int(values) | Values::Timestamp(values) => values.clear(),
+            Values::Float(values) => values.clear(),
+            Values::Text(values) | Values::Bytes(values) => values.clear(),
+            Values::Date(values) => values.clear(),
+        }
+    }
+
+    fn push(&mut self, value: ValueRef<'_>) {
+        self.is_null.push(value.column_type() != Some(self.values.kind()));
+        match (&mut self.values, value) {
+            (Values::Bool(values), value) => values.push(value == ValueRef::Bool(true)),
+            (Values::Int(values), ValueRef::Int(value)) | (Values::Timestamp(values), ValueRef::Timestamp(value)) => {
+                values.push(value);
+            }
+            (Values::Int(values) | Values::Timestamp(values), _) => values.push(0),
+            (Values::Float(values), ValueRef::Float(value)) => values.push(value),
+            (Values::Float(values), _) => values.push(0.0),
+            (Values::Text(values), ValueRef::Text(value)) => values.push(value.as_bytes()),
+            (Values::Bytes(values), ValueRef::Bytes(value)) => values.push(value),
+            (Values::Text(values) | Values::Bytes(values), _) => values.push(&[]),
+            (Values::Date(values), ValueRef::Date(value)) => values.push(value),
+            (Values::Date(values), _) => values.push(0),
+        }
+    }
+}
+
+impl Values {
+    /// Type of the values.
+    pub fn kind(&self) -> ColumnType {
+        match self {
+            Values::Bool(_) => ColumnType::Bool,
+            Values::Int(_) => ColumnType::Int,
+            Values::Float(_) => ColumnType::Float,
+            Values::Text(_) => ColumnType::Text,
+            Values::Bytes(_) => ColumnType::Bytes,
+            Values::Date(_) => ColumnType::Date,
+            Values::Timestamp(_) => ColumnType::Timestamp,
+        }
+    }
+}
+
+impl Strings {
+    /// The bytes of one row; those of a text are UTF-8.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn get(&self, row: usize) -> &[u8] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[row]]
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+/// Scans a typed table by column: as the engine stores it, or row by row. Row by row, threads that share the scan take turns, and
+/// what is protected grows with the batches that were taken.
+///
+/// # Errors
+/// Same as [`ColumnReads::scan_columns`]; [`Invalid::Row`] for a table without columns.
+pub fn batches<'v, V: ReadView + ?Sized>(
+    view: &'v V,
+    schema: &Schema,
+    scan: Scan<'v>,
+) -> Result<Box<dyn Batches + 'v>> {
+    schema.check_columns(scan.columns)?;
+    if schema.rows() == RowKind::Bytes {
+        return Err(Invalid::Row { table: schema.name().into(), what: "its rows have no columns".into() }.into());
+    }
+    if let Some(columns) = view.columns() {
+        return columns.scan_columns(scan);
+    }
+    let all = schema.columns();
+    let types = match scan.columns {
+        Columns::All => all.iter().map(|column| column.kind).collect(),
+        Columns::Some(columns) => columns.iter().map(|&column| all[usize::from(column)].kind).collect(),
+        Columns::None => Vec::new(),
+    };
+    Ok(Box::new(RowBatches { view, types, rest: Mutex::new(Some(scan)) }))
+}
+
+/// A scan of rows that are put into batches.
+struct RowBatches<'v, V: ?Sized> {
+    view: &'v V,
+    types: Vec<ColumnType>,
+    /// What has not been read yet; `None`: nothing.
+    rest: Mutex<Option<Scan<'v>>>,
+}
+
+impl<V: ReadView + ?Sized> Batches for RowBatches<'_, V> {
+    fn next(&self, batch: &mut Batch) -> Result<bool> {
+        batch.restart(&self.types);
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        // A scan that stops between batches may end before it has met a row that passes.
+        while batch.is_empty()
+            && let Some(scan) = &*rest
+        {
+            let end = self.view.scan(scan, &mut |item| {
+                batch.push(item.row);
+                if batch.len() < BATCH_ROWS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            *rest = match end {
+                ScanEnd::Finished => None,
+                ScanEnd::Stopped(position) => rest.take().map(|scan| scan.resume(position)),
+            };
+        }
+        Ok(!batch.is_empty())
+    }
+}
