@@ -28,7 +28,7 @@ impl Record {
         value: impl Fn(RowRef<'_>) -> Scalar,
     ) -> Record {
         let (status, serial_point) = match transaction.outcome {
-            history::Outcome::Committed(point) => (Status::Committed, Some(point.0)),
+            history::Outcome::Committed(point) => (Status::Committed, point.map(|point| point.0)),
             history::Outcome::Aborted => (Status::Aborted, None),
             history::Outcome::Unknown => (Status::Unknown, None),
         };

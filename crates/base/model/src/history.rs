@@ -23,8 +23,8 @@ pub struct Transaction {
 /// Outcome of a transaction as its client observed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It committed, at the serial point that the engine claims.
-    Committed(SerialPoint),
+    /// It committed, at the serial point that the engine claims, if it claims one.
+    Committed(Option<SerialPoint>),
     /// It did not happen.
     Aborted,
     /// It may or may not have happened.

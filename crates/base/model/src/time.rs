@@ -19,8 +19,8 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Position of a committed transaction in the one serial order. Unique per engine, and increasing with real time where the
-/// engine promises strict serializability.
+/// Position of a committed transaction in the one serial order, as its engine claims it. Unique per engine, and increasing with real
+/// time where the engine promises strict serializability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SerialPoint(pub u64);
 
@@ -30,13 +30,27 @@ impl fmt::Display for SerialPoint {
     }
 }
 
-/// A position in the redo log: everything below it precedes it. Unit: bytes of the logical log. Zero: nothing to wait for.
+/// A position in the log of one store: everything below it precedes it. Opaque: it is compared with positions of the same store
+/// and waited for ([`crate::Interactive::wait_durable`]). What it counts is the log's affair: bytes in a redo log, deliveries in a
+/// replicated one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogPosition(pub u64);
+pub struct LogPosition(u64);
 
 impl LogPosition {
-    /// Rests on nothing in the log.
+    /// Rests on nothing in the log: no wait.
     pub const ZERO: LogPosition = LogPosition(0);
+
+    /// The position that a log counts as `raw`. For logs, and for engines that keep a position beside each version.
+    #[must_use]
+    pub const fn from_raw(raw: u64) -> LogPosition {
+        LogPosition(raw)
+    }
+
+    /// The log's own count, as in [`LogPosition::from_raw`].
+    #[must_use]
+    pub const fn to_raw(self) -> u64 {
+        self.0
+    }
 }
 
 impl fmt::Display for LogPosition {

@@ -117,7 +117,7 @@ impl CheckpointWriter {
     /// End of the log when the checkpoint began.
     #[must_use]
     pub fn start(&self) -> LogPosition {
-        LogPosition(self.start)
+        LogPosition::from_raw(self.start)
     }
 
     /// Completes the checkpoint and removes the segments that it makes unnecessary.
@@ -129,11 +129,14 @@ impl CheckpointWriter {
     /// [`LogError::Full`] or [`LogError::Disk`]: the previous checkpoint stays, the log goes on;
     /// [`LogError::Stopped`], [`LogError::Closed`].
     pub fn finish(mut self, bound: u64, rests_on: LogPosition) -> Result<(), LogError> {
-        self.shared.wait_durable(self.start.max(rests_on.0))?;
+        self.shared.wait_durable(self.start.max(rests_on.to_raw()))?;
         self.shared.lock().check_open()?;
         let first_needed = self.first_needed(bound);
         self.write_end(bound, first_needed).map_err(LogError::clean)?;
-        assert!(self.start.max(rests_on.0) <= self.shared.durable(), "L8: the log is durable up to what is in it");
+        assert!(
+            self.start.max(rests_on.to_raw()) <= self.shared.durable(),
+            "L8: the log is durable up to what is in it"
+        );
         self.replace()?;
         self.remove_segments(first_needed, bound)
     }
@@ -164,7 +167,7 @@ impl CheckpointWriter {
         let mut state = self.shared.lock();
         state.stats.checkpoints += 1;
         state.stats.checkpoint_bytes = self.offset;
-        state.stats.checkpoint = LogPosition(self.start);
+        state.stats.checkpoint = LogPosition::from_raw(self.start);
         Ok(())
     }
 
@@ -253,7 +256,7 @@ impl CheckpointReader {
         if end != BLOCK as u64 + bytes {
             return Err(corrupt(0, length, DamageKind::Short));
         }
-        let info = CheckpointInfo { start: LogPosition(start), bound, rows, bytes, first_segment };
+        let info = CheckpointInfo { start: LogPosition::from_raw(start), bound, rows, bytes, first_segment };
         Ok(Self { info, identity, window, offset: BLOCK as u64, index: 0 })
     }
 

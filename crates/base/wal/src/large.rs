@@ -42,7 +42,7 @@ impl<'a> LargeRecord<'a> {
     /// # Errors
     /// Same as [`Log::append`](crate::Log::append): nothing counts then.
     pub fn finish(mut self, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
-        self.push(payload, RecordKind::LastPart, durability).map(LogPosition)
+        self.push(payload, RecordKind::LastPart, durability).map(LogPosition::from_raw)
     }
 
     fn push(&mut self, bytes: &[u8], kind: RecordKind, durability: Durability) -> Result<u64, LogError> {

@@ -109,13 +109,13 @@ impl Log {
     /// Returns the position at which the last record ends.
     #[must_use]
     pub fn appended(&self) -> LogPosition {
-        LogPosition(self.shared.lock().buffer.tail())
+        LogPosition::from_raw(self.shared.lock().buffer.tail())
     }
 
     /// Everything up to this position is durable. One atomic load.
     #[must_use]
     pub fn durable(&self) -> LogPosition {
-        LogPosition(self.shared.durable())
+        LogPosition::from_raw(self.shared.durable())
     }
 
     /// Waits until everything up to `position` is durable, however it was appended. Many waiters share one fdatasync.
@@ -123,7 +123,7 @@ impl Log {
     /// # Errors
     /// [`LogError::Stopped`]: unknown outcome; [`LogError::Closed`]; [`LogError::NotAppended`].
     pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
-        self.shared.wait_durable(position.0)
+        self.shared.wait_durable(position.to_raw())
     }
 
     /// Same as [`wait_durable`](Self::wait_durable), but returns `false` once `is_over` returns true. It is called, under the
@@ -132,7 +132,7 @@ impl Log {
     /// # Errors
     /// Same as [`wait_durable`](Self::wait_durable).
     pub fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool, LogError> {
-        self.shared.wait_durable_unless(position.0, is_over)
+        self.shared.wait_durable_unless(position.to_raw(), is_over)
     }
 
     /// Makes every [`wait_durable_unless`](Self::wait_durable_unless) call its `is_over` again.
@@ -144,7 +144,7 @@ impl Log {
     /// on this one if it is known already (with [`Driver::Caller`], always). It must be short and must not panic, since all
     /// commits wait for it.
     pub fn on_durable(&self, position: LogPosition, callback: Box<dyn FnOnce(Result<(), LogError>) + Send>) {
-        self.shared.on_durable(position.0, callback);
+        self.shared.on_durable(position.to_raw(), callback);
     }
 
     /// Makes everything durable that was appended before the call.
@@ -227,7 +227,7 @@ impl Log {
         let mut state = self.shared.lock();
         let segments = state.buffer.sealed().len() as u64 + 1;
         LogStats {
-            appended: LogPosition(state.buffer.tail()),
+            appended: LogPosition::from_raw(state.buffer.tail()),
             durable: self.durable(),
             pending_bytes: state.buffer.pending() as u64,
             segments,

@@ -127,7 +127,7 @@ impl RecordReader {
         };
         Ok(Some(RecoveredRecord {
             stamp: record.stamp,
-            position: LogPosition(end),
+            position: LogPosition::from_raw(end),
             payload,
             is_end: matches!(record.kind, RecordKind::Redo | RecordKind::LastPart),
         }))
@@ -275,7 +275,7 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
         current: None,
     };
     let going = go_on(&**disk, options, Start::find(&**disk, identity, &chain[..=tail], next)?)?;
-    report.end = LogPosition(going.buffer.tail());
+    report.end = LogPosition::from_raw(going.buffer.tail());
     Ok(Resumed { lock, control, going, recovered: Recovered { checkpoint, records, report } })
 }
 
@@ -386,6 +386,6 @@ fn report(chain: &[Scanned], created: bool, control: &Control) -> RecoveryReport
         max_stamp: chain.iter().map(|scanned| scanned.scan.max_stamp).max().unwrap_or(0),
         records: chain.iter().map(|scanned| scanned.scan.records).sum(),
         segments: chain.len() as u64,
-        end: LogPosition(last.scan.end),
+        end: LogPosition::from_raw(last.scan.end),
     }
 }

@@ -193,7 +193,7 @@ impl Shared {
         state.stats.records += 1;
         state.stats.payload_bytes += payload_bytes;
         self.wake_for(&mut state, durability);
-        Ok(LogPosition(place.end))
+        Ok(LogPosition::from_raw(place.end))
     }
 
     /// Checks that a segment takes a record of so many bytes.
@@ -450,7 +450,11 @@ impl Shared {
 
     /// A position that nobody has appended would be waited for without end.
     fn check_appended(&self, state: &State, position: u64) -> Result<(), LogError> {
-        if position > state.buffer.tail() { Err(LogError::NotAppended(LogPosition(position))) } else { Ok(()) }
+        if position > state.buffer.tail() {
+            Err(LogError::NotAppended(LogPosition::from_raw(position)))
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns whether more will still become durable.

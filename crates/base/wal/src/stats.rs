@@ -41,7 +41,15 @@ pub struct LogStats {
     pub checkpoint_bytes_written: u64,
     /// Bytes of the last checkpoint, of this run or found by recovery.
     pub checkpoint_bytes: u64,
-    /// Start position of the last checkpoint, of this run or found by recovery. `appended` less this bounds what a restart
-    /// would have to replay; it is more than that after openings, each of which may skip the rest of a segment.
+    /// Start position of the last checkpoint, of this run or found by recovery.
     pub checkpoint: LogPosition,
+}
+
+impl LogStats {
+    /// Bytes of the log behind the start of the last checkpoint: at most so many are replayed by a restart. Openings add to it, since
+    /// each may skip the rest of a segment.
+    #[must_use]
+    pub fn bytes_since_checkpoint(&self) -> u64 {
+        self.appended.to_raw().saturating_sub(self.checkpoint.to_raw())
+    }
 }

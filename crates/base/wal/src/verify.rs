@@ -68,6 +68,14 @@ pub struct SegmentReport {
     pub cut_earlier: u64,
 }
 
+impl SegmentReport {
+    /// Bytes of its intact records.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.end.to_raw() - self.start.to_raw()
+    }
+}
+
 impl From<&Scanned> for SegmentReport {
     fn from(scanned: &Scanned) -> Self {
         let (sealed, cut_earlier) = match scanned.scan.ending {
@@ -76,8 +84,8 @@ impl From<&Scanned> for SegmentReport {
         };
         Self {
             file: Segment::name(scanned.place.number),
-            start: LogPosition(scanned.place.start),
-            end: LogPosition(scanned.scan.end),
+            start: LogPosition::from_raw(scanned.place.start),
+            end: LogPosition::from_raw(scanned.scan.end),
             records: scanned.scan.records,
             parts: scanned.scan.parts,
             groups: scanned.scan.groups,

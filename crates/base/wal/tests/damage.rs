@@ -175,7 +175,7 @@ fn every_flipped_bit_of_a_closed_log() {
 fn is_unused(disk: &SimDisk, path: &str, offset: u64) -> bool {
     let report = verify(&disk.copy()).unwrap();
     let segment = report.segments.iter().find(|segment| segment.file == path).unwrap();
-    segment.sealed && offset >= 64 + segment.end.0 - segment.start.0
+    segment.sealed && offset >= 64 + segment.bytes()
 }
 
 #[test]
@@ -271,8 +271,8 @@ fn what_recovery_has_cut_stays_on_record() {
     let (disk, whole) = written(false);
     let (file, end) = {
         let report = verify(&disk.copy()).unwrap();
-        let last = report.segments.iter().rfind(|segment| segment.records > 0).unwrap().clone();
-        (last.file, 64 + last.end.0 - last.start.0)
+        let last = report.segments.iter().rfind(|segment| segment.records > 0).unwrap();
+        (last.file.clone(), 64 + last.bytes())
     };
     disk.flip_bit(&file, end - 3, 0);
     let (log, content) = open(&disk).unwrap();
@@ -340,7 +340,7 @@ proptest! {
         let start = at.index(length);
         // Damage that reaches into the last group leaves nothing that vouches for what it has hit before.
         let last = verify(&disk.copy()).unwrap().segments.into_iter().rfind(|segment| segment.records > 0).unwrap();
-        let last_group = 64 + last.end.0 - last.start.0 - LAST_GROUP_BYTES;
+        let last_group = 64 + last.bytes() - LAST_GROUP_BYTES;
         let reaches = *path == last.file && (start + garbage.len()) as u64 > last_group;
         let tolerated = if reaches { whole.records.len() } else { LAST_GROUP };
         disk.edit(path, |bytes| {

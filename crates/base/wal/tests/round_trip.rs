@@ -150,7 +150,7 @@ fn bad_options_are_named() {
 fn a_position_that_was_never_given_out_is_not_waited_for() {
     for driver in [Driver::Caller, Driver::Threads] {
         let (log, _) = open_with(&new_disk(1), LogOptions { driver, ..small() }).unwrap();
-        assert!(matches!(log.wait_durable(LogPosition(1 << 40)), Err(LogError::NotAppended(_))));
+        assert!(matches!(log.wait_durable(LogPosition::from_raw(1 << 40)), Err(LogError::NotAppended(_))));
     }
 }
 

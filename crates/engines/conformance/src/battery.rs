@@ -1,7 +1,7 @@
 //! The contents of the battery: its groups, and the parts of each.
 
 /// The groups of the battery.
-pub const GROUPS: [&str; 13] = [
+pub const GROUPS: [&str; 15] = [
     "anomalies",
     "definitions",
     "durability",
@@ -12,7 +12,9 @@ pub const GROUPS: [&str; 13] = [
     "programs",
     "rows",
     "savepoints",
+    "serial_points",
     "snapshots",
+    "tickets",
     "twin",
     "waits",
 ];
@@ -61,7 +63,8 @@ pub fn assert_whole(run: &[&str], lacks: &[(&str, &str)]) {
 ///
 /// ```text
 /// conformance::battery! {
-///     Subject: anomalies definitions histories limits mistakes programs procedures rows savepoints twin waits;
+///     Subject: anomalies definitions histories limits mistakes programs procedures rows savepoints serial_points
+///         tickets twin waits;
 ///     lacks durability "in memory only",
 ///     lacks snapshots "read-only transactions take locks",
 /// }
@@ -95,6 +98,7 @@ macro_rules! battery {
         $crate::battery! { @parts durability $fixture:
             every_acknowledged_transaction_survives_a_crash_at_every_change serial_points_rise_over_crashes
             a_reader_is_acknowledged_when_what_it_read_is_durable an_abort_is_answered_when_what_it_read_is_durable
+            a_position_is_awaited_in_three_ways
         }
     };
     (@histories $fixture:ty) => {
@@ -102,7 +106,7 @@ macro_rules! battery {
             two_clients_on_eight_keys four_clients_with_small_parts eight_clients_over_several_leaves
             four_clients_that_own_at_commit four_clients_that_own_at_the_statement four_clients_that_think
             eight_clients_with_long_scans four_clients_without_patience four_clients_that_meet_limits
-            a_forged_read_is_refused a_forged_serial_point_is_refused
+            a_forged_read_is_refused
         }
     };
     (@limits $fixture:ty) => {
@@ -134,7 +138,8 @@ macro_rules! battery {
     (@rows $fixture:ty) => {
         $crate::battery! { @parts rows $fixture:
             a_transaction_reads_its_own_writes nothing_outlives_an_abort keys_and_rows_of_every_length_come_back
-            a_transaction_may_end_on_another_thread a_panic_of_the_caller_aborts_the_transaction serial_points_rise_with_real_time
+            a_transaction_may_end_on_another_thread a_panic_of_the_caller_aborts_the_transaction
+            a_commit_is_awaited_in_three_ways
         }
     };
     (@savepoints $fixture:ty) => {
@@ -145,10 +150,22 @@ macro_rules! battery {
             a_savepoint_belongs_to_its_transaction savepoint_rollback savepoint_rolled_back_past
         }
     };
+    (@serial_points $fixture:ty) => {
+        $crate::battery! { @parts serial_points $fixture:
+            serial_points_rise_with_real_time a_forged_serial_point_is_refused
+        }
+    };
     (@snapshots $fixture:ty) => {
         $crate::battery! { @parts snapshots $fixture:
             a_reader_sees_the_state_at_its_begin readers_of_all_ages_see_their_own_moment
             a_settled_reader_waits_for_older_writers_and_delays_nobody snapshot read_only_transactions
+        }
+    };
+    (@tickets $fixture:ty) => {
+        $crate::battery! { @parts tickets $fixture:
+            other_threads_take_the_tickets the_order_of_a_caller_is_kept a_chain_of_procedures_is_not_awaited
+            every_ticket_calls_back a_dropped_ticket_withdraws_nothing a_procedure_that_fails_has_no_effect
+            an_undeclared_write_is_refused draws_are_the_same_in_every_attempt a_log_of_calls_runs_again
         }
     };
     (@twin $fixture:ty) => {

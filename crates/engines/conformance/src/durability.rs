@@ -1,7 +1,8 @@
 //! Acknowledged transactions survive a crash at every single change of the disk, whatever else of the disk survives.
 
-use crate::fixture::{Durable, begin};
+use crate::fixture::{Durable, begin, claim};
 use crate::registers::{all, delete, get, put, registers, state};
+use crate::ways::ways;
 use env::{SimDisk, SimDiskOptions, Survival};
 use model::twin::Twin;
 use model::{Access, Begin, Durability, Finish, Interactive, LogPosition, Mode, Result, Storage, TableId};
@@ -101,7 +102,7 @@ fn goes_on<F: Durable>(engine: Arc<F::Engine>, table: TableId, disk: &SimDisk, c
     assert_eq!(state::<F>(&engine, table).last(), Some(&(999, 999)), "{context}: lost in the second crash");
 }
 
-/// Serial points rise over crashes.
+/// Serial points rise over crashes, where they are claimed.
 pub fn serial_points_rise_over_crashes<F: Durable>() {
     let disk = disk(3);
     let mut last = None;
@@ -113,9 +114,9 @@ pub fn serial_points_rise_over_crashes<F: Durable>() {
             let mut open = begin::<F>(&engine, mode);
             get(&mut open, table, 1).expect("nobody in the way");
             let committed = open.commit().expect("nobody in the way");
-            let point = crate::fixture::serial_point(&committed);
-            assert!(last.is_none_or(|last| last < point), "{point} after {last:?}");
-            last = Some(point);
+            let point = claim::<F>(&committed);
+            assert!(last < point || !F::CLAIMS_SERIAL_POINTS, "{point:?} after {last:?}");
+            last = point;
         }
         // A crash: nothing is closed.
     }
@@ -161,4 +162,16 @@ pub fn an_abort_is_answered_when_what_it_read_is_durable<F: Durable>() {
     assert_eq!(get(&mut reader, table, 1).expect("nobody in the way"), Some(1));
     engine.abort_durably(reader).expect("a healthy disk");
     assert!(survives::<F>(&disk), "what was read and told is lost");
+}
+
+/// Durability is awaited alike by a caller that blocks, one that is called back, and one that polls.
+pub fn a_position_is_awaited_in_three_ways<F: Durable>() {
+    for (way, take) in ways() {
+        let (disk, engine, table) = with_undurable_row::<F>();
+        let mut reader = begin::<F>(&engine, Mode::ReadOnly);
+        assert_eq!(get(&mut reader, table, 1).expect("nobody in the way"), Some(1));
+        let committed = reader.commit().expect("nobody in the way");
+        take(engine.durable(committed.log_position)).expect("a healthy disk");
+        assert!(survives::<F>(&disk), "{way}: what was read and acknowledged is lost");
+    }
 }

@@ -13,6 +13,10 @@ pub trait Fixture: Sized + 'static {
     /// The engine.
     type Engine: Send + Sync + 'static;
 
+    /// Whether the engine claims a serial point for each transaction that commits. Without, group `serial_points` is listed as
+    /// lacking, histories are judged by their dependencies alone, and the twin follows one transaction at a time.
+    const CLAIMS_SERIAL_POINTS: bool = true;
+
     /// Opens an empty engine.
     fn open(knobs: &Knobs) -> Arc<Self::Engine>;
 
@@ -135,6 +139,10 @@ pub trait Procedures: Fixture {
     /// Type of the door that calls procedures.
     type Door: Declared;
 
+    /// Whether procedures of one caller that touch the same keys take effect in the order of submission: the engine fixes the order
+    /// ahead, or runs each in the call.
+    const KEEPS_ORDER: bool = true;
+
     /// The door of an engine.
     fn procedures(engine: &Arc<Self::Engine>) -> Arc<Self::Door>;
 }
@@ -160,7 +168,16 @@ pub fn ddl<F: Sessions>(engine: &Arc<F::Engine>) -> &dyn Tables {
     engine.ddl().expect("the engine has tables that come and go")
 }
 
-/// Returns the place of a committed transaction in the serial order.
-pub fn serial_point(committed: &Committed) -> SerialPoint {
-    committed.serial_point
+/// Returns the place in the serial order that a committed transaction claims, if the engine claims any.
+///
+/// # Panics
+/// If it claims one and the engine claims none, or the other way round.
+pub fn claim<F: Fixture>(committed: &Committed) -> Option<SerialPoint> {
+    let claimed = committed.serial_point;
+    assert_eq!(
+        claimed.is_some(),
+        F::CLAIMS_SERIAL_POINTS,
+        "the engine claims a place for each transaction or for none"
+    );
+    claimed
 }

@@ -11,12 +11,13 @@
 //!    | --- | --- | --- |
 //!    | door 1, open transactions | [`Sessions`] | `anomalies` `histories` `limits` `mistakes` `rows` `twin` |
 //!    | read-only transactions that always commit | [`Sessions::READERS_COMMIT`] | `snapshots` |
+//!    | a serial point for each transaction | [`Fixture::CLAIMS_SERIAL_POINTS`] | `serial_points` |
 //!    | savepoints | `Finish::savepoints` | `savepoints` |
 //!    | tables that come and go | `Interactive::ddl` | `definitions` |
 //!    | waits | [`Waits`] | `waits` |
 //!    | a log | [`Durable`] | `durability` |
 //!    | door 2, or door 1 by `model::AsReexecutable` | [`Programs`] | `programs` |
-//!    | door 3, or door 2 by `model::AsDeclared` | [`Procedures`] | `procedures` |
+//!    | door 3, or door 2 by `model::AsDeclared` | [`Procedures`] | `procedures` `tickets` |
 //!
 //! 3. Call [`battery!`] with the groups, and list those that the engine lacks, each with its reason. A group whose trait is not
 //!    implemented does not compile; one that is neither run nor listed fails the test `the_battery_is_whole`.
@@ -33,7 +34,8 @@
 //! # What decides
 //! - `twin`, `savepoints`: each answer is the naive twin's (`model::twin`), of one transaction at a time and of concurrent ones in
 //!   the order of their serial points.
-//! - `anomalies`, `histories`, `programs`, `procedures`: both judges of `check` find what was seen strictly serializable.
+//! - `anomalies`, `histories`, `programs`, `procedures`: both judges of `check` find what was seen strictly serializable. Where no
+//!   serial points are claimed, the judge of dependencies decides alone.
 //! - The others: assertions that hold for every engine. What engines may choose (who waits, who gives way, when) is not asserted
 //!   but recorded in the scripts.
 //!
@@ -58,9 +60,12 @@ pub mod rows;
 pub mod savepoints;
 pub mod script;
 pub mod seeds;
+pub mod serial_points;
 pub mod snapshots;
 pub mod statements;
+pub mod tickets;
 pub mod twin;
 pub mod waits;
+pub mod ways;
 
 pub use fixture::{Durable, Fixture, Knobs, Open, Procedures, Programs, Sessions, Waits};

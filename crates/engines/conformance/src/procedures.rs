@@ -1,6 +1,6 @@
 //! Door 3: procedures whose footprint is known before they run.
 
-use crate::fixture::{Knobs, Procedures, serial_point};
+use crate::fixture::{Knobs, Procedures, claim};
 use crate::judges::{assert_serial, records};
 use crate::registers::{get, put, registers};
 use crate::seeds;
@@ -198,7 +198,7 @@ pub fn concurrent_procedures_are_serializable<F: Procedures>() {
             let touch = Touch { table, reads, writes };
             let start_ns = clock.now();
             let ((_, operations), committed) = door.call(touch, Begin::default(), keep_trying).expect("it is retried");
-            let outcome = Outcome::Committed(serial_point(&committed));
+            let outcome = Outcome::Committed(claim::<F>(&committed));
             history.push(Transaction { client: number, start_ns, end_ns: clock.now(), outcome, operations });
         }
         history

@@ -1,6 +1,6 @@
 //! Door 2: programs that the engine may run many times.
 
-use crate::fixture::{Knobs, Programs, serial_point};
+use crate::fixture::{Knobs, Programs, claim};
 use crate::histories::{Statements, forms, tables};
 use crate::judges::{assert_serial, records};
 use crate::registers::{all, get, put, registers};
@@ -161,7 +161,7 @@ pub fn concurrent_programs_are_serializable<F: Programs>() {
             let ended = door.execute(&mut program, Begin::default(), &mut keep_trying);
             let operations = program.operations;
             let (_, committed) = ended.expect("it is retried");
-            let outcome = Outcome::Committed(serial_point(&committed));
+            let outcome = Outcome::Committed(claim::<F>(&committed));
             history.push(Transaction { client: number, start_ns, end_ns: clock.now(), outcome, operations });
         }
         history

@@ -1,9 +1,10 @@
 //! Single transactions: they read their own writes, keys and rows of every length are read back unchanged, nothing outlives an
 //! abort, and a transaction may end on another thread.
 
-use crate::fixture::{Knobs, Open, Sessions, begin, serial_point, with_registers};
+use crate::fixture::{Knobs, Open, Sessions, begin, with_registers};
 use crate::registers::{all, delete, get, get_for_update, insert, put, range, state};
-use model::{Access, Columns, Finish, Item, Key, Mode, RowBuf, Scan, Schema, Storage, TableId};
+use crate::ways::ways;
+use model::{Access, Columns, Finish, Item, Mode, RowBuf, Scan, Schema, Storage, TableId};
 use std::ops::{Bound, ControlFlow};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
@@ -135,19 +136,13 @@ pub fn a_panic_of_the_caller_aborts_the_transaction<F: Sessions>() {
     F::assert_idle(&engine, 2);
 }
 
-/// Serial points rise with real time: a transaction that began after another had ended stands behind it.
-pub fn serial_points_rise_with_real_time<F: Sessions>() {
-    let (engine, table) = with_registers::<F>(&Knobs::impatient(), &[(1, 1)]);
-    let mut last = None;
-    for round in 0..30 {
-        let mode = [Mode::ReadWrite, Mode::ReadOnly, Mode::OwnAtStatement][round % 3];
-        let mut open = begin::<F>(&engine, mode);
-        get(&mut open, table, 1).expect("nobody in the way");
-        if mode != Mode::ReadOnly {
-            open.put(table, &Key::from_u64(1), RowBuf::from_bytes(&[0; 8]).row()).expect("nobody in the way");
-        }
-        let point = serial_point(&open.commit().expect("nobody in the way"));
-        assert!(last.is_none_or(|last| last < point), "{point} after {last:?}");
-        last = Some(point);
+/// A commit's decision is awaited alike by a caller that blocks, one that is called back, and one that polls.
+pub fn a_commit_is_awaited_in_three_ways<F: Sessions>() {
+    let (engine, table) = with_registers::<F>(&Knobs::impatient(), &[]);
+    for (number, (way, take)) in (0..).zip(ways()) {
+        let mut open = begin::<F>(&engine, Mode::ReadWrite);
+        put(&mut open, table, number, 7).expect("nobody in the way");
+        take(open.begin_commit()).unwrap_or_else(|error| panic!("{way}: {error}"));
+        assert_eq!(state::<F>(&engine, table).last(), Some(&(number, 7)), "{way}");
     }
 }

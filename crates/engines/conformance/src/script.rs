@@ -25,7 +25,7 @@
 //! | `collect` | collects what can be collected |
 //! | `state` | the rows of all ordered tables, in a new read-only transaction |
 
-use crate::fixture::{Knobs, Open, Sessions, begin, serial_point};
+use crate::fixture::{Knobs, Open, Sessions, begin, claim};
 use crate::observe::{Log, Observed};
 use crate::twin::{rollback_to, savepoint};
 use model::history::Outcome;
@@ -174,13 +174,14 @@ impl<F: Sessions> Stage<F> {
     fn end(&mut self, open: Observed<Open<F>>, who: &str) -> Told {
         let name = open.inner().timestamp();
         let ended = self.log.end(open, Finish::commit, |ended| match ended {
-            Ok(committed) => Outcome::Committed(serial_point(committed)),
+            Ok(committed) => Outcome::Committed(claim::<F>(committed)),
             Err(_) => Outcome::Aborted,
         });
-        let point = Timestamp(serial_point(&ended?).0);
+        let committed = ended?;
         if !F::NAMED_BY_SERIAL_POINT {
             return Ok("committed".into());
         }
+        let point = Timestamp(committed.claimed().0);
         self.names.insert(point, who.to_owned());
         Ok(if name.is_none_or(|name| name == point) { "committed" } else { "committed later" }.into())
     }

@@ -42,7 +42,8 @@ caught! {
     kept_aborts_are_caught: KeepsAborted by rows::nothing_outlives_an_abort, "left";
     kept_aborts_are_read: KeepsAborted by anomalies::g1a_aborted_read, "not strictly serializable";
     kept_rollbacks_are_caught: KeepsRolledBack by savepoints::a_rollback_restores_what_stood_at_the_savepoint, "left";
-    wrong_claims_are_caught: ClaimsWrongOrder by histories::two_clients_on_eight_keys rows::serial_points_rise_with_real_time,
+    wrong_claims_are_caught: ClaimsWrongOrder by histories::two_clients_on_eight_keys
+        serial_points::serial_points_rise_with_real_time,
         "";
     old_snapshots_are_caught: ReadsThePast by anomalies::write_skew, "not strictly serializable";
     ignored_limits_are_caught: IgnoresLimits by limits::a_key_that_is_too_long_is_refused
@@ -55,11 +56,15 @@ caught! {
     halved_commits_are_not_serial: CommitsHalf by anomalies::g0_dirty_write, "not strictly serializable";
     writing_readers_are_caught: WritesAsReader by mistakes::read_only_transactions_refuse_to_write, "a mistake, not";
     repeated_programs_are_caught: RunsTwice by programs::every_addition_counts_once, "800";
-    repeated_procedures_are_caught: RunsTwice by procedures::opposite_transfers_conserve_the_sum, "left";
+    repeated_procedures_are_caught: RunsTwice by procedures::opposite_transfers_conserve_the_sum
+        tickets::the_order_of_a_caller_is_kept, "left";
+    new_draws_are_caught: DrawsAnew by tickets::draws_are_the_same_in_every_attempt, "thread panicked";
+    unkept_claims_are_caught: ClaimsAtTimes by serial_points::serial_points_rise_with_real_time,
+        "for each transaction or for none";
     early_acknowledgements_are_caught: AcknowledgesTooSoon by
         durability::every_acknowledged_transaction_survives_a_crash_at_every_change, "lost in the second crash";
     answers_that_do_not_wait_are_caught: AcknowledgesTooSoon by
-        durability::a_reader_is_acknowledged_when_what_it_read_is_durable
+        durability::a_reader_is_acknowledged_when_what_it_read_is_durable durability::a_position_is_awaited_in_three_ways
         durability::an_abort_is_answered_when_what_it_read_is_durable, "is lost";
 }
 

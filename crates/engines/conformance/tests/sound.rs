@@ -7,7 +7,7 @@ mod small;
 type Subject = small::Subject<0>;
 
 conformance::battery! {
-    Subject: anomalies durability histories limits mistakes procedures programs rows savepoints twin;
+    Subject: anomalies durability histories limits mistakes procedures programs rows savepoints serial_points tickets twin;
     lacks definitions "tables stay",
     lacks snapshots "no settled reads: a snapshot does not wait for older writers",
     lacks waits "optimistic: nobody waits",

@@ -115,7 +115,7 @@ impl Core {
     /// # Errors
     /// The abort that one of them met.
     pub fn take_notes(&mut self, read_set: usize) -> Result<()> {
-        let rests_on = LogPosition(std::mem::take(self.shared.rests_on.get_mut()));
+        let rests_on = LogPosition::from_raw(std::mem::take(self.shared.rests_on.get_mut()));
         self.view.rests_on = self.view.rests_on.max(rests_on);
         let reads = self.shared.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
         if self.slot.is_some() && self.view.moves {
@@ -131,7 +131,7 @@ impl Core {
 
     /// Returns the position that an answer which tells of the reads must wait for (M9), also after the end.
     pub fn rests_on(&self) -> LogPosition {
-        let shared = LogPosition(self.shared.rests_on.load(Ordering::Relaxed)); // Read views have ended, or are the asker's.
+        let shared = LogPosition::from_raw(self.shared.rests_on.load(Ordering::Relaxed)); // Read views have ended, or are the asker's.
         self.to_await(self.view.rests_on.max(shared))
     }
 

@@ -188,7 +188,7 @@ pub(crate) fn place_of<'a>(catalog: &'a Catalog, write: &Write) -> Place<'a> {
 }
 
 fn committed(core: &Core, rests_on: LogPosition) -> Committed {
-    Committed { serial_point: SerialPoint(core.view.at.0), log_position: core.to_await(rests_on) }
+    Committed { serial_point: Some(SerialPoint(core.view.at.0)), log_position: core.to_await(rests_on) }
 }
 
 /// The rule behind an abort, for counting.

@@ -333,7 +333,7 @@ impl<C: Clock> Mvto<C> {
 impl<C> Mvto<C> {
     /// Returns the position up to which the log is durable; in memory, the greatest.
     pub(crate) fn durable(&self) -> LogPosition {
-        self.log.as_ref().map_or(LogPosition(u64::MAX), Log::durable)
+        self.log.as_ref().map_or(LogPosition::from_raw(u64::MAX), Log::durable)
     }
 
     /// Refuses work on a failed log (design, rule 4).

@@ -450,7 +450,7 @@ impl<'a> VersionRef<'a> {
 
     /// The end of its redo record.
     pub fn log_position(self) -> LogPosition {
-        LogPosition(self.version().log_position)
+        LogPosition::from_raw(self.version().log_position)
     }
 
     /// The bytes that it takes.
@@ -524,7 +524,7 @@ impl VersionPool {
             block.write(Version {
                 begin: begin.0,
                 older: AtomicPtr::new(ptr::null_mut()),
-                log_position: log_position.0,
+                log_position: log_position.to_raw(),
                 length,
                 blocks,
             });

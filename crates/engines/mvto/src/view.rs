@@ -46,7 +46,7 @@ impl<H: Handle> SharedView<'_, H> {
             let limit = self.engine.options.read_set;
             shared.lock().unwrap_or_else(PoisonError::into_inner).take_over(&mut reads, limit);
         }
-        rests_on.fetch_max(view.rests_on.0, Ordering::Relaxed); // Read again only after the borrow has ended.
+        rests_on.fetch_max(view.rests_on.to_raw(), Ordering::Relaxed); // Read again only after the borrow has ended.
         if let Err(error @ Error::Aborted(_)) = &result {
             lock().get_or_insert_with(|| error.clone()); // The first one stays.
         }

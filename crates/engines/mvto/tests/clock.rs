@@ -98,7 +98,7 @@ fn a_large_step_back_stops_nothing_and_loses_nothing() {
     engine.collect();
     assert_eq!(get(&mut reader, table, 1).expect("open"), Some(1));
     put(&mut writer, table, 1, 2).expect("open");
-    assert!(writer.commit().expect("open").serial_point.0 < last, "its place is where it began");
+    assert!(writer.commit().expect("open").claimed().0 < last, "its place is where it began");
     engine.collect();
     assert_eq!(get(&mut reader, table, 1).expect("open"), Some(1), "collection keeps what it needs");
     reader.commit().expect("read-only transactions always commit");
@@ -297,7 +297,7 @@ fn increment(engine: &Engine, clock: &SimClock, table: TableId) -> u64 {
             put(open, table, 1, support::integer(row.bytes()) + 1)
         });
         match added {
-            Ok(((), committed)) => return committed.serial_point.0,
+            Ok(((), committed)) => return committed.claimed().0,
             Err(Error::Fault(Fault::Clock { .. })) => clock.advance(100),
             Err(error) => panic!("neither a conflict nor the clock: {error}"),
         }

@@ -5,5 +5,6 @@ mod support;
 use support::subject::Subject;
 
 conformance::battery! {
-    Subject: anomalies definitions durability histories limits mistakes procedures programs rows savepoints snapshots twin waits;
+    Subject: anomalies definitions durability histories limits mistakes procedures programs rows savepoints serial_points snapshots tickets
+        twin waits;
 }

@@ -283,8 +283,8 @@ fn mistake<T: std::fmt::Debug>(
     assert!(open.poison().is_none(), "it lives on");
     let written = get(&mut open, registers, 1).expect("it lives on");
     let committed = open.commit().expect("it lives on");
-    assert_eq!(written, Some(committed.serial_point.0));
-    assert_eq!(all(&mut begin(engine), registers).expect("nobody in the way"), [(1, committed.serial_point.0)]);
+    assert_eq!(written, Some(committed.claimed().0));
+    assert_eq!(all(&mut begin(engine), registers).expect("nobody in the way"), [(1, committed.claimed().0)]);
     told
 }
 
@@ -443,7 +443,7 @@ fn a_transaction_may_end_on_another_thread() {
     put(&mut open, table, 1, 2).expect("nobody in the way");
     let other = thread::spawn(move || {
         let open: Open = receive.recv().expect("a transaction comes");
-        open.commit().expect("nobody in the way").serial_point.0
+        open.commit().expect("nobody in the way").claimed().0
     });
     let expected = at(&open);
     send.send(open).expect("somebody listens");

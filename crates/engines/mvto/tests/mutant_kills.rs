@@ -75,7 +75,7 @@ fn who_owns_and_executes_is_pushed_and_commits_above() {
     put(&mut owner, table, 1, 11).expect("nobody in the way");
     let mut reader = begin_as(&engine, Mode::ReadOnly);
     assert_eq!(get(&mut reader, table, 1).expect("no wait"), Some(10));
-    let point = owner.commit().expect("it moves").serial_point.0;
+    let point = owner.commit().expect("it moves").claimed().0;
     assert!(point > at(&reader), "it commits at {point}, below its reader");
     assert_eq!(get(&mut reader, table, 1).expect("no wait"), Some(10));
     assert_eq!(now(&engine, table, 1), Some(11));

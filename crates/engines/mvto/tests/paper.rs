@@ -125,7 +125,7 @@ fn sec_4_5_the_serial_point_is_the_begin_timestamp() {
     let expected = at(&first);
     let later = set(&engine, table, 2, 2);
     put(&mut first, table, 1, 3).expect("nobody in the way");
-    let point = first.commit().expect("nobody in the way").serial_point.0;
+    let point = first.commit().expect("nobody in the way").claimed().0;
     assert!(point == expected && point < later, "{point} = {expected} < {later}");
 }
 
@@ -625,7 +625,7 @@ fn sec_2_run_begins_inside_the_call() {
         let how = Begin { mode, ..Begin::default() };
         let ran = engine.run(how, RetryPolicy::default(), |open| get(open, table, 1));
         let (seen, committed) = ran.expect("nobody in the way");
-        let point = committed.serial_point.0;
+        let point = committed.claimed().0;
         assert!(seen == Some(1) && before < point && point < reading(&clock), "{mode:?}");
     }
 }

@@ -35,10 +35,10 @@ fn a_queued_writer_moves_behind_the_one_that_it_waited_for() {
         let mut row = RowBuf::new();
         assert!(queued.read_for_update(table, &Key::from_u64(1), &mut row).expect("the row is there"));
         put(&mut queued, table, 1, 10 * support::integer(row.bytes())).expect("it owns it");
-        queued.commit().expect("it has read nothing else").serial_point.0
+        queued.commit().expect("it has read nothing else").claimed().0
     });
     wait_until_asleep(&engine, 1);
-    let point = owner.commit().expect("it moves").serial_point.0;
+    let point = owner.commit().expect("it moves").claimed().0;
     assert!(point > at(&reader) && at(&reader) > began);
     assert!(queued.join().expect("no panic") > point);
     assert_eq!(now(&engine, table, 1), Some(20));
@@ -79,7 +79,7 @@ fn reads_wait_where_they_are_asked_to() {
     let mut third = begin_as(&engine, Mode::ReadOnly);
     third.set_reads_wait(true);
     assert_eq!(rule(get(&mut third, table, 1)), "wait-limit");
-    let point = owner.commit().expect("nobody has read it").serial_point.0;
+    let point = owner.commit().expect("nobody has read it").claimed().0;
     assert_eq!(engine.stats().moved, 0, "it was not pushed, and stands at {point}");
 }
 

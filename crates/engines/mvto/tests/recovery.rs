@@ -6,8 +6,8 @@ use env::disk::Fault as DiskFault;
 use env::{Clock, Disk, Operation, SimClock, SimDisk, SimDiskOptions, Survival};
 use model::twin::Twin;
 use model::{
-    Access, Begin, Column, Columns, Committed, Delta, Durability, Error, Fault, Finish, Interactive, Key, Mode, Result,
-    RowBuf, RowRef, Scan, Schema, TableId, ValueRef,
+    Access, Begin, Column, Columns, Committed, Delta, Durability, Error, Fault, Finish, Interactive, Key, LogPosition,
+    Mode, Result, RowBuf, RowRef, Scan, Schema, TableId, ValueRef,
 };
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeMap;
@@ -186,8 +186,8 @@ fn serial_points_increase_across_restarts() {
         let db = Mvto::open_with(Arc::new(disk.clone()), options(), clock).unwrap();
         for mode in [Mode::ReadOnly, Mode::ReadWrite] {
             let committed = db.begin(Begin { mode, ..Begin::default() }).unwrap().commit().unwrap();
-            assert!(committed.serial_point.0 > last, "{committed:?} after {last}");
-            last = committed.serial_point.0;
+            assert!(committed.claimed().0 > last, "{committed:?} after {last}");
+            last = committed.claimed().0;
         }
         // A crash: no close.
     }
@@ -210,12 +210,12 @@ fn an_acknowledgement_waits_for_every_version_that_was_read() {
         transaction.commit().unwrap()
     };
     let before = commit(Durability::Fsync, false);
-    assert_eq!(before.log_position.0, 0, "it read nothing that could be lost");
+    assert_eq!(before.log_position, LogPosition::ZERO, "it read nothing that could be lost");
     let writer = commit(Durability::None, true);
-    assert_eq!(writer.log_position.0, 0, "nobody waits for it");
+    assert_eq!(writer.log_position, LogPosition::ZERO, "nobody waits for it");
     let reader = commit(Durability::Fsync, false);
-    assert!(reader.log_position.0 > 0, "it read a version that is not durable yet");
-    assert_eq!(commit(Durability::Async, false).log_position.0, 0);
+    assert!(reader.log_position > LogPosition::ZERO, "it read a version that is not durable yet");
+    assert_eq!(commit(Durability::Async, false).log_position, LogPosition::ZERO);
     db.wait_durable(reader.log_position).unwrap();
     let found = open(&disk.power_cut_with(Survival::SyncedOnly)).unwrap();
     assert_eq!(contents(&found, table).len(), 1, "what was read and acknowledged is durable");

@@ -130,7 +130,7 @@ fn live(engine: &Engine, table: TableId, shape: Shape, plans: &[Plan]) -> Vec<St
         let tell = |it: &Statement| (it.clone(), answer(&mut transaction, table, shape, it));
         let told = plan.statements.iter().map(tell).collect();
         match transaction.commit() {
-            Ok(committed) => stories.push((committed.serial_point, told)),
+            Ok(committed) => stories.push((committed.claimed(), told)),
             Err(error) => assert!(
                 !matches!(plan.mode, Mode::ReadOnly | Mode::Snapshot),
                 "read-only transactions always commit: {error}"
@@ -245,7 +245,7 @@ fn a_reader_pushes_an_executing_owner_or_sees_its_write() {
         put(&mut writer, table, 1, 20).expect("nobody in the way");
         let mut reader = begin(&engine);
         let at = support::at(&reader);
-        let writer = thread::spawn(move || writer.commit().expect("it has read nothing").serial_point.0);
+        let writer = thread::spawn(move || writer.commit().expect("it has read nothing").claimed().0);
         let read = get(&mut reader, table, 1).expect("nobody gives up waiting");
         let written = writer.join().expect("no panic");
         assert_eq!(read, Some(if written < at { 20 } else { 10 }), "at {at}, written at {written}");
@@ -266,7 +266,7 @@ fn a_scan_misses_no_row_that_a_collector_looks_at() {
             move || {
                 let mut transaction = begin(&engine);
                 let done = put(&mut transaction, table, 1, 20).and_then(|()| transaction.commit());
-                done.ok().map(|committed| committed.serial_point.0)
+                done.ok().map(|committed| committed.claimed().0)
             }
         });
         let mut scanner = begin_as(&engine, Mode::ReadOnly);

@@ -380,7 +380,7 @@ impl World {
                 self.excuse("a commit", &error);
             }
             Ok(committed) => {
-                let point = committed.serial_point;
+                let point = committed.claimed();
                 self.tell(format!("T{number} commits at {point}{}", if writes { "" } else { ", wrote nothing" }));
                 assert!(!(writes && self.trouble.stopped), "T{number} commits on a stopped log");
                 assert!(point > floor.expect("set above"), "T{number} at {point}, after {floor:?} had returned");

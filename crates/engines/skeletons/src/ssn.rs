@@ -109,7 +109,7 @@ impl<H: Deref<Target = Certifier> + Send> Finish for Transaction<H> {
     }
 
     /// Certifies, then COMMIT on the same connection: decided later, by the foreign answer. A connection lost in between is
-    /// [`model::Fault::OutcomeUnknown`]. No serial point can be claimed.
+    /// [`model::Fault::OutcomeUnknown`]. [`Committed::serial_point`] is `None`.
     fn begin_commit(self) -> Pending<Result<Committed>> {
         match *self.certifier {}
     }

@@ -20,7 +20,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         let serial_point = SerialPoint(self.engine.counters.committed.fetch_add(1, Relaxed) + 1);
         self.undo.clear();
         self.end();
-        Ok(Committed { serial_point, log_position: LogPosition::ZERO })
+        Ok(Committed { serial_point: Some(serial_point), log_position: LogPosition::ZERO })
     }
 
     /// Puts back what stood in every changed record, and gives the locks back. Once.

@@ -209,9 +209,9 @@ fn serial_points_follow_conflicts() {
     let (engine, t) = with_registers(impatient(), &[(X, 0)]);
     let (mut early, mut reader) = (begin(&engine), begin(&engine));
     get(&mut reader, t, X).unwrap();
-    let reader = reader.commit().unwrap().serial_point;
+    let reader = reader.commit().unwrap().claimed();
     put(&mut early, t, X, 1).unwrap();
-    let writer = early.commit().unwrap().serial_point;
+    let writer = early.commit().unwrap().claimed();
     assert!(reader < writer);
 }
 

@@ -63,7 +63,8 @@ impl Procedures for Subject {
 }
 
 conformance::battery! {
-    Subject: anomalies definitions histories limits mistakes procedures programs rows savepoints twin waits;
+    Subject: anomalies definitions histories limits mistakes procedures programs rows savepoints serial_points tickets twin
+        waits;
     lacks durability "in memory only",
     lacks snapshots "readers take locks, wait for writers and can be wounded",
 }

@@ -308,7 +308,7 @@ fn tickets_are_waited_for_later() {
     let (engine, t) = with_registers(Options::default(), &[(1, 100), (2, 0)]);
     let transfer = || Transfer { table: t, from: 1, to: 2, declares_to: true };
     let tickets: Vec<_> = (0..20).map(|_| engine.submit(transfer(), Begin::default(), Box::new(never))).collect();
-    let points: Vec<_> = tickets.into_iter().map(|ticket| ticket.wait().expect("declared").1.serial_point).collect();
+    let points: Vec<_> = tickets.into_iter().map(|ticket| ticket.wait().expect("declared").1.claimed()).collect();
     assert!(points.is_sorted(), "in the order of submission");
     let (told, heard) = std::sync::mpsc::channel();
     let ticket = engine.submit(transfer(), Begin::default(), Box::new(never));

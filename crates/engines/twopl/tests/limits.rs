@@ -120,7 +120,7 @@ fn read_only_transactions_write_nothing() {
         other.commit().unwrap();
         assert_eq!(it.commit().unwrap().log_position, model::LogPosition::ZERO);
     }
-    engine.wait_durable(model::LogPosition(9)).unwrap();
+    engine.wait_durable(model::LogPosition::from_raw(9)).unwrap();
 }
 
 #[test]

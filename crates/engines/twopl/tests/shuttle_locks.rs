@@ -147,7 +147,7 @@ fn live(engine: &TwoPhaseLocking, table: TableId, programs: &[Vec<Statement>]) -
         let mut it = common::begin(engine);
         let statements = program.iter().filter(|it| it.is_access());
         let told = statements.map(|it_does| (it_does.clone(), answer(&mut it, table, SHAPE, it_does))).collect();
-        it.commit().ok().map(|committed| (committed.serial_point, told))
+        it.commit().ok().map(|committed| (committed.claimed(), told))
     };
     programs.iter().filter_map(attempt).collect()
 }

@@ -151,12 +151,12 @@ fn the_older_waiter_goes_first() {
     thread::scope(|scope| {
         let second = scope.spawn(|| {
             put(&mut younger, t, X, 3).unwrap();
-            younger.commit().unwrap().serial_point
+            younger.commit().unwrap().claimed()
         });
         until_waiting(&engine, 1, &second);
         let first = scope.spawn(|| {
             put(&mut older, t, X, 2).unwrap();
-            older.commit().unwrap().serial_point
+            older.commit().unwrap().claimed()
         });
         until_waiting(&engine, 2, &first);
         holder.commit().unwrap();

@@ -98,7 +98,7 @@ impl<'a> Log<'a> {
         match outcome {
             Ok((_, committed)) => {
                 last.status = Status::Committed;
-                last.serial_point = Some(committed.serial_point.0);
+                last.serial_point = committed.serial_point.map(|point| point.0);
                 self.committed_operations += last.operations.len() as u64;
             }
             Err(Error::Fault(Fault::OutcomeUnknown { .. })) => last.status = Status::Unknown,

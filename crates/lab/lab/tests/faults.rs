@@ -5,7 +5,7 @@ use env::Randomness;
 use model::{Abort, AbortClass, Target, Timestamp};
 use model::{
     Access, AsReexecutable, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item,
-    LogPosition, Pending, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, TableId,
+    LogPosition, Pending, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, SerialPoint, TableId,
 };
 use seriatim_lab::driver::{Extent, Outcome, Run, RunError};
 use seriatim_lab::engines::{OnEngine, OneMutex};
@@ -135,7 +135,7 @@ impl Finish for Transaction<'_> {
         inner.begin_commit().map(move |decided| {
             let mut committed = decided?;
             if is_backward {
-                committed.serial_point.0 = u64::MAX - committed.serial_point.0;
+                committed.serial_point = Some(SerialPoint(u64::MAX - committed.claimed().0));
             }
             Ok(committed)
         })

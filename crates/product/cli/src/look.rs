@@ -157,7 +157,7 @@ impl StatsOf {
         if let Some(log) = &engine.log {
             fields.extend([
                 ("log_segments", json!(log.segments)),
-                ("log_since_checkpoint_bytes", json!(log.appended.0.saturating_sub(log.checkpoint.0))),
+                ("log_since_checkpoint_bytes", json!(log.bytes_since_checkpoint())),
                 ("checkpoint_bytes", json!(log.checkpoint_bytes)),
             ]);
         }
@@ -189,7 +189,7 @@ impl Verify {
         };
         let mut out = std::io::stdout().lock();
         for segment in &report.segments {
-            let (records, bytes) = (output::grouped(segment.records), segment.end.0 - segment.start.0);
+            let (records, bytes) = (output::grouped(segment.records), segment.bytes());
             write!(out, "{}: {records} records in {} bytes", segment.file, output::grouped(bytes))?;
             match segment.parts {
                 0 => writeln!(out)?,

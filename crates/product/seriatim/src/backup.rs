@@ -24,8 +24,9 @@ pub struct BackupReport {
     pub tables: u64,
     /// Rows of all tables.
     pub rows: u64,
-    /// Where the copy stands in the serial order of the database: it holds every transaction up to here and none after.
-    pub serial_point: SerialPoint,
+    /// Where the copy stands in the serial order of the database, as in [`crate::Receipt::serial_point`]: it holds every
+    /// transaction up to here and none after.
+    pub serial_point: Option<SerialPoint>,
 }
 
 /// What a verification looked at.
@@ -91,7 +92,7 @@ impl Database {
         let engine_tables = self.shared.store().tables();
         let snapshot = self.snapshot()?;
         let copy = Database::builder().durability(Durability::Async).checkpoint_after(None).open(path)?;
-        let mut report = BackupReport { tables: 0, rows: 0, serial_point: SerialPoint::default() };
+        let mut report = BackupReport { tables: 0, rows: 0, serial_point: None };
         let rows: HashSet<TableId> = self.tables_with_rows(&snapshot)?;
         let mut numbers = HashMap::new();
         for (from, schema) in engine_tables {

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use twopl::TwoPhaseLocking;
 
-/// How transactions are kept apart. Both engines are strictly serializable.
+/// How transactions are kept apart. Both engines are strictly serializable, and claim a serial point for each transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {

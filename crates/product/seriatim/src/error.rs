@@ -340,9 +340,9 @@ impl fmt::Display for Duplicate {
 /// What a committed transaction got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Its place in the one serial order of the database. Increases with real time: a transaction that began after this
-    /// one was acknowledged has a greater one.
-    pub serial_point: SerialPoint,
+    /// Its place in the one serial order of the database, `None` with an engine that claims none ([`crate::Engine`]). Increases
+    /// with real time: a transaction that began after this one was acknowledged has a greater one.
+    pub serial_point: Option<SerialPoint>,
     /// How often it was run before it committed: 1 without conflicts, and always for transactions that the caller began.
     pub attempts: u32,
 }

@@ -181,8 +181,8 @@ pub struct Savepoint(model::Savepoint);
 pub struct PendingCommit(Pending);
 
 impl PendingCommit {
-    /// The transaction's place in the serial order.
-    pub fn serial_point(&self) -> SerialPoint {
+    /// The transaction's place in the serial order, as in [`Receipt::serial_point`].
+    pub fn serial_point(&self) -> Option<SerialPoint> {
         self.0.committed.serial_point
     }
 

@@ -1,8 +1,8 @@
 //! Transactions: what they see, how they end, what conflicts say, what retries do.
 
 use seriatim::{
-    AbortClass, BytesTable, Database, Durability, Error, Invalid, LimitKind, RetryPolicy, Snapshot, Transaction,
-    TransactionOptions, record,
+    AbortClass, BytesTable, Database, Durability, Error, Invalid, LimitKind, RetryPolicy, SerialPoint, Snapshot,
+    Transaction, TransactionOptions, record,
 };
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -126,7 +126,7 @@ fn a_write_conflict_names_the_other_transaction() -> Result<(), Error> {
     let winner = {
         let mut younger = db.begin()?;
         table.put(&mut younger, &Account { id: 1, balance: 1 })?;
-        younger.commit()?.serial_point
+        younger.commit()?.serial_point.expect("mvto claims one")
     };
     let lost = table.put(&mut older, &Account { id: 1, balance: 2 }).map_or_else(Err, |()| older.commit().map(|_| ()));
     let error = lost.unwrap_err();
@@ -341,7 +341,7 @@ fn transactions_move_between_threads_and_outlive_the_handle() -> Result<(), Erro
         .join()
         .unwrap()?;
     let pending = txn.commit_unsynced()?;
-    assert!(pending.serial_point().0 > 0);
+    assert!(pending.serial_point() > Some(SerialPoint(0)));
     let receipt = std::thread::spawn(move || pending.wait()).join().unwrap()?;
     assert_eq!(receipt.attempts, 1);
     assert_eq!(keeper.read(|at| table.get(at, 1))?.unwrap().balance, 102);
@@ -355,14 +355,14 @@ fn transactions_move_between_threads_and_outlive_the_handle() -> Result<(), Erro
 #[test]
 fn serial_points_increase_with_real_time() -> Result<(), Error> {
     let (db, table) = accounts(1)?;
-    let mut last = 0;
+    let mut last = None;
     for _ in 0..50 {
         let (_, receipt) = db.run_with(&TransactionOptions::new(), |txn| {
             table.update(txn, 1, |account| account.balance += 1)?;
             Ok::<_, Error>(())
         })?;
-        assert!(receipt.serial_point.0 > last);
-        last = receipt.serial_point.0;
+        assert!(receipt.serial_point > last);
+        last = receipt.serial_point;
     }
     Ok(())
 }

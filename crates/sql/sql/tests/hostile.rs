@@ -506,7 +506,7 @@ impl Finish for FaultyTransaction {
             return Pending::ready(Err(conflict.into()));
         }
         // In memory nothing waits.
-        let durable_later = |committed| Committed { log_position: LogPosition(1), ..committed };
+        let durable_later = |committed| Committed { log_position: LogPosition::from_raw(1), ..committed };
         self.inner.begin_commit().map(move |decided| decided.map(durable_later))
     }
 

@@ -39,10 +39,22 @@ pub enum Mode {
 /// ([`crate::Interactive::wait_durable`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Committed {
-    /// Its place in the serial order.
-    pub serial_point: SerialPoint,
+    /// Its place in the serial order; `None` in an engine that claims none. An engine claims one for each of its transactions, or
+    /// for none.
+    pub serial_point: Option<SerialPoint>,
     /// Log position that its acknowledgement must wait for: its own record and every version that it read. Zero: no wait.
     pub log_position: LogPosition,
+}
+
+impl Committed {
+    /// Its place in the serial order, for callers that know that their engine claims one.
+    ///
+    /// # Panics
+    /// If the engine claims none.
+    #[must_use]
+    pub fn claimed(&self) -> SerialPoint {
+        self.serial_point.expect("the engine claims serial points")
+    }
 }
 
 /// An open transaction: what it stands on, its settings, its optional capabilities, its end. Dropping it aborts.

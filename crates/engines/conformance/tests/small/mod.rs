@@ -2,6 +2,7 @@
 //! if nothing that it has read was written meanwhile.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+mod queue;
 mod transaction;
 
 use conformance::{Durable, Fixture, Knobs, Procedures, Programs, Sessions};
@@ -11,6 +12,7 @@ use model::{
     Access, AsDeclared, AsReexecutable, Begin, Committed, Decoder, Fault, Interactive, Invalid, Key, Limit, LimitKind,
     LogPosition, Pending, Program, Reexecutable, Result, Retry, RowRef, Schema, TableId,
 };
+use queue::{Calls, Queue};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 pub use transaction::Transaction;
@@ -52,10 +54,16 @@ pub enum Flaw {
     RunsTwice,
     /// Most commits are acknowledged before they are on the disk.
     AcknowledgesTooSoon,
+    /// None either: no transaction claims a serial point, and procedures run on a thread of their own.
+    ClaimsNothing,
+    /// Every third transaction claims no serial point.
+    ClaimsAtTimes,
+    /// Every attempt draws other random numbers.
+    DrawsAnew,
 }
 
-/// The flaws, by number.
-const FLAWS: [Flaw; 17] = [
+/// Flaws by number.
+const FLAWS: [Flaw; 20] = [
     Flaw::None,
     Flaw::LosesUpdates,
     Flaw::ShowsPhantoms,
@@ -73,6 +81,9 @@ const FLAWS: [Flaw; 17] = [
     Flaw::WritesAsReader,
     Flaw::RunsTwice,
     Flaw::AcknowledgesTooSoon,
+    Flaw::ClaimsNothing,
+    Flaw::ClaimsAtTimes,
+    Flaw::DrawsAnew,
 ];
 
 /// The engine.
@@ -212,7 +223,7 @@ impl Interactive for Small {
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         let mut store = self.store();
         let is_early = self.flaw == Flaw::AcknowledgesTooSoon && !store.commits.len().is_multiple_of(3);
-        let is_durable = store.durable as u64 >= position.0 || is_early;
+        let is_durable = store.durable as u64 >= position.to_raw() || is_early;
         if is_durable { Ok(()) } else { store.save() }
     }
 
@@ -245,6 +256,8 @@ pub struct Subject<const FLAW: usize>;
 
 impl<const FLAW: usize> Fixture for Subject<FLAW> {
     type Engine = Small;
+
+    const CLAIMS_SERIAL_POINTS: bool = !matches!(FLAWS[FLAW], Flaw::ClaimsNothing);
 
     fn open(knobs: &Knobs) -> Arc<Small> {
         Small::new(FLAWS[FLAW], knobs, Store::default())
@@ -291,9 +304,13 @@ impl<const FLAW: usize> Programs for Subject<FLAW> {
 }
 
 impl<const FLAW: usize> Procedures for Subject<FLAW> {
-    type Door = AsDeclared<Door>;
+    type Door = Calls;
 
-    fn procedures(engine: &Arc<Small>) -> Arc<AsDeclared<Door>> {
-        Arc::new(AsDeclared(Door(AsReexecutable(engine.clone()))))
+    fn procedures(engine: &Arc<Small>) -> Arc<Calls> {
+        let door = Door(AsReexecutable(engine.clone()));
+        Arc::new(match engine.flaw {
+            Flaw::ClaimsNothing => Calls::Queued(Queue::new(door)),
+            _ => Calls::InTheCall(AsDeclared(door)),
+        })
     }
 }

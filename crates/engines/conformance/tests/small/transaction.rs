@@ -3,7 +3,7 @@
 use super::{Flaw, Small};
 use model::twin::Twin;
 use model::{
-    Abort, AbortClass, Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Invalid, Item, Key,
+    Abort, AbortClass, Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Invalid, Item, Key,
     LimitKind, LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
     SerialPoint, TableId, Target, Timestamp,
 };
@@ -48,6 +48,8 @@ impl<H: Deref<Target = Small>> Transaction<H> {
             return Err(limit);
         }
         let number = engine.begun.fetch_add(1, SeqCst) + 1;
+        let anew = |draws| if engine.flaw == Flaw::DrawsAnew { Draws::new(number, 0) } else { draws };
+        let how = Begin { draws: how.draws.map(anew), ..how };
         let (view, reads, savepoints, marks) = Default::default();
         Ok(Transaction { engine, how, number, view, reads, savepoints, marks })
     }
@@ -157,11 +159,16 @@ impl<H: Deref<Target = Small>> Transaction<H> {
         let durability = self.how.durability;
         let position = |commits: usize| match durability {
             Some(Durability::Async | Durability::None) => LogPosition::ZERO,
-            _ => LogPosition(commits as u64),
+            _ => LogPosition::from_raw(commits as u64),
         };
         let serial = |store: &super::Store, commits: usize, reader: u64| {
             let rising = store.epoch << 48 | (commits as u64) << 20 | reader;
-            SerialPoint(if self.engine.flaw == Flaw::ClaimsWrongOrder { u64::MAX - rising } else { rising })
+            match self.engine.flaw {
+                Flaw::ClaimsNothing => None,
+                Flaw::ClaimsAtTimes if self.number.is_multiple_of(3) => None,
+                Flaw::ClaimsWrongOrder => Some(SerialPoint(u64::MAX - rising)),
+                _ => Some(SerialPoint(rising)),
+            }
         };
         if view.writes.is_empty() {
             store.readers += 1;
@@ -266,6 +273,10 @@ impl<H: Deref<Target = Small>> Access for Transaction<H> {
             if left == 0 { ControlFlow::Continue(()) } else { visit(item) }
         })
     }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.how.draws.as_mut()
+    }
 }
 
 impl<H: Deref<Target = Small>> Finish for Transaction<H> {
@@ -275,7 +286,7 @@ impl<H: Deref<Target = Small>> Finish for Transaction<H> {
 
     fn rests_on(&self) -> LogPosition {
         let seen = self.view.as_ref().map_or(0, |view| view.at);
-        if seen > self.engine.store().durable { LogPosition(seen as u64) } else { LogPosition::ZERO }
+        if seen > self.engine.store().durable { LogPosition::from_raw(seen as u64) } else { LogPosition::ZERO }
     }
 
     fn timestamp(&self) -> Option<Timestamp> {

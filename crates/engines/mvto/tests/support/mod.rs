@@ -186,7 +186,7 @@ pub fn reading(clock: &SimClock) -> u64 {
 pub fn set(engine: &Engine, table: TableId, key: u64, value: u64) -> u64 {
     let mut transaction = begin(engine);
     put(&mut transaction, table, key, value).expect("nobody in the way");
-    transaction.commit().expect("nobody in the way").serial_point.0
+    transaction.commit().expect("nobody in the way").claimed().0
 }
 
 /// Reads one register in a transaction of its own.

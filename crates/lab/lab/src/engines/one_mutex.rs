@@ -124,7 +124,7 @@ impl<H: Deref<Target = OneMutex>> Finish for Transaction<H> {
         let map = self.map();
         map.twin.commit();
         map.commits += 1;
-        Pending::ready(Ok(Committed { serial_point: SerialPoint(map.commits), log_position: LogPosition::ZERO }))
+        Pending::ready(Ok(Committed { serial_point: Some(SerialPoint(map.commits)), log_position: LogPosition::ZERO }))
     }
 
     fn abort(self) {}
