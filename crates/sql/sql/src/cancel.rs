@@ -65,6 +65,8 @@ pub enum Wait {
     ClientRead,
     /// The client, to receive output.
     ClientWrite,
+    /// The log, by a session that holds no thread meanwhile.
+    Log,
     /// The end of a sleep.
     Sleep,
 }
@@ -86,6 +88,9 @@ impl Wake for Sleeper {
         self.0.unpark();
     }
 }
+
+/// A wait for the log, counted until it is dropped.
+struct LogWait<'c>(&'c Cancel);
 
 /// A registered wait, visible to other sessions until it is dropped.
 #[must_use]
@@ -233,11 +238,21 @@ impl Cancel {
     /// # Errors
     /// 08007 if the log failed; 57P01 if the session is to end: whether the position becomes durable is unknown.
     pub fn wait_durable(&self, store: &dyn Store, position: LogPosition) -> Result<()> {
-        let wait = self.log_wait.load(Ordering::Relaxed) | 1;
-        self.log_wait.store(wait, Ordering::Relaxed);
-        let waited = store.wait_durable_unless(position, &|| self.is_ended());
-        self.log_wait.store(wait + 1, Ordering::Relaxed);
-        if waited? { Ok(()) } else { Err(not_awaited()) }
+        let _wait = LogWait::begin(self);
+        if store.wait_durable_unless(position, &|| self.is_ended())? { Ok(()) } else { Err(not_awaited()) }
+    }
+
+    /// Same as [`Cancel::wait_durable`], without a thread: the end of the session wakes the task.
+    ///
+    /// # Errors
+    /// Same as [`Cancel::wait_durable`].
+    pub async fn durable(&self, store: &dyn Store, position: LogPosition) -> Result<()> {
+        let _wait = LogWait::begin(self);
+        let pending = store.durable(position);
+        match self.unless(Wait::Log, Cancel::is_ended, pending).await {
+            Some(synced) => Ok(synced?),
+            None => Err(not_awaited()),
+        }
     }
 
     /// Returns the number of the current wait for the log, if there is one: equal numbers are the same wait.
@@ -290,6 +305,20 @@ impl Cancel {
 
     fn latch(&self) -> MutexGuard<'_, Option<Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'c> LogWait<'c> {
+    fn begin(cancel: &'c Cancel) -> LogWait<'c> {
+        // One wait at a time, of the session itself: others only look.
+        cancel.log_wait.store(cancel.log_wait.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
+        LogWait(cancel)
+    }
+}
+
+impl Drop for LogWait<'_> {
+    fn drop(&mut self) {
+        self.0.log_wait.store(self.0.log_wait.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 

@@ -138,9 +138,10 @@ async fn exchange(
 ) -> Option<SqlError> {
     let mut input = BytesMut::new();
     loop {
-        match off_reactor(|| conversation.run(&mut input)) {
-            Ok(Next::Read) => {}
-            Ok(Next::Close) => return None,
+        let run = off_reactor(|| conversation.run(&mut input));
+        match settle(run, conversation, &mut input).await {
+            Ok(true) => {}
+            Ok(false) => return None,
             Err(panicked) => return Some(panicked),
         }
         let deadline = conversation.patience().and_then(|patience| Instant::now().checked_add(patience));
@@ -148,27 +149,52 @@ async fn exchange(
             if input.is_empty() && input.capacity() > READ {
                 input = BytesMut::new();
             }
-            tokio::select! {
+            let is_stopped = tokio::select! {
                 biased;
                 _ = phases.wait_for(|phase| *phase != Phase::Serving) => return Some(terminated()),
                 () = ended.notified() => return Some(terminated()),
-                () = stopped(cancel), if conversation.is_copying() => {
-                    if cancel.is_ended() {
-                        return Some(terminated());
-                    }
-                    match off_reactor(|| conversation.stop_copy(&cancel.reason())) {
-                        Ok(Next::Read) => {}
-                        Ok(Next::Close) => return None,
-                        Err(panicked) => return Some(panicked),
-                    }
-                }
-                read = read(stream, &mut input) => if !matches!(read, Ok(1..)) { return None },
+                () = stopped(cancel), if conversation.is_copying() => true,
+                read = read(stream, &mut input) => if matches!(read, Ok(1..)) { false } else { return None },
                 () = at(deadline) => return Some(idle_in_transaction()),
+            };
+            if is_stopped {
+                if cancel.is_ended() {
+                    return Some(terminated());
+                }
+                let stopped = off_reactor(|| conversation.stop_copy(&cancel.reason()));
+                match settle(stopped, conversation, &mut input).await {
+                    Ok(true) => {}
+                    Ok(false) => return None,
+                    Err(panicked) => return Some(panicked),
+                }
             }
             if conversation.has_work(&mut input) {
                 break;
             }
         }
+    }
+}
+
+/// Goes on until the connection waits for more, or ends: then it says false. While the answers wait for the log the session is
+/// parked: it holds no thread, and only its end ends the wait.
+async fn settle(
+    mut next: Result<Next, SqlError>,
+    conversation: &mut Conversation,
+    input: &mut BytesMut,
+) -> Result<bool, SqlError> {
+    loop {
+        match next? {
+            Next::Read => return Ok(true),
+            Next::Close => return Ok(false),
+            Next::Park => {}
+        }
+        let (after, is_sent) = conversation.answer().await;
+        let is_sent = is_sent || off_reactor(|| conversation.send())?;
+        next = match after {
+            Next::Read if is_sent && conversation.has_work(input) => off_reactor(|| conversation.run(input)),
+            Next::Read if is_sent => Ok(Next::Read),
+            _ => Ok(Next::Close),
+        };
     }
 }
 

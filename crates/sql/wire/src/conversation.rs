@@ -64,6 +64,8 @@ enum Partial {
 pub enum Next {
     /// It waits for more.
     Read,
+    /// It waits for the log: [`Conversation::answer`] goes on, then [`Conversation::run`].
+    Park,
     /// It ends.
     Close,
 }
@@ -101,7 +103,7 @@ impl Conversation {
         matches!(self.mode, Mode::Copying(_))
     }
 
-    /// Fails the COPY that waits for its client's data, and reports the error. Blocks.
+    /// Fails the COPY that waits for its client's data, and reports the error. Blocks, but not for the log.
     pub fn stop_copy(&mut self, error: &SqlError) -> Next {
         if let Mode::Copying(protocol) = self.mode {
             self.fail_copy(protocol, error);
@@ -140,7 +142,8 @@ impl Conversation {
         self.received.is_some()
     }
 
-    /// Runs everything in `input` that is whole, and sends the answers once what they acknowledge is durable. Blocks.
+    /// Runs everything in `input` that is whole, and sends the answers if what they acknowledge is durable. Blocks, but waits for
+    /// the log only inside of statements.
     pub fn run(&mut self, input: &mut BytesMut) -> Next {
         let mut next = Next::Read;
         while next == Next::Read && self.has_work(input) {
@@ -149,7 +152,30 @@ impl Conversation {
                 None => self.take_message(input),
             };
         }
-        if self.flush() == Next::Close { Next::Close } else { next }
+        match next {
+            Next::Read => self.flush(),
+            Next::Park => Next::Park,
+            Next::Close => {
+                self.flush_blocking();
+                Next::Close
+            }
+        }
+    }
+
+    /// After [`Next::Park`]: waits, without a thread, until the answers may leave, and sends what the client takes at once. Returns
+    /// what comes next, and whether everything was sent; else [`Conversation::send`] comes first.
+    pub async fn answer(&mut self) -> (Next, bool) {
+        let durable = self.session.durable().await;
+        let next = self.allow(durable);
+        match self.output.try_send() {
+            Ok(sent) => (next, sent),
+            Err(_) => (Next::Close, true),
+        }
+    }
+
+    /// Sends the answers that may leave; returns whether the client has taken them. Blocks.
+    pub fn send(&mut self) -> bool {
+        self.output.send().is_ok()
     }
 
     /// Ends the conversation from the server's side. Blocks.
@@ -157,7 +183,7 @@ impl Conversation {
         self.output.drop_unfinished();
         self.output.put(|out| backend::error(out, "FATAL", error));
         // A client that does not listen any more has ended it itself.
-        self.flush();
+        self.flush_blocking();
     }
 
     fn first_frame(&self, input: &[u8]) -> Frame {
@@ -445,16 +471,25 @@ impl Conversation {
         Next::Close
     }
 
-    /// Sends the answers. Nothing leaves before what it acknowledges is durable.
+    /// Sends the answers, unless they have to wait for the log first: nothing leaves before what it acknowledges is durable.
     fn flush(&mut self) -> Next {
+        if !self.output.is_empty() && self.session.must_wait() { Next::Park } else { self.flush_blocking() }
+    }
+
+    /// Sends the answers once what they acknowledge is durable.
+    fn flush_blocking(&mut self) -> Next {
         if self.output.is_empty() {
             return Next::Read;
         }
-        let mut next = Next::Read;
-        if let Err(error) = self.session.wait_durable() {
-            self.output.clear();
-            next = self.fatal(&error);
-        }
-        if self.output.send().is_ok() { next } else { Next::Close }
+        let durable = self.session.wait_durable();
+        let next = self.allow(durable);
+        if self.send() { next } else { Next::Close }
+    }
+
+    /// Lets the answers leave, or the error in their place if nobody knows what became of what they acknowledge.
+    fn allow(&mut self, durable: Result<()>) -> Next {
+        let Err(error) = durable else { return Next::Read };
+        self.output.clear();
+        self.fatal(&error)
     }
 }

@@ -115,19 +115,34 @@ impl Output {
         self.send_for(Purpose::Answers).inspect_err(|_| self.clear())
     }
 
+    /// Sends what the client takes at once, without waiting; returns whether that was everything. The rest stays.
+    ///
+    /// # Errors
+    /// The client is gone. Unsent data is lost.
+    pub fn try_send(&mut self) -> Result<bool> {
+        let mut sent = 0;
+        match self.write(&mut sent) {
+            Ok(true) => self.empty_buffer(),
+            Ok(false) => {
+                self.buffer.drain(..sent);
+                self.statement = None;
+            }
+            Err(error) => {
+                self.clear();
+                return Err(error);
+            }
+        }
+        Ok(self.buffer.is_empty())
+    }
+
     /// Sends everything. After an error the unsent data stays, and later output follows it.
     fn send_for(&mut self, purpose: Purpose) -> Result<()> {
         let mut sent = 0;
-        while sent < self.buffer.len() {
-            let stopped = match self.stream.try_write(&self.buffer[sent..]) {
-                Ok(0) => Err(lost(&io::ErrorKind::WriteZero.into())),
-                Ok(bytes) => {
-                    sent += bytes;
-                    Ok(())
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_until_writable(purpose),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-                Err(error) => Err(lost(&error)),
+        loop {
+            let stopped = match self.write(&mut sent) {
+                Ok(true) => break,
+                Ok(false) => self.wait_until_writable(purpose),
+                Err(error) => Err(error),
             };
             if let Err(error) = stopped {
                 self.buffer.drain(..sent);
@@ -135,11 +150,30 @@ impl Output {
                 return Err(error);
             }
         }
+        self.empty_buffer();
+        Ok(())
+    }
+
+    /// Writes what lies behind the first `sent` bytes, and counts it; returns whether the client has taken everything.
+    fn write(&self, sent: &mut usize) -> Result<bool> {
+        while *sent < self.buffer.len() {
+            match self.stream.try_write(&self.buffer[*sent..]) {
+                Ok(0) => return Err(lost(&io::ErrorKind::WriteZero.into())),
+                Ok(bytes) => *sent += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(&error)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// After everything was sent.
+    fn empty_buffer(&mut self) {
         self.clear();
         if self.buffer.capacity() > KEPT {
             self.buffer = Vec::new();
         }
-        Ok(())
     }
 
     /// Waits until the client has taken something. A statement can be stopped meanwhile, and then holds nothing any more while

@@ -20,6 +20,7 @@ pub(super) fn wait_event(entry: &Entry, activity: &Activity) -> Option<(&'static
         Some(Wait::ClientRead) => Some(("Client", "ClientRead")),
         Some(Wait::ClientWrite) => Some(("Client", "ClientWrite")),
         Some(Wait::Sleep) => Some(("Timeout", "PgSleep")),
+        Some(Wait::Log) => Some(("IO", "WALSync")),
         None if entry.cancel.log_wait().is_some() => Some(("IO", "WALSync")),
         None if !activity.is_active => Some(("Client", "ClientRead")),
         None => None,

@@ -441,6 +441,26 @@ impl Session {
         Ok(())
     }
 
+    /// Returns whether [`Session::wait_durable`] would have to wait.
+    pub fn must_wait(&self) -> bool {
+        let awaited = self.awaited();
+        awaited > LogPosition::ZERO && !self.database.store.durable(awaited).is_ready()
+    }
+
+    /// Same as [`Session::wait_durable`], for callers that park the session instead of blocking a thread.
+    ///
+    /// # Errors
+    /// Same as [`Session::wait_durable`].
+    pub async fn durable(&mut self) -> Result<()> {
+        let awaited = self.awaited();
+        if awaited > LogPosition::ZERO {
+            let Session { entry, database, .. } = self;
+            entry.cancel.durable(&*database.store, awaited).await?;
+            self.awaited = LogPosition::ZERO;
+        }
+        Ok(())
+    }
+
     /// Gives the outcome of statements to whoever asked, once what it rests on is durable; errors tell of rows, too.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! A server for tests, and a client that sends bytes and shows the answers in one line.
 #![allow(dead_code)]
 
+pub mod gate;
+
 use seriatim_wire::{Options, Server};
 use sql::database::{Database, Options as Limits};
 use sql::store::{Engine, Store};

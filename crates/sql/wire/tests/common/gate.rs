@@ -1,0 +1,142 @@
+//! A server whose disk does not return from a sync while a gate is shut.
+
+use super::{Client, Running, query, start_on};
+use env::{Disk, DiskError, DiskFile, DiskLock, SimDisk, SimDiskOptions};
+use mvto::Mvto;
+use sql::store::Engine;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+
+/// A disk whose syncs do not return while its gate is shut.
+#[derive(Debug)]
+struct Gated {
+    disk: SimDisk,
+    gate: Arc<Gate>,
+}
+
+#[derive(Debug, Default)]
+pub struct Gate {
+    is_shut: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub fn shut(&self) {
+        *self.is_shut.lock().unwrap() = true;
+    }
+
+    pub fn open(&self) {
+        *self.is_shut.lock().unwrap() = false;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        drop(self.opened.wait_while(self.is_shut.lock().unwrap(), |is_shut| *is_shut).unwrap());
+    }
+}
+
+#[derive(Debug)]
+struct GatedFile {
+    file: Box<dyn DiskFile>,
+    gate: Arc<Gate>,
+}
+
+impl Gated {
+    fn file(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
+        Box::new(GatedFile { file, gate: self.gate.clone() })
+    }
+}
+
+impl Disk for Gated {
+    fn create_new(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
+        self.disk.create_new(path).map(|file| self.file(file))
+    }
+    fn open(&self, path: &str) -> Result<Box<dyn DiskFile>, DiskError> {
+        self.disk.open(path).map(|file| self.file(file))
+    }
+    fn list(&self, directory: &str) -> Result<Vec<String>, DiskError> {
+        self.disk.list(directory)
+    }
+    fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, path: &str) -> Result<(), DiskError> {
+        self.disk.remove(path)
+    }
+    fn create_dir_all(&self, path: &str) -> Result<(), DiskError> {
+        self.disk.create_dir_all(path)
+    }
+    fn sync_dir(&self, directory: &str) -> Result<(), DiskError> {
+        self.disk.sync_dir(directory)
+    }
+    fn lock(&self, path: &str) -> Result<DiskLock, DiskError> {
+        self.disk.lock(path)
+    }
+}
+
+impl DiskFile for GatedFile {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
+        self.file.read_at(offset, buffer)
+    }
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.file.write_at(offset, bytes)
+    }
+    fn sync(&self) -> Result<(), DiskError> {
+        self.gate.pass();
+        self.file.sync()
+    }
+    fn allocate(&self, length: u64) -> Result<(), DiskError> {
+        self.file.allocate(length)
+    }
+    fn truncate(&self, length: u64) -> Result<(), DiskError> {
+        self.file.truncate(length)
+    }
+    fn len(&self) -> Result<u64, DiskError> {
+        self.file.len()
+    }
+}
+
+/// A server whose disk can be stopped. The gate is opened before the engine is dropped, which waits for the disk.
+pub struct Stage {
+    pub server: Running,
+    pub gate: OpenAtLast,
+    _engine: Arc<Mvto>,
+}
+
+pub struct OpenAtLast(pub Arc<Gate>);
+
+impl Drop for OpenAtLast {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+/// A server with a table `t`.
+pub fn stage() -> Stage {
+    let gate = Arc::<Gate>::default();
+    let disk = Gated { disk: SimDisk::new(1, SimDiskOptions::default()), gate: gate.clone() };
+    let engine = Arc::new(Mvto::open(Arc::new(disk), mvto::Options::default()).unwrap());
+    let server = start_on(Arc::new(Engine(engine.clone())));
+    let mut client = server.client();
+    assert_eq!(client.query("create table t (id int primary key)"), "C[CREATE TABLE] Z[I]");
+    Stage { server, gate: OpenAtLast(gate), _engine: engine }
+}
+
+/// A session whose commit waits for the log, as `watcher` has seen.
+pub fn waiting_for_the_log(stage: &Stage, watcher: &mut Client, sql: &str) -> Client {
+    let mut waiter = stage.server.client();
+    stage.gate.0.shut();
+    waiter.send(&query(sql));
+    until(watcher, &format!("select wait_event from pg_stat_activity where pid = {}", waiter.key.0), "D[WALSync]");
+    waiter
+}
+
+pub fn until_gone(watcher: &mut Client, process: u32) {
+    until(watcher, &format!("select count(*) from pg_stat_activity where pid = {process}"), "D[0]");
+}
+
+pub fn until(watcher: &mut Client, sql: &str, answer: &str) {
+    while !watcher.query(sql).contains(answer) {
+        thread::yield_now();
+    }
+}
