@@ -10,8 +10,8 @@
 //! - results that come later: [`Pending`], a commit's decision, a position's durability, a procedure's end;
 //! - optional capabilities beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, scans by column
 //!   ([`columns`]) of shared reads, [`Tables`] and [`Snapshots`] of an engine;
-//! - results: [`Committed`], with a [`SerialPoint`] where the engine claims one, or an [`Error`] whose [`Abort`] names rule, table, key and the other
-//!   transaction;
+//! - results: [`Committed`], with a [`SerialPoint`] where the engine claims one, or an [`Error`] whose [`Abort`] names rule,
+//!   table, key and the other transaction;
 //! - retries after a conflict: a [`RetryPolicy`], and the one loop, [`retry::run`];
 //! - supervision, which may end waits from outside: a [`Supervisor`];
 //! - records of an observer: [`history`];
