@@ -99,7 +99,7 @@ impl<C: Core> CoreLoop<C> {
 
     fn serve(&mut self) -> Result<Closed, NodeError> {
         let mut inputs = Vec::new();
-        self.take_in([CoreInput::Replica(Input::Tick)].into_iter())?;
+        self.handle_inputs([CoreInput::Replica(Input::Tick)].into_iter())?;
         loop {
             let deadline = self.clock.instant(self.replica.deadline());
             if self.shared.inbox.take(&mut inputs, deadline).is_err() {
@@ -110,13 +110,13 @@ impl<C: Core> CoreLoop<C> {
             }
             let mut inputs = inputs.drain(..);
             while inputs.len() > 0 {
-                self.take_in(inputs.by_ref().take(INPUTS_AT_ONCE))?;
+                self.handle_inputs(inputs.by_ref().take(INPUTS_AT_ONCE))?;
             }
         }
     }
 
-    /// Some inputs of one moment, and what is due then.
-    fn take_in(&mut self, inputs: impl Iterator<Item = CoreInput>) -> Result<(), NodeError> {
+    /// Handles inputs that arrived together, then the timers that are due.
+    fn handle_inputs(&mut self, inputs: impl Iterator<Item = CoreInput>) -> Result<(), NodeError> {
         let now = self.clock.now();
         for input in inputs {
             let input = match input {

@@ -191,14 +191,14 @@ impl<C: Core> Replica<C> {
     pub fn handle(&mut self, now: Moment, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
         self.begin(effects);
-        self.take_in(input, effects);
+        self.receive(input, effects);
         self.fail_over(effects);
         self.beat(effects);
         self.tell_leader(effects);
         self.send_again(effects);
         self.send_batches(effects);
         self.fetch_missed(effects);
-        self.keep_short(effects);
+        self.truncate_and_compact(effects);
     }
 
     /// When to call [`handle`](Self::handle) if nothing happens until then.

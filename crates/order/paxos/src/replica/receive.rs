@@ -7,8 +7,8 @@ use crate::core::{Core, Event, Instance, Message, ReplicaId};
 use crate::message::PeerMessage;
 
 impl<C: Core> Replica<C> {
-    /// Whatever has happened, as far as it needs no time to pass.
-    pub(super) fn take_in(&mut self, input: Input, effects: &mut Vec<Effect>) {
+    /// Applies an input, before any timer fires.
+    pub(super) fn receive(&mut self, input: Input, effects: &mut Vec<Effect>) {
         match input {
             Input::Peer { from, message } if self.peers.is_peer(from) => self.peer_said(from, message, effects),
             Input::Connected(peer) if self.peers.is_peer(peer) => self.connected(peer, effects),

@@ -161,8 +161,8 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// Keeps what is remembered short: the instances, and the journal.
-    pub(super) fn keep_short(&mut self, effects: &mut Vec<Effect>) {
+    /// Bounds memory and journal: truncates instances, asks for a snapshot, compacts the journal, each when due.
+    pub(super) fn truncate_and_compact(&mut self, effects: &mut Vec<Effect>) {
         if self.truncation.is_full(&self.view) {
             self.truncate(effects);
         }
