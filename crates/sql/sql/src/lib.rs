@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alter;
 mod bind;
 pub mod cancel;
 mod catalog;

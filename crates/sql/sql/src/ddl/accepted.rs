@@ -1,7 +1,7 @@
 //! Statements that are taken because programs and dumps say them, though there is little or nothing to do: one role owns
 //! everything, space is reclaimed and statistics are not needed.
 
-use super::name::{fold, no_relation, split};
+use crate::alter::name::{fold, no_relation, split};
 use crate::catalog::{self, Relation};
 use crate::context::{Change, Exec, Names};
 use crate::error::{Result, SqlError, state};

@@ -1,14 +1,16 @@
 //! Runs what [`crate::parse::Alteration`] says.
 
 use super::accepted::{check_role, must_exist};
-use super::alter_table::column::{add_identity, no_column};
-use super::alter_table::{move_relation, rename_relation_to, store};
-use super::create_table::exists;
-use super::drop::drop_owned;
-use super::name::{creation_schema, fold_name, kind as kind_of, no_relation, no_schema, parts, split};
+use super::alter_table::add_identity;
 use super::schema::check_name;
-use super::sequence::{Options, check_bounds, define, own, owner_of, restart};
-use crate::catalog::{Identity, Namespace, Relation, Sequence, Table};
+use super::sequence::{Options, define, integer, owner_of};
+use crate::alter::column::no_column;
+use crate::alter::drop::drop_owned;
+use crate::alter::name::{creation_schema, fold_name, kind as kind_of, no_relation, no_schema, parts, split};
+use crate::alter::rename::{self, move_relation, rename_relation_to};
+use crate::alter::sequence::{check_bounds, check_last, disown_sequence, own, range, restart};
+use crate::alter::table::{exists, store};
+use crate::catalog::{Identity, Relation, Sequence, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::parse::{Action, Alteration, Kind, SequenceWords};
@@ -81,15 +83,7 @@ fn alter_schema(change: &mut Change<'_>, name: &ObjectName, action: &Action) -> 
                 return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
             }
             check_name(&new)?;
-            change.insert_namespace(&Namespace { name: new.clone(), ..old })?;
-            for relation in change.names().relations_in(&name)? {
-                // Indexes and owned sequences go with their tables.
-                let current = change.names().relation_by_oid(relation.oid())?;
-                if current.is_some_and(|current| current.schema() == name && !matches!(current, Relation::Index(_))) {
-                    move_relation(change, relation.oid(), &new)?;
-                }
-            }
-            change.remove_namespace(&name)
+            rename::schema(change, old, &new)
         }
         _ => Err(SqlError::unsupported("this form of ALTER SCHEMA")),
     }
@@ -167,7 +161,7 @@ fn alter_sequence(change: &mut Change<'_>, mut sequence: Sequence, said: &Sequen
     }
     if let Some(owner) = &said.owned_by {
         let owner = owner_of(&mut change.names(), &sequence, owner)?;
-        super::drop::disown_sequence(change, &sequence)?;
+        disown_sequence(change, &sequence)?;
         sequence.owned_by = owner;
         own(change, &sequence, owner)?;
     }
@@ -177,7 +171,7 @@ fn alter_sequence(change: &mut Change<'_>, mut sequence: Sequence, said: &Sequen
             let start = sequence.start;
             restart(change, sequence, start)
         }
-        Some(Some(value)) => restart(change, sequence, super::sequence::integer(value)?),
+        Some(Some(value)) => restart(change, sequence, integer(value)?),
     }
 }
 
@@ -187,7 +181,7 @@ fn change_type(sequence: &mut Sequence, data_type: Type, options: &mut Options) 
         let message = "sequence type must be smallint, integer, or bigint";
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
-    let (least, greatest) = super::sequence::range(sequence.data_type);
+    let (least, greatest) = range(sequence.data_type);
     if sequence.max == greatest {
         options.max.get_or_insert(None);
     }
@@ -195,17 +189,6 @@ fn change_type(sequence: &mut Sequence, data_type: Type, options: &mut Options) 
         options.min.get_or_insert(None);
     }
     sequence.data_type = data_type;
-    Ok(())
-}
-
-fn check_last(sequence: &Sequence, last: i64) -> Result<()> {
-    let wrong = |message: String| Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-    if last < sequence.min {
-        return wrong(format!("RESTART value ({last}) cannot be less than MINVALUE ({})", sequence.min));
-    }
-    if last > sequence.max {
-        return wrong(format!("RESTART value ({last}) cannot be greater than MAXVALUE ({})", sequence.max));
-    }
     Ok(())
 }
 
@@ -229,8 +212,7 @@ fn alter_column(change: &mut Change<'_>, mut table: Table, action: &Action, noti
                     Some((creation_schema(change, schema.as_deref(), &name, table.temporary)?, name))
                 }
             };
-            add_identity(change, &mut table, at, identity, &said.options, named)?;
-            store(change, &table)
+            add_identity(change, table, at, identity, &said.options, named)
         }
         Action::SetIdentity(_, always, said) => {
             check_identity(&table, at)?;

@@ -1,10 +1,12 @@
 //! A column as CREATE TABLE and ADD COLUMN write it.
 
 use super::constraint::Wish;
-use super::name::{fold, quote};
 use super::sequence;
+use crate::alter::column::check_type;
+use crate::alter::expression::{self, next_value_of};
+use crate::alter::name::fold;
 use crate::catalog::{Column, Identity, Sequence, Table};
-use crate::context::{Change, Exec, Names};
+use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::types::{Modifier, Type};
 use syntax::ast::{self, ColumnDef, ColumnOption, DataType, Expr, GeneratedAs, Value};
@@ -101,15 +103,14 @@ fn owned_sequence(
         let message = "identity column type must be smallint, integer, or bigint";
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
-    let name =
-        super::name::Given::default().relation(&mut change.names(), &table.schema, &table.name, &column.name, "seq")?;
+    let name = crate::alter::name::Given::default().relation(
+        &mut change.names(),
+        &table.schema,
+        &table.name,
+        &column.name,
+        "seq",
+    )?;
     sequence::define(change, table.schema.clone(), name, column.data_type, options)
-}
-
-/// The default of a serial column.
-pub(super) fn next_value_of(sequence: &Sequence) -> String {
-    let name = format!("{}.{}", quote(&sequence.schema), quote(&sequence.name));
-    format!("nextval('{}'::regclass)", name.replace('\'', "''"))
 }
 
 fn check_name(table: &Table, name: &str) -> Result<()> {
@@ -122,17 +123,6 @@ fn check_name(table: &Table, name: &str) -> Result<()> {
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
     Ok(())
-}
-
-/// Refuses types that no column can have.
-pub(super) fn check_type(name: &str, data_type: Type) -> Result<()> {
-    match data_type {
-        Type::UNKNOWN | Type::RECORD | Type::VOID => {
-            let message = format!("column \"{name}\" has pseudo-type {}", data_type.name());
-            Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn twice(what: &str, column: &str, table: &Table) -> SqlError {
@@ -223,7 +213,7 @@ fn read_option<'s>(
 
 /// Texts are ordered by their bytes.
 fn check_collation(collation: &ast::ObjectName) -> Result<()> {
-    let (_, name) = super::name::split(collation)?;
+    let (_, name) = crate::alter::name::split(collation)?;
     match name.as_str() {
         "default" | "C" | "POSIX" | "ucs_basic" | "C.UTF-8" | "C.utf8" => Ok(()),
         other => {
@@ -263,55 +253,5 @@ pub(super) fn print_default(names: &mut Names<'_>, default: &Expr, column: &Colu
             _ => {}
         }
     }
-    super::expression::with_sequences(names, default).map(|default| Some(default.to_string()))
-}
-
-/// The columns as expressions over a row see them.
-pub(super) fn visible(table: &Table) -> Vec<(String, Type, Modifier)> {
-    table.columns.iter().map(|column| (column.name.clone(), column.data_type, column.modifier)).collect()
-}
-
-/// Binds the defaults and generated columns of a table from column `first` on, so that mistakes are found now.
-///
-/// # Errors
-/// Of the expressions.
-pub(super) fn check_expressions(exec: &mut Exec<'_>, table: &Table, first: usize) -> Result<()> {
-    for (_, column) in table.live_columns().filter(|(at, _)| *at >= first) {
-        let wanted = Some((column.data_type, column.modifier));
-        if let Some(default) = &column.default
-            && column.sequence.is_none()
-        {
-            check_default(exec, default, wanted)?;
-        }
-        if let Some(generated) = &column.generated {
-            check_generated(table, generated)?;
-            crate::bind::expression(&mut exec.names(), generated, &visible(table), wanted)?;
-        }
-    }
-    Ok(())
-}
-
-fn check_default(exec: &mut Exec<'_>, default: &str, wanted: Option<(Type, Modifier)>) -> Result<()> {
-    if !super::expression::columns(default)?.is_empty() {
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression"));
-    }
-    let bound = crate::bind::expression(&mut exec.names(), default, &[], wanted)?;
-    // A literal must be a value of the type already; other expressions have their values row by row.
-    if super::expression::is_literal(default)? {
-        crate::exec::evaluate(exec, &bound, &[])?;
-    }
-    Ok(())
-}
-
-/// A generated column depends on no other generated one.
-fn check_generated(table: &Table, expression: &str) -> Result<()> {
-    for name in super::expression::columns(expression)? {
-        let other = table.column(&name).and_then(|at| table.columns.get(at));
-        if other.is_some_and(|column| column.generated.is_some()) {
-            let message = format!("cannot use generated column \"{name}\" in column generation expression");
-            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message)
-                .detail("A generated column cannot reference another generated column."));
-        }
-    }
-    Ok(())
+    expression::with_sequences(names, default).map(|default| Some(default.to_string()))
 }

@@ -1,6 +1,6 @@
 //! COMMENT ON.
 
-use super::name::{kind, no_relation, no_schema, parts, split};
+use crate::alter::name::{kind, no_relation, no_schema, parts, split};
 use crate::catalog::{Column, Relation};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};

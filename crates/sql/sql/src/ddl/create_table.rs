@@ -1,12 +1,14 @@
 //! CREATE TABLE.
 
-use super::column::{self, check_expressions};
-use super::constraint::{self, Wish};
-use super::name::{Given, creation_schema, split};
-use crate::catalog::{IndexEntry, KeyForm, Relation, Sequence, Storage, Table};
-use crate::context::{Change, Names};
+use super::column;
+use super::constraint::{Wish, add_foreign_key};
+use crate::alter::column::check_expressions;
+use crate::alter::constraint::{add_check, add_key};
+use crate::alter::name::{Given, creation_schema, split};
+use crate::alter::table::{empty, exists, insert, insert_owned, make_storage};
+use crate::catalog::Table;
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
-use std::sync::Arc;
 use syntax::ast::{self, ColumnDef, CreateTable, TableConstraint};
 
 /// Runs CREATE TABLE.
@@ -24,28 +26,6 @@ pub(super) fn run(change: &mut Change<'_>, statement: &CreateTable, notices: &mu
     Ok("CREATE TABLE".to_owned())
 }
 
-/// Whether the name is taken, and that is fine.
-///
-/// # Errors
-/// 42P07 if it is not.
-pub(super) fn exists(
-    names: &mut Names<'_>,
-    schema: &str,
-    name: &str,
-    if_not_exists: bool,
-    notices: &mut Vec<SqlError>,
-) -> Result<bool> {
-    if names.relation_in(schema, name)?.is_none() {
-        return Ok(false);
-    }
-    if !if_not_exists {
-        return Err(crate::catalog::name_taken(name));
-    }
-    let message = format!("relation \"{name}\" already exists, skipping");
-    notices.push(SqlError::new(state::DUPLICATE_TABLE, message));
-    Ok(true)
-}
-
 fn refuse(statement: &CreateTable) -> Result<()> {
     let refused = [
         (statement.inherits.is_some(), "INHERITS"),
@@ -58,25 +38,6 @@ fn refuse(statement: &CreateTable) -> Result<()> {
         Some((_, what)) => Err(SqlError::unsupported(what)),
         None => Ok(()),
     }
-}
-
-/// A table without anything, before its storage is known.
-pub(super) fn empty(change: &mut Change<'_>, schema: String, name: String) -> Result<Table> {
-    let is_temporary = change.names().temporary_schema().as_ref() == Some(&schema);
-    Ok(Table {
-        oid: change.fresh_oid()?,
-        schema,
-        name,
-        version: 0,
-        columns: Vec::new(),
-        storage: Storage { table: u32::MAX, key: KeyForm::RowNumber },
-        indexes: Vec::new(),
-        checks: Vec::new(),
-        foreign_keys: Vec::new(),
-        referenced_by: Vec::new(),
-        comment: None,
-        temporary: is_temporary,
-    })
 }
 
 fn create(
@@ -114,7 +75,7 @@ fn create(
     }
     for wish in wishes {
         if let Wish::Foreign { name, columns, key } = wish {
-            constraint::add_foreign_key(change, &mut table, name, &columns, key)?;
+            add_foreign_key(change, &mut table, name, &columns, key)?;
         }
     }
     insert(change, table)
@@ -134,7 +95,7 @@ fn add_keys_and_checks(
                 && *primary == wants_primary
                 && (*primary || !is_repeated(table, name.as_deref(), columns))
             {
-                constraint::add_key(change, table, given, name.as_deref(), columns, *primary)?;
+                add_key(change, table, given, name.as_deref(), columns, *primary)?;
             }
         }
     }
@@ -146,7 +107,7 @@ fn add_keys_and_checks(
                 let message = format!("check constraint \"{name}\" already exists");
                 return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
             }
-            constraint::add_check(change, table, name.as_deref(), condition)?;
+            add_check(change, table, name.as_deref(), condition.to_string())?;
         }
     }
     Ok(())
@@ -156,36 +117,4 @@ fn add_keys_and_checks(
 fn is_repeated(table: &Table, name: Option<&str>, columns: &[String]) -> bool {
     let positions: Option<Vec<usize>> = columns.iter().map(|column| table.column(column)).collect();
     name.is_none() && positions.is_some_and(|positions| table.indexes.iter().any(|index| index.columns == positions))
-}
-
-/// Makes the engine tables of a table that has none.
-pub(super) fn make_storage(change: &mut Change<'_>, table: &mut Table) -> Result<()> {
-    let key = constraint::key_form(table);
-    table.storage = change.create_row_storage(table.oid, &table.columns, key)?;
-    for index in table.indexes.iter_mut().filter(|index| !index.primary || index.storage.is_some()) {
-        index.storage = Some(change.create_index_storage(table.oid)?);
-    }
-    Ok(())
-}
-
-/// Enters the sequence that a column of the table owns.
-pub(super) fn insert_owned(change: &mut Change<'_>, table: &Table, at: usize, sequence: Sequence) -> Result<()> {
-    let number = u16::try_from(at + 1).unwrap_or(u16::MAX);
-    let sequence = Sequence { owned_by: Some((table.oid, number)), ..sequence };
-    change.insert(Relation::Sequence(Arc::new(sequence)))
-}
-
-/// Enters a table and its indexes.
-pub(super) fn insert(change: &mut Change<'_>, table: Table) -> Result<()> {
-    super::alter_table::column::note_sequences(change, &table)?;
-    for index in &table.indexes {
-        insert_index_entry(change, &table, index.oid, &index.name)?;
-    }
-    change.insert(Relation::Table(Arc::new(table)))
-}
-
-/// Enters the name of an index.
-pub(super) fn insert_index_entry(change: &mut Change<'_>, table: &Table, oid: u32, name: &str) -> Result<()> {
-    let entry = IndexEntry { oid, schema: table.schema.clone(), name: name.to_owned(), table: table.oid };
-    change.insert(Relation::Index(entry))
 }

@@ -1,9 +1,8 @@
 //! CREATE INDEX.
 
-use super::constraint::check_ordered;
-use super::create_table::insert_index_entry;
-use super::name::{Given, fold, joined, no_relation, split};
-use super::rows::fill_index;
+use crate::alter::constraint::check_ordered;
+use crate::alter::index;
+use crate::alter::name::{Given, fold, joined, no_relation, split};
 use crate::catalog::{Index, Relation, Table, name_taken};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
@@ -44,7 +43,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
             Given::default().relation(&mut change.names(), &table.schema, &table.name, &names, "idx")?
         }
     };
-    let index = Index {
+    let new = Index {
         oid: change.fresh_oid()?,
         name,
         columns,
@@ -56,19 +55,8 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
         storage: Some(change.create_index_storage(table.oid)?),
         comment: None,
     };
-    add(change, &mut table, index)?;
+    index::add(change, &mut table, new)?;
     change.replace(Relation::Table(Arc::new(table)))
-}
-
-/// Adds an index with its storage to a table's definition, and fills it.
-///
-/// # Errors
-/// 23505
-pub(super) fn add(change: &mut Change<'_>, table: &mut Table, index: Index) -> Result<()> {
-    insert_index_entry(change, table, index.oid, &index.name)?;
-    fill_index(&mut change.exec, table, &index)?;
-    table.indexes.push(index);
-    Ok(())
 }
 
 fn refuse(create: &CreateIndex) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Definitions: CREATE, ALTER, DROP, TRUNCATE. Each is part of the transaction that says it: it writes the catalog's rows
 //! and those of the tables as every statement does, so whatever rolls those back rolls it back.
+//!
+//! A file reads what its statement says, and has it done by the floor below, [`alter`](crate::alter).
 
 mod accepted;
 mod alter_table;
@@ -9,12 +11,8 @@ mod comment;
 mod constraint;
 mod create_table;
 mod drop;
-mod expression;
 mod foreign_key;
 mod index;
-mod name;
-pub(crate) mod qualify;
-mod rows;
 mod schema;
 mod sequence;
 mod star;
@@ -24,6 +22,7 @@ mod view;
 
 pub use alteration::{alter, tag};
 
+use crate::alter::name::fold;
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use syntax::ast::{self, Statement};
@@ -86,7 +85,7 @@ fn other_statement(
         }
         Statement::DropExtension(drop) => {
             for name in &drop.names {
-                drop::skip_absent("extension", &name::fold(name), drop.if_exists, notices)?;
+                drop::skip_absent("extension", &fold(name), drop.if_exists, notices)?;
             }
             "DROP EXTENSION"
         }

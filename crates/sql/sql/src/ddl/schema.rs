@@ -1,6 +1,6 @@
 //! CREATE SCHEMA.
 
-use super::name::{fold, parts};
+use crate::alter::name::{fold, parts};
 use crate::catalog::Namespace;
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};

@@ -1,11 +1,11 @@
-//! Sequences: the options that CREATE SEQUENCE, ALTER SEQUENCE and identity columns share, and who owns them.
+//! Sequences: the options that CREATE SEQUENCE, ALTER SEQUENCE and identity columns share.
 
-use super::name::{no_relation, parts};
+use crate::alter::name::{no_relation, parts};
+use crate::alter::sequence::{check_bounds, invalid, range};
 use crate::catalog::{Relation, Sequence};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::types::Type;
-use std::sync::Arc;
 use syntax::ast::{self, Expr, SequenceOptions, UnaryOperator, Value};
 
 /// The column that OWNED BY names; `None` for NONE.
@@ -44,20 +44,6 @@ pub(super) fn owner_of(
         SqlError::new(state::UNDEFINED_COLUMN, message)
     })?;
     Ok(Some((found.oid, u16::try_from(at + 1).unwrap_or(u16::MAX))))
-}
-
-/// Notes in the owner's table that its column owns the sequence.
-pub(super) fn own(change: &mut Change<'_>, sequence: &Sequence, owner: Option<(u32, u16)>) -> Result<()> {
-    let Some((table, number)) = owner else { return Ok(()) };
-    let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
-    let mut table = Arc::unwrap_or_clone(table);
-    if let Some(column) = usize::from(number).checked_sub(1).and_then(|at| table.columns.get_mut(at))
-        && column.sequence.is_none()
-    {
-        column.sequence = Some(sequence.oid);
-        return change.replace(Relation::Table(Arc::new(table)));
-    }
-    Ok(())
 }
 
 /// A new sequence.
@@ -184,61 +170,4 @@ pub(super) fn integer(written: &Expr) -> Result<i64> {
         let message = format!("value \"{text}\" is out of range for type bigint");
         SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
     })
-}
-
-/// The values of a type.
-pub(super) fn range(data_type: Type) -> (i64, i64) {
-    match data_type {
-        Type::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        Type::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        _ => (i64::MIN, i64::MAX),
-    }
-}
-
-fn invalid(message: &str) -> SqlError {
-    SqlError::new(state::INVALID_PARAMETER_VALUE, message)
-}
-
-/// Whether bounds, start and type fit together.
-///
-/// # Errors
-/// 22023
-pub(super) fn check_bounds(sequence: &Sequence) -> Result<()> {
-    let Sequence { min, max, start, data_type, .. } = sequence;
-    let (least, greatest) = range(*data_type);
-    let out_of_range = |what: &str, value: i64| {
-        Err(invalid(&format!("{what} ({value}) is out of range for sequence data type {}", data_type.name())))
-    };
-    if !(least..=greatest).contains(max) {
-        return out_of_range("MAXVALUE", *max);
-    }
-    if !(least..=greatest).contains(min) {
-        return out_of_range("MINVALUE", *min);
-    }
-    if min >= max {
-        return Err(invalid(&format!("MINVALUE ({min}) must be less than MAXVALUE ({max})")));
-    }
-    if start < min {
-        return Err(invalid(&format!("START value ({start}) cannot be less than MINVALUE ({min})")));
-    }
-    if start > max {
-        return Err(invalid(&format!("START value ({start}) cannot be greater than MAXVALUE ({max})")));
-    }
-    Ok(())
-}
-
-/// Lets a sequence begin again with `value`, if the transaction commits.
-///
-/// # Errors
-/// 22023
-pub(super) fn restart(change: &mut Change<'_>, mut sequence: Sequence, value: i64) -> Result<()> {
-    if value < sequence.min {
-        return Err(invalid(&format!("RESTART value ({value}) cannot be less than MINVALUE ({})", sequence.min)));
-    }
-    if value > sequence.max {
-        return Err(invalid(&format!("RESTART value ({value}) cannot be greater than MAXVALUE ({})", sequence.max)));
-    }
-    sequence.state = change.fresh_version()?;
-    sequence.restart = value;
-    change.replace(Relation::Sequence(Arc::new(sequence)))
 }

@@ -1,6 +1,6 @@
 //! `SELECT *` in a view means the columns that there are when the view is made.
 
-use super::name::{fold, quoted, split};
+use crate::alter::name::{fold, quoted, split};
 use crate::catalog::Relation;
 use crate::context::Names;
 use crate::error::Result;

@@ -1,7 +1,8 @@
 //! CREATE TABLE AS and SELECT INTO.
 
-use super::create_table::{empty, insert, make_storage};
-use super::name::{fold, split};
+use crate::alter::column::check_type;
+use crate::alter::name::{fold, split};
+use crate::alter::table::{empty, insert, make_storage};
 use crate::bind;
 use crate::catalog::Column;
 use crate::context::{Change, Names};
@@ -32,7 +33,7 @@ pub(super) fn select_into(change: &mut Change<'_>, query: &ast::Query) -> Result
     let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
     let Some(into) = &select.into else { return Ok(None) };
     let (schema, name) = split(&into.name)?;
-    let schema = super::name::creation_schema(change, schema.as_deref(), &name, into.temporary)?;
+    let schema = crate::alter::name::creation_schema(change, schema.as_deref(), &name, into.temporary)?;
     if change.names().relation_in(&schema, &name)?.is_some() {
         return Err(crate::catalog::name_taken(&name));
     }
@@ -69,7 +70,7 @@ pub(super) fn columns_of(query: &Query, names: &[String]) -> Result<Vec<Column>>
             return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
         }
         let data_type = if field.data_type == Type::UNKNOWN { Type::TEXT } else { field.data_type };
-        super::column::check_type(&name, data_type)?;
+        check_type(&name, data_type)?;
         columns.push(Column {
             name,
             data_type,

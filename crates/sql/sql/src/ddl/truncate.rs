@@ -1,10 +1,8 @@
 //! TRUNCATE: new, empty storage for the same definitions.
 
-use super::create_table::make_storage;
-use super::drop::describe;
-use super::name::{no_relation, split};
-use super::rows::leave_all;
-use super::sequence::restart;
+use crate::alter::dependents::describe;
+use crate::alter::name::{no_relation, split};
+use crate::alter::table;
 use crate::catalog::{Oid, Relation, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
@@ -35,7 +33,7 @@ pub(super) fn run(change: &mut Change<'_>, statement: &Truncate, notices: &mut V
     }
     let restarts = statement.identity == Some(TruncateIdentityOption::Restart);
     for table in tables {
-        empty(change, Arc::unwrap_or_clone(table), restarts)?;
+        table::truncate(change, Arc::unwrap_or_clone(table), restarts)?;
     }
     Ok(())
 }
@@ -69,18 +67,4 @@ fn include(
     notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, format!("truncate cascades to table \"{name}\"")));
     tables.push(referencing);
     Ok(())
-}
-
-fn empty(change: &mut Change<'_>, mut table: Table, restarts: bool) -> Result<()> {
-    leave_all(change, &table);
-    make_storage(change, &mut table)?;
-    if restarts {
-        for oid in table.columns.iter().filter_map(|column| column.sequence) {
-            if let Some(Relation::Sequence(sequence)) = change.names().relation_by_oid(oid)? {
-                let start = sequence.start;
-                restart(change, Arc::unwrap_or_clone(sequence), start)?;
-            }
-        }
-    }
-    change.replace(Relation::Table(Arc::new(table)))
 }

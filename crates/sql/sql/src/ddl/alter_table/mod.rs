@@ -1,20 +1,19 @@
 //! ALTER TABLE: each operation changes the definition, and the rows where they have to change with it, before the next.
 
-pub(super) mod column;
+mod column;
 mod constraint;
-mod rename;
 
-pub(super) use rename::{move_relation, rename_relation_to};
+pub(super) use column::add_identity;
 
 use super::accepted::check_owner;
-use super::name::{fold, kind, no_relation, split};
-use super::rows::each_row;
-use crate::catalog::{Oid, Relation, Table};
-use crate::context::{Change, Exec, Names};
+use crate::alter;
+use crate::alter::constraint::no_constraint;
+use crate::alter::name::{fold, has_constraint, kind, no_relation, split};
+use crate::alter::rename::{self, rename_relation_to};
+use crate::alter::table::load;
+use crate::catalog::{Oid, Relation};
+use crate::context::Change;
 use crate::error::{Result, SqlError, state};
-use crate::exec::evaluate;
-use crate::types::Datum;
-use std::sync::Arc;
 use syntax::ast::{self, AlterTableOperation as Operation, DropBehavior};
 
 /// Runs ALTER TABLE.
@@ -60,11 +59,11 @@ fn apply(change: &mut Change<'_>, oid: Oid, operation: &Operation, notices: &mut
             let cascade = cascades(drop_behavior);
             column_names
                 .iter()
-                .try_for_each(|name| column::drop(change, oid, &fold(name), *if_exists, cascade, notices))
+                .try_for_each(|name| alter::column::drop(change, oid, &fold(name), *if_exists, cascade, notices))
         }
         Operation::AddConstraint { constraint, .. } => constraint::add(change, table, constraint),
         Operation::DropConstraint { if_exists, name, drop_behavior } => {
-            constraint::drop(change, table, &fold(name), *if_exists, cascades(drop_behavior), notices)
+            alter::constraint::drop(change, table, &fold(name), *if_exists, cascades(drop_behavior), notices)
         }
         Operation::RenameColumn { old_column_name, new_column_name } => {
             rename::column(change, table, &fold(old_column_name), fold(new_column_name))
@@ -75,7 +74,7 @@ fn apply(change: &mut Change<'_>, oid: Oid, operation: &Operation, notices: &mut
         Operation::AlterColumn { column_name, op } => column::alter(change, table, &fold(column_name), op),
         Operation::ValidateConstraint { name } => {
             let name = fold(name);
-            if super::name::has_constraint(&table, &name) { Ok(()) } else { Err(no_constraint(&table, &name)) }
+            if has_constraint(&table, &name) { Ok(()) } else { Err(no_constraint(&table, &name)) }
         }
         Operation::EnableTrigger { name } | Operation::DisableTrigger { name } => match fold(name).as_str() {
             "all" | "user" => Ok(()),
@@ -90,70 +89,4 @@ fn apply(change: &mut Change<'_>, oid: Oid, operation: &Operation, notices: &mut
         | Operation::NoForceRowLevelSecurity => Ok(()),
         other => Err(SqlError::unsupported(format_args!("ALTER TABLE ... {other}"))),
     }
-}
-
-/// Drops a column that depends on one that goes.
-pub(super) fn drop_column_at(change: &mut Change<'_>, oid: Oid, at: usize) -> Result<()> {
-    let table = load(&mut change.names(), oid)?;
-    match table.columns.get(at) {
-        Some(column) if !column.dropped => column::drop(change, oid, &column.name, true, true, &mut Vec::new()),
-        _ => Ok(()),
-    }
-}
-
-/// The table as it is now.
-fn load(names: &mut Names<'_>, oid: Oid) -> Result<Table> {
-    match names.relation_by_oid(oid)? {
-        Some(Relation::Table(table)) => Ok(Arc::unwrap_or_clone(table)),
-        _ => Err(no_relation(None, &oid.to_string())),
-    }
-}
-
-/// Enters the changed definition.
-pub(super) fn store(change: &mut Change<'_>, table: &Table) -> Result<()> {
-    change.replace(Relation::Table(Arc::new(table.clone())))
-}
-
-/// 42704
-fn no_constraint(table: &Table, name: &str) -> SqlError {
-    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
-    SqlError::new(state::UNDEFINED_OBJECT, message)
-}
-
-/// Whether no row has NULL in these columns.
-///
-/// # Errors
-/// 23502
-fn verify_not_null(exec: &mut Exec<'_>, table: &Table, columns: &[usize]) -> Result<()> {
-    each_row(exec, table, |_, _, row| check_not_null(table, columns, &row))
-}
-
-/// As [`verify_not_null`], of one row.
-fn check_not_null(table: &Table, columns: &[usize], row: &[Datum]) -> Result<()> {
-    match columns.iter().find(|at| row.get(**at).is_none_or(Datum::is_null)) {
-        None => Ok(()),
-        Some(at) => {
-            let column = &table.columns[*at].name;
-            let message = format!("column \"{column}\" of relation \"{}\" contains null values", table.name);
-            Err(SqlError::new(state::NOT_NULL_VIOLATION, message).table(&table.schema, &table.name).column(column))
-        }
-    }
-}
-
-/// Whether every row passes a CHECK constraint.
-///
-/// # Errors
-/// 23514
-fn verify_check(exec: &mut Exec<'_>, table: &Table, check: &crate::catalog::Check) -> Result<()> {
-    let wanted = Some((crate::types::Type::BOOL, crate::types::Modifier::NONE));
-    let columns = crate::dml::rules::row_columns(table);
-    let condition = crate::bind::expression(&mut exec.names(), &check.expression, &columns, wanted)?;
-    each_row(exec, table, |exec, _, row| {
-        if evaluate(exec, &condition, &row)?.as_bool() != Some(false) {
-            return Ok(());
-        }
-        let message =
-            format!("check constraint \"{}\" of relation \"{}\" is violated by some row", check.name, table.name);
-        Err(SqlError::new(state::CHECK_VIOLATION, message).table(&table.schema, &table.name).constraint(&check.name))
-    })
 }

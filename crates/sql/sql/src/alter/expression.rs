@@ -1,7 +1,6 @@
 //! Expressions that stand in definitions as text: which columns they name, and how they follow a column's new name.
 
-use super::column::next_value_of;
-use super::name::{fold, quoted};
+use super::name::{fold, quote, quoted};
 use crate::catalog::{Oid, Relation, Sequence};
 use crate::context::Names;
 use crate::error::{Result, SqlError};
@@ -13,12 +12,12 @@ use std::sync::Arc;
 use syntax::ast::{self, Expr, visit_expressions, visit_expressions_mut};
 
 /// The columns that an expression names.
-pub(super) fn columns(expression: &str) -> Result<BTreeSet<String>> {
+pub(crate) fn columns(expression: &str) -> Result<BTreeSet<String>> {
     Ok(columns_of(&parse::expression(expression)?))
 }
 
 /// The columns that a piece of syntax names, qualified or not.
-pub(super) fn columns_of(syntax: &impl ast::Visit) -> BTreeSet<String> {
+pub(crate) fn columns_of(syntax: &impl ast::Visit) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let _: ControlFlow<()> = visit_expressions(syntax, |expression| {
         match expression {
@@ -34,12 +33,12 @@ pub(super) fn columns_of(syntax: &impl ast::Visit) -> BTreeSet<String> {
 }
 
 /// Whether an expression is a literal, perhaps cast.
-pub(super) fn is_literal(expression: &str) -> Result<bool> {
+pub(crate) fn is_literal(expression: &str) -> Result<bool> {
     Ok(literal(&parse::expression(expression)?).is_some())
 }
 
 /// The expression with a column called by its new name.
-pub(super) fn rename_column(expression: &str, old: &str, new: &str) -> Result<String> {
+pub(crate) fn rename_column(expression: &str, old: &str, new: &str) -> Result<String> {
     let mut syntax = parse::expression(expression)?;
     let _: ControlFlow<()> = visit_expressions_mut(&mut syntax, |expression| {
         match expression {
@@ -59,7 +58,7 @@ pub(super) fn rename_column(expression: &str, old: &str, new: &str) -> Result<St
 }
 
 /// The sequences that a default calls: `nextval('name')`, with or without a cast.
-pub(super) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTreeSet<Oid>> {
+pub(crate) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTreeSet<Oid>> {
     let mut called = Vec::new();
     let _: ControlFlow<()> = visit_expressions(&parse::expression(expression)?, |expression| {
         called.extend(next_value_argument(expression).and_then(literal));
@@ -74,7 +73,7 @@ pub(super) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTree
 
 /// The expression with the sequences that it calls named with their schemas: they are the ones meant now, along whatever
 /// search path the expression is evaluated. A name that is text on purpose is looked up anew each time.
-pub(super) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result<Expr> {
+pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result<Expr> {
     let mut expression = expression.clone();
     let visited = visit_expressions_mut(&mut expression, |expression| {
         let is_text = |argument: &Expr| match argument {
@@ -103,7 +102,7 @@ pub(super) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result
 }
 
 /// The expression with a sequence called by its new name.
-pub(super) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) -> Result<String> {
+pub(crate) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) -> Result<String> {
     let mut syntax = parse::expression(expression)?;
     let visited = visit_expressions_mut(&mut syntax, |expression| {
         let named = next_value_argument(expression).and_then(literal).and_then(|name| name_parts(&name));
@@ -160,4 +159,10 @@ fn literal(expression: &Expr) -> Option<String> {
         Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) => Some(text.clone()),
         _ => None,
     }
+}
+
+/// The default of a serial column.
+pub(crate) fn next_value_of(sequence: &Sequence) -> String {
+    let name = format!("{}.{}", quote(&sequence.schema), quote(&sequence.name));
+    format!("nextval('{}'::regclass)", name.replace('\'', "''"))
 }

@@ -1,17 +1,34 @@
 //! RENAME, SET SCHEMA: what a name stands in follows it.
 
-use super::store;
-use crate::catalog::{Oid, Relation, Sequence, Table, View, name_taken};
-use crate::context::Change;
-use crate::ddl::constraint::constraint_taken;
-use crate::ddl::drop::views_over;
-use crate::ddl::name::{has_constraint, kind, no_relation};
-use crate::ddl::{expression, view};
+use super::constraint::constraint_taken;
+use super::name::{has_constraint, kind, no_relation};
+use super::table::{load, store};
+use super::view::views_over;
+use super::{expression, view};
+use crate::catalog::{Namespace, Oid, Relation, Sequence, Table, View};
+use crate::context::{Change, name_taken};
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 
+/// Renames a schema; what is in it moves along.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn schema(change: &mut Change<'_>, old: Namespace, new: &str) -> Result<()> {
+    let name = old.name.clone();
+    change.insert_namespace(&Namespace { name: new.to_owned(), ..old })?;
+    for relation in change.names().relations_in(&name)? {
+        // Indexes and owned sequences go with their tables.
+        let current = change.names().relation_by_oid(relation.oid())?;
+        if current.is_some_and(|current| current.schema() == name && !matches!(current, Relation::Index(_))) {
+            move_relation(change, relation.oid(), new)?;
+        }
+    }
+    change.remove_namespace(&name)
+}
+
 /// RENAME TO, of any relation.
-pub(in crate::ddl) fn rename_relation_to(change: &mut Change<'_>, oid: Oid, new: &str) -> Result<()> {
+pub(crate) fn rename_relation_to(change: &mut Change<'_>, oid: Oid, new: &str) -> Result<()> {
     let relation = change.names().relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
     let schema = relation.schema().to_owned();
     if change.names().relation_in(&schema, new)?.is_some() {
@@ -21,7 +38,7 @@ pub(in crate::ddl) fn rename_relation_to(change: &mut Change<'_>, oid: Oid, new:
 }
 
 /// SET SCHEMA, of a table with all its own, a view or a sequence.
-pub(in crate::ddl) fn move_relation(change: &mut Change<'_>, oid: Oid, schema: &str) -> Result<()> {
+pub(crate) fn move_relation(change: &mut Change<'_>, oid: Oid, schema: &str) -> Result<()> {
     let relation = change.names().relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
     if relation.schema() == schema {
         return Ok(());
@@ -88,7 +105,7 @@ fn move_to(change: &mut Change<'_>, old: Relation, schema: &str, name: &str) -> 
 
 /// An index stands in its table's definition too.
 fn rename_in_table(change: &mut Change<'_>, table: Oid, index: Oid, name: &str) -> Result<()> {
-    let mut table = super::load(&mut change.names(), table)?;
+    let mut table = load(&mut change.names(), table)?;
     if let Some(index) = table.indexes.iter_mut().find(|other| other.oid == index) {
         name.clone_into(&mut index.name);
     }
@@ -112,7 +129,7 @@ fn rename_in_defaults(change: &mut Change<'_>, old: &Sequence, new: &Sequence) -
 }
 
 /// RENAME COLUMN.
-pub(super) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
+pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
     let Some(at) = table.column(old) else {
         return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
     };
@@ -137,7 +154,7 @@ pub(super) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
 }
 
 /// RENAME COLUMN of a view.
-pub(super) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: String) -> Result<()> {
+pub(crate) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: String) -> Result<()> {
     let Some(Relation::View(view)) = change.names().relation_by_oid(oid)? else { return Ok(()) };
     let mut view = Arc::unwrap_or_clone(view);
     for found in views_over(&mut change.names(), oid)? {
@@ -158,7 +175,7 @@ pub(super) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: Str
 }
 
 /// RENAME CONSTRAINT.
-pub(super) fn constraint(change: &mut Change<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
+pub(crate) fn constraint(change: &mut Change<'_>, mut table: Table, old: &str, new: String) -> Result<()> {
     if !has_constraint(&table, old) {
         let message = format!("constraint \"{old}\" for table \"{}\" does not exist", table.name);
         return Err(SqlError::new(state::UNDEFINED_OBJECT, message));

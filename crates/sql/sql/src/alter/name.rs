@@ -10,13 +10,13 @@ use syntax::ast::{Ident, ObjectName, ObjectNamePart};
 const LONGEST: usize = 63;
 
 /// The name that an identifier means: folded to lower case unless quoted, cut to 63 bytes.
-pub(super) fn fold(ident: &Ident) -> String {
+pub(crate) fn fold(ident: &Ident) -> String {
     let name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() };
     fold_name(&name)
 }
 
 /// A name that has its case already, cut to 63 bytes.
-pub(super) fn fold_name(name: &str) -> String {
+pub(crate) fn fold_name(name: &str) -> String {
     cut(name, LONGEST).to_owned()
 }
 
@@ -26,7 +26,7 @@ fn cut(name: &str, bytes: usize) -> &str {
 }
 
 /// Schema and name.
-pub(super) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
+pub(crate) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
     let mut parts = parts(name)?;
     let too_many = || {
         let message = format!("improper qualified name (too many dotted names): {name}");
@@ -42,7 +42,7 @@ pub(super) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
 }
 
 /// The parts of a name.
-pub(super) fn parts(name: &ObjectName) -> Result<Vec<String>> {
+pub(crate) fn parts(name: &ObjectName) -> Result<Vec<String>> {
     let part = |part: &ObjectNamePart| match part {
         ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
         ObjectNamePart::Function(_) => {
@@ -56,7 +56,7 @@ pub(super) fn parts(name: &ObjectName) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// 3F000 if there is none, 42501 for those of the system.
-pub(super) fn creation_schema(
+pub(crate) fn creation_schema(
     change: &mut Change<'_>,
     schema: Option<&str>,
     name: &str,
@@ -92,17 +92,17 @@ pub(super) fn creation_schema(
 }
 
 /// 3F000
-pub(super) fn no_schema(schema: &str) -> SqlError {
+pub(crate) fn no_schema(schema: &str) -> SqlError {
     SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
 }
 
 /// Names that one statement gives, so that it gives none twice.
 #[derive(Default)]
-pub(super) struct Given(HashSet<String>);
+pub(crate) struct Given(HashSet<String>);
 
 impl Given {
     /// A free name for a relation, PostgreSQL's way: `table_columns_label`, numbered if it is taken.
-    pub(super) fn relation(
+    pub(crate) fn relation(
         &mut self,
         names: &mut Names<'_>,
         schema: &str,
@@ -124,13 +124,13 @@ impl Given {
     ///
     /// # Errors
     /// 42P07 if the statement has given it already.
-    pub(super) fn take(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn take(&mut self, name: &str) -> Result<()> {
         if self.0.insert(name.to_owned()) { Ok(()) } else { Err(crate::catalog::name_taken(name)) }
     }
 }
 
 /// A free name for a constraint of a table.
-pub(super) fn constraint(table: &Table, second: &str, label: &str) -> String {
+pub(crate) fn constraint(table: &Table, second: &str, label: &str) -> String {
     (0_u64..)
         .map(|number| compose(&table.name, second, &numbered(label, number)))
         .find(|name| !has_constraint(table, name))
@@ -138,7 +138,7 @@ pub(super) fn constraint(table: &Table, second: &str, label: &str) -> String {
 }
 
 /// Whether a table has a constraint of this name.
-pub(super) fn has_constraint(table: &Table, name: &str) -> bool {
+pub(crate) fn has_constraint(table: &Table, name: &str) -> bool {
     table.checks.iter().any(|check| check.name == name)
         || table.foreign_keys.iter().any(|key| key.name == name)
         || table.indexes.iter().any(|index| index.constraint && index.name == name)
@@ -161,13 +161,13 @@ fn compose(first: &str, second: &str, label: &str) -> String {
 }
 
 /// Columns in the name of a constraint: joined, cut.
-pub(super) fn joined<'n>(columns: impl Iterator<Item = &'n str>) -> String {
+pub(crate) fn joined<'n>(columns: impl Iterator<Item = &'n str>) -> String {
     let joined = columns.collect::<Vec<_>>().join("_");
     cut(&joined, LONGEST).to_owned()
 }
 
 /// The name as it is written in SQL: quoted if it has to be.
-pub(super) fn quote(name: &str) -> String {
+pub(crate) fn quote(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$')
         && !crate::parse::is_reserved(name);
@@ -175,12 +175,12 @@ pub(super) fn quote(name: &str) -> String {
 }
 
 /// The name as an identifier.
-pub(super) fn quoted(name: &str) -> Ident {
+pub(crate) fn quoted(name: &str) -> Ident {
     if quote(name) == name { Ident::new(name) } else { Ident::with_quote('"', name) }
 }
 
 /// What kind of relation it is, in messages.
-pub(super) fn kind(relation: &Relation) -> &'static str {
+pub(crate) fn kind(relation: &Relation) -> &'static str {
     match relation {
         Relation::Table(_) => "table",
         Relation::Index(_) => "index",
@@ -190,7 +190,7 @@ pub(super) fn kind(relation: &Relation) -> &'static str {
 }
 
 /// 42P01
-pub(super) fn no_relation(schema: Option<&str>, name: &str) -> SqlError {
+pub(crate) fn no_relation(schema: Option<&str>, name: &str) -> SqlError {
     let full = schema.map_or_else(|| name.to_owned(), |schema| format!("{schema}.{name}"));
     SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"))
 }

@@ -12,7 +12,7 @@ use syntax::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, Visi
 ///
 /// # Errors
 /// The engine's.
-pub(super) fn qualify(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
+pub(crate) fn qualify(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
     rename(names, query, |names, name| {
         let (None, table) = split(name)? else { return Ok(None) };
         let is_built_in = (crate::catalog::built_in().table)(None, &table).is_some()

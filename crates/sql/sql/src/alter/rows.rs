@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 const BATCH: usize = 256;
 
 /// Hands every row of a table, with its key, to `body`, which may read and write meanwhile (other tables).
-pub(super) fn each_row(
+pub(crate) fn each_row(
     exec: &mut Exec<'_>,
     table: &Table,
     mut body: impl FnMut(&mut Exec<'_>, &[u8], Row) -> Result<()>,
@@ -44,7 +44,7 @@ pub(super) fn each_row(
 ///
 /// # Errors
 /// 23505
-pub(super) fn fill_index(exec: &mut Exec<'_>, table: &Table, index: &Index) -> Result<()> {
+pub(crate) fn fill_index(exec: &mut Exec<'_>, table: &Table, index: &Index) -> Result<()> {
     each_row(exec, table, |exec, key, row| add_entry(exec, table, index, key, &row).map_err(of_new_index))
 }
 
@@ -52,14 +52,14 @@ pub(super) fn fill_index(exec: &mut Exec<'_>, table: &Table, index: &Index) -> R
 ///
 /// # Errors
 /// 23505, those of `transform`.
-pub(super) fn rewrite(
+pub(crate) fn rewrite(
     change: &mut Change<'_>,
     old: &Table,
     new: &mut Table,
     mut transform: impl FnMut(&mut Exec<'_>, Row) -> Result<Row>,
 ) -> Result<()> {
     leave_all(change, old);
-    super::create_table::make_storage(change, new)?;
+    super::table::make_storage(change, new)?;
     each_row(&mut change.exec, old, |exec, _, row| {
         let row = transform(exec, row)?;
         write_new(exec, new, &row).map_err(of_new_index)?;
@@ -68,7 +68,7 @@ pub(super) fn rewrite(
 }
 
 /// Notes that a table's rows and entries are somewhere else from now on.
-pub(super) fn leave_all(change: &mut Change<'_>, table: &Table) {
+pub(crate) fn leave_all(change: &mut Change<'_>, table: &Table) {
     change.leave_storage(table.oid, table.storage);
     for storage in table.indexes.iter().filter_map(|index| index.storage) {
         change.leave_storage(table.oid, storage);

@@ -1,0 +1,289 @@
+//! Columns: add, drop, and change them, and the rows with them.
+
+use super::constraint::{check_new_row, drop_foreign_key, drop_key, verify_not_null};
+use super::drop::{drop_column_users, drop_owned};
+use super::expression;
+use super::rows::rewrite;
+use super::table::{insert_owned, load, note_sequences, store};
+use crate::bind;
+use crate::catalog::{Column, Identity, Oid, Sequence, Table};
+use crate::context::{Change, Exec};
+use crate::dml::rules::{Default, row_columns};
+use crate::error::{Result, SqlError, state};
+use crate::exec::evaluate;
+use crate::types::{Datum, Modifier, Type};
+
+/// Adds a column, with the sequence that it owns. The rows are written anew, since each engine table has the columns that it
+/// was made with.
+///
+/// # Errors
+/// Those of the column's expressions; 23502 if a row would have NULL in a column that is NOT NULL.
+pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence: Option<Sequence>) -> Result<Table> {
+    let at = old.columns.len();
+    let mut table = old.clone();
+    table.columns.push(column);
+    if let Some(sequence) = sequence {
+        insert_owned(change, &table, at, sequence)?;
+    }
+    check_expressions(&mut change.exec, &table, at)?;
+    fill_new_column(change, old, &mut table, at)?;
+    note_sequences(change, &table)?;
+    store(change, &table)?;
+    Ok(table)
+}
+
+/// Drops a column that depends on one that goes.
+pub(crate) fn drop_at(change: &mut Change<'_>, oid: Oid, at: usize) -> Result<()> {
+    let table = load(&mut change.names(), oid)?;
+    match table.columns.get(at) {
+        Some(column) if !column.dropped => drop(change, oid, &column.name, true, true, &mut Vec::new()),
+        _ => Ok(()),
+    }
+}
+
+fn fill_new_column(change: &mut Change<'_>, old: &Table, table: &mut Table, at: usize) -> Result<()> {
+    let default = Default::bind(&mut change.names(), table, at)?;
+    let column = &table.columns[at];
+    let wanted = Some((column.data_type, column.modifier));
+    let generated = match column.generated.clone() {
+        Some(text) => Some(bind::expression(&mut change.names(), &text, &row_columns(table), wanted)?),
+        None => None,
+    };
+    let shape = table.clone();
+    rewrite(change, old, table, |exec, mut row| {
+        row.resize(at, Datum::Null);
+        row.push(default.value(exec)?);
+        if let Some(generated) = &generated {
+            row[at] = evaluate(exec, generated, &row)?;
+        }
+        check_new_row(&shape, at, &row)?;
+        Ok(row)
+    })
+}
+
+/// DROP COLUMN: the column is only marked; its values are NULL from now on.
+pub(crate) fn drop(
+    change: &mut Change<'_>,
+    oid: Oid,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    let table = load(&mut change.names(), oid)?;
+    let Some(at) = table.column(name) else {
+        let error = no_column(&table, name);
+        if if_exists {
+            let message = format!("{}, skipping", error.message());
+            notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, message));
+            return Ok(());
+        }
+        return Err(error);
+    };
+    drop_column_users(change, &table, at, cascade, notices)?;
+    for index in table.indexes.iter().filter(|index| index.columns.contains(&at)) {
+        drop_key(change, oid, index.oid)?;
+    }
+    let mut table = load(&mut change.names(), oid)?;
+    while let Some(key) = table.foreign_keys.iter().position(|key| key.columns.contains(&at)) {
+        drop_foreign_key(change, &mut table, key)?;
+    }
+    let mut checks = Vec::new();
+    for check in std::mem::take(&mut table.checks) {
+        if !expression::columns(&check.expression)?.contains(name) {
+            checks.push(check);
+        }
+    }
+    table.checks = checks;
+    let sequence = table.columns[at].sequence;
+    let column = &mut table.columns[at];
+    *column = Column {
+        name: format!("........pg.dropped.{}........", at + 1),
+        not_null: false,
+        default: None,
+        identity: None,
+        generated: None,
+        sequence: None,
+        dropped: true,
+        comment: None,
+        ..column.clone()
+    };
+    note_sequences(change, &table)?;
+    store(change, &table)?;
+    match sequence {
+        Some(sequence) => drop_owned(change, sequence, cascade, notices),
+        None => Ok(()),
+    }
+}
+
+/// 42703
+pub(crate) fn no_column(table: &Table, name: &str) -> SqlError {
+    let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
+    SqlError::new(state::UNDEFINED_COLUMN, message)
+}
+
+fn check_may_be_null(table: &Table, at: usize) -> Result<()> {
+    let column = &table.columns[at];
+    if table.primary_key().is_some_and(|primary| primary.columns.contains(&at)) {
+        let message = format!("column \"{}\" is in a primary key", column.name);
+        return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
+    }
+    if column.identity.is_some() {
+        return Err(is_identity(table, column));
+    }
+    Ok(())
+}
+
+fn is_identity(table: &Table, column: &Column) -> SqlError {
+    let message = format!("column \"{}\" of relation \"{}\" is an identity column", column.name, table.name);
+    SqlError::new(state::SYNTAX_ERROR, message)
+}
+
+fn check_takes_default(table: &Table, at: usize) -> Result<()> {
+    let column = &table.columns[at];
+    if column.identity.is_some() {
+        return Err(is_identity(table, column).hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."));
+    }
+    if column.generated.is_some() {
+        let message = format!("column \"{}\" of relation \"{}\" is a generated column", column.name, table.name);
+        return Err(SqlError::new(state::SYNTAX_ERROR, message));
+    }
+    Ok(())
+}
+
+/// Refuses types that no column can have.
+pub(crate) fn check_type(name: &str, data_type: Type) -> Result<()> {
+    match data_type {
+        Type::UNKNOWN | Type::RECORD | Type::VOID => {
+            let message = format!("column \"{name}\" has pseudo-type {}", data_type.name());
+            Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The columns as expressions over a row see them.
+pub(crate) fn visible(table: &Table) -> Vec<(String, Type, Modifier)> {
+    table.columns.iter().map(|column| (column.name.clone(), column.data_type, column.modifier)).collect()
+}
+
+/// Binds the defaults and generated columns of a table from column `first` on, so that mistakes are found now.
+///
+/// # Errors
+/// Of the expressions.
+pub(crate) fn check_expressions(exec: &mut Exec<'_>, table: &Table, first: usize) -> Result<()> {
+    for (_, column) in table.live_columns().filter(|(at, _)| *at >= first) {
+        let wanted = Some((column.data_type, column.modifier));
+        if let Some(default) = &column.default
+            && column.sequence.is_none()
+        {
+            check_default(exec, default, wanted)?;
+        }
+        if let Some(generated) = &column.generated {
+            check_generated(table, generated)?;
+            bind::expression(&mut exec.names(), generated, &visible(table), wanted)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_default(exec: &mut Exec<'_>, default: &str, wanted: Option<(Type, Modifier)>) -> Result<()> {
+    if !expression::columns(default)?.is_empty() {
+        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression"));
+    }
+    let bound = bind::expression(&mut exec.names(), default, &[], wanted)?;
+    // A literal must be a value of the type already; other expressions have their values row by row.
+    if expression::is_literal(default)? {
+        evaluate(exec, &bound, &[])?;
+    }
+    Ok(())
+}
+
+/// A generated column depends on no other generated one.
+fn check_generated(table: &Table, expression: &str) -> Result<()> {
+    for name in expression::columns(expression)? {
+        let other = table.column(&name).and_then(|at| table.columns.get(at));
+        if other.is_some_and(|column| column.generated.is_some()) {
+            let message = format!("cannot use generated column \"{name}\" in column generation expression");
+            return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message)
+                .detail("A generated column cannot reference another generated column."));
+        }
+    }
+    Ok(())
+}
+
+/// SET NOT NULL.
+///
+/// # Errors
+/// 23502 if a row has NULL there.
+pub(crate) fn set_not_null(change: &mut Change<'_>, mut table: Table, at: usize) -> Result<()> {
+    verify_not_null(&mut change.exec, &table, &[at])?;
+    table.columns[at].not_null = true;
+    store(change, &table)
+}
+
+/// DROP NOT NULL.
+///
+/// # Errors
+/// 42P16, 42601.
+pub(crate) fn drop_not_null(change: &mut Change<'_>, mut table: Table, at: usize) -> Result<()> {
+    check_may_be_null(&table, at)?;
+    table.columns[at].not_null = false;
+    store(change, &table)
+}
+
+/// SET DEFAULT; `None` is no default.
+///
+/// # Errors
+/// 42601 for a column that takes none, those of the expression.
+pub(crate) fn set_default(change: &mut Change<'_>, mut table: Table, at: usize, default: Option<String>) -> Result<()> {
+    check_takes_default(&table, at)?;
+    table.columns[at].default = default;
+    let only = Table { columns: vec![table.columns[at].clone()], ..table.clone() };
+    check_expressions(&mut change.exec, &only, 0)?;
+    note_sequences(change, &table)?;
+    store(change, &table)
+}
+
+/// Whether a column can become an identity.
+///
+/// # Errors
+/// 55000, 22023.
+pub(crate) fn check_takes_identity(table: &Table, at: usize) -> Result<()> {
+    let column = &table.columns[at];
+    let wrong = |what: &str| {
+        let message = format!("column \"{}\" of relation \"{}\" {what}", column.name, table.name);
+        Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+    };
+    if !column.not_null {
+        return wrong("must be declared NOT NULL before identity can be added");
+    }
+    if column.identity.is_some() {
+        return wrong("is already an identity column");
+    }
+    if column.default.is_some() {
+        return wrong("already has a default value");
+    }
+    if !matches!(column.data_type, Type::INT2 | Type::INT4 | Type::INT8) {
+        let message = "identity column type must be smallint, integer, or bigint";
+        return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
+    }
+    Ok(())
+}
+
+/// ADD GENERATED AS IDENTITY, with the sequence that the column owns from now on.
+///
+/// # Errors
+/// 42P07 if the sequence's name is taken, the engine's.
+pub(crate) fn add_identity(
+    change: &mut Change<'_>,
+    mut table: Table,
+    at: usize,
+    identity: Identity,
+    sequence: Sequence,
+) -> Result<()> {
+    table.columns[at].identity = Some(identity);
+    table.columns[at].sequence = Some(sequence.oid);
+    insert_owned(change, &table, at, sequence)?;
+    store(change, &table)
+}

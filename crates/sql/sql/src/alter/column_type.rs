@@ -1,0 +1,89 @@
+//! ALTER COLUMN TYPE.
+
+use super::column::{check_expressions, check_type};
+use super::constraint::{check_new_row, verify_check};
+use super::rows::rewrite;
+use super::table::store;
+use super::view::views_over;
+use super::{expression, foreign_key, name, view};
+use crate::bind;
+use crate::catalog::{Column, Table};
+use crate::context::{Change, Names};
+use crate::dml::rules::{Rules, row_columns};
+use crate::error::{Result, SqlError, state};
+use crate::exec::evaluate;
+use crate::types::{CastContext, Modifier, Type, cast};
+
+/// Gives a column another type: the rows are written anew. `using` computes the new values; without it they are cast.
+///
+/// # Errors
+/// 42804, 0A000 while a view or generated column uses it; those of the expressions and of constraints.
+pub(crate) fn set(
+    change: &mut Change<'_>,
+    old: Table,
+    at: usize,
+    (to, modifier): (Type, Modifier),
+    using: Option<String>,
+) -> Result<()> {
+    let column = &old.columns[at];
+    check_type(&column.name, to)?;
+    check_users_of_type(&mut change.names(), &old, at)?;
+    let text = match using {
+        Some(using) => using,
+        None => {
+            check_casts(column, to)?;
+            name::quote(&column.name)
+        }
+    };
+    let value = bind::expression(&mut change.names(), &text, &row_columns(&old), Some((to, modifier)))?;
+    let mut table = old.clone();
+    table.columns[at].data_type = to;
+    table.columns[at].modifier = modifier;
+    check_expressions(&mut change.exec, &table, 0)?;
+    Rules::bind(&mut change.names(), &table)?;
+    for key in &table.foreign_keys {
+        foreign_key::check_still_fits(&mut change.names(), &table, key)?;
+    }
+    let shape = table.clone();
+    rewrite(change, &old, &mut table, |exec, mut row| {
+        row[at] = evaluate(exec, &value, &row)?;
+        check_new_row(&shape, at, &row)?;
+        Ok(row)
+    })?;
+    store(change, &table)?;
+    for check in &table.checks {
+        verify_check(&mut change.exec, &table, check)?;
+    }
+    foreign_key::verify_all_with(&mut change.exec, &table, at)
+}
+
+fn check_casts(column: &Column, to: Type) -> Result<()> {
+    match cast::context(column.data_type, to) {
+        Some(CastContext::Implicit | CastContext::Assignment) => Ok(()),
+        _ => {
+            let message = format!("column \"{}\" cannot be cast automatically to type {}", column.name, to.name());
+            let hint = format!("You might need to specify \"USING {}::{}\".", name::quote(&column.name), to.name());
+            Err(SqlError::new(state::DATATYPE_MISMATCH, message).hint(hint))
+        }
+    }
+}
+
+/// Views and generated columns hold on to a column's type.
+fn check_users_of_type(names: &mut Names<'_>, table: &Table, at: usize) -> Result<()> {
+    let name = &table.columns[at].name;
+    for found in views_over(names, table.oid)? {
+        if view::may_use(&found, name) {
+            return Err(view::in_the_way(names, "cannot alter type of a column used by a view or rule", &found, name)?);
+        }
+    }
+    for (_, column) in table.live_columns() {
+        if let Some(generated) = &column.generated
+            && expression::columns(generated)?.contains(name)
+        {
+            let message = "cannot alter type of a column used by a generated column";
+            let detail = format!("Column \"{name}\" is used by generated column \"{}\".", column.name);
+            return Err(SqlError::new(state::SYNTAX_ERROR, message).detail(detail));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! What cannot be without what is dropped: found first, then said, and then refused or dropped too.
+
+use super::expression;
+use super::name::kind;
+use crate::catalog::{Oid, Relation, Table};
+use crate::context::Names;
+use crate::error::{Result, SqlError, state};
+use std::collections::HashSet;
+
+/// Lines that an error or a notice shows at most.
+const MOST_LINES: usize = 100;
+
+/// Something that goes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Object {
+    Relation(Oid),
+    /// A foreign key of a table, by its identifier.
+    ForeignKey(Oid, Oid),
+    /// The default of a table's column, by its position.
+    Default(Oid, usize),
+    /// A generated column of a table, by its position.
+    Generated(Oid, usize),
+}
+
+/// What goes, in the order in which it was found, and why.
+#[derive(Default)]
+pub(super) struct Going {
+    found: HashSet<Object>,
+    pub(super) order: Vec<Object>,
+    /// For each that nobody named: what it is, and what it depends on.
+    unnamed: Vec<(String, String)>,
+}
+
+/// `table t`, with its schema if the search path does not lead to it.
+pub(crate) fn describe(names: &mut Names<'_>, relation: &Relation) -> Result<String> {
+    let visible = names.relation(None, relation.name())?;
+    let is_visible = visible.is_some_and(|visible| visible.oid() == relation.oid());
+    let schema = if is_visible { String::new() } else { format!("{}.", relation.schema()) };
+    Ok(format!("{} {schema}{}", kind(relation), relation.name()))
+}
+
+impl Going {
+    pub(super) fn name(&mut self, oid: Oid) {
+        self.add(Object::Relation(oid), None);
+    }
+
+    /// Adds an object; says whether it is new.
+    pub(super) fn add(&mut self, object: Object, unnamed: Option<(String, String)>) -> bool {
+        if !self.found.insert(object.clone()) {
+            return false;
+        }
+        self.order.push(object);
+        self.unnamed.extend(unnamed);
+        true
+    }
+
+    /// Adds what cannot be without the relation.
+    pub(super) fn follow(&mut self, names: &mut Names<'_>, relation: &Relation) -> Result<()> {
+        crate::stack::deeper(|| {
+            let described = describe(names, relation)?;
+            match relation {
+                Relation::Table(table) => self.follow_table(names, table, &described),
+                Relation::Index(index) => self.follow_index(names, index.table, index.oid, &described),
+                Relation::View(view) => self.follow_dependents(names, view.oid, &described),
+                Relation::Sequence(sequence) => self.follow_dependents(names, sequence.oid, &described),
+            }
+        })
+    }
+
+    fn follow_table(&mut self, names: &mut Names<'_>, table: &Table, described: &str) -> Result<()> {
+        for column in &table.columns {
+            // An owned sequence goes with its column, unsaid.
+            if let Some(oid) = column.sequence
+                && let Some(sequence) = names.relation_by_oid(oid)?
+                && self.add(Object::Relation(oid), None)
+            {
+                self.follow(names, &sequence)?;
+            }
+        }
+        for from in &table.referenced_by {
+            if *from == table.oid || self.found.contains(&Object::Relation(*from)) {
+                continue;
+            }
+            let Some(referencing) = names.relation_by_oid(*from)? else { continue };
+            let on = describe(names, &referencing)?;
+            let Relation::Table(referencing) = referencing else { continue };
+            for key in referencing.foreign_keys.iter().filter(|key| key.referenced == table.oid) {
+                let what = format!("constraint {} on {on}", key.name);
+                self.add(Object::ForeignKey(*from, key.oid), Some((what, described.to_owned())));
+            }
+        }
+        self.follow_dependents(names, table.oid, described)
+    }
+
+    /// A constraint's index goes only with the constraint; foreign keys need the index that they refer to.
+    fn follow_index(&mut self, names: &mut Names<'_>, table: Oid, index: Oid, described: &str) -> Result<()> {
+        let Some(relation) = names.relation_by_oid(table)? else { return Ok(()) };
+        let on = describe(names, &relation)?;
+        let Relation::Table(table) = relation else { return Ok(()) };
+        if let Some(index) = table.indexes.iter().find(|other| other.oid == index && other.constraint) {
+            let message = format!("cannot drop {described} because constraint {} on {on} requires it", index.name);
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .hint(format!("You can drop constraint {} on {on} instead.", index.name)));
+        }
+        self.follow_references(names, &table, index, described)
+    }
+
+    pub(super) fn follow_references(
+        &mut self,
+        names: &mut Names<'_>,
+        table: &Table,
+        index: Oid,
+        described: &str,
+    ) -> Result<()> {
+        for from in &table.referenced_by {
+            let Some(referencing) = names.relation_by_oid(*from)? else { continue };
+            let on = describe(names, &referencing)?;
+            let Relation::Table(referencing) = referencing else { continue };
+            for key in referencing.foreign_keys.iter().filter(|key| key.referenced_index == index) {
+                let what = format!("constraint {} on {on}", key.name);
+                self.add(Object::ForeignKey(*from, key.oid), Some((what, described.to_owned())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Views over the relation, defaults that call the sequence.
+    fn follow_dependents(&mut self, names: &mut Names<'_>, oid: Oid, described: &str) -> Result<()> {
+        for dependent in names.dependents(oid)? {
+            let Some(relation) = names.relation_by_oid(dependent)? else { continue };
+            let what = describe(names, &relation)?;
+            let because = |what: String| Some((what, described.to_owned()));
+            match &relation {
+                Relation::View(_) if self.add(Object::Relation(dependent), because(what.clone())) => {
+                    self.follow(names, &relation)?;
+                }
+                Relation::Table(table) if !self.found.contains(&Object::Relation(dependent)) => {
+                    for (at, column) in defaults_from(names, table, oid)? {
+                        let what = format!("default value for column {column} of {what}");
+                        self.add(Object::Default(dependent, at), because(what));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what goes with what was named, or refuses.
+    ///
+    /// # Errors
+    /// 2BP01
+    pub(super) fn settle(&self, cascade: bool, only: Option<&str>, notices: &mut Vec<SqlError>) -> Result<()> {
+        if self.unnamed.is_empty() {
+            return Ok(());
+        }
+        if !cascade {
+            let target = only.unwrap_or("desired object(s)");
+            let message = format!("cannot drop {target} because other objects depend on it");
+            let message = if only.is_none() { message.replace("depend on it", "depend on them") } else { message };
+            let lines = self.unnamed.iter().map(|(what, on)| format!("{what} depends on {on}"));
+            return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message)
+                .detail(shortened(lines))
+                .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        let mut lines = self.unnamed.iter().map(|(what, _)| format!("drop cascades to {what}"));
+        notices.push(match self.unnamed.len() {
+            1 => SqlError::new(state::SUCCESSFUL_COMPLETION, lines.next().unwrap_or_default()),
+            count => SqlError::new(state::SUCCESSFUL_COMPLETION, format!("drop cascades to {count} other objects"))
+                .detail(shortened(lines)),
+        });
+        Ok(())
+    }
+}
+
+fn shortened(lines: impl ExactSizeIterator<Item = String>) -> String {
+    let more = lines.len().saturating_sub(MOST_LINES);
+    let mut shown: Vec<String> = lines.take(MOST_LINES).collect();
+    if more > 0 {
+        let noun = if more == 1 { "object" } else { "objects" };
+        shown.push(format!("and {more} other {noun} (see server log for list)"));
+    }
+    shown.join("\n")
+}
+
+/// The columns whose defaults call a sequence.
+fn defaults_from(names: &mut Names<'_>, table: &Table, sequence: Oid) -> Result<Vec<(usize, String)>> {
+    let mut found = Vec::new();
+    for (at, column) in table.live_columns() {
+        let Some(default) = &column.default else { continue };
+        if column.sequence == Some(sequence) || expression::sequences(names, default)?.contains(&sequence) {
+            found.push((at, column.name.clone()));
+        }
+    }
+    Ok(found)
+}

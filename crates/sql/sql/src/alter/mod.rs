@@ -1,0 +1,23 @@
+//! Changes of the catalog, with the storage and the rows that definitions speak of: the floor below the statements that define.
+//!
+//! An operation takes names and definitions, never a statement's syntax, and leaves catalog, storage and rows agreeing:
+//! `table.rs`, `column.rs`, `column_type.rs`, `constraint.rs`, `foreign_key.rs`, `index.rs`, `sequence.rs` and `view.rs` make and
+//! change objects, `rename.rs` moves them, `drop.rs` removes them with what `dependents.rs` finds. `rows.rs` writes rows anew;
+//! `expression.rs` and `qualify.rs` read and rewrite the expressions and queries that definitions keep as text; `name.rs` finds
+//! free names, and words errors about names.
+
+pub(crate) mod column;
+pub(crate) mod column_type;
+pub(crate) mod constraint;
+pub(crate) mod dependents;
+pub(crate) mod drop;
+pub(crate) mod expression;
+pub(crate) mod foreign_key;
+pub(crate) mod index;
+pub(crate) mod name;
+pub(crate) mod qualify;
+pub(crate) mod rename;
+pub(crate) mod rows;
+pub(crate) mod sequence;
+pub(crate) mod table;
+pub(crate) mod view;

@@ -1,0 +1,126 @@
+//! Views: what they look at, and how they follow what they read.
+
+use super::dependents::describe;
+use super::expression;
+use super::name::{quoted, split};
+use crate::catalog::{Oid, Relation, View};
+use crate::context::{Change, Names};
+use crate::error::{Result, SqlError, state};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use syntax::ast::{self, Query};
+
+/// Enters a view that reads these relations; replaces the one with its identifier if there is one.
+///
+/// # Errors
+/// 42P07 if the name is taken, the engine's.
+pub(crate) fn store(change: &mut Change<'_>, view: View, reads: BTreeSet<Oid>, replaces: bool) -> Result<()> {
+    change.forget_dependencies(view.oid)?;
+    change.depend(view.oid, reads)?;
+    let relation = Relation::View(Arc::new(view));
+    if replaces { change.replace(relation) } else { change.insert(relation) }
+}
+
+/// Whether a view may look at a column: it names it, or has a `*`.
+pub(crate) fn may_use(view: &View, column: &str) -> bool {
+    let Ok(Some(parsed)) = crate::parse::statement(&view.query) else { return true };
+    let crate::parse::Command::Rows(statement) = &parsed.command else { return true };
+    has_wildcard(statement) || expression::columns_of(&**statement).contains(column)
+}
+
+fn has_wildcard(statement: &ast::Statement) -> bool {
+    let mut finder = Wildcards(false);
+    let _ = ast::Visit::visit(statement, &mut finder);
+    finder.0
+}
+
+/// Looks for `*` in select lists.
+struct Wildcards(bool);
+
+impl ast::Visitor for Wildcards {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.0 |= in_body(&query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn in_body(body: &ast::SetExpr) -> bool {
+    match body {
+        ast::SetExpr::Select(select) => select
+            .projection
+            .iter()
+            .any(|item| matches!(item, ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..))),
+        ast::SetExpr::SetOperation { left, right, .. } => in_body(left) || in_body(right),
+        _ => false,
+    }
+}
+
+/// The view with its query naming a relation by its new name; what the query called it stays as an alias.
+pub(crate) fn follow(names: &mut Names<'_>, view: &View, old: &Relation, schema: &str, name: &str) -> Result<View> {
+    let parsed = crate::parse::statement(&view.query)?;
+    let Some(crate::parse::Command::Rows(statement)) = parsed.map(|parsed| parsed.command) else {
+        return Ok(view.clone());
+    };
+    let mut statement = ast::Statement::clone(&statement);
+    let mut renamer = Renamer { names, old: old.oid(), schema, name };
+    match ast::VisitMut::visit(&mut statement, &mut renamer) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(View { query: statement.to_string(), ..view.clone() }),
+    }
+}
+
+/// Replaces the name of a relation in FROM.
+struct Renamer<'c, 's, 'n> {
+    names: &'c mut Names<'s>,
+    old: Oid,
+    schema: &'n str,
+    name: &'n str,
+}
+
+impl Renamer<'_, '_, '_> {
+    fn rename(&mut self, factor: &mut ast::TableFactor) -> Result<()> {
+        let ast::TableFactor::Table { name, alias, .. } = factor else { return Ok(()) };
+        let (schema, called) = split(name)?;
+        let found = self.names.relation(schema.as_deref(), &called)?;
+        if found.is_none_or(|found| found.oid() != self.old) {
+            return Ok(());
+        }
+        *name = ast::ObjectName::from(vec![quoted(self.schema), quoted(self.name)]);
+        if alias.is_none() {
+            *alias = Some(ast::TableAlias { explicit: true, name: quoted(&called), columns: vec![], at: None });
+        }
+        Ok(())
+    }
+}
+
+impl ast::VisitorMut for Renamer<'_, '_, '_> {
+    type Break = SqlError;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<SqlError> {
+        match self.rename(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+/// The error when a view stands in the way of a change that it cannot follow.
+pub(crate) fn in_the_way(names: &mut Names<'_>, what: &str, view: &Arc<View>, column: &str) -> Result<SqlError> {
+    let described = describe(names, &Relation::View(view.clone()))?;
+    Ok(SqlError::new(state::FEATURE_NOT_SUPPORTED, what)
+        .detail(format!("rule _RETURN on {described} depends on column \"{column}\"")))
+}
+
+/// The views over a relation.
+pub(crate) fn views_over(names: &mut Names<'_>, oid: Oid) -> Result<Vec<Arc<View>>> {
+    let mut views = Vec::new();
+    for dependent in names.dependents(oid)? {
+        if let Some(Relation::View(view)) = names.relation_by_oid(dependent)? {
+            views.push(view);
+        }
+    }
+    Ok(views)
+}
