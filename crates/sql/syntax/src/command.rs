@@ -1,8 +1,9 @@
 //! Commands: the kinds of statements that the session distinguishes.
 
-use super::alteration::{self, Alteration};
+use super::dialect::Dialect;
+use super::reader::{self, Reader};
 use super::words::Words;
-use super::{Parsed, syntax};
+use super::{Parsed, ast as tree, definition, lower, syntax};
 use pgtypes::Type;
 use pgtypes::{Error, Result};
 use sqlparser::ast;
@@ -16,11 +17,9 @@ pub enum Command {
     /// SELECT, INSERT, UPDATE, DELETE, VALUES, TABLE.
     Rows(Arc<ast::Statement>),
     /// COPY
-    Copy(Arc<ast::Statement>),
+    Copy(Arc<tree::Copy>),
     /// CREATE, ALTER, DROP and the like.
-    Definition(Arc<ast::Statement>),
-    /// The same in words that `sqlparser` does not know.
-    Alteration(Arc<Alteration>),
+    Definition(Arc<tree::Definition>),
     /// BEGIN, START TRANSACTION
     Begin(Modes),
     /// SET TRANSACTION
@@ -139,7 +138,7 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
     let mut words = Words::new(text, tokens);
     let first = match words.peek() {
         Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
-        _ => return rows_or_definition(text, tokens),
+        _ => return rows(text, tokens),
     };
     words.next();
     let command = match first.as_str() {
@@ -159,9 +158,9 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
         "RESET" => reset(&mut words)?,
         "SHOW" => show(&mut words)?,
         "DISCARD" => discard(&mut words)?,
-        "COPY" => return rows_or_definition(text, &with_truth_values(tokens)),
+        "COPY" => return reader::whole(text, tokens, definition::copy).map(|copy| Command::Copy(Arc::new(copy))),
         "PREPARE" => return prepare(text, words),
-        "EXECUTE" => return execute(text, tokens),
+        "EXECUTE" => return reader::whole(text, tokens, execute),
         "DEALLOCATE" => {
             words.take("PREPARE");
             Command::Deallocate(name_or_all(&mut words)?)
@@ -176,61 +175,50 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
         "NOTIFY" => accept(&mut words, "NOTIFY")?,
         "CHECKPOINT" => Command::Checkpoint,
         "LOAD" => accept(&mut words, "LOAD")?,
-        "CREATE" | "ALTER" | "VACUUM" | "ANALYZE" | "ANALYSE" | "REINDEX" | "CLUSTER" => {
-            return match alteration::read(&Words::new(text, tokens))? {
-                Some(alteration) => Ok(Command::Alteration(Arc::new(alteration))),
-                None if first == "CREATE" => create(text, tokens),
-                None => rows_or_definition(text, tokens),
-            };
+        "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "LOCK" | "VACUUM" | "ANALYZE"
+        | "ANALYSE" | "REINDEX" | "CLUSTER" => {
+            let definition = reader::whole(text, tokens, definition::definition)?;
+            return Ok(Command::Definition(Arc::new(definition)));
         }
-        _ => return rows_or_definition(text, tokens),
+        _ => return rows(text, tokens),
     };
     words.end()?;
     Ok(command)
 }
 
-/// A CREATE that `sqlparser` reads, after a little help.
-fn create(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
-    let (tokens, names) = alteration::readable_create(&Words::new(text, tokens));
-    let mut statement = syntax(text, &tokens)?;
-    if let ast::Statement::CreateTable(create) = &mut statement
-        && !names.is_empty()
-    {
-        let column = |name| ast::ColumnDef { name, data_type: ast::DataType::Unspecified, options: vec![] };
-        create.columns = names.into_iter().map(column).collect();
-    }
-    Ok(Command::Definition(Arc::new(statement)))
-}
-
-/// Replaces boolean values of COPY's options by the two words for them that `sqlparser` reads.
-fn with_truth_values(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
-    let mut tokens = tokens.to_vec();
-    let mut after_switch = false;
-    for token in &mut tokens {
-        let text = match &token.token {
-            Token::Whitespace(_) => continue,
-            token => token.to_string().to_ascii_uppercase(),
-        };
-        match text.as_str() {
-            "ON" | "1" if after_switch => token.token = Token::make_keyword("TRUE"),
-            "OFF" | "0" if after_switch => token.token = Token::make_keyword("FALSE"),
-            _ => {}
-        }
-        after_switch = matches!(text.as_str(), "FREEZE" | "HEADER");
-    }
-    tokens
-}
-
-fn rows_or_definition(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
-    let statement = Arc::new(syntax(text, tokens)?);
-    Ok(match &*statement {
-        ast::Statement::Query(query) => match &*query.body {
-            ast::SetExpr::Select(select) if select.into.is_some() => Command::Definition(statement),
-            _ => Command::Rows(statement),
+/// A statement over rows. SELECT INTO is a definition.
+fn rows(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
+    match syntax(text, tokens)? {
+        ast::Statement::Query(mut query) => match take_into(&mut query) {
+            Some(into) => {
+                let create = create_table_as(into, *query)?;
+                Ok(Command::Definition(Arc::new(tree::Definition::CreateTableAs(create))))
+            }
+            None => Ok(Command::Rows(Arc::new(ast::Statement::Query(query)))),
         },
-        ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_) => Command::Rows(statement),
-        ast::Statement::Copy { .. } => Command::Copy(statement),
-        _ => Command::Definition(statement),
+        statement @ (ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_)) => {
+            Ok(Command::Rows(Arc::new(statement)))
+        }
+        _ => Err(Words::new(text, tokens).unexpected()),
+    }
+}
+
+/// Takes the INTO of a SELECT out of it.
+fn take_into(query: &mut ast::Query) -> Option<ast::SelectInto> {
+    match &mut *query.body {
+        ast::SetExpr::Select(select) => select.into.take(),
+        _ => None,
+    }
+}
+
+fn create_table_as(into: ast::SelectInto, query: ast::Query) -> Result<tree::CreateTableAs> {
+    Ok(tree::CreateTableAs {
+        name: lower::object_name(into.name),
+        temporary: into.temporary,
+        if_not_exists: false,
+        columns: vec![],
+        query: lower::query(query)?,
+        is_select_into: true,
     })
 }
 
@@ -453,12 +441,11 @@ fn prepare(text: &Arc<str>, mut words: Words<'_>) -> Result<Command> {
 
 /// The types of `name (type, type) AS ...`.
 fn parameter_types(text: &str, tokens: &[TokenWithSpan]) -> Result<Vec<Option<Type>>> {
-    let dialect = sqlparser::dialect::PostgreSqlDialect {};
-    let mut parser = sqlparser::parser::Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
-    let broken = |error| super::broken_syntax(text, tokens, &error);
-    parser.next_token();
-    parser.expect_token(&Token::LParen).map_err(broken)?;
-    let types = parser.parse_comma_separated(|parser| parser.parse_data_type()).map_err(broken)?;
+    let dialect = Dialect::new(tokens);
+    let mut reader = Reader::new(text, &dialect, tokens);
+    reader.name()?;
+    reader.expect_token(&Token::LParen)?;
+    let types = reader.list(Reader::data_type)?;
     types
         .iter()
         .map(|data_type| match data_type {
@@ -468,21 +455,15 @@ fn parameter_types(text: &str, tokens: &[TokenWithSpan]) -> Result<Vec<Option<Ty
         .collect()
 }
 
-fn execute(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
-    match syntax(text, tokens)? {
-        ast::Statement::Execute { name: Some(name), parameters, .. } => match &name.0[..] {
-            [part] => {
-                let name = part.as_ident().map(folded).unwrap_or_default();
-                Ok(Command::Execute(name, parameters))
-            }
-            _ => Err(Words::new(text, tokens).unexpected()),
-        },
-        _ => Err(Words::new(text, tokens).unexpected()),
+fn execute(reader: &mut Reader<'_>) -> Result<Command> {
+    reader.expect("EXECUTE")?;
+    let name = reader.value_word()?;
+    let mut arguments = vec![];
+    if reader.take_token(&Token::LParen) && !reader.take_token(&Token::RParen) {
+        arguments = reader.list(Reader::expression)?;
+        reader.expect_token(&Token::RParen)?;
     }
-}
-
-fn folded(name: &ast::Ident) -> String {
-    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
+    Ok(Command::Execute(name, arguments))
 }
 
 fn declare(text: &Arc<str>, mut words: Words<'_>) -> Result<Command> {

@@ -2,28 +2,28 @@
 //! statements (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
 //!
 //! The one crate that names the parser. `dialect.rs`, `translate.rs` and `rewrite.rs` adapt to it the text that it does not
-//! read; `carried.rs` reads from its tree the clauses for which the tree has no place; `command.rs` and `alteration.rs` read
-//! statements that it does not; `types.rs` reads types; `missing.rs` names what PostgreSQL has and this server lacks.
+//! read; `carried.rs` reads from its tree the clauses for which the tree has no place; `command.rs` reads the statements of
+//! sessions and `definition` those over the catalog; `types.rs` reads types; `missing.rs` names what PostgreSQL has and this
+//! server lacks.
 
 #![forbid(unsafe_code)]
 
-mod alteration;
 pub mod ast;
 mod carried;
 mod command;
+mod definition;
 mod depth;
 mod dialect;
 mod lower;
 mod missing;
+mod reader;
 mod rewrite;
 mod translate;
 mod types;
 mod words;
 
-pub use alteration::{Action, Alteration, Kind, SequenceWords};
 pub use carried::{Exclusion, Overriding, expanded_record, is_rows_from, overriding, split_exclusion, symmetric_bound};
 pub use command::{Command, Discard, ExplainFormat, Fetch, Modes};
-pub use missing::statement as missing_statement;
 pub use types::data_type;
 pub use words::is_reserved;
 

@@ -39,13 +39,16 @@ const STATEMENTS: &[&str] = &[
     "CALL",
     "COMMENT ON AGGREGATE",
     "COMMENT ON CAST",
+    "COMMENT ON COLLATION",
     "COMMENT ON CONSTRAINT",
     "COMMENT ON DATABASE",
     "COMMENT ON DOMAIN",
     "COMMENT ON EXTENSION",
     "COMMENT ON FUNCTION",
     "COMMENT ON LANGUAGE",
+    "COMMENT ON MATERIALIZED VIEW",
     "COMMENT ON OPERATOR",
+    "COMMENT ON PROCEDURE",
     "COMMENT ON ROLE",
     "COMMENT ON RULE",
     "COMMENT ON TRIGGER",
@@ -69,6 +72,7 @@ const STATEMENTS: &[&str] = &[
     "CREATE POLICY",
     "CREATE PROCEDURE",
     "CREATE PUBLICATION",
+    "CREATE RECURSIVE VIEW",
     "CREATE ROLE",
     "CREATE RULE",
     "CREATE SERVER",
@@ -78,6 +82,7 @@ const STATEMENTS: &[&str] = &[
     "CREATE TEXT SEARCH",
     "CREATE TRANSFORM",
     "CREATE TRIGGER",
+    "CREATE TYPE",
     "CREATE USER",
     "CREATE USER MAPPING",
     "DO",
@@ -90,13 +95,16 @@ const STATEMENTS: &[&str] = &[
     "DROP DOMAIN",
     "DROP EVENT TRIGGER",
     "DROP FOREIGN",
+    "DROP FUNCTION",
     "DROP LANGUAGE",
     "DROP MATERIALIZED VIEW",
     "DROP OPERATOR",
     "DROP OWNED",
     "DROP POLICY",
+    "DROP PROCEDURE",
     "DROP PUBLICATION",
     "DROP ROLE",
+    "DROP ROUTINE",
     "DROP RULE",
     "DROP SERVER",
     "DROP STATISTICS",
@@ -115,15 +123,8 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// Clauses of other statements: how the statement begins, the words that follow each other anywhere in it, and their name.
-const CLAUSES: &[(&str, &str, &str)] = &[
-    ("ALTER TABLE", "ATTACH PARTITION", "ATTACH PARTITION"),
-    ("ALTER TABLE", "DETACH PARTITION", "DETACH PARTITION"),
-    ("CREATE TABLE", "EXCLUDE USING", "an exclusion constraint (EXCLUDE)"),
-    ("ALTER TABLE", "EXCLUDE USING", "an exclusion constraint (EXCLUDE)"),
-    ("CREATE TABLE", "LIKE INCLUDING", "LIKE with INCLUDING"),
-    ("UPDATE", "CURRENT OF", "WHERE CURRENT OF"),
-    ("DELETE", "CURRENT OF", "WHERE CURRENT OF"),
-];
+const CLAUSES: &[(&str, &str, &str)] =
+    &[("UPDATE", "CURRENT OF", "WHERE CURRENT OF"), ("DELETE", "CURRENT OF", "WHERE CURRENT OF")];
 
 /// The refusal of a statement that PostgreSQL has, in the place of a complaint about one of its words.
 pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: Error) -> Error {
@@ -139,6 +140,11 @@ pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: Error) -> Err
             None => return error,
         },
     };
+    at_first_word(text, tokens, refusal)
+}
+
+/// The refusal, with the statement's first word as its place.
+pub(super) fn at_first_word(text: &str, tokens: &[TokenWithSpan], refusal: Error) -> Error {
     match tokens.iter().find(|token| matches!(token.token, Token::Word(_))) {
         Some(first) => refusal.at(position_of(text, first.span.start)),
         None => refusal,
@@ -146,7 +152,7 @@ pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: Error) -> Err
 }
 
 /// The refusal of a statement by its name, with a way out where there is one.
-pub fn statement(name: &str) -> Error {
+fn statement(name: &str) -> Error {
     let error = Error::unsupported(format_args!("the statement {name}"));
     let hint = match name {
         "CREATE DATABASE" | "DROP DATABASE" => {
@@ -193,8 +199,6 @@ impl Words {
 
     fn contains(&self, phrase: &str) -> bool {
         let wanted: Vec<&str> = phrase.split(' ').collect();
-        // A name stands between LIKE and what it includes.
-        let widest = if wanted[0] == "LIKE" { 3 } else { 2 };
-        self.0.windows(widest).any(|window| window[0] == wanted[0] && window[widest - 1] == wanted[1])
+        self.0.windows(wanted.len()).any(|window| window == wanted)
     }
 }

@@ -30,8 +30,8 @@ pub fn rewrite(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
 fn concerns(pair: &[TokenWithSpan]) -> bool {
     match &pair[0].token {
         Token::Word(word) if word.quote_style.is_none() => {
-            const WORDS: [&str; 10] =
-                ["TABLE", "SYMMETRIC", "ASYMMETRIC", "EXCLUDE", "ROWS", "KEY", "CONFLICT", "OF", "IDENTITY", "BY"];
+            const WORDS: [&str; 9] =
+                ["TABLE", "SYMMETRIC", "ASYMMETRIC", "EXCLUDE", "ROWS", "KEY", "CONFLICT", "OF", "BY"];
             WORDS.iter().any(|known| word.value.eq_ignore_ascii_case(known))
         }
         Token::Period => pair[1].token == Token::Mul,
@@ -67,7 +67,6 @@ impl Pass<'_> {
             Some("ROWS") => self.rows_from(),
             Some("FOR") => self.lock(),
             Some("ON") if self.is(self.at + 1, "CONFLICT") => self.conflict(),
-            Some("IDENTITY") if self.token(self.at + 1) == Some(&Token::LParen) => self.identity(),
             None if self.token(self.at) == Some(&Token::Period) => self.all_fields(),
             _ => false,
         };
@@ -112,7 +111,7 @@ impl Pass<'_> {
     /// `TABLE t` becomes `SELECT * FROM t`, as PostgreSQL's own grammar has it. The word is reserved: where a query may
     /// begin, and before a relation's name, it means nothing else.
     fn table(&mut self) -> bool {
-        let defines = ["CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "LOCK"];
+        let defines = ["CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "LOCK", "REINDEX"];
         let is_definition = self.keyword(0).is_some_and(|first| defines.contains(&first.as_str()));
         let begins = match self.at.checked_sub(1) {
             None => true,
@@ -275,31 +274,6 @@ impl Pass<'_> {
         if let (true, Some(end)) = (self.is(self.at, "WHERE"), self.find(self.at, "DO")) {
             self.at = end;
         }
-        true
-    }
-
-    /// Puts the options of an identity column in the one order that `sqlparser` reads.
-    fn identity(&mut self) -> bool {
-        const ORDER: [&str; 6] = ["INCREMENT", "MINVALUE", "MAXVALUE", "START", "CACHE", "CYCLE"];
-        let rank = |at: usize| ORDER.iter().position(|word| self.is(at, word));
-        let Some(end) = (self.at..self.tokens.len()).find(|&at| self.token(at) == Some(&Token::RParen)) else {
-            return false;
-        };
-        let mut options: Vec<(usize, Vec<TokenWithSpan>)> = vec![];
-        for at in self.at + 2..end {
-            let is_no = self.is(at, "NO");
-            let negated = self.is(at.wrapping_sub(1), "NO");
-            match (rank(if is_no { at + 1 } else { at }), options.last_mut()) {
-                (Some(rank), _) if !negated => options.push((rank, vec![self.tokens[at].clone()])),
-                (_, Some((_, option))) => option.push(self.tokens[at].clone()),
-                (_, None) => return false,
-            }
-        }
-        options.sort_by_key(|(rank, _)| *rank);
-        self.out.extend_from_slice(&self.tokens[self.at..self.at + 2]);
-        self.out.extend(options.into_iter().flat_map(|(_, option)| option));
-        self.out.push(self.tokens[end].clone());
-        self.at = end + 1;
         true
     }
 

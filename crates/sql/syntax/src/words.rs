@@ -93,16 +93,6 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Number of tokens read.
-    pub fn count(&self) -> usize {
-        self.at
-    }
-
-    /// The tokens that have been read since there were `count`.
-    pub fn since(&self, count: usize) -> Vec<TokenWithSpan> {
-        self.tokens.get(count..self.at).unwrap_or_default().iter().map(|token| (*token).clone()).collect()
-    }
-
     /// The rest of the tokens, to be parsed by somebody else.
     pub fn rest(&self) -> Vec<TokenWithSpan> {
         self.tokens[self.at..].iter().map(|token| (*token).clone()).collect()

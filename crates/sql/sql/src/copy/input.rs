@@ -13,7 +13,7 @@ use crate::error::{Result, SqlError, state};
 use crate::types::{Datum, Row, Styles, binary as wire, text};
 use std::ops::Range;
 use std::sync::Arc;
-use syntax::ast::{CopySource, Statement};
+use syntax::ast::{Copy, CopySource};
 
 /// Characters of a line or a value that an error shows.
 const SHOWN: usize = 100;
@@ -61,16 +61,13 @@ impl CopyIn {
     ///
     /// # Errors
     /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program.
-    pub fn start(exec: &mut Exec<'_>, statement: &Statement) -> Result<CopyIn> {
-        let Statement::Copy { source, to: false, target: stream, options, legacy_options, .. } = statement else {
-            return Err(SqlError::unsupported("this form of COPY"));
-        };
-        let CopySource::Table { table_name, columns } = source else {
+    pub fn start(exec: &mut Exec<'_>, statement: &Copy) -> Result<CopyIn> {
+        let CopySource::Table { name, columns } = &statement.source else {
             return Err(SqlError::new(state::SYNTAX_ERROR, "COPY FROM needs a table"));
         };
-        target::check_stream(stream, false)?;
-        let options = Options::read(options, legacy_options, true)?;
-        let table = target::table(&mut exec.names(), table_name, false)?;
+        target::check_stream(statement.stream, false)?;
+        let options = Options::read(&statement.options, true)?;
+        let table = target::table(&mut exec.names(), name, false)?;
         let columns = target::columns(&table, columns)?;
         let input = Input::new(&table, &columns, options)?;
         let target = Target::new(exec, table, columns)?;

@@ -2,7 +2,7 @@
 
 use super::target::name_of;
 use crate::error::{Result, SqlError, state};
-use syntax::ast::{CopyLegacyCsvOption, CopyLegacyOption, CopyOption, Ident};
+use syntax::ast::{CopyOption, Ident};
 
 /// The form of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,11 +34,11 @@ pub(super) struct Options {
 #[derive(Default)]
 struct Said {
     format: Option<Format>,
-    delimiter: Option<char>,
+    delimiter: Option<String>,
     null: Option<String>,
     header: Option<bool>,
-    quote: Option<char>,
-    escape: Option<char>,
+    quote: Option<String>,
+    escape: Option<String>,
     force_quote: Option<Vec<String>>,
     force_not_null: Option<Vec<String>>,
     force_null: Option<Vec<String>>,
@@ -47,14 +47,13 @@ struct Said {
 }
 
 impl Options {
-    /// Reads and checks the options of a statement, of both syntaxes.
+    /// Reads and checks the options of a statement.
     ///
     /// # Errors
     /// 42601, 22023, 0A000 as PostgreSQL raises them.
-    pub(super) fn read(new: &[CopyOption], old: &[CopyLegacyOption], from: bool) -> Result<Options> {
+    pub(super) fn read(options: &[CopyOption], from: bool) -> Result<Options> {
         let mut said = Said::default();
-        new.iter().try_for_each(|option| said.take(option))?;
-        old.iter().try_for_each(|option| said.take_old(option))?;
+        options.iter().try_for_each(|option| said.take(option))?;
         said.check(from)
     }
 }
@@ -64,40 +63,15 @@ impl Said {
         match option {
             CopyOption::Format(name) => once(&mut self.format, format_of(name)?),
             CopyOption::Freeze(freeze) => once(&mut self.freeze, *freeze),
-            CopyOption::Delimiter(delimiter) => once(&mut self.delimiter, *delimiter),
+            CopyOption::Delimiter(delimiter) => once(&mut self.delimiter, delimiter.clone()),
             CopyOption::Null(null) => once(&mut self.null, null.clone()),
             CopyOption::Header(header) => once(&mut self.header, *header),
-            CopyOption::Quote(quote) => once(&mut self.quote, *quote),
-            CopyOption::Escape(escape) => once(&mut self.escape, *escape),
+            CopyOption::Quote(quote) => once(&mut self.quote, quote.clone()),
+            CopyOption::Escape(escape) => once(&mut self.escape, escape.clone()),
             CopyOption::ForceQuote(columns) => once(&mut self.force_quote, names(columns)),
             CopyOption::ForceNotNull(columns) => once(&mut self.force_not_null, names(columns)),
             CopyOption::ForceNull(columns) => once(&mut self.force_null, names(columns)),
             CopyOption::Encoding(encoding) => once(&mut self.encoding, encoding.clone()),
-        }
-    }
-
-    /// The syntax before PostgreSQL 9.0.
-    fn take_old(&mut self, option: &CopyLegacyOption) -> Result<()> {
-        match option {
-            CopyLegacyOption::Binary => once(&mut self.format, Format::Binary),
-            CopyLegacyOption::Delimiter(delimiter) => once(&mut self.delimiter, *delimiter),
-            CopyLegacyOption::Null(null) => once(&mut self.null, null.clone()),
-            CopyLegacyOption::Header => once(&mut self.header, true),
-            CopyLegacyOption::Csv(options) => {
-                once(&mut self.format, Format::Csv)?;
-                options.iter().try_for_each(|option| self.take_old_csv(option))
-            }
-            other => Err(SqlError::unsupported(format_args!("the COPY option {other}"))),
-        }
-    }
-
-    fn take_old_csv(&mut self, option: &CopyLegacyCsvOption) -> Result<()> {
-        match option {
-            CopyLegacyCsvOption::Header => once(&mut self.header, true),
-            CopyLegacyCsvOption::Quote(quote) => once(&mut self.quote, *quote),
-            CopyLegacyCsvOption::Escape(escape) => once(&mut self.escape, *escape),
-            CopyLegacyCsvOption::ForceQuote(columns) => once(&mut self.force_quote, names(columns)),
-            CopyLegacyCsvOption::ForceNotNull(columns) => once(&mut self.force_not_null, names(columns)),
         }
     }
 
@@ -108,17 +82,17 @@ impl Said {
         refuse(binary && self.delimiter.is_some(), state::SYNTAX_ERROR, "cannot specify DELIMITER in BINARY mode")?;
         refuse(binary && self.null.is_some(), state::SYNTAX_ERROR, "cannot specify NULL in BINARY mode")?;
         check_encoding(self.encoding.as_deref())?;
-        let delimiter = one_byte(self.delimiter, if csv { b',' } else { b'\t' }, "delimiter")?;
+        let delimiter = one_byte(self.delimiter.as_deref(), if csv { b',' } else { b'\t' }, "delimiter")?;
         let null = self.null.unwrap_or_else(|| if csv { "".into() } else { "\\N".into() });
         check_delimiter(delimiter, &null, csv)?;
         let unsupported = state::FEATURE_NOT_SUPPORTED;
         refuse(binary && self.header == Some(true), unsupported, "cannot specify HEADER in BINARY mode")?;
         refuse(!csv && self.quote.is_some(), unsupported, "COPY quote available only in CSV mode")?;
-        let quote = one_byte(self.quote, b'"', "quote")?;
+        let quote = one_byte(self.quote.as_deref(), b'"', "quote")?;
         let same = csv && delimiter == quote;
         refuse(same, state::INVALID_PARAMETER_VALUE, "COPY delimiter and quote must be different")?;
         refuse(!csv && self.escape.is_some(), unsupported, "COPY escape available only in CSV mode")?;
-        let escape = one_byte(self.escape, quote, "escape")?;
+        let escape = one_byte(self.escape.as_deref(), quote, "escape")?;
         for (columns, what, allowed, only) in [
             (&self.force_quote, "force quote", !from, "TO"),
             (&self.force_not_null, "force not null", from, "FROM"),
@@ -157,8 +131,8 @@ fn refuse(wrong: bool, code: &'static str, message: impl Into<String>) -> Result
     if wrong { Err(SqlError::new(code, message)) } else { Ok(()) }
 }
 
-fn format_of(name: &Ident) -> Result<Format> {
-    match name_of(name).as_str() {
+fn format_of(name: &str) -> Result<Format> {
+    match name {
         "text" => Ok(Format::Text),
         "csv" => Ok(Format::Csv),
         "binary" => Ok(Format::Binary),
@@ -180,10 +154,10 @@ fn check_encoding(encoding: Option<&str>) -> Result<()> {
     }
 }
 
-fn one_byte(said: Option<char>, default: u8, what: &str) -> Result<u8> {
-    match said {
+fn one_byte(said: Option<&str>, default: u8, what: &str) -> Result<u8> {
+    match said.map(str::as_bytes) {
         None => Ok(default),
-        Some(character) if character.is_ascii() => Ok(character as u8),
+        Some(&[byte]) => Ok(byte),
         Some(_) => {
             let message = format!("COPY {what} must be a single one-byte character");
             Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))

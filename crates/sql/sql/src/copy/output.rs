@@ -11,7 +11,7 @@ use crate::exec::Cursor;
 use crate::improve;
 use crate::plan::{self, Field};
 use crate::types::{Datum, Env, Row, binary as wire, text};
-use syntax::ast::{CopySource, Ident, ObjectName, Statement};
+use syntax::ast::{Copy, CopySource, Ident, ObjectName, Statement};
 
 /// A running COPY TO STDOUT. It holds no borrow between calls.
 pub struct CopyOut {
@@ -43,15 +43,12 @@ impl CopyOut {
     ///
     /// # Errors
     /// 42P01, 42703 and the like, 42601, 22023 and 0A000 for options, 0A000 for a file or a program; errors of the query.
-    pub fn start(exec: &mut Exec<'_>, statement: &Statement) -> Result<CopyOut> {
-        let Statement::Copy { source, to: true, target: stream, options, legacy_options, .. } = statement else {
-            return Err(SqlError::unsupported("this form of COPY"));
-        };
-        target::check_stream(stream, true)?;
-        let options = Options::read(options, legacy_options, false)?;
-        let query = match source {
-            CopySource::Query(query) => Statement::Query(query.clone()),
-            CopySource::Table { table_name, columns } => select(&mut exec.names(), table_name, columns)?,
+    pub fn start(exec: &mut Exec<'_>, statement: &Copy) -> Result<CopyOut> {
+        target::check_stream(statement.stream, true)?;
+        let options = Options::read(&statement.options, false)?;
+        let query = match &statement.source {
+            CopySource::Query(query) => Statement::Query(Box::new(query.clone())),
+            CopySource::Table { name, columns } => select(&mut exec.names(), name, columns)?,
         };
         let (source, fields) = Source::start(exec, &query)?;
         let force_quote = forced(&fields, &options.force_quote)?;

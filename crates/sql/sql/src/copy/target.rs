@@ -4,7 +4,7 @@ use crate::catalog::{Relation, Table};
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
-use syntax::ast::{CopyTarget, Ident, ObjectName};
+use syntax::ast::{CopyStream, Ident, ObjectName};
 
 /// Returns a name as the catalog spells it.
 pub(super) fn name_of(name: &Ident) -> String {
@@ -15,11 +15,11 @@ pub(super) fn name_of(name: &Ident) -> String {
 ///
 /// # Errors
 /// 0A000 for files and programs.
-pub(super) fn check_stream(target: &CopyTarget, to: bool) -> Result<()> {
-    let (what, does) = match target {
-        CopyTarget::Stdin | CopyTarget::Stdout => return Ok(()),
-        CopyTarget::File { .. } => ("a file", if to { "write a file" } else { "read a file" }),
-        CopyTarget::Program { .. } => ("a program", "execute a program"),
+pub(super) fn check_stream(stream: CopyStream, to: bool) -> Result<()> {
+    let (what, does) = match stream {
+        CopyStream::Client => return Ok(()),
+        CopyStream::File => ("a file", if to { "write a file" } else { "read a file" }),
+        CopyStream::Program => ("a program", "execute a program"),
     };
     let direction = if to { "TO" } else { "FROM" };
     let hint = format!(

@@ -6,22 +6,19 @@ use super::lines::{Lines, Quoting};
 use super::options::{Format, Options};
 use crate::error::SqlError;
 use proptest::prelude::*;
-use syntax::ast::{CopyLegacyOption, CopyOption, Statement};
+use syntax::ast::CopyOption;
 
 type Record = Vec<Option<String>>;
 
-fn written(copy: &str) -> (Vec<CopyOption>, Vec<CopyLegacyOption>, bool) {
+fn written(copy: &str) -> (Vec<CopyOption>, bool) {
     let parsed = syntax::statement(copy).expect("COPY").expect("a statement");
-    let syntax::Command::Copy(statement) = parsed.command else { panic!("not COPY: {:?}", parsed.command) };
-    match (*statement).clone() {
-        Statement::Copy { options, legacy_options, to, .. } => (options, legacy_options, !to),
-        other => panic!("not COPY: {other:?}"),
-    }
+    let syntax::Command::Copy(copy) = parsed.command else { panic!("not COPY: {:?}", parsed.command) };
+    (copy.options.clone(), !copy.to)
 }
 
 fn options(with: &str) -> Options {
-    let (new, old, from) = written(&format!("COPY t FROM STDIN {with}"));
-    Options::read(&new, &old, from).expect(with)
+    let (options, from) = written(&format!("COPY t FROM STDIN {with}"));
+    Options::read(&options, from).expect(with)
 }
 
 fn read(data: &[u8], options: &Options, pieces: &[usize]) -> Result<Vec<Record>, (SqlError, u64)> {
@@ -177,8 +174,8 @@ fn options_are_refused_in_postgresqls_words() {
             "CSV quote character must not appear in the NULL specification",
         ),
     ] {
-        let (new, old, from) = written(&format!("COPY t {copy}"));
-        let error = Options::read(&new, &old, from).expect_err(copy);
+        let (options, from) = written(&format!("COPY t {copy}"));
+        let error = Options::read(&options, from).expect_err(copy);
         assert_eq!((error.code(), error.message()), (code, message), "{copy}");
     }
 }

@@ -6,7 +6,7 @@ use crate::catalog::{self, Relation};
 use crate::context::{Change, Exec, Names};
 use crate::error::{Result, SqlError, state};
 use std::time::Duration;
-use syntax::ast::{self, GranteeName, GranteesType, ObjectName, Owner};
+use syntax::ast::{CreateExtension, Lock, Maintenance, ObjectName, Privileges};
 
 /// The role that there is.
 const ROLE: &str = "postgres";
@@ -26,10 +26,10 @@ pub(super) fn check_role(name: &str) -> Result<()> {
 ///
 /// # Errors
 /// 42704
-pub(super) fn check_owner(owner: &Owner) -> Result<()> {
-    match owner {
-        Owner::Ident(ident) => check_role(&fold(ident)),
-        Owner::CurrentRole | Owner::CurrentUser | Owner::SessionUser => Ok(()),
+pub(super) fn check_owner(role: &str) -> Result<()> {
+    match role {
+        "current_user" | "session_user" | "current_role" => Ok(()),
+        role => check_role(role),
     }
 }
 
@@ -37,33 +37,24 @@ pub(super) fn check_owner(owner: &Owner) -> Result<()> {
 ///
 /// # Errors
 /// 42P01, 42704
-pub(super) fn privileges(
-    names: &mut Names<'_>,
-    objects: Option<&ast::GrantObjects>,
-    grantees: &[ast::Grantee],
-) -> Result<()> {
-    if let Some(ast::GrantObjects::Tables(relations) | ast::GrantObjects::Sequences(relations)) = objects {
-        relations.iter().try_for_each(|name| must_exist(names, name))?;
-    }
-    for grantee in grantees {
-        match &grantee.name {
-            Some(GranteeName::ObjectName(name)) if grantee.grantee_type != GranteesType::Public => {
-                let (_, name) = split(name)?;
-                if name != "public" && !matches!(name.as_str(), "current_user" | "session_user" | "current_role") {
-                    check_role(&name)?;
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
+pub(super) fn privileges(names: &mut Names<'_>, privileges: &Privileges) -> Result<()> {
+    privileges.relations.iter().try_for_each(|name| must_exist(names, name))?;
+    privileges.roles.iter().try_for_each(|role| check_owner(&fold(role)))
+}
+
+/// VACUUM, ANALYZE, REINDEX, CLUSTER: the relations must be there.
+///
+/// # Errors
+/// 42P01
+pub(super) fn maintenance(names: &mut Names<'_>, maintenance: &Maintenance) -> Result<()> {
+    maintenance.names.iter().try_for_each(|name| must_exist(names, name))
 }
 
 /// A relation that a statement names, and does nothing to.
 ///
 /// # Errors
 /// 42P01
-pub(super) fn must_exist(names: &mut Names<'_>, name: &ObjectName) -> Result<()> {
+fn must_exist(names: &mut Names<'_>, name: &ObjectName) -> Result<()> {
     let (schema, name) = split(name)?;
     if names.relation(schema.as_deref(), &name)?.is_none()
         && (catalog::built_in().table)(schema.as_deref(), &name).is_none()
@@ -81,11 +72,9 @@ const COMMIT: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// 42P01, 42809, the engine's.
-pub(super) fn lock(change: &mut Change<'_>, lock: &ast::Lock) -> Result<()> {
-    use ast::LockTableMode::{AccessShare, RowExclusive, RowShare};
-    let is_weak = matches!(lock.lock_mode, Some(AccessShare | RowShare | RowExclusive));
-    for target in &lock.tables {
-        let (schema, name) = split(&target.name)?;
+pub(super) fn lock(change: &mut Change<'_>, lock: &Lock) -> Result<()> {
+    for name in &lock.names {
+        let (schema, name) = split(name)?;
         let unavailable = || {
             let message = format!("could not obtain lock on relation \"{name}\"");
             SqlError::new(state::LOCK_NOT_AVAILABLE, message)
@@ -98,7 +87,7 @@ pub(super) fn lock(change: &mut Change<'_>, lock: &ast::Lock) -> Result<()> {
             false => change.names().relation(schema.as_deref(), &name),
         };
         match found? {
-            Some(Relation::Table(_) | Relation::View(_)) if is_weak => {}
+            Some(Relation::Table(_) | Relation::View(_)) if lock.is_weak => {}
             Some(relation @ (Relation::Table(_) | Relation::View(_))) if lock.nowait => {
                 change.waiting_at_most(Duration::ZERO, unavailable, |change| change.replace(relation))?;
             }
@@ -117,7 +106,7 @@ pub(super) fn lock(change: &mut Change<'_>, lock: &ast::Lock) -> Result<()> {
 ///
 /// # Errors
 /// 42710, 0A000
-pub(super) fn create_extension(create: &ast::CreateExtension, notices: &mut Vec<SqlError>) -> Result<()> {
+pub(super) fn create_extension(create: &CreateExtension, notices: &mut Vec<SqlError>) -> Result<()> {
     let name = fold(&create.name);
     if name != "plpgsql" {
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("extension \"{name}\" is not available")));

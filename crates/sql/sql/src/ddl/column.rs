@@ -1,6 +1,5 @@
 //! A column as CREATE TABLE and ADD COLUMN write it.
 
-use super::constraint::Wish;
 use super::sequence;
 use crate::alter::column::check_type;
 use crate::alter::expression::{self, next_value_of};
@@ -9,20 +8,18 @@ use crate::catalog::{Column, Identity, Sequence, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::types::{Modifier, Type};
-use syntax::ast::{self, ColumnDef, ColumnOption, DataType, Expr, GeneratedAs, Value};
+use syntax::ast::{self, ColumnDefinition, ColumnOption, ConstraintKind, DataType, Expr, SequenceOptions, Value};
 
 /// The most columns that a table can have.
 const MOST_COLUMNS: usize = 1600;
 /// The columns that every table of PostgreSQL has.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// A column with what was written beside it.
-pub(super) struct NewColumn<'s> {
+/// A column with what comes with it.
+pub(super) struct NewColumn {
     pub(super) column: Column,
     /// The sequence that it owns.
     pub(super) sequence: Option<Sequence>,
-    /// The constraints that were written beside it.
-    pub(super) wishes: Vec<Wish<'s>>,
 }
 
 /// What the options of a column say, before it is known how they fit together.
@@ -31,8 +28,7 @@ struct Options<'s> {
     nullable: Option<bool>,
     default: Option<&'s Expr>,
     generated: Option<&'s Expr>,
-    identity: Option<(Identity, &'s [ast::SequenceOptions])>,
-    wishes: Vec<Wish<'s>>,
+    identity: Option<(Identity, &'s SequenceOptions)>,
 }
 
 /// Understands a column. `table` is what it goes into, so far. Defaults and generated columns are bound when the whole
@@ -40,7 +36,7 @@ struct Options<'s> {
 ///
 /// # Errors
 /// 42701, 42704, 42601 and the like.
-pub(super) fn define<'s>(change: &mut Change<'_>, table: &Table, written: &'s ColumnDef) -> Result<NewColumn<'s>> {
+pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDefinition) -> Result<NewColumn> {
     let name = fold(&written.name);
     check_name(table, &name)?;
     let serial = serial_type(&written.data_type);
@@ -50,8 +46,12 @@ pub(super) fn define<'s>(change: &mut Change<'_>, table: &Table, written: &'s Co
     };
     check_type(&name, data_type)?;
     let mut options = Options::default();
-    for written in &written.options {
-        read_option(&mut options, table, &name, written)?;
+    for option in &written.options {
+        read_option(&mut options, table, &name, option)?;
+    }
+    let is_key = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Key { primary: true, .. });
+    if options.nullable == Some(true) && written.constraints.iter().any(|constraint| is_key(&constraint.kind)) {
+        return Err(twice("conflicting NULL/NOT NULL declarations", &name, table));
     }
     if serial.is_some() && options.default.is_some() {
         return Err(twice("multiple default values specified", &name, table));
@@ -79,7 +79,8 @@ pub(super) fn define<'s>(change: &mut Change<'_>, table: &Table, written: &'s Co
     let sequence = match (serial, options.identity) {
         (None, None) => None,
         (_, identity) => {
-            let options = identity.map_or(&[][..], |(_, options)| options);
+            let none = SequenceOptions::default();
+            let options = identity.map_or(&none, |(_, options)| options);
             Some(owned_sequence(change, table, &column, options)?)
         }
     };
@@ -89,7 +90,7 @@ pub(super) fn define<'s>(change: &mut Change<'_>, table: &Table, written: &'s Co
             column.default = Some(next_value_of(sequence));
         }
     }
-    Ok(NewColumn { column, sequence, wishes: options.wishes })
+    Ok(NewColumn { column, sequence })
 }
 
 /// The sequence of a serial or identity column. Its table and name are known when the column is placed.
@@ -97,20 +98,19 @@ fn owned_sequence(
     change: &mut Change<'_>,
     table: &Table,
     column: &Column,
-    options: &[ast::SequenceOptions],
+    options: &SequenceOptions,
 ) -> Result<Sequence> {
     if !matches!(column.data_type, Type::INT2 | Type::INT4 | Type::INT8) {
         let message = "identity column type must be smallint, integer, or bigint";
         return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
     }
-    let name = crate::alter::name::Given::default().relation(
-        &mut change.names(),
-        &table.schema,
-        &table.name,
-        &column.name,
-        "seq",
-    )?;
-    sequence::define(change, table.schema.clone(), name, column.data_type, options)
+    let (schema, name) = sequence::name_for(change, table, &column.name, options)?;
+    sequence::define(change, schema, name, column.data_type, options)
+}
+
+/// The kind of an identity column.
+pub(super) fn identity(always: bool) -> Identity {
+    if always { Identity::Always } else { Identity::ByDefault }
 }
 
 fn check_name(table: &Table, name: &str) -> Result<()> {
@@ -139,76 +139,27 @@ fn check_combination(options: &Options<'_>, name: &str, table: &Table) -> Result
     }
 }
 
-fn read_option<'s>(
-    options: &mut Options<'s>,
-    table: &Table,
-    name: &str,
-    written: &'s ast::ColumnOptionDef,
-) -> Result<()> {
-    let constraint = written.name.as_ref().map(fold);
-    let nullable = |options: &mut Options<'s>, nullable| {
-        if options.nullable.is_some_and(|said| said != nullable) {
-            return Err(twice("conflicting NULL/NOT NULL declarations", name, table));
-        }
-        options.nullable = Some(nullable);
-        Ok(())
-    };
-    match &written.option {
-        ColumnOption::Null => nullable(options, true),
-        ColumnOption::NotNull => nullable(options, false),
-        ColumnOption::Default(_) if options.default.is_some() => {
-            Err(twice("multiple default values specified", name, table))
-        }
-        ColumnOption::Default(value) => {
-            options.default = Some(value);
-            Ok(())
-        }
-        ColumnOption::PrimaryKey(key) => {
-            if options.nullable == Some(true) {
+fn read_option<'s>(options: &mut Options<'s>, table: &Table, name: &str, written: &'s ColumnOption) -> Result<()> {
+    match written {
+        ColumnOption::Null | ColumnOption::NotNull => {
+            let nullable = matches!(written, ColumnOption::Null);
+            if options.nullable.is_some_and(|said| said != nullable) {
                 return Err(twice("conflicting NULL/NOT NULL declarations", name, table));
             }
-            let columns = vec![name.to_owned()];
-            options.wishes.push(Wish::key(constraint, columns, true, key.characteristics.as_ref())?);
-            Ok(())
+            options.nullable = Some(nullable);
         }
-        ColumnOption::Unique(key) => {
-            let columns = vec![name.to_owned()];
-            options.wishes.push(Wish::key(constraint, columns, false, key.characteristics.as_ref())?);
-            Ok(())
+        ColumnOption::Default(_) if options.default.is_some() => {
+            return Err(twice("multiple default values specified", name, table));
         }
-        ColumnOption::Check(check) => {
-            options.wishes.push(Wish::Check { name: constraint, condition: &check.expr });
-            Ok(())
+        ColumnOption::Default(value) => options.default = Some(value),
+        ColumnOption::Generated(value) => options.generated = Some(value),
+        ColumnOption::Identity { .. } if options.identity.is_some() => {
+            return Err(twice("multiple identity specifications", name, table));
         }
-        ColumnOption::ForeignKey(key) => {
-            options.wishes.push(Wish::Foreign { name: constraint, columns: vec![name.to_owned()], key });
-            Ok(())
-        }
-        ColumnOption::Generated { generated_as, sequence_options, generation_expr, generation_expr_mode, .. } => {
-            let sequence = sequence_options.as_deref().unwrap_or_default();
-            match (generated_as, generation_expr) {
-                (_, Some(_)) if *generation_expr_mode == Some(ast::GeneratedExpressionMode::Virtual) => {
-                    Err(SqlError::unsupported("a virtual generated column"))
-                }
-                (_, Some(expression)) => {
-                    options.generated = Some(expression);
-                    Ok(())
-                }
-                _ if options.identity.is_some() => Err(twice("multiple identity specifications", name, table)),
-                (GeneratedAs::Always, None) => {
-                    options.identity = Some((Identity::Always, sequence));
-                    Ok(())
-                }
-                (_, None) => {
-                    options.identity = Some((Identity::ByDefault, sequence));
-                    Ok(())
-                }
-            }
-        }
-        ColumnOption::Collation(collation) => check_collation(collation),
-        ColumnOption::Comment(_) => Err(SqlError::new(state::SYNTAX_ERROR, "syntax error at or near \"COMMENT\"")),
-        other => Err(SqlError::unsupported(format_args!("the column option {other}"))),
+        ColumnOption::Identity { always, sequence } => options.identity = Some((identity(*always), sequence)),
+        ColumnOption::Collate(collation) => check_collation(collation)?,
     }
+    Ok(())
 }
 
 /// Texts are ordered by their bytes.

@@ -5,31 +5,25 @@ use crate::catalog::{Column, Relation};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
-use syntax::ast::{CommentObject, ObjectName};
+use syntax::ast::{Comment, ObjectKind, ObjectName};
 
 /// Runs COMMENT ON.
-pub(super) fn run(
-    change: &mut Change<'_>,
-    what: CommentObject,
-    name: &ObjectName,
-    comment: Option<&str>,
-) -> Result<()> {
+pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
     // An empty comment is none.
-    let comment = comment.filter(|comment| !comment.is_empty()).map(str::to_owned);
-    match what {
-        CommentObject::Column => on_column(change, name, comment),
-        CommentObject::Schema => {
-            let name = parts(name)?.join(".");
+    let text = comment.text.clone().filter(|text| !text.is_empty());
+    match comment.kind {
+        ObjectKind::Column => on_column(change, &comment.name, text),
+        ObjectKind::Schema => {
+            let name = parts(&comment.name)?.join(".");
             let mut namespace = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
-            namespace.comment = comment;
+            namespace.comment = text;
             change.insert_namespace(&namespace)
         }
-        CommentObject::Table | CommentObject::View | CommentObject::Index | CommentObject::Sequence => {
-            on_relation(change, &what.to_string().to_lowercase(), name, comment)
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence => {
+            on_relation(change, &comment.kind.word().to_lowercase(), &comment.name, text)
         }
         // Kept nowhere: there is one database, one role, and no extension that could be commented on.
-        CommentObject::Database | CommentObject::Extension | CommentObject::Role => Ok(()),
-        other => Err(SqlError::unsupported(format_args!("COMMENT ON {other}"))),
+        _ => Ok(()),
     }
 }
 

@@ -1,57 +1,32 @@
 //! CREATE TABLE.
 
 use super::column;
-use super::constraint::{Wish, add_foreign_key};
+use super::constraint::add_foreign_key;
 use crate::alter::column::check_expressions;
 use crate::alter::constraint::{add_check, add_key};
-use crate::alter::name::{Given, creation_schema, split};
+use crate::alter::name::{Given, creation_schema, fold, split};
 use crate::alter::table::{empty, exists, insert, insert_owned, make_storage};
 use crate::catalog::Table;
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
-use syntax::ast::{self, ColumnDef, CreateTable, TableConstraint};
+use syntax::ast::{Constraint, ConstraintKind, CreateTable};
 
 /// Runs CREATE TABLE.
-pub(super) fn run(change: &mut Change<'_>, statement: &CreateTable, notices: &mut Vec<SqlError>) -> Result<String> {
-    refuse(statement)?;
+pub(super) fn run(change: &mut Change<'_>, statement: &CreateTable, notices: &mut Vec<SqlError>) -> Result<()> {
     let (schema, name) = split(&statement.name)?;
     let schema = creation_schema(change, schema.as_deref(), &name, statement.temporary)?;
     if exists(&mut change.names(), &schema, &name, statement.if_not_exists, notices)? {
-        return Ok(if statement.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" }.to_owned());
+        return Ok(());
     }
-    if let Some(query) = &statement.query {
-        return super::table_as::run(change, schema, name, &statement.columns, query);
-    }
-    create(change, schema, name, &statement.columns, &statement.constraints)?;
-    Ok("CREATE TABLE".to_owned())
+    let table = empty(change, schema, name)?;
+    create(change, table, statement)
 }
 
-fn refuse(statement: &CreateTable) -> Result<()> {
-    let refused = [
-        (statement.inherits.is_some(), "INHERITS"),
-        (statement.partition_by.is_some() || statement.partition_of.is_some(), "partitioning"),
-        (statement.like.is_some(), "LIKE in CREATE TABLE"),
-        (statement.or_replace, "CREATE OR REPLACE TABLE"),
-        (matches!(statement.on_commit, Some(ast::OnCommit::DeleteRows | ast::OnCommit::Drop)), "ON COMMIT"),
-    ];
-    match refused.iter().find(|(is_there, _)| *is_there) {
-        Some((_, what)) => Err(SqlError::unsupported(what)),
-        None => Ok(()),
-    }
-}
-
-fn create(
-    change: &mut Change<'_>,
-    schema: String,
-    name: String,
-    columns: &[ColumnDef],
-    constraints: &[TableConstraint],
-) -> Result<()> {
-    let mut table = empty(change, schema, name)?;
+fn create(change: &mut Change<'_>, mut table: Table, statement: &CreateTable) -> Result<()> {
     let mut given = Given::default();
     given.take(&table.name)?;
-    let (mut wishes, mut sequences) = (Vec::new(), Vec::new());
-    for written in columns {
+    let mut sequences = Vec::new();
+    for written in &statement.columns {
         let new = column::define(change, &table, written)?;
         if table.column(&new.column.name).is_some() {
             let message = format!("column \"{}\" specified more than once", new.column.name);
@@ -62,20 +37,18 @@ fn create(
             sequences.push((sequence, table.columns.len()));
         }
         table.columns.push(new.column);
-        wishes.extend(new.wishes);
     }
-    for constraint in constraints {
-        wishes.push(Wish::of(constraint)?);
-    }
+    let beside = statement.columns.iter().flat_map(|column| &column.constraints);
+    let constraints: Vec<&Constraint> = beside.chain(&statement.constraints).collect();
     check_expressions(&mut change.exec, &table, 0)?;
-    add_keys_and_checks(change, &mut table, &mut given, &wishes)?;
+    add_keys_and_checks(change, &mut table, &mut given, &constraints)?;
     make_storage(change, &mut table)?;
     for (sequence, at) in sequences {
         insert_owned(change, &table, at, sequence)?;
     }
-    for wish in wishes {
-        if let Wish::Foreign { name, columns, key } = wish {
-            add_foreign_key(change, &mut table, name, &columns, key)?;
+    for constraint in constraints {
+        if let ConstraintKind::Foreign(key) = &constraint.kind {
+            add_foreign_key(change, &mut table, constraint.name.as_ref().map(fold), key)?;
         }
     }
     insert(change, table)
@@ -86,29 +59,32 @@ fn add_keys_and_checks(
     change: &mut Change<'_>,
     table: &mut Table,
     given: &mut Given,
-    wishes: &[Wish<'_>],
+    constraints: &[&Constraint],
 ) -> Result<()> {
     // The primary key first: its name is not to be taken by another's automatic one.
     for wants_primary in [true, false] {
-        for wish in wishes {
-            if let Wish::Key { name, columns, primary } = wish
+        for constraint in constraints {
+            let name = constraint.name.as_ref().map(fold);
+            if let ConstraintKind::Key { columns, primary } = &constraint.kind
                 && *primary == wants_primary
-                && (*primary || !is_repeated(table, name.as_deref(), columns))
             {
-                add_key(change, table, given, name.as_deref(), columns, *primary)?;
+                let columns: Vec<String> = columns.iter().map(fold).collect();
+                if *primary || !is_repeated(table, name.as_deref(), &columns) {
+                    add_key(change, table, given, name.as_deref(), &columns, *primary)?;
+                }
             }
         }
     }
-    for wish in wishes {
-        if let Wish::Check { name, condition } = wish {
-            if let Some(name) = name
-                && table.checks.iter().any(|check| check.name == *name)
-            {
-                let message = format!("check constraint \"{name}\" already exists");
-                return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
-            }
-            add_check(change, table, name.as_deref(), condition.to_string())?;
+    for constraint in constraints {
+        let ConstraintKind::Check(condition) = &constraint.kind else { continue };
+        let name = constraint.name.as_ref().map(fold);
+        if let Some(name) = &name
+            && table.checks.iter().any(|check| check.name == *name)
+        {
+            let message = format!("check constraint \"{name}\" already exists");
+            return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
         }
+        add_check(change, table, name.as_deref(), condition.to_string())?;
     }
     Ok(())
 }

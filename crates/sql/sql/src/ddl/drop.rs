@@ -5,33 +5,30 @@ use crate::alter::name::{kind, no_schema, parts, split};
 use crate::catalog::{self, Relation};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
-use syntax::ast::{ObjectName, ObjectType};
+use syntax::ast::{Drop, ObjectKind, ObjectName};
 
-/// Runs DROP; says the tag.
-pub(super) fn run(
-    change: &mut Change<'_>,
-    what: ObjectType,
-    if_exists: bool,
-    names: &[ObjectName],
-    cascade: bool,
-    notices: &mut Vec<SqlError>,
-) -> Result<String> {
-    match what {
-        ObjectType::Table | ObjectType::View | ObjectType::Index | ObjectType::Sequence => {
-            drop_relations(change, what, if_exists, names, cascade, notices)?;
+/// Runs DROP.
+pub(super) fn run(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<SqlError>) -> Result<()> {
+    match statement.kind {
+        ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence => {
+            drop_relations(change, statement, notices)
         }
-        ObjectType::Schema => drop_schemas(change, if_exists, names, cascade, notices)?,
+        ObjectKind::Schema => drop_schemas(change, statement, notices),
+        ObjectKind::Function => statement.names.iter().try_for_each(|name| {
+            let message = format!("function {}() does not exist, skipping", parts(name)?.join("."));
+            notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, message));
+            Ok(())
+        }),
         other => {
-            for name in names {
-                skip_absent(&other.to_string().to_lowercase(), &parts(name)?.join("."), if_exists, notices)?;
-            }
+            let kind = other.word().to_lowercase();
+            let skip = |name| skip_absent(&kind, &parts(name)?.join("."), statement.if_exists, notices);
+            statement.names.iter().try_for_each(skip)
         }
     }
-    Ok(format!("DROP {what}"))
 }
 
 /// There is none of this kind.
-pub(super) fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut Vec<SqlError>) -> Result<()> {
+fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut Vec<SqlError>) -> Result<()> {
     let message = format!("{kind} \"{name}\" does not exist");
     if if_exists {
         notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping")));
@@ -49,13 +46,13 @@ pub(super) fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut
 /// The relation of this name and kind; `None` if there is none and that is fine.
 fn find(
     names: &mut Names<'_>,
-    what: ObjectType,
+    what: ObjectKind,
     name: &ObjectName,
     if_exists: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<Option<Relation>> {
     let (schema, name) = split(name)?;
-    let wanted = what.to_string().to_lowercase();
+    let wanted = what.word().to_lowercase();
     if is_system(schema.as_deref(), &name) {
         let message = format!("permission denied: \"{name}\" is a system catalog");
         return Err(SqlError::new(state::INSUFFICIENT_PRIVILEGE, message));
@@ -89,42 +86,29 @@ fn is_system(schema: Option<&str>, name: &str) -> bool {
     }
 }
 
-fn drop_relations(
-    change: &mut Change<'_>,
-    what: ObjectType,
-    if_exists: bool,
-    names: &[ObjectName],
-    cascade: bool,
-    notices: &mut Vec<SqlError>,
-) -> Result<()> {
+fn drop_relations(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<SqlError>) -> Result<()> {
     let mut named = Vec::new();
-    for name in names {
-        named.extend(find(&mut change.names(), what, name, if_exists, notices)?);
+    for name in &statement.names {
+        named.extend(find(&mut change.names(), statement.kind, name, statement.if_exists, notices)?);
     }
-    drop::relations(change, &named, cascade, notices)
+    drop::relations(change, &named, statement.cascade, notices)
 }
 
-fn drop_schemas(
-    change: &mut Change<'_>,
-    if_exists: bool,
-    names: &[ObjectName],
-    cascade: bool,
-    notices: &mut Vec<SqlError>,
-) -> Result<()> {
-    for name in names {
+fn drop_schemas(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<SqlError>) -> Result<()> {
+    for name in &statement.names {
         let name = parts(name)?.join(".");
         if matches!(name.as_str(), "pg_catalog" | "information_schema" | "pg_toast") {
             let message = format!("cannot drop schema {name} because it is required by the database system");
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
         }
         if change.names().namespace(&name)?.is_none() {
-            if !if_exists {
+            if !statement.if_exists {
                 return Err(no_schema(&name));
             }
             skip_absent("schema", &name, true, notices)?;
             continue;
         }
-        drop::schema(change, &name, cascade, notices)?;
+        drop::schema(change, &name, statement.cascade, notices)?;
     }
     Ok(())
 }

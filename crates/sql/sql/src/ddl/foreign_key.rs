@@ -18,10 +18,10 @@ pub(super) fn resolve(
     table: &Table,
     name: String,
     columns: &[String],
-    key: &ast::ForeignKeyConstraint,
+    key: &ast::ForeignKey,
 ) -> Result<ForeignKey> {
     let columns = referencing_columns(table, columns)?;
-    let found = referenced_table(&mut change.names(), table, &key.foreign_table)?;
+    let found = referenced_table(&mut change.names(), table, &key.table)?;
     let referenced = found.as_deref().unwrap_or(table);
     if referenced.temporary && !table.temporary {
         let message = "constraints on permanent tables may reference only permanent tables";
@@ -31,18 +31,8 @@ pub(super) fn resolve(
         let message = "constraints on temporary tables may reference only temporary tables";
         return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
     }
-    let (index, referenced_columns) = referenced_key(referenced, &key.referred_columns, columns.len())?;
+    let (index, referenced_columns) = referenced_key(referenced, &key.referenced, columns.len())?;
     check_types(table, &columns, referenced, &referenced_columns, &name)?;
-    let characteristics = key.characteristics.as_ref();
-    let deferred = characteristics.is_some_and(|said| said.initially == Some(ast::DeferrableInitial::Deferred));
-    let deferrable = characteristics.and_then(|said| said.deferrable);
-    if deferred && deferrable == Some(false) {
-        let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
-        return Err(SqlError::new(state::SYNTAX_ERROR, message));
-    }
-    if key.match_kind == Some(ast::ConstraintReferenceMatchKind::Partial) {
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented"));
-    }
     Ok(ForeignKey {
         oid: change.fresh_oid()?,
         name,
@@ -50,21 +40,21 @@ pub(super) fn resolve(
         referenced: referenced.oid,
         referenced_index: index.oid,
         referenced_columns,
-        on_delete: action(key.on_delete.as_ref()),
-        on_update: action(key.on_update.as_ref()),
-        match_full: key.match_kind == Some(ast::ConstraintReferenceMatchKind::Full),
-        deferrable: deferrable == Some(true) || deferred,
-        initially_deferred: deferred,
+        on_delete: action(key.on_delete),
+        on_update: action(key.on_update),
+        match_full: key.match_full,
+        deferrable: key.deferrable,
+        initially_deferred: key.initially_deferred,
     })
 }
 
-fn action(written: Option<&ast::ReferentialAction>) -> Action {
+fn action(written: ast::ReferentialAction) -> Action {
     match written {
-        None | Some(ast::ReferentialAction::NoAction) => Action::NoAction,
-        Some(ast::ReferentialAction::Restrict) => Action::Restrict,
-        Some(ast::ReferentialAction::Cascade) => Action::Cascade,
-        Some(ast::ReferentialAction::SetNull) => Action::SetNull,
-        Some(ast::ReferentialAction::SetDefault) => Action::SetDefault,
+        ast::ReferentialAction::NoAction => Action::NoAction,
+        ast::ReferentialAction::Restrict => Action::Restrict,
+        ast::ReferentialAction::Cascade => Action::Cascade,
+        ast::ReferentialAction::SetNull => Action::SetNull,
+        ast::ReferentialAction::SetDefault => Action::SetDefault,
     }
 }
 

@@ -7,15 +7,15 @@ use crate::catalog::{Index, Relation, Table, name_taken};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
-use syntax::ast::{CreateIndex, Expr, IndexColumn, IndexType};
+use syntax::ast::{CreateIndex, Ident, IndexColumn};
 
 /// The most columns that an index can have.
 const MOST_COLUMNS: usize = 32;
 
 /// Runs CREATE INDEX.
 pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mut Vec<SqlError>) -> Result<()> {
-    refuse(create)?;
-    let (schema, name) = split(&create.table_name)?;
+    check_method(create.method.as_ref())?;
+    let (schema, name) = split(&create.table)?;
     let mut table = match change.names().relation(schema.as_deref(), &name)? {
         Some(Relation::Table(table)) => Arc::unwrap_or_clone(table),
         Some(_) => {
@@ -24,7 +24,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
         }
         None => return Err(no_relation(schema.as_deref(), &name)),
     };
-    let named = create.name.as_ref().map(split).transpose()?.map(|(_, name)| name);
+    let named = create.name.as_ref().map(fold);
     if let Some(name) = &named
         && change.names().relation_in(&table.schema, name)?.is_some()
     {
@@ -59,23 +59,16 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
     change.replace(Relation::Table(Arc::new(table)))
 }
 
-fn refuse(create: &CreateIndex) -> Result<()> {
-    if create.predicate.is_some() {
-        return Err(SqlError::unsupported("a partial index"));
-    }
-    if !create.include.is_empty() {
-        return Err(SqlError::unsupported("INCLUDE in an index"));
-    }
-    if create.nulls_distinct == Some(false) {
-        return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
-    }
-    match &create.using {
-        None | Some(IndexType::BTree | IndexType::Hash) => Ok(()),
-        Some(IndexType::Custom(name)) => {
-            let message = format!("access method \"{}\" does not exist", fold(name));
+fn check_method(method: Option<&Ident>) -> Result<()> {
+    match method.map(fold).as_deref() {
+        None | Some("btree" | "hash") => Ok(()),
+        Some(known @ ("gin" | "gist" | "spgist" | "brin" | "bloom")) => {
+            Err(SqlError::unsupported(format_args!("the access method {}", known.to_uppercase())))
+        }
+        Some(name) => {
+            let message = format!("access method \"{name}\" does not exist");
             Err(SqlError::new(state::UNDEFINED_OBJECT, message))
         }
-        Some(other) => Err(SqlError::unsupported(format_args!("the access method {other}"))),
     }
 }
 
@@ -87,15 +80,12 @@ fn columns(table: &Table, written: &[IndexColumn]) -> Result<(Vec<usize>, Vec<bo
     }
     let mut columns = Vec::with_capacity(written.len());
     for column in written {
-        let Expr::Identifier(ident) = &column.column.expr else {
-            return Err(SqlError::unsupported("an index on an expression"));
-        };
-        let name = fold(ident);
+        let name = fold(&column.name);
         let Some(at) = table.column(&name) else {
             return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")));
         };
         check_ordered(table.columns[at].data_type)?;
-        columns.push((at, column.column.options.asc == Some(false)));
+        columns.push((at, column.descending));
     }
     Ok(columns.into_iter().unzip())
 }

@@ -1,32 +1,25 @@
-//! CREATE SCHEMA.
+//! CREATE SCHEMA, ALTER SCHEMA.
 
-use crate::alter::name::{fold, parts};
+use super::accepted::{check_owner, check_role};
+use crate::alter::name::{fold, no_schema, parts};
+use crate::alter::rename;
 use crate::catalog::Namespace;
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
-use syntax::ast::SchemaName;
+use syntax::ast::{AlterAction, CreateSchema, ObjectName};
 
 /// Runs CREATE SCHEMA.
-pub(super) fn create(
-    change: &mut Change<'_>,
-    name: &SchemaName,
-    if_not_exists: bool,
-    notices: &mut Vec<SqlError>,
-) -> Result<()> {
-    let name = match name {
-        SchemaName::Simple(name) => parts(name)?.join("."),
-        SchemaName::UnnamedAuthorization(role) => {
-            super::accepted::check_role(&fold(role))?;
-            fold(role)
-        }
-        SchemaName::NamedAuthorization(name, role) => {
-            super::accepted::check_role(&fold(role))?;
-            parts(name)?.join(".")
-        }
+pub(super) fn create(change: &mut Change<'_>, create: &CreateSchema, notices: &mut Vec<SqlError>) -> Result<()> {
+    if let Some(owner) = &create.owner {
+        check_role(&fold(owner))?;
+    }
+    let name = match (&create.name, &create.owner) {
+        (Some(name), _) => parts(name)?.join("."),
+        (None, owner) => owner.as_ref().map(fold).unwrap_or_default(),
     };
     if change.names().namespace(&name)?.is_some() {
         let message = format!("schema \"{name}\" already exists");
-        if !if_not_exists {
+        if !create.if_not_exists {
             return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
         }
         notices.push(SqlError::new(state::DUPLICATE_SCHEMA, format!("{message}, skipping")));
@@ -37,11 +30,30 @@ pub(super) fn create(
     change.insert_namespace(&Namespace { oid, name, comment: None })
 }
 
+/// Makes one change that ALTER SCHEMA says.
+pub(super) fn alter(change: &mut Change<'_>, name: &ObjectName, action: &AlterAction) -> Result<()> {
+    let name = parts(name)?.join(".");
+    let old = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
+    match action {
+        AlterAction::Owner(role) => check_owner(&fold(role)),
+        AlterAction::Rename(new) => {
+            let new = fold(new);
+            if change.names().namespace(&new)?.is_some() {
+                let message = format!("schema \"{new}\" already exists");
+                return Err(SqlError::new(state::DUPLICATE_SCHEMA, message));
+            }
+            check_name(&new)?;
+            rename::schema(change, old, &new)
+        }
+        _ => Err(SqlError::unsupported("this form of ALTER SCHEMA")),
+    }
+}
+
 /// Names that begin like those of the system are its own.
 ///
 /// # Errors
 /// 42939
-pub(super) fn check_name(name: &str) -> Result<()> {
+fn check_name(name: &str) -> Result<()> {
     if name.starts_with("pg_") {
         return Err(SqlError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""))
             .detail("The prefix \"pg_\" is reserved for system schemas."));

@@ -1,22 +1,36 @@
 //! Sequences: the options that CREATE SEQUENCE, ALTER SEQUENCE and identity columns share.
 
-use crate::alter::name::{no_relation, parts};
-use crate::alter::sequence::{check_bounds, invalid, range};
-use crate::catalog::{Relation, Sequence};
+use crate::alter::name::{Given, creation_schema, no_relation, parts, split};
+use crate::alter::sequence::{check_bounds, invalid, own, range};
+use crate::alter::table::exists;
+use crate::catalog::{Relation, Sequence, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::types::Type;
-use syntax::ast::{self, Expr, SequenceOptions, UnaryOperator, Value};
+use std::sync::Arc;
+use syntax::ast::{CreateSequence, ObjectName, SequenceOptions};
+
+/// Runs CREATE SEQUENCE.
+pub(super) fn create(change: &mut Change<'_>, create: &CreateSequence, notices: &mut Vec<SqlError>) -> Result<()> {
+    let (schema, name) = split(&create.name)?;
+    let schema = creation_schema(change, schema.as_deref(), &name, create.temporary)?;
+    if exists(&mut change.names(), &schema, &name, create.if_not_exists, notices)? {
+        return Ok(());
+    }
+    let data_type = create.options.data_type.unwrap_or(Type::INT8);
+    let mut sequence = define(change, schema, name, data_type, &create.options)?;
+    if let Some(owner) = &create.options.owned_by {
+        sequence.owned_by = owner_of(&mut change.names(), &sequence, owner)?;
+        own(change, &sequence, sequence.owned_by)?;
+    }
+    change.insert(Relation::Sequence(Arc::new(sequence)))
+}
 
 /// The column that OWNED BY names; `None` for NONE.
 ///
 /// # Errors
 /// 22023, 42P01, 42703, 55000.
-pub(super) fn owner_of(
-    names: &mut Names<'_>,
-    sequence: &Sequence,
-    owner: &ast::ObjectName,
-) -> Result<Option<(u32, u16)>> {
+pub(super) fn owner_of(names: &mut Names<'_>, sequence: &Sequence, owner: &ObjectName) -> Result<Option<(u32, u16)>> {
     let mut parts = parts(owner)?;
     let column = parts.pop().unwrap_or_default();
     if parts.is_empty() {
@@ -46,6 +60,24 @@ pub(super) fn owner_of(
     Ok(Some((found.oid, u16::try_from(at + 1).unwrap_or(u16::MAX))))
 }
 
+/// Schema and name of the sequence of a column: those of SEQUENCE NAME, or a free name made of the table's and the column's.
+///
+/// # Errors
+/// 3F000 and the like, the engine's.
+pub(super) fn name_for(
+    change: &mut Change<'_>,
+    table: &Table,
+    column: &str,
+    options: &SequenceOptions,
+) -> Result<(String, String)> {
+    let Some(name) = &options.name else {
+        let name = Given::default().relation(&mut change.names(), &table.schema, &table.name, column, "seq")?;
+        return Ok((table.schema.clone(), name));
+    };
+    let (schema, name) = split(name)?;
+    Ok((creation_schema(change, schema.as_deref(), &name, table.temporary)?, name))
+}
+
 /// A new sequence.
 ///
 /// # Errors
@@ -55,10 +87,8 @@ pub(super) fn define(
     schema: String,
     name: String,
     data_type: Type,
-    options: &[SequenceOptions],
+    options: &SequenceOptions,
 ) -> Result<Sequence> {
-    let mut wanted = Options::default();
-    options.iter().try_for_each(|option| wanted.read(option))?;
     let mut sequence = Sequence {
         oid: change.fresh_oid()?,
         schema,
@@ -75,14 +105,10 @@ pub(super) fn define(
         restart: 1,
         comment: None,
     };
-    let defaults = Options {
-        increment: wanted.increment.or(Some(1)),
-        min: wanted.min.or(Some(None)),
-        max: wanted.max.or(Some(None)),
-        ..wanted
-    };
-    defaults.apply(&mut sequence)?;
-    if wanted.start.is_none() {
+    let bounded =
+        SequenceOptions { min: options.min.or(Some(None)), max: options.max.or(Some(None)), ..options.clone() };
+    apply(&bounded, &mut sequence)?;
+    if options.start.is_none() {
         sequence.start = if sequence.increment > 0 { sequence.min } else { sequence.max };
     }
     sequence.restart = sequence.start;
@@ -90,84 +116,33 @@ pub(super) fn define(
     Ok(sequence)
 }
 
-/// What the options of a sequence say. The bounds: `Some(None)` is NO MINVALUE.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Options {
-    pub(super) increment: Option<i64>,
-    pub(super) min: Option<Option<i64>>,
-    pub(super) max: Option<Option<i64>>,
-    pub(super) start: Option<i64>,
-    pub(super) cache: Option<i64>,
-    pub(super) cycle: Option<bool>,
-}
-
-impl Options {
-    /// Takes one option.
-    pub(super) fn read(&mut self, option: &SequenceOptions) -> Result<()> {
-        match option {
-            SequenceOptions::IncrementBy(value, _) => set(&mut self.increment, integer(value)?),
-            SequenceOptions::MinValue(value) => set(&mut self.min, value.as_ref().map(integer).transpose()?),
-            SequenceOptions::MaxValue(value) => set(&mut self.max, value.as_ref().map(integer).transpose()?),
-            SequenceOptions::StartWith(value, _) => set(&mut self.start, integer(value)?),
-            SequenceOptions::Cache(value) => set(&mut self.cache, integer(value)?),
-            // The flag says NO.
-            SequenceOptions::Cycle(no) => set(&mut self.cycle, !no),
+/// Changes what the options speak of, but for the type, the owner and where it begins again.
+pub(super) fn apply(options: &SequenceOptions, sequence: &mut Sequence) -> Result<()> {
+    if let Some(increment) = options.increment {
+        if increment == 0 {
+            return Err(invalid("INCREMENT must not be zero"));
         }
+        sequence.increment = increment;
     }
-
-    /// Changes what they speak of.
-    pub(super) fn apply(&self, sequence: &mut Sequence) -> Result<()> {
-        if let Some(increment) = self.increment {
-            if increment == 0 {
-                return Err(invalid("INCREMENT must not be zero"));
-            }
-            sequence.increment = increment;
-        }
-        let (least, greatest) = range(sequence.data_type);
-        let ascends = sequence.increment > 0;
-        if let Some(max) = self.max {
-            sequence.max = max.unwrap_or(if ascends { greatest } else { -1 });
-        }
-        if let Some(min) = self.min {
-            sequence.min = min.unwrap_or(if ascends { 1 } else { least });
-        }
-        if let Some(start) = self.start {
-            sequence.start = start;
-        }
-        if let Some(cache) = self.cache {
-            if cache < 1 {
-                return Err(invalid(&format!("CACHE ({cache}) must be greater than zero")));
-            }
-            sequence.cache = cache;
-        }
-        if let Some(cycle) = self.cycle {
-            sequence.cycle = cycle;
-        }
-        Ok(())
+    let (least, greatest) = range(sequence.data_type);
+    let ascends = sequence.increment > 0;
+    if let Some(max) = options.max {
+        sequence.max = max.unwrap_or(if ascends { greatest } else { -1 });
     }
-}
-
-fn set<T>(place: &mut Option<T>, value: T) -> Result<()> {
-    if place.is_some() {
-        return Err(SqlError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+    if let Some(min) = options.min {
+        sequence.min = min.unwrap_or(if ascends { 1 } else { least });
     }
-    *place = Some(value);
+    if let Some(start) = options.start {
+        sequence.start = start;
+    }
+    if let Some(cache) = options.cache {
+        if cache < 1 {
+            return Err(invalid(&format!("CACHE ({cache}) must be greater than zero")));
+        }
+        sequence.cache = cache;
+    }
+    if let Some(cycle) = options.cycle {
+        sequence.cycle = cycle;
+    }
     Ok(())
-}
-
-/// The integer that an option gives.
-pub(super) fn integer(written: &Expr) -> Result<i64> {
-    let (digits, negative) = match written {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (&**expr, true),
-        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => (&**expr, false),
-        other => (other, false),
-    };
-    let Expr::Value(ast::ValueWithSpan { value: Value::Number(number, _), .. }) = digits else {
-        return Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{written}\"")));
-    };
-    let text = if negative { format!("-{number}") } else { number.clone() };
-    text.parse().map_err(|_| {
-        let message = format!("value \"{text}\" is out of range for type bigint");
-        SqlError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
-    })
 }

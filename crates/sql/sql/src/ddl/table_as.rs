@@ -1,8 +1,8 @@
 //! CREATE TABLE AS and SELECT INTO.
 
 use crate::alter::column::check_type;
-use crate::alter::name::{fold, split};
-use crate::alter::table::{empty, insert, make_storage};
+use crate::alter::name::{creation_schema, fold, split};
+use crate::alter::table::{empty, exists, insert, make_storage};
 use crate::bind;
 use crate::catalog::Column;
 use crate::context::{Change, Names};
@@ -13,36 +13,18 @@ use crate::improve::improve;
 use crate::plan::{Query, Statement};
 use crate::types::Type;
 use std::sync::Arc;
-use syntax::ast::{self, ColumnDef};
+use syntax::ast::{self, CreateTableAs};
 
-/// Runs CREATE TABLE AS; `names` are the columns' names, if they were given.
-pub(super) fn run(
-    change: &mut Change<'_>,
-    schema: String,
-    name: String,
-    names: &[ColumnDef],
-    query: &ast::Query,
-) -> Result<String> {
-    let names: Vec<String> = names.iter().map(|column| fold(&column.name)).collect();
-    let query = bound(&mut change.names(), &ast::Statement::Query(Box::new(query.clone())))?;
-    fill(change, schema, name, &names, &query)
-}
-
-/// Runs SELECT INTO; `None` if the query is none.
-pub(super) fn select_into(change: &mut Change<'_>, query: &ast::Query) -> Result<Option<String>> {
-    let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
-    let Some(into) = &select.into else { return Ok(None) };
-    let (schema, name) = split(&into.name)?;
-    let schema = crate::alter::name::creation_schema(change, schema.as_deref(), &name, into.temporary)?;
-    if change.names().relation_in(&schema, &name)?.is_some() {
-        return Err(crate::catalog::name_taken(&name));
+/// Runs CREATE TABLE AS and SELECT INTO. Returns the tag.
+pub(super) fn run(change: &mut Change<'_>, create: &CreateTableAs, notices: &mut Vec<SqlError>) -> Result<String> {
+    let (schema, name) = split(&create.name)?;
+    let schema = creation_schema(change, schema.as_deref(), &name, create.temporary)?;
+    if exists(&mut change.names(), &schema, &name, create.if_not_exists, notices)? {
+        return Ok("CREATE TABLE AS".to_owned());
     }
-    let mut plain = query.clone();
-    let mut selected = (**select).clone();
-    selected.into = None;
-    plain.body = Box::new(ast::SetExpr::Select(Box::new(selected)));
-    let query = bound(&mut change.names(), &ast::Statement::Query(Box::new(plain)))?;
-    fill(change, schema, name, &[], &query).map(Some)
+    let names: Vec<String> = create.columns.iter().map(fold).collect();
+    let query = bound(&mut change.names(), &ast::Statement::Query(Box::new(create.query.clone())))?;
+    fill(change, schema, name, &names, &query)
 }
 
 /// The meaning of a query without parameters.

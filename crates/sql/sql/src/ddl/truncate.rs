@@ -7,13 +7,13 @@ use crate::catalog::{Oid, Relation, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
-use syntax::ast::{CascadeOption, Truncate, TruncateIdentityOption};
+use syntax::ast::Truncate;
 
 /// Runs TRUNCATE.
 pub(super) fn run(change: &mut Change<'_>, statement: &Truncate, notices: &mut Vec<SqlError>) -> Result<()> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
-    for target in &statement.table_names {
-        let (schema, name) = split(&target.name)?;
+    for name in &statement.names {
+        let (schema, name) = split(name)?;
         match change.names().relation(schema.as_deref(), &name)? {
             Some(Relation::Table(table)) if tables.iter().any(|other| other.oid == table.oid) => {}
             Some(Relation::Table(table)) => tables.push(table),
@@ -23,17 +23,15 @@ pub(super) fn run(change: &mut Change<'_>, statement: &Truncate, notices: &mut V
             None => return Err(no_relation(schema.as_deref(), &name)),
         }
     }
-    let cascade = statement.cascade == Some(CascadeOption::Cascade);
     let mut at = 0;
     while let Some(table) = tables.get(at).cloned() {
         for from in &table.referenced_by {
-            include(&mut change.names(), &mut tables, &table, *from, cascade, notices)?;
+            include(&mut change.names(), &mut tables, &table, *from, statement.cascade, notices)?;
         }
         at += 1;
     }
-    let restarts = statement.identity == Some(TruncateIdentityOption::Restart);
     for table in tables {
-        table::truncate(change, Arc::unwrap_or_clone(table), restarts)?;
+        table::truncate(change, Arc::unwrap_or_clone(table), statement.restart_identity)?;
     }
     Ok(())
 }

@@ -13,22 +13,19 @@ use syntax::ast::{CreateView, Query, Statement, visit_relations};
 
 /// Runs CREATE VIEW.
 pub(super) fn create(change: &mut Change<'_>, create: &CreateView) -> Result<()> {
-    if create.materialized {
-        return Err(SqlError::unsupported("a materialized view"));
-    }
     let (schema, name) = split(&create.name)?;
     let reads = relations(&mut change.names(), &create.query)?;
     // A view over something temporary is temporary.
     let temporary = create.temporary || reads_temporary(&mut change.names(), &reads)?;
     let schema = creation_schema(change, schema.as_deref(), &name, temporary)?;
-    let mut written = (*create.query).clone();
+    let mut written = create.query.clone();
     // A WITH query may hide a table of the same name.
     if written.with.is_none() {
         super::star::expand(&mut change.names(), &mut written)?;
     }
     qualify(&mut change.exec.names(), &mut written)?;
     let query = bound(&mut change.names(), &Statement::Query(Box::new(written.clone())))?;
-    let names: Vec<String> = create.columns.iter().map(|column| fold(&column.name)).collect();
+    let names: Vec<String> = create.columns.iter().map(fold).collect();
     let columns = columns_of(&query, &names)?;
     let existing = change.names().relation_in(&schema, &name)?;
     let old = match existing {

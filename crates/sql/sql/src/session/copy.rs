@@ -4,7 +4,7 @@ use super::portal::{leave_if_full, read_only};
 use super::{Outcome, Session, Sink};
 use crate::copy::{CopyIn, CopyOut};
 use crate::error::{Result, SqlError, state};
-use syntax::ast;
+use syntax::ast::{Copy, CopySource};
 
 /// A COPY FROM STDIN that waits for data.
 pub(super) struct Running {
@@ -15,13 +15,10 @@ pub(super) struct Running {
 
 impl Session {
     /// Starts a COPY: from the client, which gets to hear that it may send, or to the client, which gets everything.
-    pub(super) fn start_copy(&mut self, statement: &ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        let ast::Statement::Copy { to, source, .. } = statement else {
-            return Err(SqlError::new(state::INTERNAL_ERROR, "only COPY starts a COPY"));
-        };
+    pub(super) fn start_copy(&mut self, statement: &Copy, sink: &mut dyn Sink) -> Result<Outcome> {
         // A query may be DELETE ... RETURNING.
-        self.open_implicit(*to && matches!(source, ast::CopySource::Table { .. }));
-        if *to {
+        self.open_implicit(statement.to && matches!(statement.source, CopySource::Table { .. }));
+        if statement.to {
             return self.copy_out(statement, sink);
         }
         if self.is_read_only() {
@@ -34,8 +31,8 @@ impl Session {
         Ok(outcome)
     }
 
-    fn copy_out(&mut self, statement: &ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        if matches!(statement, ast::Statement::Copy { source: ast::CopySource::Query(_), .. }) {
+    fn copy_out(&mut self, statement: &Copy, sink: &mut dyn Sink) -> Result<Outcome> {
+        if matches!(statement.source, CopySource::Query(_)) {
             self.freeze_cursors()?;
         }
         let before = self.awaited();

@@ -4,11 +4,12 @@ use super::portal::{Portal, read_only};
 use super::{Outcome, Session, Sink, settings};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
-use crate::parse::{Alteration, Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
+use crate::parse::{Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
 use crate::{bind, catalog, ddl, exec, explain};
 use std::sync::Arc;
+use syntax::ast::Definition;
 
 impl Session {
     /// Runs a statement that is not over rows.
@@ -98,7 +99,6 @@ impl Session {
             }
             Command::Accepted(tag) => tag,
             Command::Definition(definition) => return self.define(definition, sink),
-            Command::Alteration(alteration) => return self.alter(alteration, sink),
             Command::Rows(_) => {
                 return Err(SqlError::new(state::INTERNAL_ERROR, "a statement over rows is planned first"));
             }
@@ -127,24 +127,16 @@ impl Session {
         })
     }
 
-    fn define(&mut self, definition: &syntax::ast::Statement, sink: &mut dyn Sink) -> Result<Outcome> {
-        let is_lock = matches!(definition, syntax::ast::Statement::Lock(_));
+    fn define(&mut self, definition: &Definition, sink: &mut dyn Sink) -> Result<Outcome> {
+        let is_lock = matches!(definition, Definition::Lock(_));
         if is_lock && !self.open.as_ref().is_some_and(|open| open.explicit) {
             let message = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
         }
-        let command = command_name(definition);
+        let command = definition.tag();
         // A lock is no write: pg_dump takes some in its read-only transaction.
         let writes = (!is_lock).then_some(command.as_str());
         let tag = self.run_definition(writes, |change, notices| ddl::run(change, definition, notices))?;
-        let Some(tag) = tag else { return Err(crate::parse::missing_statement(&command.to_string()).into()) };
-        self.complete(&tag, sink);
-        Ok(Outcome::Done)
-    }
-
-    fn alter(&mut self, alteration: &Alteration, sink: &mut dyn Sink) -> Result<Outcome> {
-        let tag = ddl::tag(alteration);
-        self.run_definition(Some(&tag), |change, notices| ddl::alter(change, alteration, notices))?;
         self.complete(&tag, sink);
         Ok(Outcome::Done)
     }
@@ -418,17 +410,4 @@ impl Session {
 
 fn text_field(name: &str) -> Field {
     Field { name: name.to_owned(), data_type: Type::TEXT, modifier: Modifier::NONE, origin: None }
-}
-
-/// What messages call a definition: the words that it begins with.
-fn command_name(definition: &syntax::ast::Statement) -> String {
-    let text = definition.to_string();
-    let words =
-        text.split_whitespace().filter(|word| !matches!(*word, "OR" | "REPLACE" | "TEMPORARY" | "MATERIALIZED"));
-    let words: Vec<String> = words.take(2).map(str::to_uppercase).collect();
-    match words.first().map(String::as_str) {
-        Some("TRUNCATE") => "TRUNCATE TABLE".into(),
-        Some("CREATE" | "ALTER" | "DROP") => words.join(" "),
-        first => first.unwrap_or_default().to_owned(),
-    }
 }

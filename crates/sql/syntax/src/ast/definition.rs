@@ -1,0 +1,532 @@
+//! Statements over the catalog: what they create, change and drop.
+
+use super::{DataType, Expr, Ident, ObjectName, Query};
+use pgtypes::Type;
+
+/// A statement over the catalog.
+#[derive(Clone, Debug)]
+pub enum Definition {
+    /// CREATE TABLE
+    CreateTable(CreateTable),
+    /// CREATE TABLE AS, SELECT INTO
+    CreateTableAs(CreateTableAs),
+    /// CREATE INDEX
+    CreateIndex(CreateIndex),
+    /// CREATE VIEW
+    CreateView(CreateView),
+    /// CREATE SEQUENCE
+    CreateSequence(CreateSequence),
+    /// CREATE SCHEMA
+    CreateSchema(CreateSchema),
+    /// CREATE EXTENSION
+    CreateExtension(CreateExtension),
+    /// ALTER
+    Alter(Alter),
+    /// DROP
+    Drop(Drop),
+    /// TRUNCATE
+    Truncate(Truncate),
+    /// COMMENT ON
+    Comment(Comment),
+    /// GRANT, REVOKE
+    Privileges(Privileges),
+    /// LOCK
+    Lock(Lock),
+    /// VACUUM, ANALYZE, REINDEX, CLUSTER
+    Maintenance(Maintenance),
+}
+
+impl Definition {
+    /// The command's tag, which messages name it by.
+    pub fn tag(&self) -> String {
+        let tag = match self {
+            Definition::CreateTable(_) => "CREATE TABLE",
+            Definition::CreateTableAs(create) if create.is_select_into => "SELECT INTO",
+            Definition::CreateTableAs(_) => "CREATE TABLE AS",
+            Definition::CreateIndex(_) => "CREATE INDEX",
+            Definition::CreateView(_) => "CREATE VIEW",
+            Definition::CreateSequence(_) => "CREATE SEQUENCE",
+            Definition::CreateSchema(_) => "CREATE SCHEMA",
+            Definition::CreateExtension(_) => "CREATE EXTENSION",
+            Definition::Alter(alter) => return format!("ALTER {}", alter.kind.word()),
+            Definition::Drop(drop) => return format!("DROP {}", drop.kind.word()),
+            Definition::Truncate(_) => "TRUNCATE TABLE",
+            Definition::Comment(_) => "COMMENT",
+            Definition::Privileges(privileges) if privileges.is_grant => "GRANT",
+            Definition::Privileges(_) => "REVOKE",
+            Definition::Lock(_) => "LOCK TABLE",
+            Definition::Maintenance(maintenance) => maintenance.tag,
+        };
+        tag.to_owned()
+    }
+}
+
+/// Kinds of objects that ALTER, DROP and COMMENT name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// TABLE
+    Table,
+    /// VIEW
+    View,
+    /// INDEX
+    Index,
+    /// SEQUENCE
+    Sequence,
+    /// SCHEMA
+    Schema,
+    /// MATERIALIZED VIEW
+    MaterializedView,
+    /// EXTENSION
+    Extension,
+    /// FUNCTION
+    Function,
+    /// TYPE
+    Type,
+    /// COLLATION
+    Collation,
+    /// COLUMN
+    Column,
+    /// DATABASE
+    Database,
+    /// ROLE
+    Role,
+    /// USER
+    User,
+}
+
+impl ObjectKind {
+    /// The words for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            ObjectKind::Table => "TABLE",
+            ObjectKind::View => "VIEW",
+            ObjectKind::Index => "INDEX",
+            ObjectKind::Sequence => "SEQUENCE",
+            ObjectKind::Schema => "SCHEMA",
+            ObjectKind::MaterializedView => "MATERIALIZED VIEW",
+            ObjectKind::Extension => "EXTENSION",
+            ObjectKind::Function => "FUNCTION",
+            ObjectKind::Type => "TYPE",
+            ObjectKind::Collation => "COLLATION",
+            ObjectKind::Column => "COLUMN",
+            ObjectKind::Database => "DATABASE",
+            ObjectKind::Role => "ROLE",
+            ObjectKind::User => "USER",
+        }
+    }
+}
+
+/// CREATE TABLE.
+#[derive(Clone, Debug)]
+pub struct CreateTable {
+    /// Its name.
+    pub name: ObjectName,
+    /// TEMPORARY
+    pub temporary: bool,
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+    /// The columns, in their order.
+    pub columns: Vec<ColumnDefinition>,
+    /// Constraints that are written by themselves. Those beside a column are in [`ColumnDefinition::constraints`].
+    pub constraints: Vec<Constraint>,
+}
+
+/// A column as CREATE TABLE and ADD COLUMN write it.
+#[derive(Clone, Debug)]
+pub struct ColumnDefinition {
+    /// Its name.
+    pub name: Ident,
+    /// Its type; `serial` is one here.
+    pub data_type: DataType,
+    /// Everything beside it that is no constraint of its own, in the order of the text.
+    pub options: Vec<ColumnOption>,
+    /// Keys, checks and references beside it.
+    pub constraints: Vec<Constraint>,
+}
+
+/// A property of a column.
+#[derive(Clone, Debug)]
+pub enum ColumnOption {
+    /// NULL
+    Null,
+    /// NOT NULL
+    NotNull,
+    /// DEFAULT
+    Default(Expr),
+    /// GENERATED AS IDENTITY
+    Identity {
+        /// ALWAYS, not BY DEFAULT.
+        always: bool,
+        /// Options of the sequence.
+        sequence: SequenceOptions,
+    },
+    /// GENERATED ALWAYS AS ... STORED
+    Generated(Expr),
+    /// COLLATE
+    Collate(ObjectName),
+}
+
+/// A constraint of a table. One that is written beside a column has that column as its only one.
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    /// Its name.
+    pub name: Option<Ident>,
+    /// What it demands.
+    pub kind: ConstraintKind,
+}
+
+/// What a constraint demands.
+#[derive(Clone, Debug)]
+pub enum ConstraintKind {
+    /// PRIMARY KEY, UNIQUE
+    Key {
+        /// Its columns.
+        columns: Vec<Ident>,
+        /// PRIMARY KEY
+        primary: bool,
+    },
+    /// CHECK
+    Check(Expr),
+    /// FOREIGN KEY, REFERENCES
+    Foreign(ForeignKey),
+}
+
+/// FOREIGN KEY.
+#[derive(Clone, Debug)]
+pub struct ForeignKey {
+    /// The referencing columns.
+    pub columns: Vec<Ident>,
+    /// The referenced table.
+    pub table: ObjectName,
+    /// The referenced columns; none: the primary key's.
+    pub referenced: Vec<Ident>,
+    /// MATCH FULL
+    pub match_full: bool,
+    /// ON DELETE
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE
+    pub on_update: ReferentialAction,
+    /// DEFERRABLE
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED
+    pub initially_deferred: bool,
+}
+
+/// What happens to the rows that refer to one that goes or changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReferentialAction {
+    /// NO ACTION
+    #[default]
+    NoAction,
+    /// RESTRICT
+    Restrict,
+    /// CASCADE
+    Cascade,
+    /// SET NULL
+    SetNull,
+    /// SET DEFAULT
+    SetDefault,
+}
+
+/// CREATE TABLE AS and SELECT INTO.
+#[derive(Clone, Debug)]
+pub struct CreateTableAs {
+    /// The table's name.
+    pub name: ObjectName,
+    /// TEMPORARY
+    pub temporary: bool,
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+    /// Names of the first columns.
+    pub columns: Vec<Ident>,
+    /// Its rows.
+    pub query: Query,
+    /// Whether it was written as SELECT INTO.
+    pub is_select_into: bool,
+}
+
+/// CREATE INDEX, over columns.
+#[derive(Clone, Debug)]
+pub struct CreateIndex {
+    /// Its name; `None`: one made of the names of table and columns.
+    pub name: Option<Ident>,
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+    /// UNIQUE
+    pub unique: bool,
+    /// The table.
+    pub table: ObjectName,
+    /// USING
+    pub method: Option<Ident>,
+    /// The columns.
+    pub columns: Vec<IndexColumn>,
+}
+
+/// A column of an index.
+#[derive(Clone, Debug)]
+pub struct IndexColumn {
+    /// Its name.
+    pub name: Ident,
+    /// DESC
+    pub descending: bool,
+}
+
+/// CREATE VIEW.
+#[derive(Clone, Debug)]
+pub struct CreateView {
+    /// Its name.
+    pub name: ObjectName,
+    /// OR REPLACE
+    pub or_replace: bool,
+    /// TEMPORARY
+    pub temporary: bool,
+    /// Names of the first columns.
+    pub columns: Vec<Ident>,
+    /// What it shows.
+    pub query: Query,
+}
+
+/// CREATE SEQUENCE.
+#[derive(Clone, Debug)]
+pub struct CreateSequence {
+    /// Its name.
+    pub name: ObjectName,
+    /// TEMPORARY
+    pub temporary: bool,
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+    /// Options of the sequence.
+    pub options: SequenceOptions,
+}
+
+/// Options of a sequence, each at most once. `None`: not given.
+#[derive(Clone, Debug, Default)]
+pub struct SequenceOptions {
+    /// AS
+    pub data_type: Option<Type>,
+    /// INCREMENT
+    pub increment: Option<i64>,
+    /// MINVALUE; `Some(None)`: NO MINVALUE.
+    pub min: Option<Option<i64>>,
+    /// MAXVALUE; `Some(None)`: NO MAXVALUE.
+    pub max: Option<Option<i64>>,
+    /// START
+    pub start: Option<i64>,
+    /// CACHE
+    pub cache: Option<i64>,
+    /// CYCLE, NO CYCLE
+    pub cycle: Option<bool>,
+    /// OWNED BY
+    pub owned_by: Option<ObjectName>,
+    /// RESTART; `Some(None)`: without a value.
+    pub restart: Option<Option<i64>>,
+    /// SEQUENCE NAME, of an identity column.
+    pub name: Option<ObjectName>,
+}
+
+/// CREATE SCHEMA.
+#[derive(Clone, Debug)]
+pub struct CreateSchema {
+    /// Its name; `None`: that of its owner.
+    pub name: Option<ObjectName>,
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+    /// AUTHORIZATION
+    pub owner: Option<Ident>,
+}
+
+/// CREATE EXTENSION.
+#[derive(Clone, Debug)]
+pub struct CreateExtension {
+    /// Its name.
+    pub name: Ident,
+    /// IF NOT EXISTS
+    pub if_not_exists: bool,
+}
+
+/// ALTER of a relation or a schema.
+#[derive(Clone, Debug)]
+pub struct Alter {
+    /// The kind of object that the statement says.
+    pub kind: ObjectKind,
+    /// Its name.
+    pub name: ObjectName,
+    /// IF EXISTS
+    pub if_exists: bool,
+    /// The changes, in the order in which they are made.
+    pub actions: Vec<AlterAction>,
+}
+
+/// A change that ALTER makes.
+#[derive(Clone, Debug)]
+pub enum AlterAction {
+    /// RENAME TO
+    Rename(Ident),
+    /// SET SCHEMA
+    SetSchema(Ident),
+    /// OWNER TO
+    Owner(Ident),
+    /// Options of a sequence.
+    Sequence(SequenceOptions),
+    /// ADD COLUMN
+    AddColumn {
+        /// IF NOT EXISTS
+        if_not_exists: bool,
+        /// The column.
+        column: Box<ColumnDefinition>,
+    },
+    /// DROP COLUMN
+    DropColumn {
+        /// Its name.
+        name: Ident,
+        /// IF EXISTS
+        if_exists: bool,
+        /// CASCADE
+        cascade: bool,
+    },
+    /// RENAME COLUMN
+    RenameColumn {
+        /// Its name.
+        from: Ident,
+        /// Its new name.
+        to: Ident,
+    },
+    /// ALTER COLUMN
+    AlterColumn {
+        /// Its name.
+        name: Ident,
+        /// The change.
+        action: ColumnAction,
+    },
+    /// ADD CONSTRAINT
+    AddConstraint(Constraint),
+    /// DROP CONSTRAINT
+    DropConstraint {
+        /// Its name.
+        name: Ident,
+        /// IF EXISTS
+        if_exists: bool,
+        /// CASCADE
+        cascade: bool,
+    },
+    /// RENAME CONSTRAINT
+    RenameConstraint {
+        /// Its name.
+        from: Ident,
+        /// Its new name.
+        to: Ident,
+    },
+    /// VALIDATE CONSTRAINT
+    ValidateConstraint(Ident),
+    /// ENABLE TRIGGER, DISABLE TRIGGER: the trigger, or ALL or USER.
+    Trigger(Ident),
+    /// Storage, replication, row security that is off: of any relation, without effect.
+    Storage,
+}
+
+/// A change of a column.
+#[derive(Clone, Debug)]
+pub enum ColumnAction {
+    /// SET NOT NULL
+    SetNotNull,
+    /// DROP NOT NULL
+    DropNotNull,
+    /// SET DEFAULT
+    SetDefault(Expr),
+    /// DROP DEFAULT
+    DropDefault,
+    /// TYPE
+    SetType {
+        /// The new type.
+        data_type: DataType,
+        /// USING
+        using: Option<Expr>,
+    },
+    /// ADD GENERATED AS IDENTITY
+    AddIdentity {
+        /// ALWAYS, not BY DEFAULT.
+        always: bool,
+        /// Options of the sequence.
+        sequence: SequenceOptions,
+    },
+    /// SET GENERATED, and SET of options of the sequence.
+    SetIdentity {
+        /// ALWAYS, BY DEFAULT
+        always: Option<bool>,
+        /// Options of the sequence.
+        sequence: SequenceOptions,
+    },
+    /// DROP IDENTITY
+    DropIdentity {
+        /// IF EXISTS
+        if_exists: bool,
+    },
+    /// Storage or statistics, without effect.
+    Storage,
+}
+
+/// DROP.
+#[derive(Clone, Debug)]
+pub struct Drop {
+    /// The kind of the objects.
+    pub kind: ObjectKind,
+    /// Their names.
+    pub names: Vec<ObjectName>,
+    /// IF EXISTS
+    pub if_exists: bool,
+    /// CASCADE
+    pub cascade: bool,
+}
+
+/// TRUNCATE.
+#[derive(Clone, Debug)]
+pub struct Truncate {
+    /// The tables.
+    pub names: Vec<ObjectName>,
+    /// RESTART IDENTITY
+    pub restart_identity: bool,
+    /// CASCADE
+    pub cascade: bool,
+}
+
+/// COMMENT ON.
+#[derive(Clone, Debug)]
+pub struct Comment {
+    /// The kind of the object.
+    pub kind: ObjectKind,
+    /// Its name.
+    pub name: ObjectName,
+    /// The comment; `None`: NULL.
+    pub text: Option<String>,
+}
+
+/// GRANT and REVOKE.
+#[derive(Clone, Debug)]
+pub struct Privileges {
+    /// GRANT, not REVOKE.
+    pub is_grant: bool,
+    /// The tables and sequences that it names.
+    pub relations: Vec<ObjectName>,
+    /// The roles; PUBLIC is none of them.
+    pub roles: Vec<Ident>,
+}
+
+/// LOCK.
+#[derive(Clone, Debug)]
+pub struct Lock {
+    /// The relations.
+    pub names: Vec<ObjectName>,
+    /// Whether the mode is one that statements over rows take by themselves: ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE.
+    pub is_weak: bool,
+    /// NOWAIT
+    pub nowait: bool,
+}
+
+/// VACUUM, ANALYZE, REINDEX, CLUSTER: the tables that it names must be there.
+#[derive(Clone, Debug)]
+pub struct Maintenance {
+    /// The tag.
+    pub tag: &'static str,
+    /// The relations.
+    pub names: Vec<ObjectName>,
+}

@@ -1,0 +1,226 @@
+//! ALTER.
+
+use super::{constraint, object, sequence, table};
+use crate::ast::{Alter, AlterAction, ColumnAction, ObjectKind, SequenceOptions};
+use crate::reader::{Reader, Token};
+use pgtypes::Result;
+
+/// ALTER, from the kind of object on.
+pub(super) fn alter(reader: &mut Reader<'_>) -> Result<Alter> {
+    use ObjectKind::{Index, Schema, Sequence, Table, View};
+    let kind = object::kind(reader, &[Table, Index, Sequence, View, Schema])?;
+    let if_exists = reader.take("IF EXISTS");
+    reader.take("ONLY");
+    let name = reader.object_name()?;
+    reader.take_token(&Token::Mul);
+    let actions = match common(reader)? {
+        Some(action) => vec![action],
+        None => match kind {
+            Table => reader.list(table_action)?,
+            Sequence => vec![sequence_action(reader)?],
+            View => vec![rename_column(reader)?],
+            Index => vec![index_action(reader)?],
+            _ => return Err(reader.unexpected()),
+        },
+    };
+    Ok(Alter { kind, name, if_exists, actions })
+}
+
+/// What can be changed of every kind of object.
+fn common(reader: &mut Reader<'_>) -> Result<Option<AlterAction>> {
+    Ok(Some(match reader.take_any(&["RENAME TO", "SET SCHEMA", "OWNER TO"]) {
+        Some("RENAME TO") => AlterAction::Rename(reader.name()?),
+        Some("SET SCHEMA") => AlterAction::SetSchema(reader.name()?),
+        Some(_) => AlterAction::Owner(reader.name()?),
+        None => return Ok(None),
+    }))
+}
+
+fn sequence_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    if reader.take_any(&["SET LOGGED", "SET UNLOGGED"]).is_some() {
+        return Ok(AlterAction::Storage);
+    }
+    sequence::options(reader).map(AlterAction::Sequence)
+}
+
+fn index_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    match reader.take_any(&["SET TABLESPACE", "SET", "RESET"]) {
+        Some("SET TABLESPACE") => drop(reader.name()?),
+        Some(_) => reader.skip_parentheses()?,
+        None => return Err(reader.unexpected()),
+    }
+    Ok(AlterAction::Storage)
+}
+
+fn table_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    match reader.take_any(&["ADD", "DROP", "ALTER", "VALIDATE CONSTRAINT"]) {
+        Some("ADD") => add(reader),
+        Some("DROP") => remove(reader),
+        Some("ALTER") => alter_column(reader),
+        Some(_) => reader.name().map(AlterAction::ValidateConstraint),
+        None if reader.says("RENAME") => rename_column(reader),
+        None if reader.take("OWNER TO") => reader.name().map(AlterAction::Owner),
+        None => storage(reader),
+    }
+}
+
+fn add(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    if constraint::begins(reader) {
+        let constraint = constraint::table(reader)?;
+        // The rows are verified all the same.
+        reader.take("NOT VALID");
+        return Ok(AlterAction::AddConstraint(constraint));
+    }
+    reader.take("COLUMN");
+    let if_not_exists = reader.take("IF NOT EXISTS");
+    Ok(AlterAction::AddColumn { if_not_exists, column: Box::new(table::column(reader)?) })
+}
+
+fn remove(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    let is_constraint = reader.take("CONSTRAINT");
+    let _ = is_constraint || reader.take("COLUMN");
+    let if_exists = reader.take("IF EXISTS");
+    let name = reader.name()?;
+    let cascade = reader.take_cascade();
+    Ok(match is_constraint {
+        true => AlterAction::DropConstraint { name, if_exists, cascade },
+        false => AlterAction::DropColumn { name, if_exists, cascade },
+    })
+}
+
+/// RENAME of what is in a relation.
+fn rename_column(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    reader.expect("RENAME")?;
+    let is_constraint = reader.take("CONSTRAINT");
+    let _ = is_constraint || reader.take("COLUMN");
+    let from = reader.name()?;
+    reader.expect("TO")?;
+    let to = reader.name()?;
+    Ok(match is_constraint {
+        true => AlterAction::RenameConstraint { from, to },
+        false => AlterAction::RenameColumn { from, to },
+    })
+}
+
+/// Actions without effect, and the refusal of those that would have one.
+fn storage(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    const NOTHING: [&str; 9] = [
+        "SET WITHOUT CLUSTER",
+        "SET WITHOUT OIDS",
+        "SET LOGGED",
+        "SET UNLOGGED",
+        "DISABLE ROW LEVEL SECURITY",
+        "NO FORCE ROW LEVEL SECURITY",
+        "REPLICA IDENTITY NOTHING",
+        "REPLICA IDENTITY FULL",
+        "REPLICA IDENTITY DEFAULT",
+    ];
+    const NAMED: [&str; 4] = ["CLUSTER ON", "SET TABLESPACE", "SET ACCESS METHOD", "REPLICA IDENTITY USING INDEX"];
+    const REFUSED: [&str; 12] = [
+        "ENABLE ALWAYS RULE",
+        "ENABLE ALWAYS TRIGGER",
+        "ENABLE REPLICA RULE",
+        "ENABLE REPLICA TRIGGER",
+        "ENABLE ROW LEVEL SECURITY",
+        "ENABLE RULE",
+        "DISABLE RULE",
+        "FORCE ROW LEVEL SECURITY",
+        "INHERIT",
+        "NO INHERIT",
+        "OF",
+        "NOT OF",
+    ];
+    for partition in ["ATTACH PARTITION", "DETACH PARTITION"] {
+        if reader.says(partition) {
+            return Err(reader.unsupported(partition));
+        }
+    }
+    if let Some(words) = REFUSED.iter().find(|words| reader.says(words)) {
+        return Err(reader.unsupported(&format!("ALTER TABLE ... {words}")));
+    }
+    if reader.take_any(&["ENABLE TRIGGER", "DISABLE TRIGGER"]).is_some() {
+        return reader.name().map(AlterAction::Trigger);
+    }
+    if reader.take_any(&NAMED).is_some() {
+        reader.name()?;
+    } else if reader.take_any(&NOTHING).is_none() {
+        if reader.take_any(&["SET", "RESET"]).is_none() {
+            return Err(reader.unexpected());
+        }
+        reader.skip_parentheses()?;
+    }
+    Ok(AlterAction::Storage)
+}
+
+fn alter_column(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    if reader.says("CONSTRAINT") {
+        return Err(reader.unsupported("ALTER TABLE ... ALTER CONSTRAINT"));
+    }
+    reader.take("COLUMN");
+    let name = reader.name()?;
+    let action = column_action(reader)?;
+    Ok(AlterAction::AlterColumn { name, action })
+}
+
+fn column_action(reader: &mut Reader<'_>) -> Result<ColumnAction> {
+    let forms = [
+        "SET NOT NULL",
+        "DROP NOT NULL",
+        "SET DEFAULT",
+        "DROP DEFAULT",
+        "SET DATA TYPE",
+        "TYPE",
+        "ADD GENERATED",
+        "DROP IDENTITY",
+        "SET STATISTICS",
+        "SET STORAGE",
+        "SET COMPRESSION",
+    ];
+    Ok(match reader.take_any(&forms) {
+        Some("SET NOT NULL") => ColumnAction::SetNotNull,
+        Some("DROP NOT NULL") => ColumnAction::DropNotNull,
+        Some("SET DEFAULT") => ColumnAction::SetDefault(reader.expression()?),
+        Some("DROP DEFAULT") => ColumnAction::DropDefault,
+        Some("SET DATA TYPE" | "TYPE") => {
+            let data_type = reader.data_type()?;
+            let using = if reader.take("USING") { Some(reader.expression()?) } else { None };
+            ColumnAction::SetType { data_type, using }
+        }
+        Some("ADD GENERATED") => {
+            let (always, sequence) = sequence::identity(reader)?;
+            ColumnAction::AddIdentity { always, sequence }
+        }
+        Some("DROP IDENTITY") => ColumnAction::DropIdentity { if_exists: reader.take("IF EXISTS") },
+        Some("SET STATISTICS") => {
+            reader.integer()?;
+            ColumnAction::Storage
+        }
+        Some(_) => {
+            reader.name()?;
+            ColumnAction::Storage
+        }
+        None => set_identity(reader)?,
+    })
+}
+
+/// `SET GENERATED ALWAYS SET INCREMENT BY 2 RESTART`
+fn set_identity(reader: &mut Reader<'_>) -> Result<ColumnAction> {
+    let (mut always, mut sequence) = (None, SequenceOptions::default());
+    let mut is_first = true;
+    loop {
+        if reader.take("SET GENERATED") {
+            always = Some(sequence::always(reader)?);
+        } else if reader.says("RESTART") {
+            sequence::option(reader, &mut sequence)?;
+        } else if reader.take("SET") {
+            if !sequence::option(reader, &mut sequence)? {
+                return Err(reader.unexpected());
+            }
+        } else if is_first {
+            return Err(reader.unexpected());
+        } else {
+            return Ok(ColumnAction::SetIdentity { always, sequence });
+        }
+        is_first = false;
+    }
+}

@@ -1,0 +1,144 @@
+//! COPY.
+
+use crate::ast::{Copy, CopyOption, CopySource, CopyStream, Ident};
+use crate::reader::{Reader, Token};
+use pgtypes::{Error, Result, state};
+
+/// Reads COPY.
+///
+/// # Errors
+/// 42601, 0A000
+pub(crate) fn copy(reader: &mut Reader<'_>) -> Result<Copy> {
+    reader.expect("COPY")?;
+    let mut options = vec![];
+    let source = source(reader, &mut options)?;
+    let is_query = matches!(source, CopySource::Query(_));
+    let to = match reader.take_any(&["FROM", "TO"]) {
+        Some("FROM") if is_query => return Err(Error::new(state::SYNTAX_ERROR, "COPY FROM needs a table")),
+        Some(direction) => direction == "TO",
+        None => return Err(reader.unexpected()),
+    };
+    let stream = stream(reader)?;
+    if reader.take("DELIMITERS") || reader.take("USING DELIMITERS") {
+        options.push(CopyOption::Delimiter(reader.string()?));
+    }
+    reader.take("WITH");
+    if reader.take_token(&Token::LParen) {
+        options.extend(reader.list(option)?);
+        reader.expect_token(&Token::RParen)?;
+    } else {
+        while let Some(option) = old_option(reader)? {
+            options.push(option);
+        }
+    }
+    if reader.says("WHERE") {
+        return Err(reader.unsupported("WHERE in COPY"));
+    }
+    Ok(Copy { source, to, stream, options })
+}
+
+fn source(reader: &mut Reader<'_>, options: &mut Vec<CopyOption>) -> Result<CopySource> {
+    if reader.take_token(&Token::LParen) {
+        let query = reader.query()?;
+        reader.expect_token(&Token::RParen)?;
+        return Ok(CopySource::Query(query));
+    }
+    if reader.take("BINARY") {
+        options.push(CopyOption::Format("binary".into()));
+    }
+    Ok(CopySource::Table { name: reader.object_name()?, columns: reader.optional_names()? })
+}
+
+fn stream(reader: &mut Reader<'_>) -> Result<CopyStream> {
+    match reader.take_any(&["STDIN", "STDOUT", "PROGRAM"]) {
+        Some("PROGRAM") => {
+            reader.string()?;
+            Ok(CopyStream::Program)
+        }
+        Some(_) => Ok(CopyStream::Client),
+        None => {
+            reader.string()?;
+            Ok(CopyStream::File)
+        }
+    }
+}
+
+/// An option in parentheses.
+fn option(reader: &mut Reader<'_>) -> Result<CopyOption> {
+    let name = reader.value_word()?;
+    Ok(match name.as_str() {
+        "format" => CopyOption::Format(reader.value_word()?),
+        "freeze" => CopyOption::Freeze(switch(reader)),
+        "header" if reader.says("MATCH") => return Err(reader.unsupported("HEADER MATCH in COPY")),
+        "header" => CopyOption::Header(switch(reader)),
+        "delimiter" => CopyOption::Delimiter(reader.string()?),
+        "null" => CopyOption::Null(reader.string()?),
+        "quote" => CopyOption::Quote(reader.string()?),
+        "escape" => CopyOption::Escape(reader.string()?),
+        "encoding" => CopyOption::Encoding(reader.string()?),
+        "force_quote" => CopyOption::ForceQuote(columns(reader)?),
+        "force_not_null" => CopyOption::ForceNotNull(columns(reader)?),
+        "force_null" => CopyOption::ForceNull(columns(reader)?),
+        "default" | "on_error" | "reject_limit" | "log_verbosity" => {
+            return Err(reader.unsupported(&format!("the COPY option {}", name.to_uppercase())));
+        }
+        _ => return Err(Error::new(state::SYNTAX_ERROR, format!("option \"{name}\" not recognized"))),
+    })
+}
+
+fn columns(reader: &mut Reader<'_>) -> Result<Vec<Ident>> {
+    if *reader.peek() == Token::Mul {
+        return Err(reader.unsupported("* for all columns in an option of COPY"));
+    }
+    reader.names_in_parentheses()
+}
+
+/// A truth value; none means true.
+fn switch(reader: &mut Reader<'_>) -> bool {
+    if let Token::Number(digits, _) = reader.peek() {
+        let on = digits != "0";
+        reader.skip();
+        return on;
+    }
+    !matches!(reader.take_any(&["TRUE", "ON", "FALSE", "OFF"]), Some("FALSE" | "OFF"))
+}
+
+/// An option in the syntax before PostgreSQL 9.0, if one comes next.
+fn old_option(reader: &mut Reader<'_>) -> Result<Option<CopyOption>> {
+    let forms = [
+        "BINARY",
+        "CSV",
+        "FREEZE",
+        "HEADER",
+        "DELIMITER",
+        "NULL",
+        "QUOTE",
+        "ESCAPE",
+        "ENCODING",
+        "FORCE QUOTE",
+        "FORCE NOT NULL",
+        "FORCE NULL",
+    ];
+    Ok(Some(match reader.take_any(&forms) {
+        Some("BINARY") => CopyOption::Format("binary".into()),
+        Some("CSV") => CopyOption::Format("csv".into()),
+        Some("FREEZE") => CopyOption::Freeze(true),
+        Some("HEADER") => CopyOption::Header(true),
+        Some("DELIMITER") => CopyOption::Delimiter(value(reader)?),
+        Some("NULL") => CopyOption::Null(value(reader)?),
+        Some("QUOTE") => CopyOption::Quote(value(reader)?),
+        Some("ESCAPE") => CopyOption::Escape(value(reader)?),
+        Some("ENCODING") => CopyOption::Encoding(reader.string()?),
+        Some("FORCE QUOTE") if *reader.peek() == Token::Mul => columns(reader).map(CopyOption::ForceQuote)?,
+        Some("FORCE QUOTE") => CopyOption::ForceQuote(reader.list(Reader::name)?),
+        Some("FORCE NOT NULL") => CopyOption::ForceNotNull(reader.list(Reader::name)?),
+        Some(_) => CopyOption::ForceNull(reader.list(Reader::name)?),
+        None => return Ok(None),
+    }))
+}
+
+/// `[AS] 'value'`
+fn value(reader: &mut Reader<'_>) -> Result<String> {
+    reader.take("AS");
+    reader.string()
+}

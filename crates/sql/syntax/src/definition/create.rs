@@ -1,0 +1,139 @@
+//! CREATE, but for tables and sequences.
+
+use super::{sequence, table};
+use crate::ast::{CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateView, Definition, IndexColumn};
+use crate::reader::{Reader, Token};
+use pgtypes::Result;
+
+pub(super) fn create(reader: &mut Reader<'_>) -> Result<Definition> {
+    let or_replace = reader.take("OR REPLACE");
+    let _ = reader.take_any(&["GLOBAL", "LOCAL"]);
+    let temporary = reader.take_any(&["TEMPORARY", "TEMP"]).is_some();
+    if reader.take("VIEW") {
+        return view(reader, or_replace, temporary).map(Definition::CreateView);
+    }
+    if or_replace {
+        return Err(reader.unexpected());
+    }
+    // Every table is logged.
+    let _ = !temporary && reader.take("UNLOGGED");
+    if reader.take("TABLE") {
+        return table::create(reader, temporary);
+    }
+    if reader.take("SEQUENCE") {
+        return sequence(reader, temporary).map(Definition::CreateSequence);
+    }
+    if temporary {
+        return Err(reader.unexpected());
+    }
+    match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "EXTENSION"]) {
+        Some("INDEX") => index(reader, false).map(Definition::CreateIndex),
+        Some("UNIQUE INDEX") => index(reader, true).map(Definition::CreateIndex),
+        Some("SCHEMA") => schema(reader).map(Definition::CreateSchema),
+        Some(_) => extension(reader).map(Definition::CreateExtension),
+        None => Err(reader.unexpected()),
+    }
+}
+
+fn view(reader: &mut Reader<'_>, or_replace: bool, temporary: bool) -> Result<CreateView> {
+    let name = reader.object_name()?;
+    let columns = reader.optional_names()?;
+    if reader.take("WITH") {
+        reader.skip_parentheses()?;
+    }
+    reader.expect("AS")?;
+    let query = reader.query()?;
+    if ["WITH CHECK", "WITH LOCAL CHECK", "WITH CASCADED CHECK"].iter().any(|words| reader.says(words)) {
+        return Err(reader.unsupported("WITH CHECK OPTION"));
+    }
+    Ok(CreateView { name, or_replace, temporary, columns, query })
+}
+
+fn sequence(reader: &mut Reader<'_>, temporary: bool) -> Result<CreateSequence> {
+    let if_not_exists = reader.take("IF NOT EXISTS");
+    let name = reader.object_name()?;
+    let options = sequence::options(reader)?;
+    if options.restart.is_some() || options.name.is_some() {
+        return Err(sequence::redundant());
+    }
+    Ok(CreateSequence { name, temporary, if_not_exists, options })
+}
+
+fn schema(reader: &mut Reader<'_>) -> Result<CreateSchema> {
+    let if_not_exists = reader.take("IF NOT EXISTS");
+    let name = if reader.says("AUTHORIZATION") { None } else { Some(reader.object_name()?) };
+    let owner = if reader.take("AUTHORIZATION") { Some(reader.name()?) } else { None };
+    if reader.says("CREATE") || reader.says("GRANT") {
+        return Err(reader.unsupported("a statement inside CREATE SCHEMA"));
+    }
+    Ok(CreateSchema { name, if_not_exists, owner })
+}
+
+fn extension(reader: &mut Reader<'_>) -> Result<CreateExtension> {
+    let if_not_exists = reader.take("IF NOT EXISTS");
+    let name = reader.name()?;
+    reader.take("WITH");
+    while let Some(option) = reader.take_any(&["SCHEMA", "VERSION", "CASCADE"]) {
+        match option {
+            "VERSION" if !matches!(reader.peek(), Token::Word(_)) => drop(reader.string()?),
+            "CASCADE" => {}
+            _ => drop(reader.name()?),
+        }
+    }
+    Ok(CreateExtension { name, if_not_exists })
+}
+
+fn index(reader: &mut Reader<'_>, unique: bool) -> Result<CreateIndex> {
+    reader.take("CONCURRENTLY");
+    let if_not_exists = reader.take("IF NOT EXISTS");
+    let name = if !if_not_exists && reader.says("ON") { None } else { Some(reader.name()?) };
+    reader.expect("ON")?;
+    reader.take("ONLY");
+    let table = reader.object_name()?;
+    let method = if reader.take("USING") { Some(reader.name()?) } else { None };
+    reader.expect_token(&Token::LParen)?;
+    let columns = reader.list(index_column)?;
+    reader.expect_token(&Token::RParen)?;
+    if reader.says("INCLUDE") {
+        return Err(reader.unsupported("INCLUDE in an index"));
+    }
+    if reader.take("NULLS NOT DISTINCT") {
+        return Err(reader.unsupported("NULLS NOT DISTINCT"));
+    }
+    reader.take("NULLS DISTINCT");
+    if reader.take("WITH") {
+        reader.skip_parentheses()?;
+    }
+    if reader.take("TABLESPACE") {
+        reader.name()?;
+    }
+    if reader.says("WHERE") {
+        return Err(reader.unsupported("a partial index"));
+    }
+    Ok(CreateIndex { name, if_not_exists, unique, table, method, columns })
+}
+
+/// `name [COLLATE ...] [operator class] [ASC | DESC] [NULLS FIRST | LAST]`. The operator class and the place of NULL change nothing.
+fn index_column(reader: &mut Reader<'_>) -> Result<IndexColumn> {
+    let on_expression = |reader: &Reader<'_>| reader.unsupported("an index on an expression");
+    if *reader.peek() == Token::LParen {
+        return Err(on_expression(reader));
+    }
+    let name = reader.name()?;
+    if *reader.peek() == Token::LParen {
+        return Err(on_expression(reader));
+    }
+    if reader.says("COLLATE") {
+        return Err(reader.unsupported("COLLATE in an index"));
+    }
+    let ends = |reader: &Reader<'_>| ["ASC", "DESC", "NULLS"].iter().any(|word| reader.says(word));
+    if matches!(reader.peek(), Token::Word(_)) && !ends(reader) {
+        reader.object_name()?;
+        if *reader.peek() == Token::LParen {
+            reader.skip_parentheses()?;
+        }
+    }
+    let descending = reader.take_any(&["ASC", "DESC"]) == Some("DESC");
+    let _ = reader.take_any(&["NULLS FIRST", "NULLS LAST"]);
+    Ok(IndexColumn { name, descending })
+}

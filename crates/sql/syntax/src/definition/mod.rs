@@ -1,0 +1,38 @@
+//! Readers of the statements over the catalog, into [`crate::ast::Definition`].
+//!
+//! PostgreSQL's grammar is followed here: `sqlparser` reads other systems' clauses in these statements and drops them, and lacks
+//! some of PostgreSQL's. What PostgreSQL has and this server lacks is refused by name where it is read.
+
+mod alter;
+mod constraint;
+mod copy;
+mod create;
+mod object;
+mod sequence;
+mod table;
+
+pub(crate) use copy::copy;
+
+use crate::ast::Definition;
+use crate::reader::Reader;
+use pgtypes::Result;
+
+/// Reads a statement over the catalog.
+///
+/// # Errors
+/// 42601, 0A000
+pub(crate) fn definition(reader: &mut Reader<'_>) -> Result<Definition> {
+    Ok(match reader.take_any(&["CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "LOCK"]) {
+        Some("CREATE") => create::create(reader)?,
+        Some("ALTER") => Definition::Alter(alter::alter(reader)?),
+        Some("DROP") => Definition::Drop(object::drop(reader)?),
+        Some("TRUNCATE") => Definition::Truncate(object::truncate(reader)?),
+        Some("COMMENT") => Definition::Comment(object::comment(reader)?),
+        Some("LOCK") => Definition::Lock(object::lock(reader)?),
+        Some(first) => Definition::Privileges(object::privileges(reader, first == "GRANT")?),
+        None => Definition::Maintenance(object::maintenance(reader)?),
+    })
+}
+
+#[cfg(test)]
+mod tests;

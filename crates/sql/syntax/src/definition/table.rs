@@ -1,0 +1,144 @@
+//! CREATE TABLE, and columns.
+
+use super::{constraint, sequence};
+use crate::ast::{ColumnDefinition, ColumnOption, Constraint, CreateTable, CreateTableAs, Definition};
+use crate::reader::{Reader, Token};
+use pgtypes::Result;
+
+/// CREATE TABLE, from its name on.
+pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definition> {
+    let if_not_exists = reader.take("IF NOT EXISTS");
+    let name = reader.object_name()?;
+    if reader.says("PARTITION OF") {
+        return Err(reader.unsupported("partitioning"));
+    }
+    if reader.says("OF") {
+        return Err(reader.unsupported("a table of a type"));
+    }
+    if *reader.peek() != Token::LParen || has_names_only(reader) {
+        let columns = reader.optional_names()?;
+        storage(reader)?;
+        reader.expect("AS")?;
+        let query = reader.query()?;
+        if reader.says("WITH NO DATA") {
+            return Err(reader.unsupported("WITH NO DATA"));
+        }
+        reader.take("WITH DATA");
+        let is_select_into = false;
+        let create = CreateTableAs { name, temporary, if_not_exists, columns, query, is_select_into };
+        return Ok(Definition::CreateTableAs(create));
+    }
+    let (columns, constraints) = elements(reader)?;
+    if reader.says("INHERITS") {
+        return Err(reader.unsupported("INHERITS"));
+    }
+    if reader.says("PARTITION BY") {
+        return Err(reader.unsupported("partitioning"));
+    }
+    storage(reader)?;
+    Ok(Definition::CreateTable(CreateTable { name, temporary, if_not_exists, columns, constraints }))
+}
+
+/// Returns whether names in parentheses come next, without types, and something after them: the columns of CREATE TABLE AS.
+fn has_names_only(reader: &Reader<'_>) -> bool {
+    let mut at = 1;
+    loop {
+        if !matches!(reader.peek_at(at), Token::Word(_)) {
+            return false;
+        }
+        match reader.peek_at(at + 1) {
+            Token::Comma => at += 2,
+            Token::RParen => return matches!(reader.peek_at(at + 2), Token::Word(_)),
+            _ => return false,
+        }
+    }
+}
+
+/// Where and how the table is stored: without effect, but for when its rows go.
+fn storage(reader: &mut Reader<'_>) -> Result<()> {
+    if reader.take("USING") {
+        reader.name()?;
+    }
+    if reader.take("WITH") {
+        reader.skip_parentheses()?;
+    }
+    reader.take("WITHOUT OIDS");
+    match reader.take_any(&["ON COMMIT PRESERVE ROWS", "ON COMMIT DELETE ROWS", "ON COMMIT DROP"]) {
+        None | Some("ON COMMIT PRESERVE ROWS") => {}
+        Some(_) => return Err(reader.unsupported("ON COMMIT")),
+    }
+    if reader.take("TABLESPACE") {
+        reader.name()?;
+    }
+    Ok(())
+}
+
+fn elements(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, Vec<Constraint>)> {
+    let (mut columns, mut constraints) = (vec![], vec![]);
+    reader.expect_token(&Token::LParen)?;
+    if reader.take_token(&Token::RParen) {
+        return Ok((columns, constraints));
+    }
+    reader.list(|reader| {
+        if reader.take("LIKE") {
+            return Err(like(reader)?);
+        }
+        match constraint::begins(reader) {
+            true => constraints.push(constraint::table(reader)?),
+            false => columns.push(column(reader)?),
+        }
+        Ok(())
+    })?;
+    reader.expect_token(&Token::RParen)?;
+    Ok((columns, constraints))
+}
+
+/// The refusal of `LIKE table`.
+fn like(reader: &mut Reader<'_>) -> Result<pgtypes::Error> {
+    reader.object_name()?;
+    let with_options = reader.says("INCLUDING") || reader.says("EXCLUDING");
+    Ok(reader.unsupported(if with_options { "LIKE with INCLUDING" } else { "LIKE in CREATE TABLE" }))
+}
+
+/// A column with all that is beside it.
+pub(super) fn column(reader: &mut Reader<'_>) -> Result<ColumnDefinition> {
+    let name = reader.name()?;
+    let data_type = reader.data_type()?;
+    let (mut options, mut constraints) = (vec![], vec![]);
+    loop {
+        let constraint_name = if reader.take("CONSTRAINT") { Some(reader.name()?) } else { None };
+        if let Some(option) = option(reader)? {
+            options.push(option);
+        } else if let Some(kind) = constraint::column(reader, &name)? {
+            constraints.push(Constraint { name: constraint_name, kind });
+        } else if constraint_name.is_some() {
+            return Err(reader.unexpected());
+        } else {
+            return Ok(ColumnDefinition { name, data_type, options, constraints });
+        }
+    }
+}
+
+fn option(reader: &mut Reader<'_>) -> Result<Option<ColumnOption>> {
+    if reader.says("DEFAULT") {
+        return reader.column_default().map(|value| Some(ColumnOption::Default(value)));
+    }
+    match reader.take_any(&["NULL", "NOT NULL", "GENERATED", "COLLATE"]) {
+        Some("NULL") => Ok(Some(ColumnOption::Null)),
+        Some("NOT NULL") => Ok(Some(ColumnOption::NotNull)),
+        Some("GENERATED") => generated(reader).map(Some),
+        Some(_) => reader.object_name().map(|collation| Some(ColumnOption::Collate(collation))),
+        None => Ok(None),
+    }
+}
+
+fn generated(reader: &mut Reader<'_>) -> Result<ColumnOption> {
+    if !reader.says("ALWAYS AS") || reader.says("ALWAYS AS IDENTITY") {
+        let (always, sequence) = sequence::identity(reader)?;
+        return Ok(ColumnOption::Identity { always, sequence });
+    }
+    reader.take("ALWAYS AS");
+    let value = reader.expression_in_parentheses()?;
+    reader.expect("STORED")?;
+    Ok(ColumnOption::Generated(value))
+}

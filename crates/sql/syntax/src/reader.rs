@@ -1,0 +1,321 @@
+//! A reader of definitions, word by word. What stands inside of them is left to `sqlparser`: expressions, types, queries.
+
+use crate::dialect::Dialect;
+use crate::{NESTING, ast, broken_syntax, lower, missing, rewrite, translate, unexpected};
+use pgtypes::{Error, Result, state};
+use sqlparser::ast as parser;
+use sqlparser::parser::{Parser, ParserError};
+pub(crate) use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{TokenWithSpan, Word};
+
+/// The tokens of a statement, and how far they have been read.
+pub(crate) struct Reader<'a> {
+    text: &'a str,
+    tokens: &'a [TokenWithSpan],
+    parser: Parser<'a>,
+}
+
+/// Reads a whole statement.
+///
+/// # Errors
+/// Those of `read`, 42601 if it leaves something.
+pub(crate) fn whole<T>(
+    text: &str,
+    tokens: &[TokenWithSpan],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<T> {
+    let dialect = Dialect::new(tokens);
+    let mut reader = Reader::new(text, &dialect, tokens);
+    let found = read(&mut reader)?;
+    reader.end()?;
+    Ok(found)
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of these tokens, by rules that bound its work.
+    pub(crate) fn new(text: &'a str, dialect: &'a Dialect, tokens: &'a [TokenWithSpan]) -> Reader<'a> {
+        let (translated, _) = translate::translate(tokens);
+        let parser = Parser::new(dialect)
+            .with_recursion_limit(NESTING)
+            .with_tokens_with_locations(rewrite::rewrite(&translated));
+        Reader { text, tokens, parser }
+    }
+
+    /// The next token.
+    pub(crate) fn peek(&self) -> &Token {
+        &self.parser.peek_token_ref().token
+    }
+
+    /// The token `ahead` tokens after the next one.
+    pub(crate) fn peek_at(&self, ahead: usize) -> &Token {
+        &self.parser.peek_nth_token_ref(ahead).token
+    }
+
+    /// Returns whether all has been read.
+    pub(crate) fn is_done(&self) -> bool {
+        *self.peek() == Token::EOF
+    }
+
+    /// Passes over the next token.
+    pub(crate) fn skip(&mut self) {
+        self.parser.advance_token();
+    }
+
+    /// The word, `ahead` words from here, unless it is quoted.
+    fn word(&self, ahead: usize) -> Option<&Word> {
+        match self.peek_at(ahead) {
+            Token::Word(word) if word.quote_style.is_none() => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Returns whether these words come next, unquoted, whatever their case.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        let is_next = |(ahead, wanted): (usize, &str)| {
+            self.word(ahead).is_some_and(|word| word.value.eq_ignore_ascii_case(wanted))
+        };
+        words.split(' ').enumerate().all(is_next)
+    }
+
+    /// Takes these words if they come next.
+    pub(crate) fn take(&mut self, words: &str) -> bool {
+        let found = self.says(words);
+        if found {
+            words.split(' ').for_each(|_| self.skip());
+        }
+        found
+    }
+
+    /// Takes the first of these that comes next.
+    pub(crate) fn take_any<'w>(&mut self, all: &[&'w str]) -> Option<&'w str> {
+        all.iter().find(|words| self.take(words)).copied()
+    }
+
+    /// Takes this token if it comes next.
+    pub(crate) fn take_token(&mut self, wanted: &Token) -> bool {
+        self.parser.consume_token(wanted)
+    }
+
+    /// These words must come next.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn expect(&mut self, words: &str) -> Result<()> {
+        // The first word that differs is the one that the error names.
+        for word in words.split(' ') {
+            if !self.take(word) {
+                return Err(self.unexpected());
+            }
+        }
+        Ok(())
+    }
+
+    /// This token must come next.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn expect_token(&mut self, wanted: &Token) -> Result<()> {
+        if self.take_token(wanted) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// A name.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn name(&mut self) -> Result<ast::Ident> {
+        let found = self.parser.peek_token_ref();
+        let Token::Word(word) = &found.token else { return Err(self.unexpected()) };
+        let ident = word.clone().into_ident(found.span);
+        self.skip();
+        Ok(lower::ident(ident))
+    }
+
+    /// A name, perhaps with others before it and dots between them.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn object_name(&mut self) -> Result<ast::ObjectName> {
+        let mut parts = vec![];
+        loop {
+            let found = self.parser.peek_token_ref();
+            let Token::Word(word) = &found.token else { return Err(self.unexpected()) };
+            parts.push(word.clone().into_ident(found.span));
+            self.skip();
+            if !self.take_token(&Token::Period) {
+                return Ok(lower::object_name(parser::ObjectName::from(parts)));
+            }
+        }
+    }
+
+    /// A word that is no name, in lower case unless it is quoted: the value of an option.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn value_word(&mut self) -> Result<String> {
+        let Token::Word(word) = self.peek() else { return Err(self.unexpected()) };
+        let value = if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() };
+        self.skip();
+        Ok(value)
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn string(&mut self) -> Result<String> {
+        let text = match self.peek() {
+            Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) | Token::UnicodeStringLiteral(text) => {
+                text.clone()
+            }
+            Token::DollarQuotedString(text) => text.value.clone(),
+            _ => return Err(self.unexpected()),
+        };
+        self.skip();
+        Ok(text)
+    }
+
+    /// An integer with its sign.
+    ///
+    /// # Errors
+    /// 42601, 22003
+    pub(crate) fn integer(&mut self) -> Result<i64> {
+        let sign = if self.take_token(&Token::Minus) { "-" } else { "" };
+        if sign.is_empty() {
+            self.take_token(&Token::Plus);
+        }
+        let Token::Number(digits, _) = self.peek() else { return Err(self.unexpected()) };
+        let text = format!("{sign}{digits}");
+        self.skip();
+        text.parse().map_err(|_| {
+            let message = format!("value \"{text}\" is out of range for type bigint");
+            Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
+        })
+    }
+
+    /// An expression.
+    ///
+    /// # Errors
+    /// Those of [`crate::expression`].
+    pub(crate) fn expression(&mut self) -> Result<ast::Expr> {
+        let read = self.parser.parse_expr();
+        lower::expr(self.right(read)?)
+    }
+
+    /// An expression in parentheses.
+    ///
+    /// # Errors
+    /// Those of [`Reader::expression`].
+    pub(crate) fn expression_in_parentheses(&mut self) -> Result<ast::Expr> {
+        self.expect_token(&Token::LParen)?;
+        let read = self.expression()?;
+        self.expect_token(&Token::RParen)?;
+        Ok(read)
+    }
+
+    /// DEFAULT of a column, which ends before NOT NULL and COLLATE. The word itself comes next.
+    ///
+    /// # Errors
+    /// Those of [`Reader::expression`].
+    pub(crate) fn column_default(&mut self) -> Result<ast::Expr> {
+        let read = self.parser.parse_optional_column_option();
+        match self.right(read)? {
+            Some(parser::ColumnOption::Default(value)) => lower::expr(value),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// The name of a type.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn data_type(&mut self) -> Result<ast::DataType> {
+        let read = self.parser.parse_data_type();
+        Ok(lower::data_type(self.right(read)?))
+    }
+
+    /// A query.
+    ///
+    /// # Errors
+    /// 42601, 0A000
+    pub(crate) fn query(&mut self) -> Result<ast::Query> {
+        let read = self.parser.parse_query();
+        lower::query(*self.right(read)?)
+    }
+
+    /// One thing or more, with commas between them.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut all = vec![read(self)?];
+        while self.take_token(&Token::Comma) {
+            all.push(read(self)?);
+        }
+        Ok(all)
+    }
+
+    /// Names in parentheses.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn names_in_parentheses(&mut self) -> Result<Vec<ast::Ident>> {
+        self.expect_token(&Token::LParen)?;
+        let names = self.list(Reader::name)?;
+        self.expect_token(&Token::RParen)?;
+        Ok(names)
+    }
+
+    /// Names in parentheses; none if there are no parentheses.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn optional_names(&mut self) -> Result<Vec<ast::Ident>> {
+        if *self.peek() == Token::LParen { self.names_in_parentheses() } else { Ok(vec![]) }
+    }
+
+    /// Passes over parentheses and all that is in them.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn skip_parentheses(&mut self) -> Result<()> {
+        self.expect_token(&Token::LParen)?;
+        let mut depth = 1_usize;
+        while depth > 0 {
+            match self.peek() {
+                Token::LParen => depth += 1,
+                Token::RParen => depth -= 1,
+                Token::EOF => return Err(self.unexpected()),
+                _ => {}
+            }
+            self.skip();
+        }
+        Ok(())
+    }
+
+    /// Returns whether CASCADE comes next; takes RESTRICT, too.
+    pub(crate) fn take_cascade(&mut self) -> bool {
+        self.take_any(&["CASCADE", "RESTRICT"]) == Some("CASCADE")
+    }
+
+    /// The statement must end here.
+    ///
+    /// # Errors
+    /// 42601
+    fn end(&self) -> Result<()> {
+        if self.is_done() { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// 42601 about the next token.
+    pub(crate) fn unexpected(&self) -> Error {
+        unexpected(self.text, self.tokens, self.parser.peek_token_ref().span.start)
+    }
+
+    /// The refusal of what PostgreSQL has and this server lacks. It points at the statement.
+    pub(crate) fn unsupported(&self, what: &str) -> Error {
+        missing::at_first_word(self.text, self.tokens, Error::unsupported(what))
+    }
+
+    fn right<T>(&self, read: std::result::Result<T, ParserError>) -> Result<T> {
+        read.map_err(|error| broken_syntax(self.text, self.tokens, &error))
+    }
+}
