@@ -17,7 +17,7 @@ pub(crate) struct Handle {
     pub relation: u32,
     /// The schema that it must have.
     pub schema: Arc<Schema>,
-    layout: Option<Arc<Layout>>,
+    pub layout: Option<Arc<Layout>>,
 }
 
 /// The handles of a database, by number.

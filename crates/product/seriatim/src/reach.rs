@@ -147,12 +147,15 @@ impl Shared {
     /// What a handle stands for in a transaction, by the definition that it reads. The answer is protected: the definition cannot
     /// change unnoticed while the transaction runs.
     pub fn layout<A: Access + ?Sized>(&self, access: &mut A, handle: u32) -> Result<Arc<Layout>> {
-        let Handle { relation, schema, .. } = self.kept.handles.all()[handle as usize].clone();
+        let Handle { relation, schema, layout } = self.kept.handles.all()[handle as usize].clone();
         let unknown = || Invalid::UnknownTable { table: schema.name().into() };
         let tables = self.known_tables().ok_or_else(unknown)?;
         let Some(Relation::Table(table)) = tables.catalog().relation_by_oid(access, relation)? else {
             return Err(unknown().into());
         };
+        if let Some(known) = layout.filter(|known| known.table().version == table.version) {
+            return Ok(known);
+        }
         check_shape(&table, &schema)?;
         let layout = Arc::new(Layout::new(table, schema)?);
         self.kept.handles.note(handle, &layout);

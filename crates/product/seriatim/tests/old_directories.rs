@@ -157,8 +157,8 @@ fn contents(db: &Database) -> Result<Contents> {
 
 /// A copy of a committed directory, for this process to write to.
 fn copy_of(name: &str) -> PathBuf {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tables-1").join(name);
-    let to = std::env::temp_dir().join(format!("seriatim-old-{name}-{}", std::process::id()));
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    let to = std::env::temp_dir().join(format!("seriatim-old-{}-{}", name.replace('/', "-"), std::process::id()));
     let _ = std::fs::remove_dir_all(&to);
     std::fs::create_dir_all(&to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -199,12 +199,31 @@ fn a_fresh_database_has_its_rows_in_the_order_of_each_index() {
 
 #[test]
 fn a_directory_that_was_closed_opens_with_all_that_it_holds() {
-    opens("closed");
+    opens("tables-1/closed");
 }
 
 #[test]
 fn a_directory_whose_program_was_killed_opens_with_all_that_it_holds() {
-    opens("killed");
+    opens("tables-1/killed");
+}
+
+#[test]
+fn a_directory_whose_definitions_had_no_stamps_opens_with_all_that_it_holds() {
+    opens("tables-2/closed");
+}
+
+/// As it is, it can be read.
+#[test]
+fn definitions_without_stamps_are_read_where_nothing_is_written() {
+    let path = copy_of("tables-2/closed");
+    let db = Database::builder().read_only().open(&path).unwrap();
+    let products = db.table::<Product>().unwrap();
+    for _ in 0..2 {
+        let found = db.read(|at| products.by(Product::by_name()).get(at, "product\u{0}2")).unwrap();
+        assert_eq!(found, Some(product(2)));
+    }
+    db.close().unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
 }
 
 /// Opens, reads everything, writes, and opens again.

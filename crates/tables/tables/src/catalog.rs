@@ -1,8 +1,10 @@
 //! The catalog: definitions as rows of one engine table, and what a process remembers of them.
 //!
-//! Under (schema, name) stand a version, an identifier and the definition as JSON; under an identifier, the key of its
-//! definition. Whoever uses a relation reads its row in the transaction that uses it, so that definitions are as serializable,
-//! durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md).
+//! Under (schema, name) stand a version, an identifier and the definition as JSON; under an identifier its stamp: the key of the
+//! definition, and the version. Both are written together. Whoever uses a relation reads one of them in the transaction that uses
+//! it, so that definitions are as serializable, durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md): a name is
+//! looked up by the first, and who has decoded a definition before compares the stamp
+//! (docs/decisions/0058-a-definition-has-a-stamp.md).
 
 use crate::definition::{Namespace, Oid, Relation, Storage};
 use crate::transact::find;
@@ -21,10 +23,12 @@ const HEADER: usize = 12;
 
 /// Key of the form of the catalog's rows.
 const FORM_KEY: &[u8] = b"form";
-/// The form that this code writes. Form 1 did not know the tables of programs: [`crate::convert`] takes them in.
-const FORM: &[u8] = b"2";
+/// The form that this code writes. In form 2 stamps had no version. Form 1 did not know the tables of programs either:
+/// [`crate::convert`] takes them in.
+const FORM: &[u8] = b"3";
 /// Forms that this code reads.
-const FORMS: [&[u8]; 2] = [b"1", FORM];
+const FORMS: [&[u8]; 3] = [WITHOUT_PROGRAMS, b"2", FORM];
+const WITHOUT_PROGRAMS: &[u8] = b"1";
 
 /// The schema that a fresh database has. It can be dropped.
 const PUBLIC_SCHEMA: (Oid, &str) = (2200, PUBLIC);
@@ -49,7 +53,7 @@ struct Known<T, M> {
 }
 
 /// Key of a relation's definition: relations of one schema share one space of names.
-pub fn key_of(schema: &str, name: &str) -> Key {
+pub(crate) fn key_of(schema: &str, name: &str) -> Key {
     let mut key = relations_of(schema);
     key.push_text(name);
     key
@@ -81,6 +85,23 @@ fn oid_key(oid: Oid) -> Key {
     let mut key = Key::from_bytes(b"o");
     key.push_raw(&oid.to_be_bytes());
     key
+}
+
+/// The stamp of the definition under a key.
+pub(crate) fn stamp(key: &[u8], version: u64) -> Vec<u8> {
+    [key, &version.to_le_bytes()].concat()
+}
+
+/// The key in a stamp. Those of form 2 have nothing behind it.
+fn key_in(stamp: &[u8]) -> Result<&[u8]> {
+    let parts = || {
+        let mut reader = model::KeyReader::new(stamp.strip_prefix(&*all_relations())?);
+        reader.skip(model::ColumnType::Text, false).ok()?;
+        reader.skip(model::ColumnType::Text, false).ok()?;
+        stamp.len().checked_sub(reader.rest().len())
+    };
+    let end = parts().ok_or_else(|| damaged("its stamp is no key"))?;
+    Ok(&stamp[..end])
 }
 
 /// Key of a schema.
@@ -121,22 +142,17 @@ impl<T, M> Catalog<T, M> {
         self.table
     }
 
-    /// Identifier and version of the definition under a key ([`key_of`]), read into `row`: enough to see whether it is one that was
-    /// decoded before. Protects the answer as [`Catalog::relation`] does.
+    /// Reads the stamp of a relation's definition into `row`; `false` if there is no such relation. Protects the answer as
+    /// [`Catalog::relation`] does: each change of a definition gives it another stamp.
     ///
     /// # Errors
-    /// The engine's; [`Fault::Corruption`].
-    pub fn stamp<A: Access + ?Sized>(
-        &self,
-        access: &mut A,
-        key: &[u8],
-        row: &mut RowBuf,
-    ) -> Result<Option<(Oid, u64)>> {
-        if !access.read(self.table, key, Columns::All, row)? {
-            return Ok(None);
-        }
-        let (version, oid, _) = header(row.bytes()).ok_or_else(|| damaged("its row is too short"))?;
-        Ok(Some((oid, version)))
+    /// The engine's.
+    pub fn stamp<A: Access + ?Sized>(&self, access: &mut A, oid: Oid, row: &mut RowBuf) -> Result<bool> {
+        access.read(self.table, &oid_key(oid), Columns::All, row)
+    }
+
+    fn put_stamp<A: Access + ?Sized>(&self, access: &mut A, oid: Oid, key: &[u8], version: u64) -> Result<()> {
+        access.put(self.table, &oid_key(oid), RowRef::new(&stamp(key, version)))
     }
 }
 
@@ -176,7 +192,11 @@ where
             if !FORMS.contains(&form) {
                 return Err(damaged(format_args!("form {:?} is not known", String::from_utf8_lossy(form))));
             }
-            return if form == FORM { Ok(()) } else { access.put(self.table, FORM_KEY, RowRef::new(FORM)) };
+            if form == FORM {
+                return Ok(());
+            }
+            self.put_stamps(access)?;
+            return access.put(self.table, FORM_KEY, RowRef::new(FORM));
         }
         access.put(self.table, FORM_KEY, RowRef::new(FORM))?;
         let (oid, name) = PUBLIC_SCHEMA;
@@ -184,13 +204,26 @@ where
         self.insert_namespace(access, &public)
     }
 
-    /// Whether the catalog has the present form.
+    /// Gives each definition its stamp.
+    fn put_stamps<A: Access + ?Sized>(&self, access: &mut A) -> Result<()> {
+        let mut found = Vec::new();
+        access.scan(&Scan::table(self.table).prefix(all_relations()), &mut |item| {
+            found.push((Key::from_bytes(item.key), header(item.row.bytes()).map(|(version, oid, _)| (version, oid))));
+            ControlFlow::Continue(())
+        })?;
+        found.into_iter().try_for_each(|(key, head)| {
+            let (version, oid) = head.ok_or_else(|| damaged("its row is too short"))?;
+            self.put_stamp(access, oid, &key, version)
+        })
+    }
+
+    /// Whether the tables that programs made stand in the catalog.
     ///
     /// # Errors
     /// The engine's.
-    pub fn is_current<A: Access + ?Sized>(&self, access: &mut A) -> Result<bool> {
+    pub fn has_tables_of_programs<A: Access + ?Sized>(&self, access: &mut A) -> Result<bool> {
         let mut form = RowBuf::new();
-        Ok(access.read(self.table, FORM_KEY, Columns::All, &mut form)? && form.bytes() == FORM)
+        Ok(access.read(self.table, FORM_KEY, Columns::All, &mut form)? && form.bytes() != WITHOUT_PROGRAMS)
     }
 
     /// The relation in a stored row, parsed if its version is new.
@@ -253,11 +286,11 @@ where
         {
             return Ok(Some(found));
         }
-        let mut key = RowBuf::new();
-        if !access.read(self.table, &oid_key(oid), Columns::All, &mut key)? {
+        let mut stamp = RowBuf::new();
+        if !self.stamp(access, oid, &mut stamp)? {
             return Ok(None);
         }
-        self.relation_at(access, key.bytes())
+        self.relation_at(access, key_in(stamp.bytes())?)
     }
 
     /// All relations.
@@ -318,7 +351,7 @@ where
         let key = key_of(relation.schema(), relation.name());
         let row = stored(&mut relation, version)?;
         access.insert(self.table, &key, RowRef::new(&row))?;
-        access.put(self.table, &oid_key(relation.oid()), RowRef::new(&key))
+        self.put_stamp(access, relation.oid(), &key, version)
     }
 
     /// Replaces the definition of a relation that keeps its name, under a fresh version.
@@ -333,7 +366,8 @@ where
     ) -> Result<()> {
         let key = key_of(relation.schema(), relation.name());
         let row = stored(&mut relation, version)?;
-        access.put(self.table, &key, RowRef::new(&row))
+        access.put(self.table, &key, RowRef::new(&row))?;
+        self.put_stamp(access, relation.oid(), &key, version)
     }
 
     /// Replaces a definition by one with another name, or in another schema.

@@ -32,7 +32,7 @@ pub(crate) fn old_tables(engine: &dyn Store) -> impl Iterator<Item = (TableId, A
 pub(crate) fn refuse_old(engine: &dyn Store, catalog: Option<&Catalog>) -> Result<()> {
     let Some((_, schema)) = old_tables(engine).next() else { return Ok(()) };
     if let Some(catalog) = catalog
-        && transact(engine, Mode::ReadOnly, |access| catalog.is_current(access))?
+        && transact(engine, Mode::ReadOnly, |access| catalog.has_tables_of_programs(access))?
     {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(crate) fn refuse_old(engine: &dyn Store, catalog: Option<&Catalog>) -> Resul
 pub(crate) fn take_in(engine: &dyn Store, catalog: &Catalog, sequences: &Sequences) -> Result<()> {
     for (id, schema) in old_tables(engine) {
         let is_done = transact(engine, Mode::ReadOnly, |access| {
-            Ok(catalog.is_current(access)?
+            Ok(catalog.has_tables_of_programs(access)?
                 || access.read(catalog.table(), &note(id), Columns::None, &mut RowBuf::new())?)
         })?;
         if !is_done {

@@ -1,6 +1,6 @@
 //! A program's view of a table: its schema, and where the table's definition has what it asks for.
 
-use crate::catalog::{Catalog, key_of};
+use crate::catalog::{Catalog, key_of, stamp};
 use crate::definition::{Index, KeyForm, Table};
 use crate::entries::Rows;
 use crate::keys::{Component, from_stored, push_stored, to_stored};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Layout {
     table: Arc<Table>,
-    /// Key of the definition in the catalog.
-    place: Key,
+    /// Stamp of the definition in the catalog.
+    stamp: Vec<u8>,
     schema: Arc<Schema>,
     /// For each stored column, the program's; `None` if they are the same.
     sources: Option<Box<[Option<u16>]>>,
@@ -107,7 +107,7 @@ impl Layout {
             only_sql_writes: only_sql_writes(&table),
             has_entries: table.indexes.iter().any(|index| index.storage.is_some()),
             has_unique: table.indexes.iter().any(Index::is_secondary_unique),
-            place: key_of(&table.schema, &table.name),
+            stamp: stamp(&key_of(&table.schema, &table.name), table.version),
             sources,
             columns,
             schema,
@@ -126,7 +126,7 @@ impl Layout {
     /// # Errors
     /// The engine's.
     pub fn is_current<A: Access + ?Sized>(&self, access: &mut A, catalog: &Catalog, row: &mut RowBuf) -> Result<bool> {
-        Ok(catalog.stamp(access, &self.place, row)? == Some((self.table.oid, self.table.version)))
+        Ok(catalog.stamp(access, self.table.oid, row)? && row.bytes() == self.stamp)
     }
 
     /// The program's schema.

@@ -21,7 +21,7 @@
 //! - T1: a row has exactly one entry in each index of its table, written and removed by the transaction that writes and removes
 //!   the row ([`entries`]).
 //! - T2: whoever uses a table has read its definition in the same transaction, so that a definition that changes conflicts with
-//!   those who use the table. What was decoded before is used again if the version that was read is its own
+//!   those who use the table. What was decoded before is used again if it has the stamp that was read
 //!   ([`Layout::is_current`]).
 //! - T3: an engine table of this layer that no committed definition names is dropped, at once or when the database is opened
 //!   next, before anybody uses it.
@@ -48,7 +48,7 @@ mod tables;
 mod transact;
 mod types;
 
-pub use catalog::{CATALOG, Catalog, key_of, name_of};
+pub use catalog::{CATALOG, Catalog, name_of};
 pub use definition::*;
 pub use layout::{Layout, schema_of};
 pub use sequences::{Exhausted, Sequences};
