@@ -117,6 +117,20 @@ impl<'a> RowRef<'a> {
         })
     }
 
+    /// Whether this has the tags of a row of these columns, with NULL where it may be. What texts and byte strings stand for is not
+    /// looked at ([`RowRef::is_sound_at`]).
+    pub(crate) fn has_tags_of(self, columns: &[Column]) -> bool {
+        self.all_columns(columns.len(), |at, tag, _| {
+            let Column { kind, nullable, .. } = columns[at];
+            if tag == NULL_TAG { nullable } else { tag == kind as u8 }
+        })
+    }
+
+    /// Whether [`RowRef::get`] can read this column, which is there.
+    pub(crate) fn is_sound_at(self, column: usize) -> bool {
+        self.kind(column).is_none_or(|kind| self.is_sound(kind, self.slot(column)))
+    }
+
     /// Whether it has so many columns, and `holds` of the tag and the slot of each.
     fn all_columns(self, width: usize, holds: impl Fn(usize, u8, u64) -> bool) -> bool {
         let Some((head, rest)) = self.0.split_first_chunk() else { return false };

@@ -208,13 +208,13 @@ fn a_directory_whose_program_was_killed_opens_with_all_that_it_holds() {
 }
 
 #[test]
-fn a_directory_whose_definitions_had_no_stamps_opens_with_all_that_it_holds() {
+fn a_directory_without_versions_beside_definitions_opens_with_all_that_it_holds() {
     opens("tables-2/closed");
 }
 
 /// As it is, it can be read.
 #[test]
-fn definitions_without_stamps_are_read_where_nothing_is_written() {
+fn definitions_without_versions_beside_them_are_read_where_nothing_is_written() {
     let path = copy_of("tables-2/closed");
     let db = Database::builder().read_only().open(&path).unwrap();
     let products = db.table::<Product>().unwrap();

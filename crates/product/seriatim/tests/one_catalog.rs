@@ -185,15 +185,31 @@ fn each_sees_at_once_what_the_other_changes_of_a_table() -> Result<()> {
 fn a_change_of_a_definition_conflicts_with_later_users_of_the_table() -> Result<()> {
     let db = Database::in_memory()?;
     let customers = db.table::<Customer>()?;
-    db.run(|txn| customers.insert(txn, &customer(1, "Graz", None)))?;
+    later_use_conflicts(&db, |id| db.run(|txn| customers.insert(txn, &customer(id, "Graz", None))).unwrap())
+}
+
+/// So it is for a statement with a plan.
+#[test]
+fn a_change_of_a_definition_conflicts_with_later_statements_over_the_table() -> Result<()> {
+    let db = Database::in_memory()?;
+    db.table::<Customer>()?;
+    let mut session = db.sql_session()?;
+    let insert = "INSERT INTO customers VALUES ($1, 'Graz', NULL)";
+    later_use_conflicts(&db, move |id| drop(session.query(insert, &[&id]).unwrap()))
+}
+
+fn later_use_conflicts(db: &Database, mut insert: impl FnMut(i64)) -> Result<()> {
+    insert(1);
+    insert(2);
     db.sql("CREATE TABLE early (id int)")?;
     let mut session = db.sql_session()?;
     session.run("BEGIN; SELECT * FROM early")?;
-    db.run(|txn| customers.insert(txn, &customer(100, "Reims", None)))?;
+    insert(100);
     let changed = session.run("ALTER TABLE customers ADD CHECK (id < 10); COMMIT");
     assert!(matches!(changed.unwrap_err().sqlstate(), "40001" | "23514"));
     drop(session);
-    db.run(|txn| customers.insert(txn, &customer(101, "Graz", None)))
+    insert(101);
+    Ok(())
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! The catalog: definitions as rows of one engine table, and what a process remembers of them.
 //!
-//! Under (schema, name) stand a version, an identifier and the definition as JSON; under an identifier its stamp: the key of the
-//! definition, and the version. Both are written together. Whoever uses a relation reads one of them in the transaction that uses
-//! it, so that definitions are as serializable, durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md): a name is
-//! looked up by the first, and who has decoded a definition before compares the stamp
-//! (docs/decisions/0058-a-definition-has-a-stamp.md).
+//! Under (schema, name) stand a version, an identifier and the definition as JSON; under an identifier the key of the definition
+//! and the version: its *version row*. Both are written together. Whoever uses a relation reads one of them in the transaction that
+//! uses it, so that definitions are as serializable, durable and atomic as rows (docs/decisions/0012-catalog-is-a-table.md): a name
+//! is looked up by the first, and who has decoded a definition before compares the second
+//! (docs/decisions/0058-the-version-of-a-definition-is-a-row.md).
 
 use crate::definition::{Namespace, Oid, Relation, Storage};
 use crate::transact::find;
@@ -23,7 +23,7 @@ const HEADER: usize = 12;
 
 /// Key of the form of the catalog's rows.
 const FORM_KEY: &[u8] = b"form";
-/// The form that this code writes. In form 2 stamps had no version. Form 1 did not know the tables of programs either:
+/// The form that this code writes. In form 2 version rows had no version. Form 1 did not know the tables of programs either:
 /// [`crate::convert`] takes them in.
 const FORM: &[u8] = b"3";
 /// Forms that this code reads.
@@ -87,21 +87,21 @@ fn oid_key(oid: Oid) -> Key {
     key
 }
 
-/// The stamp of the definition under a key.
-pub(crate) fn stamp(key: &[u8], version: u64) -> Vec<u8> {
+/// The version row of the definition under a key.
+pub(crate) fn version_row(key: &[u8], version: u64) -> Vec<u8> {
     [key, &version.to_le_bytes()].concat()
 }
 
-/// The key in a stamp. Those of form 2 have nothing behind it.
-fn key_in(stamp: &[u8]) -> Result<&[u8]> {
+/// The key in a version row. Those of form 2 have nothing behind it.
+fn key_in(row: &[u8]) -> Result<&[u8]> {
     let parts = || {
-        let mut reader = model::KeyReader::new(stamp.strip_prefix(&*all_relations())?);
+        let mut reader = model::KeyReader::new(row.strip_prefix(&*all_relations())?);
         reader.skip(model::ColumnType::Text, false).ok()?;
         reader.skip(model::ColumnType::Text, false).ok()?;
-        stamp.len().checked_sub(reader.rest().len())
+        row.len().checked_sub(reader.rest().len())
     };
-    let end = parts().ok_or_else(|| damaged("its stamp is no key"))?;
-    Ok(&stamp[..end])
+    let end = parts().ok_or_else(|| damaged("its version row has no key"))?;
+    Ok(&row[..end])
 }
 
 /// Key of a schema.
@@ -142,17 +142,33 @@ impl<T, M> Catalog<T, M> {
         self.table
     }
 
-    /// Reads the stamp of a relation's definition into `row`; `false` if there is no such relation. Protects the answer as
-    /// [`Catalog::relation`] does: each change of a definition gives it another stamp.
+    /// Reads the version row of a relation's definition into `row`; `false` if there is no such relation. Protects the answer as
+    /// [`Catalog::relation`] does: each change of a definition writes another.
     ///
     /// # Errors
     /// The engine's.
-    pub fn stamp<A: Access + ?Sized>(&self, access: &mut A, oid: Oid, row: &mut RowBuf) -> Result<bool> {
+    pub fn version_row<A: Access + ?Sized>(&self, access: &mut A, oid: Oid, row: &mut RowBuf) -> Result<bool> {
         access.read(self.table, &oid_key(oid), Columns::All, row)
     }
 
-    fn put_stamp<A: Access + ?Sized>(&self, access: &mut A, oid: Oid, key: &[u8], version: u64) -> Result<()> {
-        access.put(self.table, &oid_key(oid), RowRef::new(&stamp(key, version)))
+    /// Whether the relation of this name in a schema still has the definition of this identifier and version, by its version
+    /// row, which is read into `row`. Protects the answer if it is `true`.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn is_still<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        (schema, name): (&str, &str),
+        (oid, version): (Oid, u64),
+        row: &mut RowBuf,
+    ) -> Result<bool> {
+        let is_there = self.version_row(access, oid, row)?;
+        Ok(is_there && row.bytes().strip_suffix(&version.to_le_bytes()) == Some(&*key_of(schema, name)))
+    }
+
+    fn put_version_row<A: Access + ?Sized>(&self, access: &mut A, oid: Oid, key: &[u8], version: u64) -> Result<()> {
+        access.put(self.table, &oid_key(oid), RowRef::new(&version_row(key, version)))
     }
 }
 
@@ -195,7 +211,7 @@ where
             if form == FORM {
                 return Ok(());
             }
-            self.put_stamps(access)?;
+            self.put_version_rows(access)?;
             return access.put(self.table, FORM_KEY, RowRef::new(FORM));
         }
         access.put(self.table, FORM_KEY, RowRef::new(FORM))?;
@@ -204,8 +220,8 @@ where
         self.insert_namespace(access, &public)
     }
 
-    /// Gives each definition its stamp.
-    fn put_stamps<A: Access + ?Sized>(&self, access: &mut A) -> Result<()> {
+    /// Gives each definition its version row.
+    fn put_version_rows<A: Access + ?Sized>(&self, access: &mut A) -> Result<()> {
         let mut found = Vec::new();
         access.scan(&Scan::table(self.table).prefix(all_relations()), &mut |item| {
             found.push((Key::from_bytes(item.key), header(item.row.bytes()).map(|(version, oid, _)| (version, oid))));
@@ -213,7 +229,7 @@ where
         })?;
         found.into_iter().try_for_each(|(key, head)| {
             let (version, oid) = head.ok_or_else(|| damaged("its row is too short"))?;
-            self.put_stamp(access, oid, &key, version)
+            self.put_version_row(access, oid, &key, version)
         })
     }
 
@@ -286,11 +302,11 @@ where
         {
             return Ok(Some(found));
         }
-        let mut stamp = RowBuf::new();
-        if !self.stamp(access, oid, &mut stamp)? {
+        let mut row = RowBuf::new();
+        if !self.version_row(access, oid, &mut row)? {
             return Ok(None);
         }
-        self.relation_at(access, key_in(stamp.bytes())?)
+        self.relation_at(access, key_in(row.bytes())?)
     }
 
     /// All relations.
@@ -351,7 +367,7 @@ where
         let key = key_of(relation.schema(), relation.name());
         let row = stored(&mut relation, version)?;
         access.insert(self.table, &key, RowRef::new(&row))?;
-        self.put_stamp(access, relation.oid(), &key, version)
+        self.put_version_row(access, relation.oid(), &key, version)
     }
 
     /// Replaces the definition of a relation that keeps its name, under a fresh version.
@@ -367,7 +383,7 @@ where
         let key = key_of(relation.schema(), relation.name());
         let row = stored(&mut relation, version)?;
         access.put(self.table, &key, RowRef::new(&row))?;
-        self.put_stamp(access, relation.oid(), &key, version)
+        self.put_version_row(access, relation.oid(), &key, version)
     }
 
     /// Replaces a definition by one with another name, or in another schema.

@@ -1,6 +1,6 @@
 //! A program's view of a table: its schema, and where the table's definition has what it asks for.
 
-use crate::catalog::{Catalog, key_of, stamp};
+use crate::catalog::{Catalog, key_of, version_row};
 use crate::definition::{Index, KeyForm, Table};
 use crate::entries::Rows;
 use crate::keys::{Component, from_stored, push_stored, to_stored};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Layout {
     table: Arc<Table>,
-    /// Stamp of the definition in the catalog.
-    stamp: Vec<u8>,
+    /// Version row of the definition.
+    version_row: Vec<u8>,
     schema: Arc<Schema>,
     /// For each stored column, the program's; `None` if they are the same.
     sources: Option<Box<[Option<u16>]>>,
@@ -107,7 +107,7 @@ impl Layout {
             only_sql_writes: only_sql_writes(&table),
             has_entries: table.indexes.iter().any(|index| index.storage.is_some()),
             has_unique: table.indexes.iter().any(Index::is_secondary_unique),
-            stamp: stamp(&key_of(&table.schema, &table.name), table.version),
+            version_row: version_row(&key_of(&table.schema, &table.name), table.version),
             sources,
             columns,
             schema,
@@ -126,7 +126,7 @@ impl Layout {
     /// # Errors
     /// The engine's.
     pub fn is_current<A: Access + ?Sized>(&self, access: &mut A, catalog: &Catalog, row: &mut RowBuf) -> Result<bool> {
-        Ok(catalog.stamp(access, self.table.oid, row)? && row.bytes() == self.stamp)
+        Ok(catalog.version_row(access, self.table.oid, row)? && row.bytes() == self.version_row)
     }
 
     /// The program's schema.
@@ -213,7 +213,11 @@ impl Layout {
     /// # Errors
     /// [`Invalid::Row`] if the row does not fit the table.
     pub fn stored_row<'r>(&self, key: &[u8], row: RowRef<'r>, buffer: &'r mut RowBuf) -> Result<RowRef<'r>> {
-        self.schema.check_row(key, row)?;
+        // The engine checks the row again when it is written. It is looked into before only here, and for unique entries.
+        match self.has_unique || self.sources.is_some() || !self.narrow.is_empty() {
+            true => self.schema.check_row(key, row)?,
+            false => self.schema.check_row_to_store(key, row)?,
+        }
         let stored = match &self.sources {
             None => row,
             Some(sources) => {

@@ -21,7 +21,7 @@
 //! - T1: a row has exactly one entry in each index of its table, written and removed by the transaction that writes and removes
 //!   the row ([`entries`]).
 //! - T2: whoever uses a table has read its definition in the same transaction, so that a definition that changes conflicts with
-//!   those who use the table. What was decoded before is used again if it has the stamp that was read
+//!   those who use the table. What was decoded before is used again if its version row is the one that was read
 //!   ([`Layout::is_current`]).
 //! - T3: an engine table of this layer that no committed definition names is dropped, at once or when the database is opened
 //!   next, before anybody uses it.

@@ -6,6 +6,7 @@ use crate::env::{Noted, State};
 use crate::error::Result;
 use crate::store::Transaction;
 use crate::types::Styles;
+use model::RowBuf;
 use std::sync::Arc;
 
 /// Schemas that are not in the catalog's table, with PostgreSQL's identifiers.
@@ -75,12 +76,23 @@ impl Names<'_> {
         Ok(found)
     }
 
-    /// What a name means now: the relation's identifier and its definition's version.
+    /// Whether a name means what it meant when it was noted.
     ///
     /// # Errors
     /// The engine's.
-    pub fn meaning(&mut self, schema: Option<&str>, name: &str) -> Result<Option<(Oid, u64)>> {
-        Ok(self.find(schema, name)?.map(|relation| (relation.oid(), relation.version())))
+    pub fn still_means(&mut self, noted: &Noted, buffer: &mut RowBuf) -> Result<bool> {
+        let Noted { schema, name, meaning } = noted;
+        let path = self.session.search_path();
+        let first =
+            schema.as_deref().or(self.session.temporary_schema.as_deref()).or(path.first().map(|first| &**first));
+        // Where the name is looked up first, nothing else can come before it.
+        if let (Some(first), Some(meaning)) = (first, *meaning)
+            && self.database.cache.is_still(self.transaction, (first, name), meaning, buffer)?
+        {
+            return Ok(true);
+        }
+        let found = self.find(schema.as_deref(), name)?;
+        Ok(found.map(|relation| (relation.oid(), relation.version())) == *meaning)
     }
 
     fn find(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {

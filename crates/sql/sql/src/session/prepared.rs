@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::parse::{Command, Parsed};
 use crate::plan::{Field, Statement};
 use crate::types::Type;
+use model::RowBuf;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use syntax::ast::SetExpr;
@@ -195,9 +196,9 @@ impl Session {
 
     /// Whether the names mean what they meant. Looking them up protects the answer for the rest of the transaction.
     fn still_means(&mut self, noted: &[Noted]) -> Result<bool> {
-        let mut exec = self.exec(&[])?;
+        let (mut exec, mut buffer) = (self.exec(&[])?, RowBuf::new());
         for name in noted {
-            if exec.names().meaning(name.schema.as_deref(), &name.name)? != name.meaning {
+            if !exec.names().still_means(name, &mut buffer)? {
                 return Ok(false);
             }
         }
