@@ -52,8 +52,7 @@ pub fn next_value(system: &mut System<'_>, sequence: u32) -> Result<i64> {
         Exhausted::Below(min) => end_of_sequence("minimum", &of(), min),
         other => other.into(),
     })?;
-    system.session.last_values.insert(sequence, value);
-    system.session.last_sequence = Some(sequence);
+    system.note_drawn(sequence, value);
     Ok(value)
 }
 
@@ -71,7 +70,7 @@ pub fn set_value(system: &mut System<'_>, sequence: u32, value: i64, is_called: 
     }
     system.sequences().set_value(&definition, value, is_called)?;
     if is_called {
-        system.session.last_values.insert(sequence, value);
+        system.note_set(sequence, value);
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The right to execute: operators and statements over rows read and write rows, count memory, and look at the cancel flag.
-/// They read the catalog and the session through [`Exec::names`] and [`Exec::env`], and change neither.
+/// They read the catalog by [`Exec::names`] and the session by [`Exec::env`]; functions that they call get [`Exec::system`].
 ///
 /// Lives for one call into a statement; portals keep their own state between calls.
 pub struct Exec<'s> {
@@ -30,7 +30,8 @@ pub struct Exec<'s> {
 }
 
 impl<'s> Exec<'s> {
-    /// The right to execute in a session's transaction. Only a session calls it, and tests.
+    /// The right to execute in a session's transaction. Only a session (and a test) has all the arguments: the other handles
+    /// keep theirs to themselves.
     pub fn new(
         transaction: &'s mut (dyn Transaction + 's),
         (database, session): (&'s Arc<Database>, &'s mut State),

@@ -3,7 +3,9 @@
 use super::Names;
 use crate::cancel::Cancel;
 use crate::database::Database;
+use crate::definition::Oid;
 use crate::env::{Registry, State};
+use crate::error::{Result, SqlError};
 use crate::memory::Budget;
 use crate::store::Transaction;
 use model::{Timestamp, Usage};
@@ -13,18 +15,46 @@ use tables::Sequences;
 /// The right of functions about the system and of computed relations: they read the catalog, read and set the session, draw
 /// from sequences, see other sessions and the server's figures. It reads and writes no rows.
 pub struct System<'a> {
-    /// The session: settings, user, last values of sequences, notices.
-    pub session: &'a mut State,
     /// Cancel flag of the statement.
     pub cancel: &'a Cancel,
     pub(super) transaction: &'a mut (dyn Transaction + 'a),
     pub(super) database: &'a Arc<Database>,
+    pub(super) session: &'a mut State,
 }
 
 impl System<'_> {
     /// The catalog.
     pub fn names(&mut self) -> Names<'_> {
         Names { transaction: &mut *self.transaction, database: self.database, session: self.session }
+    }
+
+    /// The session: user, settings, times, last values of sequences.
+    pub fn session(&self) -> &State {
+        self.session
+    }
+
+    /// Sets a setting, as SET or SET LOCAL.
+    ///
+    /// # Errors
+    /// 42704, 22023, 55P02.
+    pub fn set(&mut self, name: &str, value: &str, local: bool) -> Result<()> {
+        self.session.set(name, value, local)
+    }
+
+    /// Adds a notice for the client.
+    pub fn notice(&mut self, notice: SqlError) {
+        self.session.notices.push(notice);
+    }
+
+    /// Notes what a sequence returned, for `currval` and `lastval`.
+    pub fn note_drawn(&mut self, sequence: Oid, value: i64) {
+        self.note_set(sequence, value);
+        self.session.last_sequence = Some(sequence);
+    }
+
+    /// Notes the value to which a sequence was set, for `currval`.
+    pub fn note_set(&mut self, sequence: Oid, value: i64) {
+        self.session.last_values.insert(sequence, value);
     }
 
     /// The open sessions.

@@ -7,22 +7,22 @@ use std::time::Duration;
 
 /// Functions on the session and the server.
 pub(super) static FUNCTIONS: &[Function] = &[
-    system("current_user", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
-    system("session_user", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
-    system("current_role", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
-    system("user", &[], NAME, |system, _| Ok(system.session.user.as_str().into())),
-    system("current_database", &[], NAME, |system, _| Ok(system.session.database.as_str().into())),
-    system("current_catalog", &[], NAME, |system, _| Ok(system.session.database.as_str().into())),
+    system("current_user", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
+    system("session_user", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
+    system("current_role", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
+    system("user", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
+    system("current_database", &[], NAME, |system, _| Ok(system.session().database.as_str().into())),
+    system("current_catalog", &[], NAME, |system, _| Ok(system.session().database.as_str().into())),
     names("current_schema", &[], NAME, |names, _| Ok(schemas(names, false)?.into_iter().next().unwrap_or_default())),
     names("current_schemas", &[BOOL], NAME_ARRAY, |names, a| {
         Ok(Array::new(Scalar::Name, schemas(names, a.boolean(0)?)?).into())
     }),
     system("version", &[], TEXT, |system, _| {
-        let version = system.session.setting("server_version").unwrap_or_default();
+        let version = system.session().setting("server_version").unwrap_or_default();
         let (machine, system) = (std::env::consts::ARCH, std::env::consts::OS);
         Ok(format!("PostgreSQL {version} on {machine}-{system}").into())
     }),
-    system("pg_backend_pid", &[], INT4, |system, _| Ok(Datum::Int4(system.session.process))),
+    system("pg_backend_pid", &[], INT4, |system, _| Ok(Datum::Int4(system.session().process))),
     system("current_setting", &[TEXT], TEXT, |system, a| current_setting(system, a.text(0)?, false)),
     system("current_setting", &[TEXT, BOOL], TEXT, |system, a| current_setting(system, a.text(0)?, a.boolean(1)?)),
     system("set_config", &[TEXT, TEXT, BOOL], TEXT, |system, a| {
@@ -30,8 +30,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
             .optional_text(0)?
             .ok_or_else(|| SqlError::new(state::NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"))?;
         let local = a[2].as_bool().unwrap_or(false);
-        system.session.set(name, a.optional_text(1)?.unwrap_or(""), local)?;
-        Ok(system.session.setting(name).into())
+        system.set(name, a.optional_text(1)?.unwrap_or(""), local)?;
+        Ok(system.session().setting(name).into())
     })
     .called_on_null()
     .volatile(),
@@ -59,7 +59,7 @@ pub(super) static SEQUENCES: &[Function] = &[
         .volatile(),
     system("currval", &[REGCLASS], INT8, |system, a| {
         let sequence = a.oid(0)?;
-        if let Some(value) = system.session.last_values.get(&sequence) {
+        if let Some(value) = system.session().last_values.get(&sequence) {
             return Ok(Datum::Int8(*value));
         }
         let relation = system.names().relation_by_oid(sequence)?;
@@ -68,7 +68,7 @@ pub(super) static SEQUENCES: &[Function] = &[
     })
     .volatile(),
     system("lastval", &[], INT8, |system, _| {
-        let last = system.session.last_sequence.and_then(|last| system.session.last_values.get(&last).copied());
+        let last = system.session().last_sequence.and_then(|last| system.session().last_values.get(&last).copied());
         last.map(Datum::Int8).ok_or_else(|| not_prerequisite("lastval is not yet defined in this session".into()))
     })
     .volatile(),
@@ -124,7 +124,7 @@ fn schemas(names: &mut Names<'_>, implicit: bool) -> Result<Vec<Datum>> {
 }
 
 fn current_setting(system: &System<'_>, name: &str, missing_ok: bool) -> Result<Datum> {
-    match system.session.setting(name) {
+    match system.session().setting(name) {
         None if !missing_ok => {
             let message = format!("unrecognized configuration parameter \"{name}\"");
             Err(SqlError::new(state::UNDEFINED_OBJECT, message))
@@ -136,7 +136,7 @@ fn current_setting(system: &System<'_>, name: &str, missing_ok: bool) -> Result<
 /// The transaction's serial point; where the engine has not chosen one yet, the time at which it began.
 fn transaction_number(system: &System<'_>) -> i64 {
     let point = system.serial_point().and_then(|point| i64::try_from(point.0).ok());
-    point.unwrap_or(system.session.transaction_time)
+    point.unwrap_or(system.session().transaction_time)
 }
 
 /// Sleeps, unless it is stopped.

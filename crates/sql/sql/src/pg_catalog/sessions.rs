@@ -46,7 +46,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
 };
 
 fn settings(system: &mut System<'_>) -> Result<Vec<Row>> {
-    let settings = system.session.settings();
+    let settings = system.session().settings();
     Ok(settings.into_iter().map(|(name, value, description)| setting(&name, &value, description)).collect())
 }
 
@@ -166,7 +166,7 @@ fn database_statistics(system: &mut System<'_>) -> Result<Vec<Row>> {
 
 /// The time zones, each with what is true of it at the start of the transaction.
 fn time_zones(system: &mut System<'_>) -> Result<Vec<Row>> {
-    let Ok(now) = Timestamp::from_microsecond(system.session.transaction_time) else { return Ok(Vec::new()) };
+    let Ok(now) = Timestamp::from_microsecond(system.session().transaction_time) else { return Ok(Vec::new()) };
     let database = jiff::tz::db();
     let zones = database.available().filter_map(|name| Some((database.get(name.as_str()).ok()?, name)));
     Ok(zones

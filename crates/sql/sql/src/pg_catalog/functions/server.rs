@@ -125,7 +125,7 @@ fn process(arguments: &[Datum]) -> i32 {
 fn reached(system: &mut System<'_>, process: i32, found: bool) -> Datum {
     if !found {
         let message = format!("PID {process} is not a PostgreSQL server process");
-        system.session.notices.push(SqlError::new(state::WARNING, message));
+        system.notice(SqlError::new(state::WARNING, message));
     }
     Datum::Bool(found)
 }
