@@ -35,11 +35,12 @@ pub struct Submitted {
     pub position: Position,
     /// How it is run again after a restart, and here.
     pub procedure: Box<dyn AnyProcedure>,
-    /// Write kinds decide on placeholders; [`model::Touch::Overwrite`] needs no version below. Ranges are read as of the
-    /// position, over index entries that were placed too.
+    /// Every kind that writes gets a placeholder; [`model::Touch::Overwrite`] needs no version below. Ranges are read as of the
+    /// position. Entries of an index are keys of a table of their own: those of the new row follow from the arguments, those of the
+    /// old row from the trial read.
     pub footprint: Footprint,
-    /// Fixed by the sequencer and logged, so that replay draws the same.
-    pub draws: Draws,
+    /// [`Begin::draws`], logged with the call, so that replay draws the same.
+    pub draws: Option<Draws>,
 }
 
 /// One version of a key, newest first in its chain.
@@ -60,22 +61,26 @@ pub struct Attempt<'engine> {
     pub position: Position,
     /// Whose placeholder it met: the attempt is repeated when that one has run.
     pub stopped_at: Option<(TableId, Key, Position)>,
+    /// What it has written; `None`: a deletion. It fills the placeholders when the body has ended: an attempt that stops, or a body that
+    /// fails, must not be read. Placeholders that it leaves, and all of a body that fails, repeat the row below.
+    pub writes: Vec<(TableId, Key, Option<RowBuf>)>,
     /// Restarted for each attempt.
-    pub draws: Draws,
+    pub draws: Option<Draws>,
 }
 
 impl Access for Attempt<'_> {
-    /// The version below the position; a placeholder is [`Error::NotYet`].
+    /// The own write, or the version below the position; a placeholder there is [`Error::NotYet`]. Outside the footprint
+    /// [`model::AbortClass::Footprint`]: the version is there too, but other engines have not locked it.
     fn read(&mut self, _: TableId, _: &[u8], _: Columns<'_>, _: &mut RowBuf) -> Result<bool> {
         match *self.engine {}
     }
 
-    /// Fills the own placeholder. Outside the footprint: [`model::AbortClass::Footprint`], possible after reconnaissance only.
+    /// Buffers. Outside the footprint: [`model::AbortClass::Footprint`], possible after reconnaissance only.
     fn put(&mut self, _: TableId, _: &[u8], _: RowRef<'_>) -> Result<()> {
         match *self.engine {}
     }
 
-    /// As `put`, if the version below is a deletion or none.
+    /// As `read`, then `put` if there is no row.
     fn insert(&mut self, _: TableId, _: &[u8], _: RowRef<'_>) -> Result<()> {
         match *self.engine {}
     }
@@ -85,31 +90,33 @@ impl Access for Attempt<'_> {
         match *self.engine {}
     }
 
-    /// Fills the own placeholder with a deletion.
+    /// As `read`, then buffers a deletion.
     fn delete(&mut self, _: TableId, _: &[u8]) -> Result<bool> {
         match *self.engine {}
     }
 
-    /// Walks the index as of the position: keys are placed before execution, so no phantom can come later.
+    /// Walks the tree of keys as of the position, with own writes merged, within a declared range: keys are placed before execution, so
+    /// no phantom can come later. A placeholder in the range is [`Error::NotYet`], whatever the filter says of it.
     fn scan(&mut self, _: &Scan<'_>, _: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         match *self.engine {}
     }
 
     fn draws(&mut self) -> Option<&mut Draws> {
-        Some(&mut self.draws)
+        self.draws.as_mut()
     }
 }
 
 /// What became of an attempt.
 pub enum Outcome<P: Procedure> {
-    /// The ticket is resolved once the batch is durable.
+    /// The ticket is resolved once the batch is durable, so [`model::Committed::log_position`] is zero. The serial point is the position.
     Completed(Completed<P>),
     /// [`Error::NotYet`]: the producer runs first, then this one again.
     Stopped,
 }
 
 impl Declared for Bohm {
-    /// Takes the trial read from the newest complete batch, appends to the open batch, returns a ticket that an execution thread
+    /// Mode and wait limit of [`Begin`] have no effect: the footprint says what is written, and producers that are waited for run. Takes
+    /// the trial read from the newest complete batch, appends to the open batch, returns a ticket that an execution thread
     /// resolves. A footprint that missed is computed again and queued anew if `retry` wants it. One caller's procedures keep
     /// their order.
     fn submit<P: Procedure>(&self, _: P, _: Begin, _: Box<dyn Retry + Send>) -> Ticket<P> {

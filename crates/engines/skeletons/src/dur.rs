@@ -6,8 +6,8 @@
 //! Source: Pandey, thesis 2016, chapters 2 to 4.
 
 use model::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item, Key, Later, LogPosition,
-    Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Snapshots, TableId, Timestamp,
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Interactive, Item, Key, Later,
+    LogPosition, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Snapshots, TableId, Timestamp,
 };
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct Transaction<H> {
     pub ranges: Vec<(TableId, Bound<Key>, Bound<Key>)>,
     /// What it will write.
     pub writes: Vec<(TableId, Key, Option<RowBuf>)>,
+    /// Drawn here only: what is certified are reads and writes, and no replica runs the body.
+    pub draws: Option<Draws>,
 }
 
 /// A commit that has been proposed and not delivered yet.
@@ -100,6 +102,10 @@ impl<H: Deref<Target = Replica>> Access for Transaction<H> {
     fn scan(&mut self, _: &Scan<'_>, _: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         match *self.replica {}
     }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.draws.as_mut()
+    }
 }
 
 impl<H: Deref<Target = Replica> + Send> Finish for Transaction<H> {
@@ -143,7 +149,8 @@ impl<H: Deref<Target = Replica> + Send> Finish for Transaction<H> {
     }
 
     /// Read only: ready, at `base`. Else proposes base, points, ranges and writes; [`Proposed`] is the pending value. A full order
-    /// is [`model::LimitKind::Transactions`].
+    /// is [`model::LimitKind::Transactions`]. The serial point is the delivery's number times the readers that may follow it; those
+    /// are counted in between, each node in a part of its own, so that points are unique.
     fn begin_commit(self) -> Pending<Result<Committed>> {
         match *self.replica {}
     }

@@ -7,9 +7,9 @@
 
 use model::columns::{Batch, Batches, ColumnReads};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item, Key, LogPosition, Pending,
-    Predicate, ReadView, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots,
-    TableId, Tables, Timestamp,
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Interactive, Item, Key, LogPosition,
+    Pending, Predicate, ReadView, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads,
+    Snapshots, TableId, Tables, Timestamp,
 };
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct Transaction<H> {
     pub undo: Vec<Before>,
     /// What it has read, per table.
     pub predicates: Vec<Logged>,
+    /// [`Begin::draws`].
+    pub draws: Option<Draws>,
 }
 
 /// One before-image: the columns that an update replaced, or the whole row.
@@ -87,6 +89,10 @@ impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
     /// Logs range, filter and columns at the call, then walks the vectors; rows without versions are read in place, in bulk.
     fn scan(&mut self, _: &Scan<'_>, _: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         match *self.engine {}
+    }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.draws.as_mut()
     }
 }
 

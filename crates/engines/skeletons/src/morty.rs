@@ -19,7 +19,7 @@ pub enum Coordinator {}
 /// One read of a body, in the order in which it asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedRead {
-    /// The key; of a scan, its range and filter stand in a log of their own.
+    /// The key. Scans stand in a log of their own: range, filter, columns, and the rows with their versions.
     pub of: (TableId, Key),
     /// The version that answered: the timestamp of its writer.
     pub version: Timestamp,
@@ -35,7 +35,7 @@ pub struct Checkpoint {
     /// Length of the write buffer.
     pub writes: usize,
     /// Draws taken.
-    pub draws: Draws,
+    pub draws: Option<Draws>,
 }
 
 /// The reads and writes of one execution of a body. Executions of one transaction are numbered; replicas vote on the latest.
@@ -54,7 +54,7 @@ pub struct Execution<'coordinator> {
     /// What will be proposed, and has been sent ahead to replicas as `Put`.
     pub writes: Vec<(TableId, Key, Option<RowBuf>)>,
     /// From the beginning in each execution.
-    pub draws: Draws,
+    pub draws: Option<Draws>,
 }
 
 impl Access for Execution<'_> {
@@ -100,7 +100,7 @@ impl Access for Execution<'_> {
     }
 
     fn draws(&mut self) -> Option<&mut Draws> {
-        Some(&mut self.draws)
+        self.draws.as_mut()
     }
 }
 
@@ -117,7 +117,9 @@ pub enum Vote {
 
 impl Reexecutable for Coordinator {
     /// Executes until the log suffices, `Prepare`s, and on a missed write cuts the log and executes on. `retry` is asked only when
-    /// the whole transaction is abandoned, which the protocol all but avoids. `Decide` is sent behind the answer.
+    /// the whole transaction is abandoned, which the protocol all but avoids. `Decide` is sent behind the answer. The serial point is the
+    /// timestamp, in whose low bits the coordinator stands; a vote is durable at its replicas, so the log position is zero. Footprints
+    /// are not asked for: [`model::AsDeclared`] gives door 3, and holds bodies to what they declare.
     fn execute<P: Program>(
         &self,
         _: &mut P,

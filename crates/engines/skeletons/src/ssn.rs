@@ -5,8 +5,8 @@
 //! Source: Pandey, thesis 2016, chapter 5; Wang, Johnson, Fekete, Pandis, DaMoN 2015.
 
 use model::{
-    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item, Key, LogPosition, Pending,
-    Result, RowBuf, RowRef, Scan, ScanEnd, Supervised, Supervisor, TableId, Timestamp,
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Interactive, Item, Key, LogPosition,
+    Pending, Result, RowBuf, RowRef, Scan, ScanEnd, Supervised, Supervisor, TableId, Timestamp,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -33,11 +33,18 @@ pub struct Transaction<H> {
     pub reads: Vec<(TableId, Key, Stamp)>,
     /// The keys that it wrote, in the foreign transaction already.
     pub writes: Vec<(TableId, Key)>,
+    /// [`Begin::draws`]: bodies draw here, and never by a function of the foreign system.
+    pub draws: Option<Draws>,
 }
 
 impl<H: Deref<Target = Certifier>> Access for Transaction<H> {
     /// SELECT of the columns and of the row's stamp, which moves the predecessor.
     fn read(&mut self, _: TableId, _: &[u8], _: Columns<'_>, _: &mut RowBuf) -> Result<bool> {
+        match *self.certifier {}
+    }
+
+    /// SELECT .. FOR UPDATE: later transactions queue in the foreign system.
+    fn read_for_update(&mut self, _: TableId, _: &[u8], _: &mut RowBuf) -> Result<bool> {
         match *self.certifier {}
     }
 
@@ -65,6 +72,10 @@ impl<H: Deref<Target = Certifier>> Access for Transaction<H> {
     /// stamps of key ranges.
     fn scan(&mut self, _: &Scan<'_>, _: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         match *self.certifier {}
+    }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.draws.as_mut()
     }
 }
 
