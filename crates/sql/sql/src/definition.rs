@@ -22,16 +22,34 @@ mod tests {
     use super::*;
     use crate::types::Scalar;
 
-    /// Each layer reads the catalog entries that the other writes: types are stored alike.
+    /// Scalars that both layers name, which the compiler compares with all that each has.
+    macro_rules! scalars {
+        ($($name:ident)+) => {{
+            let _ours = |scalar: Scalar| match scalar {
+                $(Scalar::$name => {})+
+            };
+            let _theirs = |scalar: tables::Scalar| match scalar {
+                $(tables::Scalar::$name => {})+
+            };
+            [$((Scalar::$name, tables::Scalar::$name)),+]
+        }};
+    }
+
+    /// Each layer reads the catalog entries that the other writes: types are the same, and stored alike.
     #[test]
-    fn types_are_stored_as_the_table_layer_stores_them() {
-        let all =
-            [Scalar::Bool, Scalar::Int4, Scalar::Numeric, Scalar::Varchar, Scalar::Timestamptz, Scalar::Int2Vector];
-        for data_type in all.into_iter().flat_map(|scalar| [Type::of(scalar), Type::array_of(scalar)]) {
-            let ours = serde_json::to_string(&(data_type, Modifier(24))).unwrap();
-            let theirs: (tables::Type, tables::Modifier) = serde_json::from_str(&ours).unwrap();
-            assert_eq!(serde_json::to_string(&theirs).unwrap(), ours);
-            assert_eq!(theirs.1.0, 24);
+    fn types_are_those_of_the_table_layer() {
+        let all = scalars! {
+            Bool Int2 Int4 Int8 Float4 Float8 Numeric Text Varchar Bpchar Name Char Bytea Date Time Timestamp Timestamptz Interval
+            Uuid Json Jsonb Oid Xid Regclass Regtype Regproc Regnamespace Regrole Int2Vector OidVector PgNodeTree AclItem Record
+            Void Unknown
+        };
+        for (ours, theirs) in all {
+            for is_array in [false, true] {
+                let ours = serde_json::to_string(&(Type { scalar: ours, is_array }, Modifier(24))).unwrap();
+                let theirs = (tables::Type { scalar: theirs, is_array }, tables::Modifier(24));
+                assert_eq!(ours, serde_json::to_string(&theirs).unwrap());
+                assert_eq!(serde_json::from_str::<(tables::Type, tables::Modifier)>(&ours).unwrap(), theirs);
+            }
         }
     }
 }

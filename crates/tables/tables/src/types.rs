@@ -4,7 +4,8 @@ use model::ColumnType;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A type that is not an array, by PostgreSQL's internal name.
+/// A type that is not an array, by PostgreSQL's internal name. The same as SQL's, which a test of SQL compares: SQL's types stand
+/// on a floor above, and the table layer knows no more of them than how the catalog writes them.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Scalar {
