@@ -91,10 +91,10 @@ fn cluster(
     let mut nodes = Vec::new();
     for (id, listener) in (0..).zip(listeners) {
         let mut options = NodeOptions::new(Options::new(replicas, id), Listen::On(listener), addresses.clone());
-        options.key = key.cloned();
+        options.order.key = key.cloned();
         if let Some(directory) = data {
-            options.replica.durability = Durability::Fsync;
-            options.disk = Some(Arc::new(RealDisk::new(format!("{directory}/{id}"))));
+            options.order.replica.durability = Durability::Fsync;
+            options.order.disk = Some(Arc::new(RealDisk::new(format!("{directory}/{id}"))));
         }
         nodes.push(Node::start(options, EmptyService)?);
     }

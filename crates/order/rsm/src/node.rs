@@ -69,20 +69,20 @@ impl Node {
     /// # Errors
     /// See [`start`](Self::start).
     pub fn start_with<S: Service, C: Core>(options: NodeOptions, service: S) -> Result<Self, NodeError> {
-        if options.replica.sessions == 0 {
+        if options.order.replica.sessions == 0 {
             return Err(NodeError::Option(BadOption { option: "sessions", limit: "1 to 1,048,576" }));
         }
-        let post = Arc::new(Mailbox::new(options.limits.io_bytes));
+        let post = Arc::new(Mailbox::new(options.order.limits.io_bytes));
         let figures = Arc::<Figures>::default();
         let mut submitter = None;
         let clients = ClientSetup {
-            addresses: options.addresses.clone(),
-            key: options.client_key.clone(),
+            addresses: options.order.addresses.clone(),
+            key: options.client_key,
             limits: options.limits,
             post: Arc::clone(&post),
             figures: Arc::clone(&figures),
         };
-        let node = node::Node::start_with::<C, _>(options.into_node(), |handle| {
+        let node = node::Node::start_with::<C, _>(options.order, |handle| {
             submitter = Some(handle.submitter.clone());
             clients.parts(handle, service)
         })?;

@@ -47,8 +47,8 @@ fn start(id: usize, places: &[Place; 3], addresses: &[String; 3], disk: Option<&
     }
     let listen = Listen::On(places[id].socket.try_clone().unwrap());
     let mut options = NodeOptions::new(replica, listen, addresses.to_vec());
-    options.log.segment_bytes = 1 << 20;
-    options.disk = disk.map(|disk| Arc::new(disk.clone()) as _);
+    options.order.log.segment_bytes = 1 << 20;
+    options.order.disk = disk.map(|disk| Arc::new(disk.clone()) as _);
     Node::start(options, KeyValue::default()).unwrap()
 }
 
@@ -208,7 +208,7 @@ fn two_that_run_from_copies_of_one_directory_do_not_both_stay() {
 fn a_voter_without_a_directory_stays_on_the_loopback() {
     let listen = Listen::At("0.0.0.0:0".parse().unwrap());
     let mut options = NodeOptions::new(Options::new(1, 0), listen, vec![NOBODY.to_owned()]);
-    options.key = Some(net::auth::SharedKey::from_bytes(&[7; 32]).unwrap());
+    options.order.key = Some(net::auth::SharedKey::from_bytes(&[7; 32]).unwrap());
     let refused = Node::start(options, KeyValue::default()).map(drop);
     assert!(matches!(refused, Err(NodeError::NoDirectory { .. })), "{refused:?}");
 }

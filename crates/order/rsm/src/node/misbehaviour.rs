@@ -327,7 +327,7 @@ fn a_replayed_frame_ends_a_connection_with_a_key_and_the_client_goes_on() {
     let between = replayer(listener.local_addr().expect("bound")).to_string();
     // The node tells clients the address that they know.
     let mut options = NodeOptions::new(Options::new(1, 0), Listen::On(listener), vec![between.clone()]);
-    options.key = Some(key.clone());
+    options.order.key = Some(key.clone());
     let node = Node::start(options, Talkative(1)).expect("a node");
     let retry = Duration::from_millis(50);
     let client = ClientOptions { key: Some(key), retry, patience: PATIENCE, ..ClientOptions::new(vec![between]) };

@@ -143,7 +143,7 @@ fn three_replicas_execute_what_clients_of_any_of_them_say() {
 #[test]
 fn a_key_changes_nothing_else() {
     let key = SharedKey::from_bytes(&[7; 32]).expect("long enough");
-    let nodes = cluster(3, |options| options.key = Some(key.clone()));
+    let nodes = cluster(3, |options| options.order.key = Some(key.clone()));
     assert_eq!(Caller::of(&nodes[1], 1).call(&[b"\x05", b"\x06"]), [5, 11]);
     nodes.iter().for_each(|node| node.stop().expect("nothing failed"));
 }
@@ -158,9 +158,9 @@ fn one_replica_is_a_cluster() {
 #[test]
 fn queues_of_one_slow_a_cluster_down_and_nothing_else() {
     let nodes = cluster(3, |options| {
-        let limits = Limits { core_bytes: 1, ..Limits::default() };
-        (options.limits, options.replica.window, options.replica.undone_batches) = (limits, 1, 1);
-        (options.replica.batch_bytes, options.replica.pending_bytes) = (2, 2);
+        options.order.limits.core_bytes = 1;
+        let replica = &mut options.order.replica;
+        (replica.window, replica.undone_batches, replica.batch_bytes, replica.pending_bytes) = (1, 1, 2, 2);
     });
     let mut expected = 0;
     for (nonce, node) in (1..).zip(&nodes) {
@@ -234,8 +234,8 @@ fn a_voter_whose_journal_is_new_again_is_stopped_by_name() {
     let third = listeners.pop().expect("three");
     let start = |id, listener, disk: &SimDisk| {
         let mut options = NodeOptions::new(Options::new(3, id), Listen::On(listener), addresses.clone());
-        options.replica.durability = Durability::Fsync;
-        options.disk = Some(Arc::new(disk.clone()));
+        options.order.replica.durability = Durability::Fsync;
+        options.order.disk = Some(Arc::new(disk.clone()));
         Node::start(options, Sum::default()).expect("a node")
     };
     let disks: Vec<_> = (0..4).map(|seed| SimDisk::new(seed, SimDiskOptions::default())).collect();
@@ -266,20 +266,20 @@ fn a_node_is_not_started_with_what_it_cannot_keep() {
     let addresses = vec!["127.0.0.1:1".to_owned()];
     assert!(matches!(start(options(2, addresses.clone())), Some(NodeError::Addresses { given: 1, replicas: 2 })));
     let mut no_disk = options(1, addresses.clone());
-    no_disk.replica.durability = Durability::Fsync;
+    no_disk.order.replica.durability = Durability::Fsync;
     assert!(matches!(start(no_disk), Some(NodeError::NoDisk)));
     let mut public = options(1, addresses.clone());
-    public.listen = Listen::At("0.0.0.0:0".parse().expect("an address"));
+    public.order.listen = Listen::At("0.0.0.0:0".parse().expect("an address"));
     assert!(matches!(start(public), Some(NodeError::NoKey(_))));
     let mut bad = options(1, addresses.clone());
-    bad.replica.window = 0;
+    bad.order.replica.window = 0;
     assert!(matches!(start(bad), Some(NodeError::Option(_))));
     let mut no_sessions = options(1, addresses.clone());
-    no_sessions.replica.sessions = 0;
+    no_sessions.order.replica.sessions = 0;
     assert!(matches!(start(no_sessions), Some(NodeError::Option(option)) if option.option == "sessions"));
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut occupied = options(1, addresses);
-    occupied.listen = Listen::At(taken.local_addr().expect("bound"));
+    occupied.order.listen = Listen::At(taken.local_addr().expect("bound"));
     assert!(matches!(start(occupied), Some(NodeError::Listen { .. })));
 }
 
@@ -289,8 +289,8 @@ fn journalled_cluster(disks: &[SimDisk]) -> Vec<Node> {
         let mut replica = Options::new(disks.len() as u64, id);
         replica.durability = Durability::Fsync;
         let mut options = NodeOptions::new(replica, Listen::On(listener), addresses.clone());
-        options.disk = Some(Arc::new(disk.clone()));
-        options.log.segment_bytes = 1 << 20;
+        options.order.disk = Some(Arc::new(disk.clone()));
+        options.order.log.segment_bytes = 1 << 20;
         Node::start(options, Sum::default()).expect("a node")
     };
     (0..).zip(listeners.into_iter().zip(disks)).map(start).collect()
@@ -316,7 +316,7 @@ fn a_replica_without_a_journal_whose_directory_knows_it_comes_back_as_a_learner(
     let start = |id: u64| {
         let listener = listeners[id as usize].try_clone().expect("a descriptor");
         let mut options = NodeOptions::new(Options::new(3, id), Listen::On(listener), addresses.clone());
-        options.disk = (id == 2).then(|| Arc::new(disk.clone()) as Arc<dyn env::Disk>);
+        options.order.disk = (id == 2).then(|| Arc::new(disk.clone()) as Arc<dyn env::Disk>);
         Node::start(options, Sum::default()).expect("a node")
     };
     let _others = [start(0), start(1)];

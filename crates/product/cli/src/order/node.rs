@@ -114,9 +114,9 @@ impl StartNode {
             Promise::Fsync => Durability::Fsync,
         };
         let mut options = NodeOptions::new(replica, Listen::At(self.listen()?), self.peers.clone());
-        options.key = self.key.as_deref().map(key).transpose()?;
+        options.order.key = self.key.as_deref().map(key).transpose()?;
         options.client_key = self.client_key.as_deref().map(key).transpose()?;
-        options.disk = self.data.as_ref().map(|data| Arc::new(RealDisk::new(data)) as Arc<dyn Disk>);
+        options.order.disk = self.data.as_ref().map(|data| Arc::new(RealDisk::new(data)) as Arc<dyn Disk>);
         Ok(options)
     }
 

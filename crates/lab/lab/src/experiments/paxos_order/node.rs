@@ -117,6 +117,6 @@ fn options(plan: &NodePlan) -> Result<NodeOptions, Failure> {
         usize::try_from(plan.id).ok().and_then(|id| plan.addresses.get(id)).ok_or("a replica without an address")?;
     let own = own.parse().map_err(|error| format!("{own} is no address: {error}"))?;
     let mut options = NodeOptions::new(replica, Listen::At(own), plan.addresses.clone());
-    options.disk = plan.data.as_ref().map(|data| Arc::new(RealDisk::new(data)) as Arc<dyn Disk>);
+    options.order.disk = plan.data.as_ref().map(|data| Arc::new(RealDisk::new(data)) as Arc<dyn Disk>);
     Ok(options)
 }

@@ -68,7 +68,7 @@ fn requests_of_many_tasks_are_answered_each_with_its_own_answer() {
 fn a_client_needs_the_key_of_clients() {
     let key = |byte| SharedKey::from_bytes(&[byte; 32]).expect("long enough");
     let (_nodes, addresses) = cluster(1, |options| {
-        options.key = Some(key(1));
+        options.order.key = Some(key(1));
         options.client_key = Some(key(2));
     });
     let with = |key| ClientOptions { key, ..options(&addresses) };
@@ -87,7 +87,7 @@ fn a_client_needs_the_key_of_clients() {
 
 #[test]
 fn the_leader_may_stop() {
-    let (nodes, addresses) = cluster(3, |options| options.replica.suspicion = Duration::from_millis(100));
+    let (nodes, addresses) = cluster(3, |options| options.order.replica.suspicion = Duration::from_millis(100));
     let client = BlockingClient::new(options(&addresses)).expect("a client");
     client.execute(Bytes::from_static(b"before")).expect("an answer");
     // A machine that is busy may suspect a leader for a while that was only slow.
