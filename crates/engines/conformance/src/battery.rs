@@ -1,7 +1,7 @@
 //! The contents of the battery: its groups, and the parts of each.
 
 /// The groups of the battery.
-pub const GROUPS: [&str; 15] = [
+pub const GROUPS: [&str; 16] = [
     "anomalies",
     "definitions",
     "durability",
@@ -16,6 +16,7 @@ pub const GROUPS: [&str; 15] = [
     "snapshots",
     "tickets",
     "twin",
+    "views",
     "waits",
 ];
 
@@ -67,6 +68,7 @@ pub fn assert_whole(run: &[&str], lacks: &[(&str, &str)]) {
 ///         tickets twin waits;
 ///     lacks durability "in memory only",
 ///     lacks snapshots "read-only transactions take locks",
+///     lacks views "locks belong to one thread",
 /// }
 /// ```
 ///
@@ -173,6 +175,11 @@ macro_rules! battery {
             an_ordered_table_is_its_twin a_hash_table_is_its_twin owning_at_the_statement_answers_the_same
             the_serial_points_replay_on_the_twin the_serial_points_replay_on_the_twin_with_hash_tables
             the_serial_points_replay_on_the_twin_with_small_parts
+        }
+    };
+    (@views $fixture:ty) => {
+        $crate::battery! { @parts views $fixture:
+            threads_see_what_their_transaction_sees batches_hold_the_rows_of_a_scan
         }
     };
     (@waits $fixture:ty) => {

@@ -14,6 +14,7 @@
 //!    | a serial point for each transaction | [`Fixture::CLAIMS_SERIAL_POINTS`] | `serial_points` |
 //!    | savepoints | `Finish::savepoints` | `savepoints` |
 //!    | tables that come and go | `Interactive::ddl` | `definitions` |
+//!    | reads that threads share | `Finish::shared_reads` | `views` |
 //!    | waits | [`Waits`] | `waits` |
 //!    | a log | [`Durable`] | `durability` |
 //!    | door 2, or door 1 by `model::AsReexecutable` | [`Programs`] | `programs` |
@@ -65,6 +66,7 @@ pub mod snapshots;
 pub mod statements;
 pub mod tickets;
 pub mod twin;
+pub mod views;
 pub mod waits;
 pub mod ways;
 

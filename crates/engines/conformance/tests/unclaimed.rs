@@ -12,5 +12,6 @@ conformance::battery! {
     lacks definitions "tables stay",
     lacks serial_points "it claims none",
     lacks snapshots "no settled reads: a snapshot does not wait for older writers",
+    lacks views "a transaction is read by one thread",
     lacks waits "optimistic: nobody waits",
 }

@@ -6,5 +6,5 @@ use support::subject::Subject;
 
 conformance::battery! {
     Subject: anomalies definitions durability histories limits mistakes procedures programs rows savepoints serial_points snapshots tickets
-        twin waits;
+        twin views waits;
 }

@@ -67,4 +67,5 @@ conformance::battery! {
         waits;
     lacks durability "in memory only",
     lacks snapshots "readers take locks, wait for writers and can be wounded",
+    lacks views "the locks of a transaction are taken by one thread",
 }
