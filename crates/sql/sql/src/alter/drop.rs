@@ -7,6 +7,7 @@ use crate::catalog::{Oid, Relation, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError};
 use std::sync::Arc;
+use tables::storage::storages;
 
 /// Drops relations, and what depends on them.
 ///
@@ -53,6 +54,19 @@ pub(crate) fn schema(change: &mut Change<'_>, name: &str, cascade: bool, notices
     going.settle(cascade, Some(&schema), notices)?;
     remove(change, &going)?;
     change.remove_namespace(name)
+}
+
+/// Drops the temporary relations of the session.
+///
+/// # Errors
+/// The engine's.
+pub(crate) fn temporary(change: &mut Change<'_>) -> Result<()> {
+    let Some(schema) = change.names().temporary_schema() else { return Ok(()) };
+    for relation in change.names().relations_in(&schema)? {
+        change.remove(&relation)?;
+        storages(&relation).for_each(|storage| change.leave_storage(relation.oid(), storage));
+    }
+    Ok(())
 }
 
 fn remove(change: &mut Change<'_>, going: &Going) -> Result<()> {

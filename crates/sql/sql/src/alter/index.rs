@@ -1,21 +1,22 @@
 //! Indexes.
 
 use super::rows::fill_index;
-use super::table::insert_index_entry;
+use super::table::{insert_index_entry, store};
 use crate::catalog::{Index, Oid, Relation, Table};
 use crate::context::Change;
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Adds an index with its storage to a table's definition, and fills it.
+/// Adds an index to a table: makes its storage, and fills it.
 ///
 /// # Errors
-/// 23505
-pub(crate) fn add(change: &mut Change<'_>, table: &mut Table, index: Index) -> Result<()> {
-    insert_index_entry(change, table, index.oid, &index.name)?;
-    fill_index(&mut change.exec, table, &index)?;
+/// 23505 if two rows agree in a unique one.
+pub(crate) fn add(change: &mut Change<'_>, mut table: Table, index: Index) -> Result<()> {
+    let index = Index { storage: Some(change.create_index_storage(table.oid)?), ..index };
+    insert_index_entry(change, &table, index.oid, &index.name)?;
+    fill_index(&mut change.exec, &table, &index)?;
     table.indexes.push(index);
-    Ok(())
+    store(change, &table)
 }
 
 /// Removes an index from its table's definition.

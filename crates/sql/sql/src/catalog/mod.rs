@@ -12,7 +12,7 @@ pub use crate::context::NameLookup;
 pub(crate) use crate::context::name_taken;
 pub use crate::definition::*;
 pub use built_in::{BuiltIn, built_in, register};
-pub use storage::{after_commit, discard_temporary, drop_temporary, forget_created};
+pub use storage::{after_commit, drop_temporary, forget_created};
 
 use crate::context::{Names, System};
 use crate::error::Result;

@@ -1,11 +1,10 @@
 //! The engine tables that definitions name ([`tables::storage`]), when a transaction or a session ends.
 
-use crate::context::Change;
 use crate::database::Database;
 use crate::env::State;
 use crate::error::Result;
 use std::sync::Arc;
-use tables::storage::{settle, storages};
+use tables::storage::settle;
 
 /// Drops what the committed transaction's definitions left.
 pub fn after_commit(database: &Arc<Database>, session: &mut State) {
@@ -19,19 +18,6 @@ pub fn forget_created(database: &Arc<Database>, session: &mut State) {
 
 fn drop_unnamed(database: &Database, session: &mut State) {
     settle(&*database.store, &database.cache, &std::mem::take(&mut session.touched_storage));
-}
-
-/// Drops the temporary relations of the session, as a part of its transaction.
-///
-/// # Errors
-/// The engine's.
-pub fn discard_temporary(change: &mut Change<'_>) -> Result<()> {
-    let Some(schema) = change.names().temporary_schema() else { return Ok(()) };
-    for relation in change.names().relations_in(&schema)? {
-        change.remove(&relation)?;
-        storages(&relation).for_each(|storage| change.leave_storage(relation.oid(), storage));
-    }
-    Ok(())
 }
 
 /// Drops the temporary relations of a session that ends.

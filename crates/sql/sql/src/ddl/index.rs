@@ -16,7 +16,7 @@ const MOST_COLUMNS: usize = 32;
 pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mut Vec<SqlError>) -> Result<()> {
     check_method(create.method.as_ref())?;
     let (schema, name) = split(&create.table)?;
-    let mut table = match change.names().relation(schema.as_deref(), &name)? {
+    let table = match change.names().relation(schema.as_deref(), &name)? {
         Some(Relation::Table(table)) => Arc::unwrap_or_clone(table),
         Some(_) => {
             let message = format!("cannot create index on relation \"{name}\"");
@@ -52,11 +52,10 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
         primary: false,
         constraint: false,
         declared: None,
-        storage: Some(change.create_index_storage(table.oid)?),
+        storage: None,
         comment: None,
     };
-    index::add(change, &mut table, new)?;
-    change.replace(Relation::Table(Arc::new(table)))
+    index::add(change, table, new)
 }
 
 fn check_method(method: Option<&Ident>) -> Result<()> {

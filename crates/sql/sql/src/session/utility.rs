@@ -7,7 +7,7 @@ use crate::error::{Result, SqlError, state};
 use crate::parse::{Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
-use crate::{bind, catalog, ddl, exec, explain};
+use crate::{alter, bind, catalog, ddl, exec, explain};
 use std::sync::Arc;
 use syntax::ast::Definition;
 
@@ -267,7 +267,7 @@ impl Session {
             Discard::Temporary => {
                 self.open_implicit(false);
                 self.freeze_cursors()?;
-                catalog::discard_temporary(&mut self.change()?)?;
+                alter::drop::temporary(&mut self.change()?)?;
                 "DISCARD TEMP"
             }
         })
