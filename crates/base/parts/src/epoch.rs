@@ -6,7 +6,33 @@
 use crate::memory::Meter;
 use std::sync::LazyLock;
 
-pub use crossbeam_epoch::{Guard, is_pinned, pin, unprotected};
+pub use crossbeam_epoch::is_pinned;
+
+/// A pinned guard of the one collector that everything here is freed through: a guard of another one would keep none of it.
+#[derive(Debug)]
+pub struct Guard(crossbeam_epoch::Guard);
+
+/// Pins the calling thread.
+#[inline]
+pub fn pin() -> Guard {
+    Guard(crossbeam_epoch::pin())
+}
+
+impl Guard {
+    /// Runs `free` once every guard that is pinned now is gone.
+    ///
+    /// # Safety
+    /// `free` may run on any thread, and its captures must be valid until then.
+    pub unsafe fn defer_unchecked<R>(&self, free: impl FnOnce() -> R) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.defer_unchecked(free) };
+    }
+
+    /// Hands what this thread has retired to the collector, and frees some of what can be.
+    pub fn flush(&self) {
+        self.0.flush();
+    }
+}
 
 /// Bytes that have been retired and not been freed yet.
 static WAITING: LazyLock<Meter> = LazyLock::new(Meter::default);

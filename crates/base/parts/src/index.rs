@@ -3,6 +3,7 @@
 pub mod hash;
 pub mod leaf;
 pub mod ordered;
+pub mod prefetch;
 
 pub use hash::Hash;
 pub use ordered::Ordered;

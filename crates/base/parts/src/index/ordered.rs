@@ -38,7 +38,7 @@ pub use drain::Drain;
 
 use self::{
     key::{Separator, Sought},
-    node::{Fence, Found, Inner, Leaf, Target, prefetch},
+    node::{Fence, Found, Inner, Leaf, Target, prefetch_node},
 };
 use super::{
     Entry, Insert, KeyWidth,
@@ -53,7 +53,6 @@ use crate::{
         Ordering::{Acquire, Release},
     },
 };
-use crossbeam_epoch::default_collector;
 use model::Direction;
 use std::{
     marker::PhantomData,
@@ -66,10 +65,6 @@ use std::{
 ///
 /// `FANOUT` is the number of slots of a node, at least 4: fewer mean shorter searches and cheaper inserts, but a
 /// taller tree; 64 measured best. Tests shrink it, so that splits and merges are the common path.
-///
-/// # Panics
-/// Every method that takes a guard panics if it is of a collector other than [`epoch::pin`](crate::epoch::pin)'s:
-/// such a guard would keep nothing of this index from being freed.
 ///
 /// Dropping the index frees its nodes and leaks the entries that are still in it: see [`Self::drain`].
 pub struct Ordered<E: Entry, const FANOUT: usize = 64> {
@@ -136,9 +131,9 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g E> {
         let sought = Sought::new(key, self.width);
         loop {
-            let place = self.find(Target::Covering(sought), guard);
-            let (_, found) = place.leaf.search(sought);
-            if place.leaf.latch.validate(place.seen) {
+            let (leaf, seen) = self.leaf_of(sought, guard);
+            let (_, found) = leaf.search(sought);
+            if leaf.latch.validate(seen) {
                 return found.map(Found::shared);
             }
         }
@@ -151,7 +146,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     pub fn get_or_stamp<'g>(&self, key: &[u8], at: u64, guard: &'g Guard) -> Option<&'g E> {
         let sought = Sought::new(key, self.width);
         loop {
-            let Place { leaf, seen, .. } = self.find(Target::Covering(sought), guard);
+            let (leaf, seen) = self.leaf_of(sought, guard);
             let (_, found) = leaf.search(sought);
             if leaf.latch.validate(seen) && (found.is_some() || leaf.latch.stamp_and_validate(seen, at)) {
                 return found.map(Found::shared);
@@ -182,7 +177,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         let sought = Sought::new(key, self.width);
         let mut backoff = Backoff::new();
         loop {
-            let Place { leaf, seen, .. } = self.find(Target::Covering(sought), guard);
+            let (leaf, seen) = self.leaf_of(sought, guard);
             let (slot, found) = leaf.search(sought);
             if let Some(entry) = found {
                 if leaf.latch.validate(seen) {
@@ -224,7 +219,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         let sought = Sought::new(key, self.width);
         let mut backoff = Backoff::new();
         loop {
-            let Place { leaf, seen, .. } = self.find(Target::Covering(sought), guard);
+            let (leaf, seen) = self.leaf_of(sought, guard);
             let (slot, found) = leaf.search(sought);
             let Some(entry) = found else {
                 if leaf.latch.validate(seen) {
@@ -312,42 +307,60 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         Box::into_raw(Inner::new(StampedLatch::new(0), 1, &[child]))
     }
 
-    /// The leaf on the way to `target`, at a version at which it was that leaf.
+    /// The leaf that covers a key, at a version at which it did.
     #[inline]
-    fn find<'g>(&self, target: Target<'_>, guard: &'g Guard) -> Place<'g, E, FANOUT> {
+    fn leaf_of<'g>(&self, sought: Sought<'_>, guard: &'g Guard) -> (&'g Leaf<E, FANOUT>, Version) {
         let mut backoff = Backoff::new();
         loop {
-            if let Some(place) = self.try_find(target, guard) {
-                return place;
+            if let Some(found) = self.descend(Target::Covering(sought), guard, |_| {}) {
+                return found;
             }
             backoff.pause();
         }
     }
 
-    /// [`Self::find`], unless a node on the way changed meanwhile.
+    /// The leaf on the way to `target`, and which keys it covers.
     #[inline]
-    fn try_find<'g>(&self, target: Target<'_>, guard: &'g Guard) -> Option<Place<'g, E, FANOUT>> {
-        let (mut low, mut high) = (None, None);
-        let mut step = self.root_step(target, guard)?;
+    fn find<'g>(&self, target: Target<'_>, guard: &'g Guard) -> Place<'g, E, FANOUT> {
+        let mut backoff = Backoff::new();
         loop {
-            if step.slot > 0 {
-                low = Some(step.node.fence(step.slot));
+            let (mut low, mut high) = (None, None);
+            let found = self.descend(target, guard, |step| {
+                if step.slot > 0 {
+                    low = Some(step.node.fence(step.slot));
+                }
+                if step.slot + 1 < step.node.count() {
+                    high = Some(step.node.fence(step.slot + 1));
+                }
+            });
+            if let Some((leaf, seen)) = found {
+                return Place { leaf, seen, low, high };
             }
-            if step.slot + 1 < step.node.count() {
-                high = Some(step.node.fence(step.slot + 1));
-            }
-            if step.node.level == 1 {
-                let (leaf, seen) = self.leaf_below(step, guard)?;
-                return Some(Place { leaf, seen, low, high });
-            }
-            step = self.inner_below(step, target, guard)?;
+            backoff.pause();
         }
+    }
+
+    /// The leaf on the way to `target`, at a version at which it was that leaf, unless a node on the way changed meanwhile.
+    /// `pass` sees each step before it is confirmed.
+    #[inline]
+    fn descend<'g>(
+        &self,
+        target: Target<'_>,
+        guard: &'g Guard,
+        mut pass: impl FnMut(Step<'g, FANOUT>),
+    ) -> Option<(&'g Leaf<E, FANOUT>, Version)> {
+        let mut step = self.root_step(target, guard)?;
+        pass(step);
+        while step.node.level > 1 {
+            step = self.inner_below(step, target, guard)?;
+            pass(step);
+        }
+        self.leaf_below(step, guard)
     }
 
     /// The root and the way on from it.
     #[inline]
-    fn root_step<'g>(&self, target: Target<'_>, guard: &'g Guard) -> Option<Step<'g, FANOUT>> {
-        assert!(guard.collector().is_none_or(|collector| collector == default_collector()), "a guard of epoch::pin");
+    fn root_step<'g>(&self, target: Target<'_>, _guard: &'g Guard) -> Option<Step<'g, FANOUT>> {
         let root = self.root.load(Acquire);
         // SAFETY: loaded while the guard is pinned, and freed through the epoch after the root was replaced (N1).
         let node: &'g Inner<FANOUT> = unsafe { &*root };
@@ -369,7 +382,10 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     ) -> Option<Step<'g, FANOUT>> {
         debug_assert!(step.node.level > 1, "levels are immutable");
         let child = NonNull::new(step.node.child(step.slot))?.cast::<Inner<FANOUT>>();
-        prefetch::<_, FANOUT>(child.as_ptr());
+        // The few nodes above are in the cache; a hint for each of their lines would cost more than it brings.
+        if step.node.level == 2 {
+            prefetch_node::<_, FANOUT>(child.as_ptr());
+        }
         // SAFETY: the children of level 2 and above are inner nodes; loaded while the guard is pinned (N1).
         let node: &'g Inner<FANOUT> = unsafe { child.as_ref() };
         let seen = node.latch.begin();
@@ -381,7 +397,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     fn leaf_below<'g>(&self, step: Step<'g, FANOUT>, _guard: &'g Guard) -> Option<(&'g Leaf<E, FANOUT>, Version)> {
         debug_assert_eq!(step.node.level, 1, "levels are immutable");
         let child = NonNull::new(step.node.child(step.slot))?.cast::<Leaf<E, FANOUT>>();
-        prefetch::<_, FANOUT>(child.as_ptr());
+        prefetch_node::<_, FANOUT>(child.as_ptr());
         // SAFETY: the children of level 1 are leaves; loaded while the guard is pinned (N1).
         let leaf: &'g Leaf<E, FANOUT> = unsafe { child.as_ref() };
         let seen = leaf.latch.begin();

@@ -301,10 +301,3 @@ fn nothing_is_inserted_when_making_the_entry_panics() {
     assert!(records.index.get(b"key", guard).is_none());
     assert!(matches!(records.insert(b"key", 0, guard), Insert::Inserted(_)));
 }
-
-#[test]
-#[should_panic(expected = "a guard of epoch::pin")]
-fn a_guard_that_keeps_nothing_alive_is_refused() {
-    let participant = crossbeam_epoch::Collector::new().register();
-    Records::<4>::new(KeyWidth::Any).index.get(b"key", &participant.pin());
-}

@@ -1,7 +1,7 @@
 //! One independently growing part of the index: the addresses of its buckets, and how a bucket is added.
 
 use super::{
-    super::{Entry, Insert, leaf::Latched},
+    super::{Entry, Insert, leaf::Latched, prefetch::prefetch},
     bucket::{Bucket, Tagged},
     key::{KeyHasher, Probe, goes_up, is_last_of_window, tag},
 };
@@ -142,14 +142,7 @@ impl<E: Entry> Shard<E> {
     #[inline]
     pub(super) fn prefetch(&self, probe: &Probe<'_>) {
         let (_, bucket) = self.locate(probe.hash);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint about an address; it reads nothing.
-        unsafe {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(ptr::from_ref(bucket).cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = bucket;
+        prefetch(ptr::from_ref(bucket), size_of::<Bucket<E>>());
     }
 
     pub(super) fn drain(&mut self, take: &mut impl FnMut(NonNull<E>)) {

@@ -4,6 +4,7 @@ use crate::index::KeyWidth;
 use std::{
     alloc::{Layout, alloc, dealloc, handle_alloc_error},
     cmp::Ordering,
+    hint::select_unpredictable,
     ptr::{self, NonNull},
 };
 
@@ -61,34 +62,46 @@ impl<'k> Sought<'k> {
         prefix: impl Fn(usize) -> u64,
         stored: impl Fn(usize) -> Option<&'s [u8]>,
     ) -> usize {
-        let before = |order: Ordering| order.is_lt() || (inclusive && order.is_eq());
-        match self.tie {
-            Some(tie) if before(tie) => first_not(0, count, |slot| prefix(slot) <= self.prefix),
-            Some(_) => first_not(0, count, |slot| prefix(slot) < self.prefix),
-            None => {
-                let ties = first_not(0, count, |slot| prefix(slot) < self.prefix);
-                if ties == count || prefix(ties) != self.prefix {
-                    return ties;
-                }
-                first_not(ties, count, |slot| {
-                    prefix(slot) == self.prefix && stored(slot).is_some_and(|key| before(key.cmp(self.bytes)))
-                })
-            }
+        let Some(tie) = self.tie else { return self.partition_point_of_any(count, inclusive, prefix, stored) };
+        let above = u64::from(tie.is_lt() || (inclusive && tie.is_eq()));
+        match self.prefix.checked_add(above) {
+            Some(first) => first_not(0, count, |slot| prefix(slot) < first),
+            None => count, // No prefix is above the greatest.
         }
+    }
+
+    /// The same among keys of any length. Apart, so that the search among keys of eight bytes is small enough to be inlined.
+    #[inline(never)]
+    fn partition_point_of_any<'s>(
+        &self,
+        count: usize,
+        inclusive: bool,
+        prefix: impl Fn(usize) -> u64,
+        stored: impl Fn(usize) -> Option<&'s [u8]>,
+    ) -> usize {
+        let ties = first_not(0, count, |slot| prefix(slot) < self.prefix);
+        if ties == count || prefix(ties) != self.prefix {
+            return ties;
+        }
+        let before = |order: Ordering| order.is_lt() || (inclusive && order.is_eq());
+        first_not(ties, count, |slot| {
+            prefix(slot) == self.prefix && stored(slot).is_some_and(|key| before(key.cmp(self.bytes)))
+        })
     }
 }
 
-/// The first of the slots `from..to` for which `before` is false; binary search, without branches on the outcome.
+/// The first of the slots `from..to` for which `before` is false, and `to` if there is none; binary search, without branches on
+/// the outcome. Asks for slots of that range only, whatever `before` says.
 #[inline]
 fn first_not(from: usize, to: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut from, mut length) = (from, to.saturating_sub(from));
-    while length > 0 {
+    // The first one is among `from..=from + length`.
+    while length > 1 {
         let half = length / 2;
-        let beyond = before(from + half);
-        from = if beyond { from + half + 1 } else { from };
-        length = if beyond { length - half - 1 } else { half };
+        from = select_unpredictable(before(from + half - 1), from + half, from);
+        length -= half;
     }
-    from
+    from + usize::from(length == 1 && before(from))
 }
 
 /// The shortest byte string above `left` and not above `right`.
@@ -176,6 +189,25 @@ mod tests {
         let keys: [&[u8]; 8] = [b"", b"\0", b"\0\0\0\0\0\0\0\0\0", b"a", b"a\0", b"ab", b"abcdefgh", b"abcdefghi"];
         for pair in keys.windows(2) {
             assert!(pair[0] < pair[1] && prefix(pair[0]) <= prefix(pair[1]));
+        }
+    }
+
+    #[test]
+    fn a_search_finds_the_first_slot_and_asks_for_no_other() {
+        for (from, to) in (0..12).flat_map(|from| (from..80).map(move |to| (from, to))) {
+            for first in from..=to {
+                let found = first_not(from, to, |slot| {
+                    assert!((from..to).contains(&slot), "{slot} is not in {from}..{to}");
+                    slot < first
+                });
+                assert_eq!(found, first, "in {from}..{to}");
+            }
+            // A node that changes meanwhile may say anything.
+            let torn = first_not(from, to, |slot| {
+                assert!((from..to).contains(&slot));
+                slot * 7 % 3 == 0
+            });
+            assert!((from..=to).contains(&torn));
         }
     }
 

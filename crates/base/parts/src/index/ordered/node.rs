@@ -9,7 +9,7 @@
 
 use super::key::{Separator, Sought};
 use crate::{
-    index::{Entry, leaf::StampedLatch},
+    index::{Entry, leaf::StampedLatch, prefetch::prefetch},
     sync::atomic::{
         AtomicPtr, AtomicU64, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},
@@ -22,7 +22,6 @@ use std::{
 };
 
 /// The cache line that a node begins with: its latch, its count; the prefixes follow.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 const HEADER_BYTES: usize = 64;
 
 /// A word of a slot, read by optimistic readers while the latch's holder stores.
@@ -86,17 +85,18 @@ fn vacate<W: Word>(column: &[W], from: usize, to: usize) {
     column[from..to].iter().for_each(|word| word.set(W::VACANT));
 }
 
+/// The prefix in one of the first `count` slots of a node.
+#[inline]
+fn prefix_in<const FANOUT: usize>(prefixes: &[AtomicU64; FANOUT], count: usize, slot: usize) -> u64 {
+    debug_assert!(slot < count && count <= FANOUT, "N2");
+    // SAFETY: searches ask for slots below `count`, which was loaded from the node, so it is at most the fan-out (N2).
+    unsafe { prefixes.get_unchecked(slot) }.get()
+}
+
 /// Asks for a node's header and prefixes, all at once: a binary search would wait for one line after the other.
 #[inline]
-pub fn prefetch<N, const FANOUT: usize>(node: *const N) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for line in (0..HEADER_BYTES + FANOUT * size_of::<u64>()).step_by(HEADER_BYTES) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint; it reads nothing, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(node.cast::<i8>().wrapping_add(line)) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = node;
+pub fn prefetch_node<N, const FANOUT: usize>(node: *const N) {
+    prefetch(node, HEADER_BYTES + FANOUT * size_of::<u64>());
 }
 
 /// Boundary between the keys of one leaf and of the next.
@@ -191,11 +191,12 @@ impl<const FANOUT: usize> Inner<FANOUT> {
             Target::Covering(sought) => (sought, true),
             Target::Below(sought) => (sought, false),
         };
+        let count = self.count();
         // The fence of slot 0 has no meaning, so the search is among the others.
         sought.partition_point(
-            self.count().saturating_sub(1),
+            count.saturating_sub(1),
             inclusive,
-            |slot| self.prefixes[slot + 1].get(),
+            |slot| prefix_in(&self.prefixes, count, slot + 1),
             |slot| {
                 let separator = NonNull::new(self.separators[slot + 1].get())?;
                 // SAFETY: loaded from a slot while the caller's guard is pinned (N1).
@@ -321,10 +322,16 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
     /// Returns how many entries lie before the key (and at it, if `inclusive`).
     #[inline]
     pub fn partition_point(&self, sought: Sought<'_>, inclusive: bool) -> usize {
+        self.partition_point_among(self.count(), sought, inclusive)
+    }
+
+    /// The same among the first `count` entries: so many as there were.
+    #[inline]
+    fn partition_point_among(&self, count: usize, sought: Sought<'_>, inclusive: bool) -> usize {
         sought.partition_point(
-            self.count(),
+            count,
             inclusive,
-            |slot| self.prefixes[slot].get(),
+            |slot| prefix_in(&self.prefixes, count, slot),
             |slot| self.entry(slot).map(Found::key),
         )
     }
@@ -332,10 +339,12 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
     /// The key's slot, or the one that it would have, and the entry that is there if it is the key's.
     #[inline]
     pub fn search(&self, sought: Sought<'_>) -> (usize, Option<Found<'_, E>>) {
-        let slot = self.partition_point(sought, false);
-        let there = slot < self.count() && self.prefixes[slot].get() == sought.prefix;
-        let found = there && sought.is(|| self.entry(slot).map(Found::key));
-        (slot, if found { self.entry(slot) } else { None })
+        let count = self.count();
+        let slot = self.partition_point_among(count, sought, false);
+        if slot == count || prefix_in(&self.prefixes, count, slot) != sought.prefix {
+            return (slot, None);
+        }
+        (slot, self.entry(slot).filter(|entry| sought.is(|| Some(entry.key()))))
     }
 
     /// The fence between slot `cut - 1` and slot `cut`. Latch held.
