@@ -172,27 +172,37 @@ impl Schema {
     ///
     /// # Errors
     /// [`Invalid::Key`].
+    #[inline]
     pub fn check_key(&self, key: &[u8]) -> Result<(), Invalid> {
         let fits = match &self.key {
             KeyKind::U64 => key.len() == 8,
             KeyKind::Bytes => true,
-            KeyKind::Columns(columns) => {
-                let mut reader = KeyReader::new(key);
-                columns.iter().all(|&c| reader.skip(self.columns[usize::from(c)].kind, false).is_ok())
-                    && reader.rest().is_empty()
-            }
+            KeyKind::Columns(columns) => self.is_key_of(columns, key),
         };
-        if fits { Ok(()) } else { Err(Invalid::Key { table: self.name.clone() }) }
+        if fits { Ok(()) } else { Err(self.wrong_key()) }
+    }
+
+    fn is_key_of(&self, columns: &[u16], key: &[u8]) -> bool {
+        let mut reader = KeyReader::new(key);
+        columns.iter().all(|&c| reader.skip(self.columns[usize::from(c)].kind, false).is_ok())
+            && reader.rest().is_empty()
+    }
+
+    #[cold]
+    fn wrong_key(&self) -> Invalid {
+        Invalid::Key { table: self.name.clone() }
     }
 
     /// Checks that `row` can be stored under `key`: its columns, their types, NULLs, and the key in it.
     ///
     /// # Errors
     /// [`Invalid::Row`] names the first thing that is wrong.
+    #[inline]
     pub fn check_row(&self, key: &[u8], row: RowRef<'_>) -> Result<(), Invalid> {
-        if self.rows == RowKind::Bytes {
-            return Ok(());
-        }
+        if self.rows == RowKind::Bytes { Ok(()) } else { self.check_typed_row(key, row) }
+    }
+
+    fn check_typed_row(&self, key: &[u8], row: RowRef<'_>) -> Result<(), Invalid> {
         if !row.fits(&self.columns) {
             return Err(self.misfit(row));
         }
@@ -251,6 +261,7 @@ impl Schema {
     ///
     /// # Errors
     /// [`Invalid::Row`] names the first column that is not there.
+    #[inline]
     pub fn check_columns(&self, columns: Columns<'_>) -> Result<(), Invalid> {
         let Columns::Some(columns) = columns else { return Ok(()) };
         columns.iter().try_for_each(|&column| self.check_column(column))
