@@ -30,11 +30,11 @@ pub(crate) struct Core {
     /// Registration at the timestamp at which it reads; `None` before its first statement and after its end.
     pub slot: Option<Slot>,
     pub work: Lent,
-    pub poison: Option<Error>,
+    pub poison: Option<Box<Error>>,
     /// Source of the values that its body may draw.
     pub draws: Option<Draws>,
-    /// Notes that its read views leave.
-    pub shared: SharedNotes,
+    /// Notes that its read views leave, once it has had one.
+    pub shared: Option<Box<SharedNotes>>,
 }
 
 /// Notes that read views, which only borrow their transaction, leave for its next statement.
@@ -106,7 +106,7 @@ impl Core {
             work: Lent::default(),
             poison: None,
             draws: how.draws,
-            shared: SharedNotes::default(),
+            shared: None,
         }
     }
 
@@ -114,15 +114,22 @@ impl Core {
     ///
     /// # Errors
     /// The abort that one of them met.
+    #[inline]
     pub fn take_notes(&mut self, read_set: usize) -> Result<()> {
-        let rests_on = LogPosition::from_raw(std::mem::take(self.shared.rests_on.get_mut()));
-        self.view.rests_on = self.view.rests_on.max(rests_on);
-        let reads = self.shared.reads.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if self.slot.is_some() && self.view.moves {
-            self.work.reads.take_over(reads, read_set);
+        match self.shared.take() {
+            None => Ok(()),
+            Some(notes) => self.take_over(*notes, read_set),
         }
-        let abort = self.shared.abort.get_mut().unwrap_or_else(PoisonError::into_inner);
-        abort.take().map_or(Ok(()), Err)
+    }
+
+    #[cold]
+    fn take_over(&mut self, notes: SharedNotes, read_set: usize) -> Result<()> {
+        self.view.rests_on = self.view.rests_on.max(LogPosition::from_raw(notes.rests_on.into_inner()));
+        if self.slot.is_some() && self.view.moves {
+            let mut reads = notes.reads.into_inner().unwrap_or_else(PoisonError::into_inner);
+            self.work.reads.take_over(&mut reads, read_set);
+        }
+        notes.abort.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
     pub fn is_open(&self) -> bool {
@@ -131,8 +138,9 @@ impl Core {
 
     /// Returns the position that an answer which tells of the reads must wait for (M9), also after the end.
     pub fn rests_on(&self) -> LogPosition {
-        let shared = LogPosition::from_raw(self.shared.rests_on.load(Ordering::Relaxed)); // Read views have ended, or are the asker's.
-        self.to_await(self.view.rests_on.max(shared))
+        // Relaxed: read views have ended, or are the asker's.
+        let shared = self.shared.as_ref().map_or(0, |notes| notes.rests_on.load(Ordering::Relaxed));
+        self.to_await(self.view.rests_on.max(LogPosition::from_raw(shared)))
     }
 
     /// Returns the position to wait for, by the durability that was asked for: zero if there is none.
@@ -143,12 +151,15 @@ impl Core {
 
 impl<C: Clock> Mvto<C> {
     /// Draws the timestamp at the first statement that touches data, not before: drivers send BEGIN early (design, rule 1).
+    #[inline]
     pub(crate) fn start(&self, core: &mut Core) -> Result<()> {
+        debug_assert!(core.poison.is_none() || !core.is_open(), "what is poisoned has ended");
+        if core.is_open() { Ok(()) } else { self.begin_now(core) }
+    }
+
+    fn begin_now(&self, core: &mut Core) -> Result<()> {
         if let Some(poison) = &core.poison {
-            return Err(poison.clone());
-        }
-        if core.is_open() {
-            return Ok(());
+            return Err((**poison).clone());
         }
         self.check_log()?;
         let advance = self.in_time(|| self.register(core))?;
@@ -307,8 +318,15 @@ impl<C: Clock> Mvto<C> {
     ///
     /// # Errors
     /// Its age.
+    #[inline]
     pub(crate) fn enter(&self, core: &Core) -> Result<()> {
-        let (Some(limit), Some(slot)) = (self.age_limit_ticks, core.slot) else { return Ok(()) };
+        match (self.age_limit_ticks, core.slot) {
+            (Some(limit), Some(slot)) => self.enter_young(core, slot, limit),
+            _ => Ok(()),
+        }
+    }
+
+    fn enter_young(&self, core: &Core, slot: Slot, limit: u64) -> Result<()> {
         let oldest_allowed = self.time.now().saturating_sub(limit);
         if core.view.at.0 >= oldest_allowed && self.sites.lock(slot.site).enter(slot) {
             return Ok(());
@@ -317,6 +335,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Leaves a statement.
+    #[inline]
     pub(crate) fn leave(&self, core: &Core) {
         if let (Some(_), Some(slot)) = (self.age_limit_ticks, core.slot) {
             self.sites.lock(slot.site).leave(slot);
@@ -340,7 +359,10 @@ impl<C: Clock> Mvto<C> {
         assert!(!is_doomed || !matches!(outcome, Outcome::Committed { .. }), "M12: who is doomed does not commit");
         self.release_writes(&mut work, &core.view, is_doomed);
         self.reclaim(&mut work);
-        self.memory.meter.credit(work.writes.clear() + work.reads.clear());
+        let counted = work.writes.clear() + if core.view.moves { work.reads.clear() } else { 0 };
+        if counted > 0 {
+            self.memory.meter.credit(counted);
+        }
         work.record.clear();
         self.refresh_catalog(&mut work);
         let mut state = self.sites.lock(slot.site);
@@ -349,7 +371,9 @@ impl<C: Clock> Mvto<C> {
         counters.moved += u64::from(outcome == Outcome::Committed { wrote: true } && core.view.at != core.began);
         counters.replaced += std::mem::take(&mut work.replaced) as u64;
         counters.collected += std::mem::take(&mut work.collected) as u64;
-        state.extra.queue(work.garbage.drain(..));
+        if !work.garbage.is_empty() {
+            state.extra.queue(work.garbage.drain(..));
+        }
         self.leave_site(slot, &mut state);
         // A workspace of an older catalog would keep dropped tables. `drop_table` takes away those that are here already.
         let is_current = work.catalog.version == self.catalog_version.load(Ordering::Acquire);
@@ -358,8 +382,11 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Gives up what is still owned or pinned: all of it after an abort, nothing that was installed.
+    /// Gives up what is still owned or pinned: all of it after an abort; what was installed has been given up.
     fn release_writes(&self, work: &mut Workspace, view: &View, is_doomed: bool) {
+        if work.writes.entries.is_empty() {
+            return;
+        }
         for write in work.writes.entries.drain(..) {
             let Write { space, tuple, owned, .. } = write;
             let Some(tuple) = tuple else { continue };
@@ -375,7 +402,7 @@ impl<C: Clock> Mvto<C> {
     /// Poisons the transaction: nothing of it will happen, nobody waits for it any longer.
     pub(crate) fn abort(&self, core: &mut Core, error: Error, reason: Option<Reason>) {
         self.end(core, Outcome::Aborted(reason));
-        core.poison = Some(error);
+        core.poison = Some(Box::new(error));
     }
 }
 

@@ -128,15 +128,12 @@ impl<C: Clock> Mvto<C> {
         let Workspace { writes, pool, horizon, garbage, ready, replaced, collected, .. } = work;
         writes.begin_installing();
         let mut entries = std::mem::take(&mut writes.entries);
-        entries.retain_mut(|write| {
-            if !is_installed(write) {
-                return true; // Owned perhaps, for a write that was rolled back: given up at the end.
-            }
+        // The others are owned perhaps, for a write that was rolled back: given up at the end.
+        for write in entries.iter_mut().filter(|write| is_installed(write)) {
             let Write { space, tuple, buffered, .. } = write;
             let tuple = tuple.take().expect("owned");
             let row = writes.value(*buffered).expect("installed");
-            let holder = tuple.ownership.holder();
-            debug_assert!(matches!(holder, Holder::Committing(owner) if owner <= at), "M9: {holder:?} has been logged");
+            debug_assert!(is_committing(tuple.ownership.holder(), at), "M9: what is installed has been logged");
             assert!(tuple.newest().is_none_or(|newest| newest.begin() < at), "M4: versions are installed in order");
             let replaces = tuple.version_count();
             if replaces > 1 {
@@ -148,12 +145,13 @@ impl<C: Clock> Mvto<C> {
             let is_absent = row.is_none();
             writes.installed(*buffered);
             if is_absent || replaces > 0 {
-                garbage.extend(tuple.queued().map(|tuple| Garbage { space: *space, tuple, at, held: false }));
+                if let Some(tuple) = tuple.queued() {
+                    garbage.push(Garbage { space: *space, tuple, at, held: false });
+                }
             } else {
                 tuple.unpin();
             }
-            false
-        });
+        }
         writes.entries = entries;
     }
 
@@ -180,6 +178,11 @@ fn append_parts(
         next = encode_writes(record, writes, from, log.part_bytes());
     }
     large.finish(record, durability)
+}
+
+/// Returns whether a tuple's holder commits at `at`, or moved there.
+fn is_committing(holder: Holder, at: Timestamp) -> bool {
+    matches!(holder, Holder::Committing(owner) if owner <= at)
 }
 
 /// Returns the place of a written key's tuple.

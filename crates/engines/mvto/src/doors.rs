@@ -63,10 +63,8 @@ impl<H: Handle> Transaction<H> {
         let entered = self.core.take_notes(engine.options().read_set).and_then(|()| engine.enter(&self.core));
         let result = entered.and_then(|()| run(engine, &mut self.core));
         engine.leave(&self.core);
-        if let Err(error @ Error::Aborted(_)) = &result
-            && self.core.poison.is_none()
-        {
-            engine.fail(&mut self.core, error);
+        if let Err(error) = &result {
+            poison(engine, &mut self.core, error);
         }
         result
     }
@@ -114,6 +112,14 @@ impl<H: Handle> Transaction<H> {
     }
 }
 
+/// Ends a transaction whose statement has failed, if the error is its abort.
+#[cold]
+fn poison<C: Clock>(engine: &Mvto<C>, core: &mut Core, error: &Error) {
+    if matches!(error, Error::Aborted(_)) && core.poison.is_none() {
+        engine.fail(core, error);
+    }
+}
+
 impl<H: Handle> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.on_table(table, |engine, core| engine.read(core, table, key, columns, row, Note::Read))
@@ -150,7 +156,7 @@ impl<H: Handle> Access for Transaction<H> {
 
 impl<H: Handle> Finish for Transaction<H> {
     fn poison(&self) -> Option<&Error> {
-        self.core.poison.as_ref()
+        self.core.poison.as_deref()
     }
 
     fn rests_on(&self) -> LogPosition {
@@ -194,12 +200,18 @@ impl<H: Handle> Finish for Transaction<H> {
         Pending::ready(self.statement(|engine, core| engine.commit(core)))
     }
 
+    fn commit(mut self) -> Result<Committed> {
+        self.statement(|engine, core| engine.commit(core))
+    }
+
     fn abort(self) {}
 }
 
 impl<H: Handle> Drop for Transaction<H> {
     fn drop(&mut self) {
-        self.engine.engine().end(&mut self.core, Outcome::Aborted(Some(Reason::Requested)));
+        if self.core.is_open() {
+            self.engine.engine().end(&mut self.core, Outcome::Aborted(Some(Reason::Requested)));
+        }
     }
 }
 

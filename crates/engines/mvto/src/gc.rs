@@ -344,11 +344,10 @@ pub(crate) fn discard(space: &Space, tuple: &Tuple, guard: &Guard) {
 pub(crate) fn take_ready(state: &mut SiteState<SiteExtra>, reach: Reach, count: usize, ready: &mut Vec<Garbage>) {
     let SiteExtra { garbage, held, .. } = &mut state.extra;
     for (queue, limit) in [(garbage, reach.floor), (held, reach.bound)] {
-        for _ in 0..count {
-            match queue.front() {
-                Some(garbage) if garbage.at < limit => ready.extend(queue.pop_front()),
-                _ => break,
-            }
+        let mut left = count;
+        while let Some(entry) = queue.pop_front_if(|entry| left > 0 && entry.at < limit) {
+            ready.push(entry);
+            left -= 1;
         }
     }
 }

@@ -54,6 +54,7 @@ impl<C: Clock> Mvto<C> {
     ///
     /// # Errors
     /// [`LimitKind::Memory`].
+    #[inline]
     pub(crate) fn check_memory(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
         let needed = row.map_or(0, |row| version_size(row.bytes().len()));
         if self.memory.meter.about() + needed < self.memory.collect_at.load(Ordering::Relaxed) {
@@ -66,6 +67,7 @@ impl<C: Clock> Mvto<C> {
     ///
     /// # Errors
     /// [`LimitKind::Memory`]: the system has no such piece, whatever the limit.
+    #[inline]
     pub(crate) fn reserve(&self, core: &mut Core, entries: usize) -> Result<()> {
         core.work.writes.reserve(entries).map_err(|_| {
             let used = self.memory.meter.used() as u64;

@@ -82,6 +82,7 @@ pub struct Owner {
 }
 
 impl Owner {
+    #[inline]
     fn word(self) -> u64 {
         debug_assert!(self.at.0 > 0 && self.at.0 < TIMESTAMP_LIMIT, "M1: {:?} is no timestamp", self.at);
         if self.executes { self.at.0 | EXECUTING } else { self.at.0 }
@@ -104,11 +105,13 @@ impl Ownership {
     }
 
     /// Returns the present holder.
+    #[inline]
     pub fn holder(&self) -> Holder {
         holder(load_in_total_order(&self.word))
     }
 
     /// Forbids every later write below `at`. No store when a later reader has done so already.
+    #[inline]
     pub fn raise_last_read(&self, at: Timestamp) {
         if load_in_total_order(&self.last_read) < at.0 {
             self.last_read.fetch_max(at.0, SeqCst);
@@ -117,6 +120,7 @@ impl Ownership {
 
     /// The highest timestamp that has read it. A writer asks after it owns, one that owns since a statement after
     /// [`Ownership::start_commit`].
+    #[inline]
     pub fn last_read(&self) -> Timestamp {
         Timestamp(load_in_total_order(&self.last_read))
     }
@@ -125,6 +129,7 @@ impl Ownership {
     ///
     /// # Errors
     /// The holder that stands in the way.
+    #[inline]
     pub fn try_own(&self, owner: Owner) -> Result<(), Holder> {
         self.word.compare_exchange(0, owner.word(), SeqCst, SeqCst).map(|_| ()).map_err(holder)
     }
@@ -158,6 +163,7 @@ impl Ownership {
 
     /// Gives it up. Says whether somebody sleeps and must be woken.
     #[must_use = "sleepers must be woken"]
+    #[inline]
     pub fn release(&self) -> bool {
         self.word.swap(0, SeqCst) & WAITERS != 0
     }
@@ -192,6 +198,7 @@ impl Ownership {
     }
 }
 
+#[inline]
 fn holder(word: u64) -> Holder {
     match word & !WAITERS {
         0 => Holder::Free,
@@ -212,6 +219,7 @@ fn word_of(holder: Holder) -> Option<u64> {
 
 /// A sequentially consistent load. Loom gives such loads no place in the total order, but it does so with fences, and a
 /// fence before the load says no more than the load itself does in the language.
+#[inline]
 pub(crate) fn load_in_total_order(word: &AtomicU64) -> u64 {
     #[cfg(loom)]
     parts::sync::fence(SeqCst);

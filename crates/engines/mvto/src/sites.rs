@@ -49,7 +49,7 @@ pub struct Time<C> {
     noted: AtomicU64,
     /// Ticks after which drawing raises `noted` again.
     coarse_ticks: u64,
-    /// Number of sites; timestamps are congruent to their site modulo this.
+    /// Number of sites, a power of two; timestamps are congruent to their site modulo this.
     sites: u64,
 }
 
@@ -91,6 +91,7 @@ impl std::fmt::Display for ClockFault {
 impl<C: Clock> Time<C> {
     /// Time that starts at `start` now.
     pub fn starting_at(start: u64, clock: C, sites: u64) -> Time<C> {
+        assert!(sites.is_power_of_two(), "residues are bits");
         let (offset, coarse_ticks) = (start.wrapping_sub(clock.now()), clock.ticks_in(COARSE_STEP));
         Time { clock, offset: AtomicU64::new(offset), noted: AtomicU64::new(start), coarse_ticks, sites }
     }
@@ -133,7 +134,7 @@ impl<C: Clock> Time<C> {
 
     /// The least timestamp of `site` above `reading` (M1). Source: section 4.5's `t'`.
     fn round_up(&self, reading: u64, site: u64) -> u64 {
-        let candidate = reading - reading % self.sites + site;
+        let candidate = (reading & !(self.sites - 1)) + site;
         if candidate > reading { candidate } else { candidate + self.sites }
     }
 

@@ -204,6 +204,7 @@ impl Tuple {
     ///
     /// The caller owns the tuple, or holds the right to trim it, or nobody else sees it yet; else a newer version may be
     /// installed and this one taken out (registered readers ask for [`Tuple::version_below`], which S2 and S4 protect).
+    #[inline]
     pub fn newest(&self) -> Option<VersionRef<'_>> {
         NonNull::new(self.head.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
@@ -219,6 +220,7 @@ impl Tuple {
     ///
     /// `at` belongs to the caller's registered transaction, which outlives the reference's use (S2); the guard lasts as long
     /// as the walk (S4).
+    #[inline]
     pub fn version_below(&self, at: Timestamp, _guard: &Guard) -> Option<VersionRef<'_>> {
         self.newest()?.below(at)
     }
@@ -229,6 +231,7 @@ impl Tuple {
     /// `space` is borrowed from that transaction's catalog while it is in a statement, so the transaction stays registered for
     /// `'a`. Until it ends the version stays linked (S2), and a tuple with a linked row is not removed: what is removed has
     /// nothing, or a tombstone that is alone or below the bound, which this reader would have found in the row's place.
+    #[inline]
     pub fn keep<'a>(&self, version: VersionRef<'_>, _space: &'a Space) -> Option<(&'a [u8], RowRef<'a>)> {
         let row = VersionRef(version.0, PhantomData).row()?;
         // SAFETY: as in `Entry::key`; the tuple lives for `'a`, as argued above.
@@ -251,6 +254,7 @@ impl Tuple {
     }
 
     /// Returns the number of linked versions.
+    #[inline]
     pub fn version_count(&self) -> usize {
         self.versions.load(Ordering::Relaxed) as usize // A count publishes nothing.
     }
@@ -424,12 +428,14 @@ unsafe fn poison(version: NonNull<Version>) {
 }
 
 impl<'a> VersionRef<'a> {
+    #[inline]
     fn version(self) -> &'a Version {
         // SAFETY: protected for `'a` (S2); the header is immutable but for `older`, which is atomic.
         unsafe { self.0.as_ref() }
     }
 
     /// The newest version below `at`, from this one on.
+    #[inline]
     fn below(mut self, at: Timestamp) -> Option<VersionRef<'a>> {
         while self.begin() >= at {
             self = self.older()?;
@@ -437,11 +443,13 @@ impl<'a> VersionRef<'a> {
         Some(self)
     }
 
+    #[inline]
     fn older(self) -> Option<VersionRef<'a>> {
         NonNull::new(self.version().older.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
 
     /// From when on it is valid.
+    #[inline]
     pub fn begin(self) -> Timestamp {
         let begin = self.version().begin;
         debug_assert!(begin != POISONED, "S2: a version that is gone is looked at");
@@ -449,6 +457,7 @@ impl<'a> VersionRef<'a> {
     }
 
     /// The end of its redo record.
+    #[inline]
     pub fn log_position(self) -> LogPosition {
         LogPosition::from_raw(self.version().log_position)
     }
@@ -459,11 +468,13 @@ impl<'a> VersionRef<'a> {
     }
 
     /// Returns whether it says that the key is absent.
+    #[inline]
     pub fn is_tombstone(self) -> bool {
         self.version().length == TOMBSTONE
     }
 
     /// The row; `None` for a tombstone.
+    #[inline]
     pub fn row(self) -> Option<RowRef<'a>> {
         let length = self.version().length;
         if length == TOMBSTONE {
@@ -559,7 +570,9 @@ impl VersionPool {
         };
         let bytes = usize::from(blocks) * BLOCK;
         match self.classes.get_mut(usize::from(blocks)) {
-            Some(class) if class.len() < POOLED_BLOCKS.min(POOLED_BYTES / bytes) => class.push(version),
+            Some(class) if class.len() < POOLED_BLOCKS && (class.len() + 1) * bytes <= POOLED_BYTES => {
+                class.push(version);
+            }
             _ => {
                 self.meter.credit(bytes);
                 // SAFETY: the caller's alone, and now ours.
@@ -614,6 +627,7 @@ impl Pinned {
     }
 
     /// Gives the pin up. Not a `Drop`: the tuple's table must still be there.
+    #[inline]
     pub fn unpin(self) {
         self.pins.unpin();
     }
@@ -631,6 +645,7 @@ impl Pinned {
 
 impl Deref for Pinned {
     type Target = Tuple;
+    #[inline]
     fn deref(&self) -> &Tuple {
         // SAFETY: pinned, so not killed, so not freed (S1); the table is there (type's documentation).
         unsafe { self.0.as_ref() }

@@ -24,7 +24,11 @@ pub(crate) struct SharedView<'transaction, H: Handle> {
 
 impl<H: Handle> SharedReads for Transaction<H> {
     fn read_view(&mut self) -> Result<Box<dyn ReadView + '_>> {
-        self.statement(|engine, core| engine.start(core))?;
+        self.statement(|engine, core| {
+            engine.start(core)?;
+            core.shared = Some(Box::default());
+            Ok(())
+        })?;
         let (engine, core) = self.parts();
         engine.enter(core)?;
         Ok(Box::new(SharedView::<H> { engine, core }))
@@ -33,7 +37,7 @@ impl<H: Handle> SharedReads for Transaction<H> {
 
 impl<H: Handle> SharedView<'_, H> {
     fn reading<T>(&self, read: impl FnOnce(&mut View, Scope<'_>) -> Result<T>) -> Result<T> {
-        let SharedNotes { rests_on, abort, reads: shared } = &self.core.shared;
+        let SharedNotes { rests_on, abort, reads: shared } = self.core.shared.as_deref().expect("made before the view");
         let lock = || abort.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(aborted) = lock().clone() {
             return Err(aborted);

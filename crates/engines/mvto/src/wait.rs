@@ -31,7 +31,13 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_secs(60);
 
 /// Returns whether `blocks` holds of the tuple's holder for longer than most commits take. Spins meanwhile.
+#[inline]
 pub(crate) fn is_held(view: &View, tuple: &Tuple, blocks: impl Fn(Holder) -> bool) -> bool {
+    blocks(tuple.ownership.holder()) && stays_held(view, tuple, blocks)
+}
+
+#[cold]
+fn stays_held(view: &View, tuple: &Tuple, blocks: impl Fn(Holder) -> bool) -> bool {
     let mut looks = 0;
     while blocks(tuple.ownership.holder()) {
         looks += 1;

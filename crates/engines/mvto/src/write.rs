@@ -185,6 +185,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it now.
+    #[inline]
     fn stage(&self, core: &mut Core, id: TableId, space: u16, key: &[u8], row: Option<&[u8]>) -> Result<()> {
         let at = self.enter_key(core, id, space, key)?;
         core.work.writes.buffer(at, row);
@@ -193,6 +194,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// The write-set entry of a key. In [`Mode::OwnAtStatement`] its tuple is owned.
+    #[inline]
     fn enter_key(&self, core: &mut Core, id: TableId, space: u16, key: &[u8]) -> Result<usize> {
         let Workspace { catalog, writes, .. } = &mut *core.work;
         let place = catalog.place(SpaceId { table: id, space }).expect("the statement has found its table");
@@ -374,6 +376,7 @@ fn must_wait(view: &View, holder: Holder) -> bool {
 
 /// The tuple of a key, pinned, if the index has one. A collector that is about to kill it and sees our pin lets it live and
 /// leaves it to us, so we look again until we have it or it is gone.
+#[inline]
 fn find_pinned(place: Place<'_>, key: &[u8]) -> Option<Pinned> {
     let guard = epoch::pin();
     let mut backoff = Backoff::new();

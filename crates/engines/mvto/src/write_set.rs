@@ -73,6 +73,7 @@ pub(crate) enum Buffered {
 
 impl WriteSet {
     /// Returns the index of a key's write, if there is one.
+    #[inline]
     pub fn find(&self, space: SpaceId, key: &[u8]) -> Option<usize> {
         if self.entries.len() <= LINEAR {
             return self.entries.iter().position(|write| write.space == space && write.key[..] == *key);
@@ -81,6 +82,7 @@ impl WriteSet {
     }
 
     /// Returns the transaction's own write: `None` if there is none, `Some(None)` for a delete.
+    #[inline]
     pub fn own_value(&self, space: SpaceId, key: &[u8]) -> Option<Option<&[u8]>> {
         if self.entries.is_empty() {
             return None;
@@ -118,6 +120,7 @@ impl WriteSet {
     }
 
     /// The entry of a key, made if there is none.
+    #[inline]
     pub fn entry(&mut self, space: SpaceId, key: &[u8], find_tuple: impl FnOnce() -> Option<Pinned>) -> usize {
         if let Some(at) = self.find(space, key) {
             return at;
@@ -128,9 +131,15 @@ impl WriteSet {
         self.entries.len() - 1
     }
 
+    #[inline]
     fn index_last(&mut self) {
+        if self.entries.len() > LINEAR {
+            self.index_from_last();
+        }
+    }
+
+    fn index_from_last(&mut self) {
         let first = match self.entries.len() {
-            0..=LINEAR => return,
             length if length == LINEAR + 1 => 0,
             length => length - 1,
         };
@@ -148,6 +157,7 @@ impl WriteSet {
     }
 
     /// Buffers a value for an entry.
+    #[inline]
     pub fn buffer(&mut self, at: usize, row: Option<&[u8]>) {
         let buffered = match row {
             None => Buffered::Absent,
@@ -227,6 +237,7 @@ impl WriteSet {
     }
 
     /// Counts what has come since the last time, if it is a step.
+    #[inline]
     pub fn count(&mut self, meter: &Meter) {
         let held = self.held_bytes();
         if held >= self.counted + meter.step() {
@@ -239,7 +250,9 @@ impl WriteSet {
     pub fn clear(&mut self) -> usize {
         debug_assert!(self.entries.is_empty(), "entries are given up one by one");
         self.arena.clear();
-        self.orders.clear();
+        if !self.orders.is_empty() {
+            self.orders.clear(); // A map takes itself apart even where it is empty.
+        }
         self.undo.clear();
         self.savepoints.clear();
         (self.next_savepoint, self.bytes) = (0, 0);

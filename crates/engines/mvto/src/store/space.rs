@@ -53,6 +53,7 @@ impl Space {
     }
 
     /// The tuple of a key. No stamp is touched.
+    #[inline]
     pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g Tuple> {
         match &self.index {
             Index::Ordered(index) => index.get(key, guard),
@@ -61,6 +62,7 @@ impl Space {
     }
 
     /// The tuple of a key; if there is none, the gap is stamped with `at` first, and then it is certain (M6).
+    #[inline]
     pub fn get_or_stamp<'g>(&self, key: &[u8], at: u64, guard: &'g Guard) -> Option<&'g Tuple> {
         match &self.index {
             Index::Ordered(index) => index.get_or_stamp(key, at, guard),

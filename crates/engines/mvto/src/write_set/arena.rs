@@ -26,19 +26,24 @@ pub(crate) struct Place {
 
 impl Arena {
     /// Adds a row, at most 4 GiB long.
+    #[inline]
     pub fn add(&mut self, row: &[u8]) -> Place {
-        let has_room = self.chunks.last().is_some_and(|chunk| chunk.is_empty() || chunk.len() + row.len() <= CHUNK);
-        if !has_room {
-            let capacity = if self.chunks.is_empty() { 0 } else { row.len().max(CHUNK) };
-            self.chunks.push(Vec::with_capacity(capacity));
+        let number = self.chunks.len();
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.is_empty() || chunk.len() + row.len() <= CHUNK => append(chunk, number - 1, row),
+            _ => self.add_in_new_chunk(row),
         }
-        let chunk = self.chunks.len() - 1;
-        let start = self.chunks[chunk].len();
-        self.chunks[chunk].extend_from_slice(row);
-        Place { chunk: chunk as u32, start: start as u32, length: row.len() as u32 }
+    }
+
+    #[cold]
+    fn add_in_new_chunk(&mut self, row: &[u8]) -> Place {
+        let number = self.chunks.len();
+        let capacity = if number == 0 { 0 } else { row.len().max(CHUNK) };
+        append(self.chunks.push_mut(Vec::with_capacity(capacity)), number, row)
     }
 
     /// A row.
+    #[inline]
     pub fn row(&self, Place { chunk, start, length }: Place) -> &[u8] {
         &self.chunks[chunk as usize][start as usize..][..length as usize]
     }
@@ -73,6 +78,12 @@ impl Arena {
         let later = self.chunks.len().saturating_sub(1) * CHUNK;
         self.chunks.first().map_or(0, Vec::capacity) + later
     }
+}
+
+fn append(chunk: &mut Vec<u8>, number: usize, row: &[u8]) -> Place {
+    let start = chunk.len();
+    chunk.extend_from_slice(row);
+    Place { chunk: number as u32, start: start as u32, length: row.len() as u32 }
 }
 
 #[cfg(test)]
