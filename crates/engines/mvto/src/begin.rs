@@ -358,6 +358,9 @@ impl<C: Clock> Mvto<C> {
         let is_doomed = self.age_limit_ticks.is_some() && !self.sites.lock(slot.site).enter(slot);
         assert!(!is_doomed || !matches!(outcome, Outcome::Committed { .. }), "M12: who is doomed does not commit");
         self.release_writes(&mut work, &core.view, is_doomed);
+        for (space, tuple) in work.kept.drain() {
+            work.garbage.extend(leftover(space, tuple, core.view.at));
+        }
         self.reclaim(&mut work);
         let counted = work.writes.clear() + if core.view.moves { work.reads.clear() } else { 0 };
         if counted > 0 {

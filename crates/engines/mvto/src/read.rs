@@ -12,9 +12,9 @@ use crate::ownership::Holder;
 use crate::read_set::ReadSet;
 use crate::store::{Pinned, Tuple, VersionRef};
 use crate::wait::is_held;
-use crate::write_set::{Workspace, WriteSet};
+use crate::write_set::{Kept, Workspace, WriteSet};
 use env::Clock;
-use model::{Columns, Result, RowBuf, RowRef, TableId};
+use model::{Columns, Mode, Result, RowBuf, RowRef, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::spin::Backoff;
@@ -26,13 +26,17 @@ pub(crate) struct Scope<'a> {
     pub writes: &'a WriteSet,
     /// Read set for its reads, if the transaction may have to move.
     pub reads: Option<&'a mut ReadSet>,
+    /// Where tuples go that are read for update.
+    pub kept: Option<&'a mut Kept>,
 }
 
-/// Whether a read is noted, in case the transaction moves. No other transaction changes what it owns, so an owned row is not.
+/// Why a row is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
+    /// For its own sake. It is noted, in case the transaction moves.
     Read,
-    Owned,
+    /// To be written. Who owns at the statement owns it by now: nobody else changes it, so it is not noted.
+    Update,
 }
 
 /// Result of a look at a tuple.
@@ -61,10 +65,11 @@ impl<C: Clock> Mvto<C> {
     ) -> Result<bool> {
         row.clear();
         self.start(core)?;
-        let Core { view, work, .. } = core;
-        let Workspace { catalog, writes, reads, .. } = &mut **work;
+        let Core { view, work, mode, .. } = core;
+        let Workspace { catalog, writes, reads, kept, .. } = &mut **work;
         let reads = self.notes(view, reads).filter(|_| note == Note::Read);
-        self.read_at(view, Scope { catalog, writes, reads }, id, key, columns, row)
+        let kept = (note == Note::Update && *mode == Mode::ReadWrite).then_some(kept);
+        self.read_at(view, Scope { catalog, writes, reads, kept }, id, key, columns, row)
     }
 
     /// Read set for its reads, if the transaction may have to move.
@@ -89,26 +94,34 @@ impl<C: Clock> Mvto<C> {
         place.table.schema.check_key(key)?;
         place.table.schema.check_columns(columns)?;
         let mut copy = |found: Option<RowRef<'_>>| found.map(|found| row.project(found, columns)).is_some();
-        if let Some(own) = scope.writes.own_value(place.id(), key) {
+        let id = place.id();
+        if let Some(own) = scope.writes.own_value(id, key) {
             return Ok(copy(own.map(RowRef::new)));
         }
-        let is_found = self.visible(view, place, key, copy)?;
-        scope.reads.into_iter().for_each(|reads| reads.note_key(place.id(), key, self.options.read_set));
+        let is_found = self.visible(view, place, key, |tuple, found| {
+            if let (Some(kept), Some(tuple)) = (scope.kept, tuple) {
+                kept.keep(id, tuple);
+            }
+            copy(found)
+        })?;
+        scope.reads.into_iter().for_each(|reads| reads.note_key(id, key, self.options.read_set));
         Ok(is_found)
     }
 
-    /// Shows `take` the row of a key as of the begin timestamp; own writes are the caller's business. `take` runs under a guard.
+    /// Shows `take` the tuple of a key, if it has one, and its row as of the begin timestamp; own writes are the caller's business.
+    /// `take` runs under a guard.
     pub(crate) fn visible<R>(
         &self,
         view: &mut View,
         place: Place<'_>,
         key: &[u8],
-        take: impl FnOnce(Option<RowRef<'_>>) -> R,
+        take: impl FnOnce(Option<&Tuple>, Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
         loop {
             let guard = epoch::pin();
             match self.seek(view, place, key, &guard) {
-                Ok(sought) => return Ok(take(row_of(view, sought.and_then(|(_, version)| version)))),
+                Ok(None) => return Ok(take(None, None)),
+                Ok(Some((tuple, version))) => return Ok(take(Some(tuple), row_of(view, version))),
                 Err(held) => {
                     drop(guard);
                     self.wait_to_read(view, place, held)?;

@@ -44,7 +44,7 @@ impl<C: Clock> Mvto<C> {
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, reads, .. } = &mut **work;
         let reads = self.notes(view, reads);
-        self.scan_at(view, Scope { catalog, writes, reads }, scan, visit)
+        self.scan_at(view, Scope { catalog, writes, reads, kept: None }, scan, visit)
     }
 
     /// Visits a range as of a view.
@@ -55,7 +55,7 @@ impl<C: Clock> Mvto<C> {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<ScanEnd> {
-        let Scope { catalog, writes, reads } = scope;
+        let Scope { catalog, writes, reads, .. } = scope;
         let table = table(self, view, catalog, scan.table)?;
         let place = match scan.index {
             None => table.rows(),

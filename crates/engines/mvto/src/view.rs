@@ -44,7 +44,7 @@ impl<H: Handle> SharedView<'_, H> {
         }
         let (mut view, mut reads) = (self.core.view.clone(), ReadSet::default());
         let Workspace { catalog, writes, .. } = &*self.core.work;
-        let scope = Scope { catalog, writes, reads: view.moves.then_some(&mut reads) };
+        let scope = Scope { catalog, writes, reads: view.moves.then_some(&mut reads), kept: None };
         let result = read(&mut view, scope);
         if view.moves {
             let limit = self.engine.options.read_set;

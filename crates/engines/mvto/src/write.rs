@@ -64,7 +64,7 @@ impl<C: Clock> Mvto<C> {
         self.check_writable(core)?;
         self.own_now(core, id, key)?;
         let mut before = std::mem::take(&mut core.work.before);
-        let taken = self.read(core, id, key, Columns::None, &mut before, Note::Owned);
+        let taken = self.read(core, id, key, Columns::None, &mut before, Note::Update);
         core.work.before = before;
         if taken? {
             let table = table(self, &core.view, &core.work.catalog, id)?.schema.clone();
@@ -88,7 +88,7 @@ impl<C: Clock> Mvto<C> {
     /// Reads a row, owning it first where the mode says so.
     pub(crate) fn read_for_update(&self, core: &mut Core, id: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         self.own_now(core, id, key)?;
-        self.read(core, id, key, Columns::All, row, Note::Owned)
+        self.read(core, id, key, Columns::All, row, Note::Update)
     }
 
     /// Replaces a row that is there by what `new` makes of it.
@@ -175,7 +175,7 @@ impl<C: Clock> Mvto<C> {
         let is_another = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.bytes() != key);
         let is_taken = match work.writes.own_value(place.id(), entry) {
             Some(own) => is_another(own.map(RowRef::new)),
-            None => self.visible(view, place, entry, is_another)?,
+            None => self.visible(view, place, entry, |_, row| is_another(row))?,
         };
         if !is_taken {
             return Ok(());
@@ -196,9 +196,9 @@ impl<C: Clock> Mvto<C> {
     /// The write-set entry of a key. In [`Mode::OwnAtStatement`] its tuple is owned.
     #[inline]
     fn enter_key(&self, core: &mut Core, id: TableId, space: u16, key: &[u8]) -> Result<usize> {
-        let Workspace { catalog, writes, .. } = &mut *core.work;
+        let Workspace { catalog, writes, kept, .. } = &mut *core.work;
         let place = catalog.place(SpaceId { table: id, space }).expect("the statement has found its table");
-        let at = writes.entry(place.id(), key, || find_pinned(place, key));
+        let at = writes.entry(place.id(), key, || kept.take(place.id(), key).or_else(|| find_pinned(place, key)));
         if core.mode == Mode::OwnAtStatement {
             self.own_entry(core, at)?;
         }

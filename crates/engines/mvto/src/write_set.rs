@@ -1,6 +1,7 @@
 //! The write buffer of a transaction, and the workspace that it borrows from its site.
 
 mod arena;
+mod kept;
 mod order;
 
 use crate::catalog::{Catalog, SpaceId};
@@ -15,6 +16,7 @@ use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
 
 use arena::Arena;
+pub(crate) use kept::Kept;
 use order::Order;
 
 /// Write sets up to this size are searched from front to back.
@@ -267,6 +269,8 @@ pub(crate) struct Workspace {
     pub writes: WriteSet,
     /// Read set, if it owns at the statement.
     pub reads: ReadSet,
+    /// Tuples that were read for update.
+    pub kept: Kept,
     pub pool: VersionPool,
     /// Horizon as last looked up.
     pub horizon: Arc<Horizon>,
@@ -323,6 +327,7 @@ impl Workspace {
             catalog: Arc::default(),
             writes: WriteSet::default(),
             reads: ReadSet::default(),
+            kept: Kept::default(),
             pool: VersionPool::new(meter.clone()),
             garbage: Vec::new(),
             ready: Vec::new(),
