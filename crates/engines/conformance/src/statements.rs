@@ -45,6 +45,13 @@ pub enum Statement {
         /// Which columns; some numbers ask for columns that do not exist.
         columns: u8,
     },
+    /// Reads columns of several rows.
+    ReadMany {
+        /// The rows, perhaps some of them twice.
+        keys: Vec<u8>,
+        /// Which columns, as in `Read`.
+        columns: u8,
+    },
     /// Reads a row that will be written.
     ReadForUpdate(u8),
     /// Writes a row.
@@ -132,6 +139,8 @@ pub fn statement() -> impl Strategy<Value = Statement> {
     );
     prop_oneof![
         4 => (key(), 0u8..7).prop_map(|(key, columns)| Statement::Read { key, columns }),
+        2 => (proptest::collection::vec(key(), 0..40), 0u8..7)
+            .prop_map(|(keys, columns)| Statement::ReadMany { keys, columns }),
         1 => key().prop_map(Statement::ReadForUpdate),
         5 => (key(), content()).prop_map(|(key, content)| Statement::Put(key, content)),
         5 => (key(), content()).prop_map(|(key, content)| Statement::Insert(key, content)),
@@ -168,7 +177,10 @@ impl Statement {
 
     /// Returns whether a read-only transaction may run it.
     pub fn only_reads(&self) -> bool {
-        matches!(self, Statement::Read { .. } | Statement::ReadForUpdate(_) | Statement::Scan { .. })
+        matches!(
+            self,
+            Statement::Read { .. } | Statement::ReadMany { .. } | Statement::ReadForUpdate(_) | Statement::Scan { .. }
+        )
     }
 }
 
@@ -310,6 +322,15 @@ pub fn answer(access: &mut impl Access, table: TableId, shape: Shape, statement:
         Statement::Read { key, columns } => {
             let found = access.read(table, &shape.key(*key), shape.asked(*columns), &mut row);
             format!("{found:?} {row:?}")
+        }
+        Statement::ReadMany { keys, columns } => {
+            let keys: Vec<Key> = keys.iter().map(|key| shape.key(*key)).collect();
+            let mut rows: Vec<(usize, Option<RowBuf>)> = Vec::new();
+            let read = access.read_many(table, &keys, shape.asked(*columns), &mut |at, row| {
+                rows.push((at, row.map(|row| RowBuf::from_bytes(row.bytes()))));
+            });
+            rows.sort_by_key(|(at, _)| *at); // They come in any order.
+            format!("{read:?} {rows:?}")
         }
         Statement::ReadForUpdate(key) => {
             let found = access.read_for_update(table, &shape.key(*key), &mut row);

@@ -8,7 +8,7 @@ use env::time::Duration;
 use env::{Clock, Retries};
 use model::retry::{self, Failure};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Draws, Error, Finish, Interactive, Invalid, Item, Later, Limit,
+    Access, Begin, Columns, Committed, Delta, Draws, Error, Finish, Interactive, Invalid, Item, Key, Later, Limit,
     LimitKind, LogPosition, LogUsage, Pending, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan,
     ScanEnd, Schema, SharedReads, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
@@ -123,6 +123,16 @@ fn poison<C: Clock>(engine: &Mvto<C>, core: &mut Core, error: &Error) {
 impl<H: Handle> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.on_table(table, |engine, core| engine.read(core, table, key, columns, row, Note::Read))
+    }
+
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        self.on_table(table, |engine, core| engine.read_many(core, table, keys, columns, each))
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {

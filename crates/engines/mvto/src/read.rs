@@ -14,9 +14,10 @@ use crate::store::{Pinned, Tuple, VersionRef};
 use crate::wait::is_held;
 use crate::write_set::{Kept, Workspace, WriteSet};
 use env::Clock;
-use model::{Columns, Mode, Result, RowBuf, RowRef, TableId};
+use model::{Columns, Key, Mode, Result, RowBuf, RowRef, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
+use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::spin::Backoff;
 
 /// The tables that the reads of a transaction go to, and what it has written itself.
@@ -70,6 +71,30 @@ impl<C: Clock> Mvto<C> {
         let reads = self.notes(view, reads).filter(|_| note == Note::Read);
         let kept = (note == Note::Update && *mode == Mode::ReadWrite).then_some(kept);
         self.read_at(view, Scope { catalog, writes, reads, kept }, id, key, columns, row)
+    }
+
+    /// Reads rows one after the other, and brings those that follow near meanwhile.
+    pub(crate) fn read_many(
+        &self,
+        core: &mut Core,
+        id: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        self.start(core)?;
+        let mut row = std::mem::take(&mut core.work.before);
+        let mut numbered = keys.iter().enumerate();
+        let read = keys.chunks(SIDE_BY_SIDE).try_for_each(|together| {
+            prefetch(&core.work.catalog, id, together);
+            numbered.by_ref().take(together.len()).try_for_each(|(at, key)| {
+                let found = self.read(core, id, key, columns, &mut row, Note::Read)?;
+                each(at, found.then(|| row.row()));
+                Ok(())
+            })
+        });
+        core.work.before = row;
+        read
     }
 
     /// Read set for its reads, if the transaction may have to move.
@@ -205,6 +230,14 @@ impl<C: Clock> Mvto<C> {
         let waited = self.sleep_while(view, place, &held, |holder| keeps_from_reading(view, holder));
         self.unpin(place.id(), held, view.at);
         waited
+    }
+}
+
+/// Brings the rows of some keys near. A hint: what is wrong with the table or a key is found when it is read.
+fn prefetch(catalog: &Catalog, id: TableId, keys: &[Key]) {
+    let Some(table) = catalog.get(id) else { return };
+    if keys.len() > 1 && keys.iter().all(|key| table.schema.check_key(key).is_ok()) {
+        table.rows().space().prefetch(keys, &epoch::pin());
     }
 }
 

@@ -35,7 +35,7 @@ use self::{
     key::{KeyHasher, Probe},
     shard::Shard,
 };
-use super::{Entry, Insert, KeyWidth};
+use super::{Entry, Insert, KeyWidth, prefetch::SIDE_BY_SIDE};
 use crate::{epoch::Guard, memory::Meter};
 use std::{
     hash::{BuildHasher, RandomState},
@@ -173,6 +173,22 @@ impl<E: Entry> Hash<E> {
     pub fn prefetch(&self, key: &[u8]) {
         let probe = self.hasher.probe(key);
         self.shard(&probe).prefetch(&probe);
+    }
+
+    /// Brings the entries of the first [`SIDE_BY_SIDE`] keys near, and their buckets, and shows them to `found`. A hint for lookups
+    /// that follow: no key is confirmed to be there or not, nor is a trace left.
+    ///
+    /// # Panics
+    /// As every method that takes a key.
+    pub fn prefetch_entries<'g>(&self, keys: &[impl AsRef<[u8]>], guard: &'g Guard, mut found: impl FnMut(&'g E)) {
+        let keys = &keys[..keys.len().min(SIDE_BY_SIDE)];
+        keys.iter().for_each(|key| self.prefetch(key.as_ref()));
+        let mut entries = [None; SIDE_BY_SIDE];
+        for (entry, key) in entries.iter_mut().zip(keys) {
+            let probe = self.hasher.probe(key.as_ref());
+            *entry = self.shard(&probe).peek(&probe, guard);
+        }
+        entries.into_iter().flatten().for_each(&mut found);
     }
 
     /// Empties the index and hands every entry to `take`, for the owner to free.

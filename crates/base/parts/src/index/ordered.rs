@@ -29,6 +29,7 @@ mod drain;
 mod key;
 mod merge;
 mod node;
+mod prefetch;
 #[cfg(all(test, not(any(loom, feature = "shuttle"))))]
 mod shape;
 mod split;

@@ -5,7 +5,7 @@ use model::Direction;
 use proptest::prelude::*;
 use seriatim_parts::{
     epoch,
-    index::{Entry, Insert, KeyWidth, ordered::Cursor},
+    index::{Entry, Insert, KeyWidth, ordered::Cursor, prefetch::SIDE_BY_SIDE},
 };
 use std::{collections::BTreeSet, ops::Bound};
 
@@ -300,4 +300,24 @@ fn nothing_is_inserted_when_making_the_entry_panics() {
     let guard = &epoch::pin();
     assert!(records.index.get(b"key", guard).is_none());
     assert!(matches!(records.insert(b"key", 0, guard), Insert::Inserted(_)));
+}
+
+#[test]
+fn prefetching_comes_upon_what_is_there_and_leaves_no_trace() {
+    for width in [KeyWidth::Eight, KeyWidth::Any] {
+        let records = Records::<4>::new(width);
+        let guard = &epoch::pin();
+        let key = |number: u64| number.to_be_bytes();
+        (0..400).step_by(2).for_each(|number| drop(records.insert(&key(number), 0, guard)));
+        for first in 0..400 {
+            let keys: Vec<[u8; 8]> = (0..20).map(|step| key((first + step * 37) % 400)).collect();
+            let mut found = Vec::new();
+            records.index.prefetch_entries(&keys, guard, |record| found.push(record.key().to_vec()));
+            let together = &keys[..SIDE_BY_SIDE];
+            let expected: Vec<_> = together.iter().filter(|key| key[7] % 2 == 0).map(|key| key.to_vec()).collect();
+            assert!(expected.iter().all(|key| found.contains(key)), "{width:?}: {found:?}");
+        }
+        assert!(matches!(records.insert(&key(7), 0, guard), Insert::Inserted(_)), "nothing was stamped");
+        records.index.prefetch_entries(&[[0; 8]; 0], guard, |_| unreachable!("nothing was wanted"));
+    }
 }

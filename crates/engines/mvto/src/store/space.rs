@@ -6,6 +6,7 @@ use model::Direction;
 use parts::epoch::{self, Guard};
 use parts::index::hash::HashCursor;
 use parts::index::ordered::Cursor;
+use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::index::{Hash, Insert, KeyWidth, Ordered};
 use parts::memory::Meter;
 use std::fmt;
@@ -68,6 +69,19 @@ impl Space {
             Index::Ordered(index) => index.get_or_stamp(key, at, guard),
             Index::Hash(index) => index.get_or_stamp(key, at, guard),
         }
+    }
+
+    /// Brings the tuples of the first [`SIDE_BY_SIDE`](parts::index::prefetch::SIDE_BY_SIDE) keys near, and their newest versions:
+    /// a hint for reads that follow. The keys fit the space's width.
+    pub fn prefetch(&self, keys: &[impl AsRef<[u8]>], guard: &Guard) {
+        let mut tuples = [None; SIDE_BY_SIDE];
+        let mut places = tuples.iter_mut();
+        let mut found = |tuple| places.next().into_iter().for_each(|place| *place = Some(tuple));
+        match &self.index {
+            Index::Ordered(index) => index.prefetch_entries(keys, guard, &mut found),
+            Index::Hash(index) => index.prefetch_entries(keys, guard, &mut found),
+        }
+        tuples.into_iter().flatten().for_each(Tuple::prefetch_newest);
     }
 
     /// Places a tuple, pinned once, if the key has none and nobody above `at` has seen the gap (M6).

@@ -347,6 +347,18 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
         (slot, self.entry(slot).filter(|entry| sought.is(|| Some(entry.key()))))
     }
 
+    /// The slot that holds a key whose prefix is the wanted one's, if there is one: most likely the key itself.
+    pub fn likely_slot(&self, sought: Sought<'_>) -> Option<usize> {
+        let count = self.count();
+        let slot = self.partition_point_among(count, sought, false);
+        (slot < count && prefix_in(&self.prefixes, count, slot) == sought.prefix).then_some(slot)
+    }
+
+    /// Asks for the entry pointer in a slot.
+    pub fn prefetch_slot(&self, slot: usize) {
+        prefetch(&raw const self.entries[slot], size_of::<AtomicPtr<E>>());
+    }
+
     /// The fence between slot `cut - 1` and slot `cut`. Latch held.
     pub fn fence_at(&self, cut: usize, eight: bool) -> Fence {
         if eight {
