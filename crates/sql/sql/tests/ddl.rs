@@ -234,6 +234,26 @@ fn names_are_followed() {
     assert_eq!(client.show("select count(*) from v"), "5");
 }
 
+/// Definitions are kept as text, and arguments of EXECUTE are read from text.
+#[test]
+fn quotes_survive_in_definitions() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run(
+        r#"create table t ("a""b" int default 5, n text default 'a''''b' || e'\'', check (n <> ''''''));
+           insert into t default values"#,
+    );
+    let literals = r#"'a''''b', e'\'', e'x\ny', $$''$$, N'it''s', - -1, "t"."a""b""#;
+    client.run(&format!("create view v (a, b, c, d, e, f, g) as select {literals} from t"));
+    let expected = client.show(&format!("select {literals} from t"));
+    assert_eq!(expected, "a''b|'|x\ny|''|it's|1|5");
+    assert_eq!(client.show("select * from v"), expected);
+    assert_eq!(client.show("select n from t"), "a''b'");
+    assert_eq!(client.fails("insert into t (n) values ('''''')").code(), "23514");
+    client.run("prepare p (text) as select $1");
+    assert_eq!(client.show("execute p ('a''''b')"), "a''b");
+}
+
 #[test]
 fn the_star_of_a_view_is_what_it_was() {
     let mut client = Client::new(&database());

@@ -59,6 +59,21 @@ fn copy_in(client: &mut Client, copy: &str, data: &str) -> Result<Answer> {
     Ok(answer)
 }
 
+/// OVERRIDING belongs to its own INSERT, wherever that stands.
+#[test]
+fn overriding_counts_where_it_is_written() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run("create table a (id int generated always as identity, n int); create table b (id int, n int); create table c (id int generated always as identity)");
+    client.run("with i as (insert into a overriding system value values (7, 1) returning id) insert into b (id) select id from i");
+    assert_eq!(client.show("select id from a union all select id from b"), "7\n7");
+    client.run("with i as (insert into a (id, n) overriding user value values (70, 2) returning id) insert into b select id from i");
+    assert_eq!(client.show("select id from a where n = 2"), "1");
+    let refused =
+        client.try_run("with i as (insert into b overriding system value values (9)) insert into c values (9)");
+    assert_eq!(refused.unwrap_err().code(), "428C9");
+}
+
 #[test]
 fn a_reference_conflicts_with_the_key_only() {
     let database = database();

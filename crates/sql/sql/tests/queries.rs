@@ -20,6 +20,12 @@ const SCHEMA: &str = "
 
 /// A query and its rows, as `psql -At` prints them.
 const QUERIES: &[(&str, &str)] = &[
+    // IS DISTINCT FROM binds more tightly than AND and OR, and less tightly than comparisons.
+    (
+        "SELECT false AND 1 IS DISTINCT FROM 2 OR true, true OR 1 IS NOT DISTINCT FROM 2 AND false, true IS DISTINCT FROM 1 = 2",
+        "t|t|t",
+    ),
+    ("SELECT -2 ^ 2, - -2, 2 - -2, -2 ^ 2 ^ 3", "4|2|4|64"),
     // A window ordered by something volatile is a window of its own.
     ("SELECT count(*) OVER (ORDER BY random() < 2), rank() OVER (ORDER BY random() < 2) FROM people LIMIT 1", "4|1"),
     (

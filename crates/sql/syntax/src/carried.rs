@@ -1,30 +1,9 @@
-//! Clauses for which the parser's tree has no place: where the tree carries them, and how they are read from it. Only this
-//! crate depends on the places.
+//! Clauses for which the parser's tree has no place: where the tree carries them, and how lowering takes them out.
 
+use crate::ast::{Exclusion, Overriding};
 use sqlparser::ast::{
-    self, AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
 };
-
-/// OVERRIDING of an INSERT, for columns with generated values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overriding {
-    /// OVERRIDING SYSTEM VALUE: the given values count.
-    System,
-    /// OVERRIDING USER VALUE: they do not.
-    User,
-}
-
-/// The key under which a parsed INSERT carries [`Overriding`]: its syntax has no place for it, and no PostgreSQL statement
-/// uses the settings that it has.
-pub(crate) const OVERRIDING: &str = "overriding";
-
-/// Returns the OVERRIDING clause of an INSERT.
-pub fn overriding(insert: &ast::Insert) -> Option<Overriding> {
-    let setting = insert.settings.iter().flatten().find(|setting| setting.key.value == OVERRIDING)?;
-    let is_system = matches!(&setting.value, ast::Expr::Identifier(what) if what.value == "system");
-    Some(if is_system { Overriding::System } else { Overriding::User })
-}
 
 /// `FROM ROWS FROM (f(x), g(y))` becomes a function of this name, with the calls as arguments.
 pub(crate) const ROWS_FROM: &str = "ROWS FROM";
@@ -35,58 +14,72 @@ pub(crate) const SYMMETRIC: &str = "SYMMETRIC";
 /// The frame's EXCLUDE becomes the first expression of PARTITION BY: a name of two words.
 pub(crate) const EXCLUSIONS: [&str; 4] = ["EXCLUDE NO OTHERS", "EXCLUDE CURRENT ROW", "EXCLUDE GROUP", "EXCLUDE TIES"];
 
+/// OVERRIDING of an INSERT becomes the last column: a name of three words.
+pub(crate) const OVERRIDING: [&str; 2] = ["OVERRIDING SYSTEM VALUE", "OVERRIDING USER VALUE"];
+
 /// `(record).*` becomes `(record)."*"`, the name without its quotes.
 pub(crate) const ALL_FIELDS: &str = "*";
 
-/// Returns whether a name is one that only the rewriting gives.
-fn is_carrier(name: &Ident, carrier: &str) -> bool {
-    name.quote_style.is_none() && name.value.eq_ignore_ascii_case(carrier)
+/// Returns whether a name is this word, in any case and without quotes.
+pub(crate) fn is_word(name: &Ident, word: &str) -> bool {
+    name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word)
 }
 
-/// Returns the record of an expression `(record).*`; `None` for another expression.
-pub fn expanded_record(syntax: &Expr) -> Option<Expr> {
-    let Expr::CompoundFieldAccess { root, access_chain } = syntax else { return None };
-    match access_chain.split_last()? {
-        (AccessExpr::Dot(Expr::Identifier(name)), before) if is_carrier(name, ALL_FIELDS) => Some(match before {
-            [] => (**root).clone(),
-            _ => Expr::CompoundFieldAccess { root: root.clone(), access_chain: before.to_vec() },
-        }),
-        _ => None,
+/// Returns the record of an expression `(record).*`, and any other expression as it is; and whether it was such a one.
+pub(crate) fn expanded_record(expr: Expr) -> (Expr, bool) {
+    match expr {
+        Expr::CompoundFieldAccess { root, mut access_chain } if ends_in_all_fields(&access_chain) => {
+            access_chain.pop();
+            let record = if access_chain.is_empty() { *root } else { Expr::CompoundFieldAccess { root, access_chain } };
+            (record, true)
+        }
+        other => (other, false),
     }
 }
 
-/// Rows that a window's frame leaves out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exclusion {
-    /// EXCLUDE NO OTHERS
-    NoOthers,
-    /// EXCLUDE CURRENT ROW
-    CurrentRow,
-    /// EXCLUDE GROUP
-    Group,
-    /// EXCLUDE TIES
-    Ties,
+fn ends_in_all_fields(chain: &[AccessExpr]) -> bool {
+    matches!(chain.last(), Some(AccessExpr::Dot(Expr::Identifier(name))) if is_word(name, ALL_FIELDS))
 }
 
-/// Splits the expressions after PARTITION BY from the EXCLUDE of the window's frame, if it has one.
-pub fn split_exclusion(partition_by: &[Expr]) -> (Option<Exclusion>, &[Expr]) {
+/// Takes OVERRIDING from the columns of an INSERT, if it is there.
+pub(crate) fn take_overriding(columns: &mut Vec<ObjectName>) -> Option<Overriding> {
+    let kinds = OVERRIDING.iter().zip([Overriding::System, Overriding::User]);
+    let last = columns.last()?;
+    let (_, overriding) = kinds.into_iter().find(|(clause, _)| is_name(last, clause))?;
+    columns.pop();
+    Some(overriding)
+}
+
+/// Takes the EXCLUDE of a window's frame from the expressions after PARTITION BY, if it is there.
+pub(crate) fn take_exclusion(partition_by: &mut Vec<Expr>) -> Option<Exclusion> {
     let exclusions = [Exclusion::NoOthers, Exclusion::CurrentRow, Exclusion::Group, Exclusion::Ties];
-    let Some((Expr::Identifier(name), rest)) = partition_by.split_first() else { return (None, partition_by) };
-    let carried = EXCLUSIONS.iter().zip(exclusions).find(|(carrier, _)| is_carrier(name, carrier));
-    carried.map_or((None, partition_by), |(_, exclusion)| (Some(exclusion), rest))
+    let Some(Expr::Identifier(name)) = partition_by.first() else { return None };
+    let (_, exclusion) = EXCLUSIONS.iter().zip(exclusions).find(|(carrier, _)| is_word(name, carrier))?;
+    partition_by.remove(0);
+    Some(exclusion)
 }
 
-/// The lower bound after BETWEEN SYMMETRIC; `None` for a bound of a plain BETWEEN.
-pub fn symmetric_bound(low: &Expr) -> Option<&Expr> {
-    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = low else { return None };
-    let [ObjectNamePart::Identifier(name)] = name.0.as_slice() else { return None };
-    match list.args.as_slice() {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(bound))] if is_carrier(name, SYMMETRIC) => Some(bound),
-        _ => None,
+/// Returns the lower bound of BETWEEN, and whether the word SYMMETRIC stands before it.
+pub(crate) fn symmetric_bound(low: Expr) -> (Expr, bool) {
+    match low {
+        Expr::Function(Function { name, args: FunctionArguments::List(mut list), .. })
+            if is_name(&name, SYMMETRIC)
+                && matches!(list.args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Expr(_))]) =>
+        {
+            match list.args.pop() {
+                Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(bound))) => (bound, true),
+                _ => unreachable!("the argument that the pattern saw"),
+            }
+        }
+        low => (low, false),
     }
 }
 
 /// Returns whether a function of FROM is ROWS FROM. Its arguments are then the calls.
-pub fn is_rows_from(name: &ObjectName) -> bool {
-    matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if is_carrier(name, ROWS_FROM))
+pub(crate) fn is_rows_from(name: &ObjectName) -> bool {
+    is_name(name, ROWS_FROM)
+}
+
+fn is_name(name: &ObjectName, word: &str) -> bool {
+    matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if is_word(name, word))
 }

@@ -3,10 +3,10 @@
 use super::dialect::Dialect;
 use super::reader::{self, Reader};
 use super::words::Words;
-use super::{Parsed, ast as tree, definition, lower, syntax};
+use super::{Parsed, ast, definition, lower, syntax};
 use pgtypes::Type;
 use pgtypes::{Error, Result};
-use sqlparser::ast;
+use sqlparser::ast as parser;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ pub enum Command {
     /// SELECT, INSERT, UPDATE, DELETE, VALUES, TABLE.
     Rows(Arc<ast::Statement>),
     /// COPY
-    Copy(Arc<tree::Copy>),
+    Copy(Arc<ast::Copy>),
     /// CREATE, ALTER, DROP and the like.
-    Definition(Arc<tree::Definition>),
+    Definition(Arc<ast::Definition>),
     /// BEGIN, START TRANSACTION
     Begin(Modes),
     /// SET TRANSACTION
@@ -188,38 +188,39 @@ pub fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command> {
 
 /// A statement over rows. SELECT INTO is a definition.
 fn rows(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
-    match syntax(text, tokens)? {
-        ast::Statement::Query(mut query) => match take_into(&mut query) {
-            Some(into) => {
-                let create = create_table_as(into, *query)?;
-                Ok(Command::Definition(Arc::new(tree::Definition::CreateTableAs(create))))
-            }
-            None => Ok(Command::Rows(Arc::new(ast::Statement::Query(query)))),
-        },
-        statement @ (ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_)) => {
-            Ok(Command::Rows(Arc::new(statement)))
+    let mut statement = syntax(text, tokens)?;
+    let into = match &mut statement {
+        parser::Statement::Query(query) => take_into(query),
+        parser::Statement::Insert(_) | parser::Statement::Update(_) | parser::Statement::Delete(_) => None,
+        _ => return Err(Words::new(text, tokens).unexpected()),
+    };
+    let statement = lower::statement(statement).map_err(|refusal| refusal.in_text(text))?;
+    match (into, statement) {
+        (Some(into), ast::Statement::Query(query)) => {
+            let create = create_table_as(into, *query);
+            Ok(Command::Definition(Arc::new(ast::Definition::CreateTableAs(create))))
         }
-        _ => Err(Words::new(text, tokens).unexpected()),
+        (_, statement) => Ok(Command::Rows(Arc::new(statement))),
     }
 }
 
 /// Takes the INTO of a SELECT out of it.
-fn take_into(query: &mut ast::Query) -> Option<ast::SelectInto> {
+fn take_into(query: &mut parser::Query) -> Option<parser::SelectInto> {
     match &mut *query.body {
-        ast::SetExpr::Select(select) => select.into.take(),
+        parser::SetExpr::Select(select) => select.into.take(),
         _ => None,
     }
 }
 
-fn create_table_as(into: ast::SelectInto, query: ast::Query) -> Result<tree::CreateTableAs> {
-    Ok(tree::CreateTableAs {
+fn create_table_as(into: parser::SelectInto, query: ast::Query) -> ast::CreateTableAs {
+    ast::CreateTableAs {
         name: lower::object_name(into.name),
         temporary: into.temporary,
         if_not_exists: false,
         columns: vec![],
-        query: lower::query(query)?,
+        query,
         is_select_into: true,
-    })
+    }
 }
 
 fn modes(words: &mut Words<'_>) -> Result<Modes> {
@@ -447,10 +448,10 @@ fn parameter_types(text: &str, tokens: &[TokenWithSpan]) -> Result<Vec<Option<Ty
     reader.expect_token(&Token::LParen)?;
     let types = reader.list(Reader::data_type)?;
     types
-        .iter()
+        .into_iter()
         .map(|data_type| match data_type {
-            ast::DataType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("unknown") => Ok(None),
-            _ => crate::data_type(data_type).map(|(data_type, _)| Some(data_type)),
+            unknown if unknown.text.eq_ignore_ascii_case("unknown") => Ok(None),
+            known => known.meaning.map(|(data_type, _)| Some(data_type)),
         })
         .collect()
 }

@@ -56,6 +56,20 @@ impl Rules for Dialect {
         (left == 0 || is_endless).then_some(Err(ParserError::RecursionLimitExceeded))
     }
 
+    /// IS DISTINCT FROM takes what binds more tightly for its right operand. The parser would take everything that follows, AND
+    /// and OR too.
+    fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        const DISTINCT: [Keyword; 3] = [Keyword::IS, Keyword::DISTINCT, Keyword::FROM];
+        const NOT_DISTINCT: [Keyword; 4] = [Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM];
+        let negated = parser.parse_keywords(&NOT_DISTINCT);
+        if !negated && !parser.parse_keywords(&DISTINCT) {
+            return None;
+        }
+        let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        let made = if negated { Expr::IsNotDistinctFrom } else { Expr::IsDistinctFrom };
+        Some(right.map(|right| made(Box::new(left.clone()), Box::new(right))))
+    }
+
     /// Words that are never names need no second try, and the error inside is the one that counts.
     fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
         matches!(keyword, Keyword::ARRAY | Keyword::CASE | Keyword::CAST | Keyword::NOT)

@@ -2,9 +2,9 @@
 //! statements (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
 //!
 //! The one crate that names the parser. `dialect.rs`, `translate.rs` and `rewrite.rs` adapt to it the text that it does not
-//! read; `carried.rs` reads from its tree the clauses for which the tree has no place; `command.rs` reads the statements of
-//! sessions and `definition` those over the catalog; `types.rs` reads types; `missing.rs` names what PostgreSQL has and this
-//! server lacks.
+//! read; `lower` turns its tree into `ast`, the house's own, with `carried.rs` for the clauses for which the parser's tree has
+//! no place; `command.rs` reads the statements of sessions and `definition` those over the catalog; `missing.rs` names what
+//! PostgreSQL has and this server lacks.
 
 #![forbid(unsafe_code)]
 
@@ -19,12 +19,9 @@ mod missing;
 mod reader;
 mod rewrite;
 mod translate;
-mod types;
 mod words;
 
-pub use carried::{Exclusion, Overriding, expanded_record, is_rows_from, overriding, split_exclusion, symmetric_bound};
 pub use command::{Command, Discard, ExplainFormat, Fetch, Modes};
-pub use types::data_type;
 pub use words::is_reserved;
 
 use pgtypes::{Error, Result, state};
@@ -95,15 +92,12 @@ fn one(text: &Arc<str>, tokens: &[TokenWithSpan], walk: &mut Walk<'_>) -> Result
 }
 
 /// Parses by `sqlparser`; everything must belong to the statement.
-pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<ast::Statement> {
+pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<sqlparser::ast::Statement> {
     let dialect = dialect::Dialect::new(tokens);
-    let (translated, overriding) = translate::translate(tokens);
+    let translated = translate::translate(tokens);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&translated));
-    let mut statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
-    if let Some(overriding) = overriding {
-        translate::mark(&mut statement, overriding);
-    }
+    let statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
     match &parser.peek_token_ref().token {
         Token::EOF => Ok(statement),
         _ => Err(unexpected(text, tokens, parser.peek_token_ref().span.start)),
@@ -120,11 +114,12 @@ pub fn expression(text: &str) -> Result<ast::Expr> {
     let dialect = dialect::Dialect::new(&tokens);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&tokens));
-    parser.parse_expr().map_err(|error| broken_syntax(text, &tokens, &error))
+    let parsed = parser.parse_expr().map_err(|error| broken_syntax(text, &tokens, &error))?;
+    lower::expr(parsed).map_err(|refusal| refusal.in_text(text))
 }
 
 /// The byte of a location in the text.
-pub fn byte_of(text: &str, location: Location) -> usize {
+pub fn byte_of(text: &str, location: impl Into<ast::Location>) -> usize {
     Walk::new(text).byte_of(location)
 }
 
@@ -132,27 +127,27 @@ pub fn byte_of(text: &str, location: Location) -> usize {
 struct Walk<'a> {
     text: &'a str,
     byte: usize,
-    at: Location,
+    at: ast::Location,
 }
 
 impl<'a> Walk<'a> {
     fn new(text: &'a str) -> Walk<'a> {
-        Walk { text, byte: 0, at: Location { line: 1, column: 1 } }
+        Walk { text, byte: 0, at: ast::Location { line: 1, column: 1 } }
     }
 
-    fn byte_of(&mut self, location: Location) -> usize {
-        let wanted = (location.line, location.column);
-        if wanted < (self.at.line, self.at.column) {
+    fn byte_of(&mut self, location: impl Into<ast::Location>) -> usize {
+        let wanted = location.into();
+        if wanted < self.at {
             *self = Walk::new(self.text);
         }
         for c in self.text[self.byte..].chars() {
-            if (self.at.line, self.at.column) >= wanted {
+            if self.at >= wanted {
                 break;
             }
             self.byte += c.len_utf8();
             self.at = match c {
-                '\n' => Location { line: self.at.line + 1, column: 1 },
-                _ => Location { line: self.at.line, column: self.at.column + 1 },
+                '\n' => ast::Location { line: self.at.line + 1, column: 1 },
+                _ => ast::Location { line: self.at.line, column: self.at.column + 1 },
             };
         }
         self.byte
@@ -160,7 +155,7 @@ impl<'a> Walk<'a> {
 }
 
 /// The character, from 1, of a location in the text: what ErrorResponse's position counts.
-pub fn position_of(text: &str, location: Location) -> u32 {
+pub fn position_of(text: &str, location: impl Into<ast::Location>) -> u32 {
     let byte = byte_of(text, location);
     u32::try_from(text[..byte].chars().count()).unwrap_or(u32::MAX - 1) + 1
 }

@@ -152,7 +152,7 @@ pub(super) fn at_first_word(text: &str, tokens: &[TokenWithSpan], refusal: Error
 }
 
 /// The refusal of a statement by its name, with a way out where there is one.
-fn statement(name: &str) -> Error {
+pub(super) fn statement(name: &str) -> Error {
     let error = Error::unsupported(format_args!("the statement {name}"));
     let hint = match name {
         "CREATE DATABASE" | "DROP DATABASE" => {

@@ -34,7 +34,7 @@ pub(crate) fn whole<T>(
 impl<'a> Reader<'a> {
     /// A reader of these tokens, by rules that bound its work.
     pub(crate) fn new(text: &'a str, dialect: &'a Dialect, tokens: &'a [TokenWithSpan]) -> Reader<'a> {
-        let (translated, _) = translate::translate(tokens);
+        let translated = translate::translate(tokens);
         let parser = Parser::new(dialect)
             .with_recursion_limit(NESTING)
             .with_tokens_with_locations(rewrite::rewrite(&translated));
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
     /// Those of [`crate::expression`].
     pub(crate) fn expression(&mut self) -> Result<ast::Expr> {
         let read = self.parser.parse_expr();
-        lower::expr(self.right(read)?)
+        lower::expr(self.right(read)?).map_err(|refusal| refusal.in_text(self.text))
     }
 
     /// An expression in parentheses.
@@ -219,7 +219,9 @@ impl<'a> Reader<'a> {
     pub(crate) fn column_default(&mut self) -> Result<ast::Expr> {
         let read = self.parser.parse_optional_column_option();
         match self.right(read)? {
-            Some(parser::ColumnOption::Default(value)) => lower::expr(value),
+            Some(parser::ColumnOption::Default(value)) => {
+                lower::expr(value).map_err(|refusal| refusal.in_text(self.text))
+            }
             _ => Err(self.unexpected()),
         }
     }
@@ -239,7 +241,7 @@ impl<'a> Reader<'a> {
     /// 42601, 0A000
     pub(crate) fn query(&mut self) -> Result<ast::Query> {
         let read = self.parser.parse_query();
-        lower::query(*self.right(read)?)
+        lower::query(*self.right(read)?).map_err(|refusal| refusal.in_text(self.text))
     }
 
     /// One thing or more, with commas between them.

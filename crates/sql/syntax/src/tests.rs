@@ -153,25 +153,19 @@ fn words_that_the_parser_lacks_are_said_in_others() {
         ("DELETE FROM ONLY t", "DELETE FROM t"),
         ("SELECT f(a := 1)", "SELECT f(a => 1)"),
         ("SELECT a NOTNULL, b ISNULL", "SELECT a IS NOT NULL, b IS NULL"),
+        (
+            "INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)",
+            "INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)",
+        ),
+        (
+            "WITH q AS (INSERT INTO t OVERRIDING USER VALUE SELECT 1) INSERT INTO t AS u TABLE v",
+            "WITH q AS (INSERT INTO t OVERRIDING USER VALUE SELECT 1) INSERT INTO t AS u SELECT * FROM v",
+        ),
     ] {
         assert_eq!(printed(written), read);
     }
-    for (sql, said) in [
-        ("INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)", Some(Overriding::System)),
-        ("WITH q AS (SELECT 1) INSERT INTO t OVERRIDING USER VALUE SELECT 1", Some(Overriding::User)),
-        ("INSERT INTO t (a) VALUES (1)", None),
-    ] {
-        let Command::Rows(statement) = command(sql) else { panic!("{sql}") };
-        let insert = match &*statement {
-            ast::Statement::Insert(insert) => insert.clone(),
-            ast::Statement::Query(query) => match &*query.body {
-                ast::SetExpr::Insert(ast::Statement::Insert(insert)) => insert.clone(),
-                other => panic!("{other:?}"),
-            },
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(overriding(&insert), said, "{sql}");
-    }
+    let misplaced = statement("SELECT 1 OVERRIDING SYSTEM VALUE").unwrap_err();
+    assert_eq!(misplaced.code(), "42601");
     let error = statement("SELECT 1 FROM; SELECT 2").unwrap_err();
     assert_eq!((error.message(), error.fields().position), ("syntax error at or near \";\"", Some(14)));
 }

@@ -1,23 +1,18 @@
 //! PostgreSQL's words that `sqlparser` does not read, replaced by words that it does; [`super::rewrite`] replaces whole clauses
 //! of that kind. Tokens keep their positions, so that errors point into the original text.
 
-use crate::carried::{OVERRIDING, Overriding};
-use sqlparser::ast::{self, Ident, Setting};
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use crate::carried::OVERRIDING;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-/// Returns the tokens of a statement without spaces, translated, and its OVERRIDING clause.
-pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overriding>) {
+/// Returns the tokens of a statement without spaces, translated.
+pub fn translate(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
-    let mut overriding = None;
     let mut at = 0;
     while at < tokens.len() {
-        if says(&tokens, at, "OVERRIDING SYSTEM VALUE") {
-            tokens.drain(at..at + 3);
-            overriding = Some(Overriding::System);
-        } else if says(&tokens, at, "OVERRIDING USER VALUE") {
-            tokens.drain(at..at + 3);
-            overriding = Some(Overriding::User);
+        if let Some(clause) = OVERRIDING.into_iter().find(|clause| at > 0 && says(&tokens, at, clause)) {
+            overriding(&mut tokens, at, clause);
         } else if says(&tokens, at, "LEADING FROM")
             || says(&tokens, at, "TRAILING FROM")
             || says(&tokens, at, "BOTH FROM")
@@ -36,7 +31,17 @@ pub fn translate(tokens: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, Option<Overri
         }
         at += 1;
     }
-    (tokens, overriding)
+    tokens
+}
+
+/// `(a, b) OVERRIDING SYSTEM VALUE` becomes `(a, b, clause)`: a column of this name.
+fn overriding(tokens: &mut Vec<TokenWithSpan>, at: usize, clause: &str) {
+    let span = tokens[at].span;
+    let name = Token::Word(Word { value: clause.to_owned(), quote_style: None, keyword: Keyword::NoKeyword });
+    let follows_columns = tokens[at - 1].token == Token::RParen;
+    let first = if follows_columns { Token::Comma } else { Token::LParen };
+    let column = [first, name, Token::RParen].map(|token| TokenWithSpan { token, span });
+    tokens.splice(at - usize::from(follows_columns)..at + 3, column);
 }
 
 /// Returns whether these words stand at this token, unquoted.
@@ -73,19 +78,4 @@ fn null_test(tokens: &mut Vec<TokenWithSpan>, at: usize) {
     let words: &[&str] = if says(tokens, at, "ISNULL") { &["IS", "NULL"] } else { &["IS", "NOT", "NULL"] };
     let test: Vec<TokenWithSpan> = words.iter().map(|word| keyword(word, &tokens[at])).collect();
     tokens.splice(at..=at, test);
-}
-
-/// Notes on a parsed INSERT what was taken out of its text.
-pub fn mark(statement: &mut ast::Statement, overriding: Overriding) {
-    let insert = match statement {
-        ast::Statement::Insert(insert) => insert,
-        ast::Statement::Query(query) => match &mut *query.body {
-            ast::SetExpr::Insert(inner) => return mark(inner, overriding),
-            _ => return,
-        },
-        _ => return,
-    };
-    let what = if overriding == Overriding::System { "system" } else { "user" };
-    insert.settings =
-        Some(vec![Setting { key: Ident::new(OVERRIDING), value: ast::Expr::Identifier(Ident::new(what)) }]);
 }

@@ -78,7 +78,7 @@ pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result
     let visited = visit_expressions_mut(&mut expression, |expression| {
         let is_text = |argument: &Expr| match argument {
             Expr::Cast { data_type, .. } => {
-                crate::parse::data_type(data_type).is_ok_and(|(cast, _)| cast == Type::TEXT)
+                matches!(data_type.meaning, Ok((Type::TEXT, _)))
             }
             _ => false,
         };
@@ -123,10 +123,9 @@ pub(crate) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) 
 /// The argument of a call of `nextval`.
 fn next_value_argument(expression: &Expr) -> Option<&Expr> {
     let Expr::Function(call) = expression else { return None };
-    let Some(ast::ObjectNamePart::Identifier(ident)) = call.name.0.last() else { return None };
-    let ast::FunctionArguments::List(list) = &call.args else { return None };
-    match &list.args[..] {
-        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument))] if fold(ident) == "nextval" => Some(argument),
+    let name = fold(call.name.0.last()?);
+    match call.arguments.as_deref()? {
+        [ast::Argument::Expr(argument)] if name == "nextval" => Some(argument),
         _ => None,
     }
 }
@@ -156,7 +155,7 @@ fn name_parts(text: &str) -> Option<(Option<String>, String)> {
 fn literal(expression: &Expr) -> Option<String> {
     match expression {
         Expr::Cast { expr, .. } => literal(expr),
-        Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) => Some(text.clone()),
+        Expr::Literal(ast::Literal { value: ast::Value::String(text), .. }) => Some(text.clone()),
         _ => None,
     }
 }

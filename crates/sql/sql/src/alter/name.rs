@@ -4,14 +4,14 @@ use crate::catalog::{Relation, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::collections::HashSet;
-use syntax::ast::{Ident, ObjectName, ObjectNamePart};
+use syntax::ast::{Ident, ObjectName};
 
 /// The longest name in bytes.
 const LONGEST: usize = 63;
 
 /// The name that an identifier means: folded to lower case unless quoted, cut to 63 bytes.
 pub(crate) fn fold(ident: &Ident) -> String {
-    let name = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_ascii_lowercase() };
+    let name = if ident.quoted { ident.value.clone() } else { ident.value.to_ascii_lowercase() };
     fold_name(&name)
 }
 
@@ -27,7 +27,7 @@ fn cut(name: &str, bytes: usize) -> &str {
 
 /// Schema and name.
 pub(crate) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
-    let mut parts = parts(name)?;
+    let mut parts = parts(name);
     let too_many = || {
         let message = format!("improper qualified name (too many dotted names): {name}");
         SqlError::new(state::SYNTAX_ERROR, message)
@@ -42,14 +42,8 @@ pub(crate) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
 }
 
 /// The parts of a name.
-pub(crate) fn parts(name: &ObjectName) -> Result<Vec<String>> {
-    let part = |part: &ObjectNamePart| match part {
-        ObjectNamePart::Identifier(ident) => Ok(fold(ident)),
-        ObjectNamePart::Function(_) => {
-            Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{name}\"")))
-        }
-    };
-    name.0.iter().map(part).collect()
+pub(crate) fn parts(name: &ObjectName) -> Vec<String> {
+    name.0.iter().map(fold).collect()
 }
 
 /// The schema that a new relation goes to.
@@ -176,7 +170,7 @@ pub(crate) fn quote(name: &str) -> String {
 
 /// The name as an identifier.
 pub(crate) fn quoted(name: &str) -> Ident {
-    if quote(name) == name { Ident::new(name) } else { Ident::with_quote('"', name) }
+    if quote(name) == name { Ident::new(name) } else { Ident::quoted(name) }
 }
 
 /// What kind of relation it is, in messages.

@@ -47,9 +47,9 @@ fn rename<'s>(
     renamed: impl FnMut(&mut Names<'s>, &ObjectName) -> Result<Option<ObjectName>>,
 ) -> Result<()> {
     let mut hiding = Hiding(BTreeSet::new());
-    let _ = Visit::visit(syntax, &mut hiding);
+    let _ = syntax.visit(&mut hiding);
     let mut renamer = Renamer { names, hidden: hiding.0, renamed };
-    match VisitMut::visit(syntax, &mut renamer) {
+    match syntax.visit_mut(&mut renamer) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -61,8 +61,8 @@ struct Hiding(BTreeSet<String>);
 impl Visitor for Hiding {
     type Break = ();
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        let named = query.with.iter().flat_map(|with| &with.cte_tables);
+    fn query(&mut self, query: &Query) -> ControlFlow<()> {
+        let named = query.with.iter().flat_map(|with| &with.queries);
         self.0.extend(named.map(|named| super::name::fold(&named.alias.name)));
         ControlFlow::Continue(())
     }
@@ -78,8 +78,8 @@ struct Renamer<'c, 's, F> {
 impl<'s, F: FnMut(&mut Names<'s>, &ObjectName) -> Result<Option<ObjectName>>> VisitorMut for Renamer<'_, 's, F> {
     type Break = SqlError;
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
-        let TableFactor::Table { name, args: None, .. } = factor else { return ControlFlow::Continue(()) };
+    fn table(&mut self, table: &mut TableFactor) -> ControlFlow<SqlError> {
+        let TableFactor::Table { name, .. } = table else { return ControlFlow::Continue(()) };
         let renamed = split(name).and_then(|(_, table)| {
             if self.hidden.contains(&table) { Ok(None) } else { (self.renamed)(self.names, name) }
         });

@@ -41,7 +41,7 @@ struct Wildcards(bool);
 impl ast::Visitor for Wildcards {
     type Break = ();
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+    fn query(&mut self, query: &Query) -> ControlFlow<()> {
         self.0 |= in_body(&query.body);
         ControlFlow::Continue(())
     }
@@ -52,7 +52,7 @@ fn in_body(body: &ast::SetExpr) -> bool {
         ast::SetExpr::Select(select) => select
             .projection
             .iter()
-            .any(|item| matches!(item, ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..))),
+            .any(|item| matches!(item, ast::SelectItem::Wildcard(_) | ast::SelectItem::TableWildcard(_))),
         ast::SetExpr::SetOperation { left, right, .. } => in_body(left) || in_body(right),
         _ => false,
     }
@@ -66,7 +66,7 @@ pub(crate) fn follow(names: &mut Names<'_>, view: &View, old: &Relation, schema:
     };
     let mut statement = ast::Statement::clone(&statement);
     let mut renamer = Renamer { names, old: old.oid(), schema, name };
-    match ast::VisitMut::visit(&mut statement, &mut renamer) {
+    match ast::VisitMut::visit_mut(&mut statement, &mut renamer) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(View { query: statement.to_string(), ..view.clone() }),
     }
@@ -82,7 +82,7 @@ struct Renamer<'c, 's, 'n> {
 
 impl Renamer<'_, '_, '_> {
     fn rename(&mut self, factor: &mut ast::TableFactor) -> Result<()> {
-        let ast::TableFactor::Table { name, alias, .. } = factor else { return Ok(()) };
+        let ast::TableFactor::Table { name, alias } = factor else { return Ok(()) };
         let (schema, called) = split(name)?;
         let found = self.names.relation(schema.as_deref(), &called)?;
         if found.is_none_or(|found| found.oid() != self.old) {
@@ -90,7 +90,7 @@ impl Renamer<'_, '_, '_> {
         }
         *name = ast::ObjectName::from(vec![quoted(self.schema), quoted(self.name)]);
         if alias.is_none() {
-            *alias = Some(ast::TableAlias { explicit: true, name: quoted(&called), columns: vec![], at: None });
+            *alias = Some(ast::TableAlias { explicit: true, name: quoted(&called), columns: vec![] });
         }
         Ok(())
     }
@@ -99,8 +99,8 @@ impl Renamer<'_, '_, '_> {
 impl ast::VisitorMut for Renamer<'_, '_, '_> {
     type Break = SqlError;
 
-    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<SqlError> {
-        match self.rename(factor) {
+    fn table(&mut self, table: &mut ast::TableFactor) -> ControlFlow<SqlError> {
+        match self.rename(table) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }

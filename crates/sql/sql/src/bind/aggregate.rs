@@ -2,7 +2,7 @@
 
 use super::Binder;
 use super::coerce::Placed;
-use super::function::{argument_list, first_argument, has_star, plain_arguments};
+use super::function::{first_argument, has_star, plain_arguments};
 use super::name;
 use super::position::start;
 use super::same::same;
@@ -12,8 +12,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{ResolvedAggregate, is_ordered_set, json_agg_of_rows, resolve_aggregate};
 use crate::plan::{AggregateCall, Expr, SortKey};
 use crate::types::Type;
-use syntax::ast::Location;
-use syntax::ast::{DuplicateTreatment, Expr as Syntax, Function, FunctionArgumentClause, OrderByExpr};
+use syntax::ast::{Expr as Syntax, Function, Location, OrderByExpr};
 
 impl Binder<'_, '_> {
     /// An aggregate over the groups of the row at hand.
@@ -38,8 +37,6 @@ impl Binder<'_, '_> {
         let arguments = self.arguments(function)?;
         let (arguments, has_rows) = self.rows_as_json(name, function, arguments)?;
         let syntax = plain_arguments(function).unwrap_or_default();
-        let distinct =
-            argument_list(function).is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct));
         if !function.within_group.is_empty() {
             return self.ordered_set(function, name, arguments, at);
         }
@@ -53,10 +50,10 @@ impl Binder<'_, '_> {
         };
         let arguments = self.aggregate_arguments(&aggregate, arguments)?;
         let order = self.argument_order(function, &syntax, &arguments)?;
-        if distinct {
+        if function.distinct {
             self.check_distinct_order(&arguments, &order, function)?;
         }
-        Ok(AggregateCall { aggregate, arguments, distinct, filter: None, order, grouping: None })
+        Ok(AggregateCall { aggregate, arguments, distinct: function.distinct, filter: None, order, grouping: None })
     }
 
     /// Finds the aggregate for these arguments.
@@ -123,23 +120,17 @@ impl Binder<'_, '_> {
 
     /// ORDER BY inside the call. A key that is an argument is the converted argument.
     fn argument_order(&mut self, function: &Function, syntax: &[&Syntax], arguments: &[Expr]) -> Result<Vec<SortKey>> {
-        let clauses = argument_list(function).map_or(&[][..], |list| &list.clauses);
-        let mut keys = vec![];
-        for clause in clauses {
-            let FunctionArgumentClause::OrderBy(order) = clause else {
-                return Err(SqlError::unsupported(format_args!("{clause}")));
+        let mut keys = Vec::with_capacity(function.order_by.len());
+        for key in &function.order_by {
+            let argument = syntax.iter().position(|argument| **argument == key.expr);
+            let expression = match argument {
+                Some(place) => arguments[place].clone(),
+                None => {
+                    let bound = self.expression(&key.expr)?;
+                    self.known(bound)?
+                }
             };
-            for key in order {
-                let argument = syntax.iter().position(|argument| **argument == key.expr);
-                let expression = match argument {
-                    Some(place) => arguments[place].clone(),
-                    None => {
-                        let bound = self.expression(&key.expr)?;
-                        self.known(bound)?
-                    }
-                };
-                keys.push(sort_key(expression, key));
-            }
+            keys.push(sort_key(expression, key));
         }
         Ok(keys)
     }

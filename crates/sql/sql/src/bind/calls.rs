@@ -9,8 +9,7 @@ use super::same::{same, same_all};
 use crate::error::Result;
 use crate::functions::{Resolved, ResolvedAggregate};
 use crate::plan::{AggregateCall, Expr, SortKey, WindowCall};
-use syntax::ast::Location;
-use syntax::ast::NamedWindowDefinition;
+use syntax::ast::{Location, NamedWindow};
 
 /// Columns from here are keys of GROUP BY, until [`super::stages`] places them.
 pub(super) const KEYS: usize = 1 << 40;
@@ -31,7 +30,7 @@ pub(super) struct Calls {
     /// Sets over the rows after all windows, each with its stage of expansion.
     pub sets: Vec<SetSlot>,
     /// The WINDOW clause.
-    pub named_windows: Vec<NamedWindowDefinition>,
+    pub named_windows: Vec<NamedWindow>,
     /// Number of grouping keys.
     pub keys: usize,
     /// Locations of columns of FROM mentioned outside aggregates, for the errors of GROUP BY.

@@ -3,7 +3,7 @@
 use super::Binder;
 use super::coerce::Placed;
 use super::name::{self, fold};
-use super::position::{NOWHERE, start};
+use super::position::NOWHERE;
 use super::query::Bound;
 use super::scope::{Clause, Frame, Names, ScopeColumn, TableNames};
 use super::table::rename;
@@ -11,12 +11,10 @@ use super::target::Unknowns;
 use super::walk::{move_out, refers_to_nearest};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, common_type, resolve_function};
-use crate::parse::is_rows_from;
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
 use crate::types::{Modifier, Type};
 use syntax::ast::{
-    Expr as Syntax, FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, TableAlias,
-    TableFactor, TableWithJoins,
+    self, FunctionsForm, Ident, JoinConstraint, Location, TableAlias, TableFactor, TableFunction, TableWithJoins,
 };
 
 /// A FROM item: its rows and their names.
@@ -24,9 +22,6 @@ pub(super) struct FromItem {
     pub plan: Plan,
     pub names: Names,
 }
-
-/// A function in FROM with its arguments' syntax.
-type FromCall<'f> = (String, Vec<&'f Syntax>, syntax::ast::Location);
 
 impl Binder<'_, '_> {
     /// Binds FROM. Without FROM there is one row without columns.
@@ -54,7 +49,7 @@ impl Binder<'_, '_> {
     fn join_tree(&mut self, tree: &TableWithJoins) -> Result<FromItem> {
         let mut left = self.factor(&tree.relation)?;
         for join in &tree.joins {
-            left = self.join(left, &join.relation, &join.join_operator)?;
+            left = self.join(left, join)?;
         }
         Ok(left)
     }
@@ -98,18 +93,11 @@ impl Binder<'_, '_> {
 
     fn factor(&mut self, factor: &TableFactor) -> Result<FromItem> {
         match factor {
-            TableFactor::Table { name, alias, args: None, sample: None, .. } => self.table_factor(name, alias.as_ref()),
-            TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } => {
-                self.function_factor(name, &arguments.args, alias.as_ref(), *with_ordinality)
+            TableFactor::Table { name, alias } => self.table_factor(name, alias.as_ref()),
+            TableFactor::Functions { form, calls, ordinality, alias, .. } => {
+                self.functions(*form, calls, alias.as_ref(), *ordinality)
             }
-            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
-                self.function_factor(name, args, alias.as_ref(), *with_ordinality)
-            }
-            TableFactor::UNNEST { alias, array_exprs, with_ordinality, with_offset: false, .. } => {
-                let calls = array_exprs.iter().map(|array| ("unnest".to_owned(), vec![array], start(array))).collect();
-                self.functions(calls, alias.as_ref(), *with_ordinality)
-            }
-            TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+            TableFactor::Derived { lateral, subquery, alias } => {
                 let bind = |binder: &mut Self| {
                     let keys = std::mem::replace(&mut binder.keys_wanted, false);
                     let base = std::mem::replace(&mut binder.lateral_base, binder.frames.len());
@@ -126,52 +114,34 @@ impl Binder<'_, '_> {
                 };
                 self.derived(bound, fold(&alias.name), Some(alias))
             }
-            TableFactor::NestedJoin { table_with_joins, alias } => {
-                let item = self.join_tree(table_with_joins)?;
+            TableFactor::NestedJoin { table, alias } => {
+                let item = self.join_tree(table)?;
                 match alias {
                     None => Ok(item),
                     Some(alias) => aliased_join(item, alias),
                 }
             }
-            other => Err(SqlError::unsupported(other)),
         }
-    }
-
-    fn function_factor(
-        &mut self,
-        name: &ObjectName,
-        arguments: &[FunctionArg],
-        alias: Option<&TableAlias>,
-        ordinality: bool,
-    ) -> Result<FromItem> {
-        if is_rows_from(name) {
-            let calls = arguments.iter().map(call_of).collect::<Result<_>>()?;
-            return self.functions(calls, alias, ordinality);
-        }
-        let (schema, function) = name::split(name)?;
-        if let Some(schema) =
-            schema.filter(|schema| !matches!(schema.as_str(), "pg_catalog" | "information_schema" | "public"))
-        {
-            let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
-            return Err(self.error_at(error, name::location(name)));
-        }
-        let arguments = plain_arguments(arguments)?;
-        self.functions(vec![(function, arguments, name::location(name))], alias, ordinality)
     }
 
     /// Functions in FROM, side by side. They may refer to the left sides of the enclosing joins.
     fn functions(
         &mut self,
-        calls: Vec<FromCall<'_>>,
+        form: FunctionsForm,
+        calls: &[TableFunction],
         alias: Option<&TableAlias>,
         ordinality: bool,
     ) -> Result<FromItem> {
-        let title = calls.first().map_or(String::new(), |(name, ..)| name.clone());
+        let mut names = Vec::with_capacity(calls.len());
+        for call in calls {
+            names.push(self.function_in_from(form, call)?);
+        }
+        let title = names.first().cloned().unwrap_or_default();
         let bind = |binder: &mut Self| {
             let inside = |binder: &mut Self| {
                 let mut bound: Vec<(Resolved, Vec<Expr>)> = vec![];
-                for (name, arguments, at) in calls {
-                    bound.push(binder.row_call(&name, arguments, at)?);
+                for (name, call) in names.iter().zip(calls) {
+                    bound.push(binder.row_call(name, call)?);
                 }
                 Ok(bound)
             };
@@ -206,13 +176,23 @@ impl Binder<'_, '_> {
         Ok(FromItem { plan: Plan::Functions { calls, ordinality }, names: Names::of_table(names, width) })
     }
 
-    fn row_call(
-        &mut self,
-        name: &str,
-        arguments: Vec<&Syntax>,
-        at: syntax::ast::Location,
-    ) -> Result<(Resolved, Vec<Expr>)> {
-        let arguments = self.all_placed(arguments)?;
+    /// Returns the name of a function. Only `pg_catalog` has functions.
+    fn function_in_from(&self, form: FunctionsForm, call: &TableFunction) -> Result<String> {
+        let (schema, function) = name::split(&call.name)?;
+        match schema.as_deref() {
+            Some(schema)
+                if form == FunctionsForm::Call && !matches!(schema, "pg_catalog" | "information_schema" | "public") =>
+            {
+                let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
+                Err(self.error_at(error, name::location(&call.name)))
+            }
+            _ => Ok(function),
+        }
+    }
+
+    fn row_call(&mut self, name: &str, call: &TableFunction) -> Result<(Resolved, Vec<Expr>)> {
+        let at = name::location(&call.name);
+        let arguments = self.all_placed(&call.arguments)?;
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
         if crate::functions::is_aggregate(name) {
             let error =
@@ -230,13 +210,13 @@ impl Binder<'_, '_> {
     }
 
     /// `left JOIN factor ...`
-    fn join(&mut self, left: FromItem, factor: &TableFactor, operator: &JoinOperator) -> Result<FromItem> {
-        let (kind, constraint) = join_kind(operator)?;
+    fn join(&mut self, left: FromItem, join: &ast::Join) -> Result<FromItem> {
+        let kind = join_kind(join.kind);
         let nullable = matches!(kind, JoinKind::Left | JoinKind::Full);
         if nullable {
             self.barriers.push("an outer join");
         }
-        let right = self.beside(&left, kind, |binder| binder.factor(factor));
+        let right = self.beside(&left, kind, |binder| binder.factor(&join.relation));
         if nullable {
             self.barriers.pop();
         }
@@ -253,7 +233,7 @@ impl Binder<'_, '_> {
         if matches!(kind, JoinKind::Right | JoinKind::Full) {
             left.names.tables.iter_mut().for_each(|table| table.nullable = true);
         }
-        match constraint {
+        match &join.constraint {
             JoinConstraint::None => Ok(join_node(left, right, kind, lateral, None)),
             JoinConstraint::On(condition) => {
                 let names = left.names.clone().followed_by(right.names.clone());
@@ -262,7 +242,7 @@ impl Binder<'_, '_> {
                 Ok(join_node(left, right, kind, lateral, Some(condition)))
             }
             JoinConstraint::Using(columns) => {
-                let columns: Vec<(String, syntax::ast::Location)> = columns
+                let columns: Vec<(String, Location)> = columns
                     .iter()
                     .map(|column| Ok((name::split(column)?.1, name::location(column))))
                     .collect::<Result<_>>()?;
@@ -287,7 +267,7 @@ impl Binder<'_, '_> {
         right: FromItem,
         kind: JoinKind,
         lateral: bool,
-        columns: Vec<(String, syntax::ast::Location)>,
+        columns: Vec<(String, Location)>,
     ) -> Result<FromItem> {
         let mut names = left.names.clone().followed_by(right.names.clone());
         let (left_columns, right_columns) = names.columns.split_at(left.names.columns.len());
@@ -318,7 +298,7 @@ impl Binder<'_, '_> {
         columns: &'n [ScopeColumn],
         name: &str,
         side: &str,
-        at: syntax::ast::Location,
+        at: Location,
     ) -> Result<&'n ScopeColumn> {
         let mut found = columns.iter().filter(|column| column.name == name);
         let error = match (found.next(), found.next()) {
@@ -369,39 +349,12 @@ impl Binder<'_, '_> {
     }
 }
 
-fn plain_arguments(arguments: &[FunctionArg]) -> Result<Vec<&Syntax>> {
-    let argument = |argument: &'_ FunctionArg| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(_)) => Ok(()),
-        other => Err(SqlError::unsupported(format_args!("the argument {other}"))),
-    };
-    arguments.iter().try_for_each(argument)?;
-    let syntax = arguments.iter().filter_map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(syntax)) => Some(syntax),
-        _ => None,
-    });
-    Ok(syntax.collect())
-}
-
-/// A call in ROWS FROM.
-fn call_of(argument: &FunctionArg) -> Result<FromCall<'_>> {
-    match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(Syntax::Function(function))) => {
-            let arguments = super::function::plain_arguments(function)?;
-            Ok((name::split(&function.name)?.1, arguments, name::location(&function.name)))
-        }
-        other => Err(SqlError::unsupported(format_args!("{other} in ROWS FROM"))),
-    }
-}
-
-fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
-    match operator {
-        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) | JoinOperator::CrossJoin(constraint) => {
-            Ok((JoinKind::Inner, constraint))
-        }
-        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => Ok((JoinKind::Left, constraint)),
-        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => Ok((JoinKind::Right, constraint)),
-        JoinOperator::FullOuter(constraint) => Ok((JoinKind::Full, constraint)),
-        other => Err(SqlError::unsupported(format_args!("the join {other:?}"))),
+fn join_kind(kind: ast::JoinKind) -> JoinKind {
+    match kind {
+        ast::JoinKind::Inner | ast::JoinKind::Cross => JoinKind::Inner,
+        ast::JoinKind::Left => JoinKind::Left,
+        ast::JoinKind::Right => JoinKind::Right,
+        ast::JoinKind::Full => JoinKind::Full,
     }
 }
 
@@ -471,7 +424,7 @@ fn function_columns(
             _ if function.result == Type::RECORD && !defined.is_empty() => {
                 for column in alias.iter().flat_map(|alias| &alias.columns) {
                     if let Some(data_type) = &column.data_type {
-                        columns.push((fold(&column.name), crate::parse::data_type(data_type)?.0));
+                        columns.push((fold(&column.name), data_type.meaning.clone()?.0));
                     }
                 }
             }

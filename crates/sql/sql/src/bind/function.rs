@@ -9,11 +9,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, is_aggregate, resolve_function, window_function};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Modifier, Type};
-use syntax::ast::Location;
-use syntax::ast::{
-    DuplicateTreatment, Expr as Syntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments,
-};
+use syntax::ast::{Argument, Expr as Syntax, Function, Literal, Location, Value};
 
 impl Binder<'_, '_> {
     /// Binds a function call, or an expression written like one.
@@ -23,9 +19,6 @@ impl Binder<'_, '_> {
             return Ok(value);
         }
         let name = self.function_name(function)?;
-        if function.null_treatment.is_some() {
-            return Err(self.error_at(SqlError::unsupported("IGNORE NULLS or RESPECT NULLS"), at));
-        }
         if let Some(over) = &function.over {
             return self.window_call(function, &name, over);
         }
@@ -116,9 +109,7 @@ impl Binder<'_, '_> {
 
     /// The arguments of a call, bound.
     pub(super) fn arguments(&mut self, function: &Function) -> Result<Vec<Placed>> {
-        if let Some([FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table))]) =
-            argument_list(function).map(|list| list.args.as_slice())
-        {
+        if let [Argument::TableRow(table)] = argument_list(function) {
             return Ok(vec![(self.row_of_table(table)?, name::location(table))]);
         }
         let arguments = plain_arguments(function)?;
@@ -133,12 +124,10 @@ impl Binder<'_, '_> {
         let mut given: Vec<Option<Placed>> = vec![None; names.len()];
         let mut described = Vec::new();
         let mut fits = true;
-        for (place, argument) in argument_list(function).map_or(&[][..], |list| &list.args).iter().enumerate() {
+        for (place, argument) in argument_list(function).iter().enumerate() {
             let (place, prefix, value) = match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(place), String::new(), value),
-                FunctionArg::ExprNamed {
-                    name: Syntax::Identifier(name), arg: FunctionArgExpr::Expr(value), ..
-                } => {
+                Argument::Expr(value) => (Some(place), String::new(), value),
+                Argument::Named(name, value) => {
                     let name = name::fold(name);
                     (names.iter().position(|known| **known == name), format!("{name} => "), value)
                 }
@@ -166,15 +155,12 @@ impl Binder<'_, '_> {
     }
 
     fn refuse_aggregate_clauses(&self, function: &Function, name: &str, at: Location) -> Result<()> {
-        let list = argument_list(function);
-        let clause = match list {
-            _ if function.filter.is_some() => "FILTER",
-            _ if !function.within_group.is_empty() => "WITHIN GROUP",
-            Some(list) if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) => "DISTINCT",
-            Some(list) if list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))) => {
-                "ORDER BY"
-            }
-            _ => return Ok(()),
+        let clause = match () {
+            () if function.filter.is_some() => "FILTER",
+            () if !function.within_group.is_empty() => "WITHIN GROUP",
+            () if function.distinct => "DISTINCT",
+            () if !function.order_by.is_empty() => "ORDER BY",
+            () => return Ok(()),
         };
         let message = match clause {
             "WITHIN GROUP" => format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"),
@@ -185,15 +171,12 @@ impl Binder<'_, '_> {
 
     /// Binds keywords and call-like syntax that is not a function call.
     fn keyword(&mut self, function: &Function, at: Location) -> Result<Option<Expr>> {
-        let [syntax::ast::ObjectNamePart::Identifier(ident)] = function.name.0.as_slice() else { return Ok(None) };
-        if ident.quote_style.is_some() {
+        let [ident] = function.name.0.as_slice() else { return Ok(None) };
+        if ident.quoted {
             return Ok(None);
         }
         let name = ident.value.to_ascii_lowercase();
-        if let (FunctionArguments::Subquery(query), "array") = (&function.args, name.as_str()) {
-            return self.array_subquery(query).map(Some);
-        }
-        let is_word = matches!(function.args, FunctionArguments::None);
+        let is_word = function.arguments.is_none();
         let bound = match name.as_str() {
             "coalesce" => self.coalesce(&plain_arguments(function)?)?,
             "greatest" => self.extreme(&plain_arguments(function)?, true)?,
@@ -205,10 +188,6 @@ impl Binder<'_, '_> {
                     return Err(self.error_at(error, at));
                 }
             },
-            "row" => {
-                let fields: Vec<Syntax> = plain_arguments(function)?.into_iter().cloned().collect();
-                self.row(&fields)?
-            }
             "current_timestamp" => self.now(function, Type::TIMESTAMPTZ, at)?,
             "localtimestamp" => self.now(function, Type::TIMESTAMP, at)?,
             "localtime" => self.now(function, Type::TIME, at)?,
@@ -227,9 +206,8 @@ impl Binder<'_, '_> {
     fn now(&mut self, function: &Function, data_type: Type, at: Location) -> Result<Expr> {
         let modifier = match plain_arguments(function)?.as_slice() {
             [] => Modifier::NONE,
-            [Syntax::Value(value)] => {
-                let digits: i32 = value.value.to_string().parse().unwrap_or(6);
-                Modifier(digits.clamp(0, 6))
+            [Syntax::Literal(Literal { value: Value::Number(digits), .. })] => {
+                Modifier(digits.parse().unwrap_or(6).clamp(0, 6))
             }
             _ => return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, "a precision is one number"), at)),
         };
@@ -266,12 +244,9 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The arguments of a call, if they are written as a list.
-pub(super) fn argument_list(function: &Function) -> Option<&FunctionArgumentList> {
-    match &function.args {
-        FunctionArguments::List(list) => Some(list),
-        FunctionArguments::None | FunctionArguments::Subquery(_) => None,
-    }
+/// The arguments of a call.
+pub(super) fn argument_list(function: &Function) -> &[Argument] {
+    function.arguments.as_deref().unwrap_or_default()
 }
 
 /// Returns the expressions of the arguments; `*` counts as no argument.
@@ -279,16 +254,14 @@ pub(super) fn argument_list(function: &Function) -> Option<&FunctionArgumentList
 /// # Errors
 /// 0A000 for named arguments.
 pub(super) fn plain_arguments(function: &Function) -> Result<Vec<&Syntax>> {
-    let arguments = argument_list(function).map_or(&[][..], |list| &list.args);
+    let arguments = argument_list(function);
     let mut plain = Vec::with_capacity(arguments.len());
     for argument in arguments {
         match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => plain.push(expression),
-            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => {}
-            FunctionArg::Unnamed(other) => return Err(SqlError::unsupported(format_args!("the argument {other}"))),
-            FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
-                return Err(SqlError::unsupported("a named argument"));
-            }
+            Argument::Expr(expression) => plain.push(expression),
+            Argument::Star => {}
+            Argument::TableRow(_) => return Err(SqlError::unsupported(format_args!("the argument {argument}"))),
+            Argument::Named(..) => return Err(SqlError::unsupported("a named argument")),
         }
     }
     Ok(plain)
@@ -296,20 +269,12 @@ pub(super) fn plain_arguments(function: &Function) -> Result<Vec<&Syntax>> {
 
 /// Returns whether any argument is named.
 fn has_named(function: &Function) -> bool {
-    let is_named = |argument: &FunctionArg| matches!(argument, FunctionArg::ExprNamed { .. });
-    argument_list(function).is_some_and(|list| list.args.iter().any(is_named))
+    argument_list(function).iter().any(|argument| matches!(argument, Argument::Named(..)))
 }
 
 /// Returns whether the only argument is `*`.
 pub(super) fn has_star(function: &Function) -> bool {
-    let is_star = |argument: &FunctionArg| matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
-    argument_list(function).is_some_and(|list| matches!(list.args.as_slice(), [argument] if is_star(argument)))
-}
-
-/// Returns whether a call is `ROW(...)`.
-pub(super) fn is_row_constructor(function: &Function) -> bool {
-    matches!(function.name.0.as_slice(), [syntax::ast::ObjectNamePart::Identifier(ident)]
-        if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("row"))
+    matches!(argument_list(function), [Argument::Star])
 }
 
 /// Location of the first argument, or of the call if it has none.

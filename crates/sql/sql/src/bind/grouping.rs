@@ -2,8 +2,6 @@
 
 use super::Binder;
 use super::calls::{AGGREGATES, Calls, KEYS, SETS, WINDOWS};
-use super::function::plain_arguments;
-use super::name;
 use super::position::start;
 use super::query::unnested;
 use super::same::same;
@@ -13,7 +11,8 @@ use super::target::Target;
 use super::walk::{self, Visitor, bound_offset};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Aggregation, Expr, ExprKind, Plan};
-use syntax::ast::Expr as Syntax;
+use crate::stack::deeper;
+use syntax::ast::{Expr as Syntax, GroupingElement};
 
 /// Maximum number of grouping sets of a query (PostgreSQL's limit on the elements of CUBE gives the same).
 const SETS_MOST: usize = 4096;
@@ -27,7 +26,7 @@ pub(super) struct Grouping {
 
 impl Binder<'_, '_> {
     /// Binds GROUP BY. The result is the cross product of its elements' sets.
-    pub(super) fn grouping(&mut self, elements: &[Syntax], targets: &mut [Target]) -> Result<Grouping> {
+    pub(super) fn grouping(&mut self, elements: &[GroupingElement], targets: &mut [Target]) -> Result<Grouping> {
         let mut grouping = Grouping { keys: vec![], sets: vec![vec![]] };
         for element in elements {
             let alternatives = self.grouping_element(element, targets, &mut grouping.keys)?;
@@ -50,43 +49,22 @@ impl Binder<'_, '_> {
     /// The sets of one element.
     fn grouping_element(
         &mut self,
-        element: &Syntax,
+        element: &GroupingElement,
         targets: &mut [Target],
         keys: &mut Vec<Expr>,
     ) -> Result<Vec<Vec<usize>>> {
         match element {
-            Syntax::GroupingSets(sets) => {
+            GroupingElement::Sets(sets) => {
                 let mut all = vec![];
                 for set in sets {
-                    match set.as_slice() {
-                        [one] if is_nested(one) => all.extend(self.grouping_element(one, targets, keys)?),
-                        parts => all.push(self.grouping_keys(parts, targets, keys)?),
-                    }
+                    all.extend(deeper(|| self.grouping_element(set, targets, keys))?);
                 }
                 Ok(all)
             }
-            Syntax::Rollup(parts) => {
-                let parts = self.grouping_parts(parts, targets, keys)?;
-                Ok(rollup(&parts))
-            }
-            Syntax::Cube(parts) => {
-                let parts = self.grouping_parts(parts, targets, keys)?;
-                cube(&parts)
-            }
-            Syntax::Tuple(parts) => Ok(vec![self.grouping_keys(parts, targets, keys)?]),
-            Syntax::Function(function) if is_nested(element) => {
-                let arguments = plain_arguments(function)?;
-                let mut parts = Vec::with_capacity(arguments.len());
-                for argument in arguments {
-                    parts.push(match argument {
-                        Syntax::Tuple(several) => self.grouping_keys(several, targets, keys)?,
-                        one => vec![self.grouping_key(one, targets, keys)?],
-                    });
-                }
-                let is_rollup = name::split(&function.name)?.1 == "rollup";
-                if is_rollup { Ok(rollup(&parts)) } else { cube(&parts) }
-            }
-            one => Ok(vec![vec![self.grouping_key(one, targets, keys)?]]),
+            GroupingElement::Rollup(parts) => Ok(rollup(&self.grouping_parts(parts, targets, keys)?)),
+            GroupingElement::Cube(parts) => cube(&self.grouping_parts(parts, targets, keys)?),
+            GroupingElement::Set(parts) => Ok(vec![self.grouping_keys(parts, targets, keys)?]),
+            GroupingElement::Key(key) => Ok(vec![vec![self.grouping_key(key, targets, keys)?]]),
         }
     }
 
@@ -211,16 +189,6 @@ pub(super) fn group_column(at: usize, keys: usize) -> usize {
         KEYS..AGGREGATES => at - KEYS,
         AGGREGATES..WINDOWS => at - AGGREGATES + keys,
         _ => at,
-    }
-}
-
-/// Returns whether an element of GROUPING SETS stands for several sets itself.
-fn is_nested(element: &Syntax) -> bool {
-    match element {
-        Syntax::GroupingSets(_) | Syntax::Rollup(_) | Syntax::Cube(_) => true,
-        Syntax::Function(function) => name::split(&function.name)
-            .is_ok_and(|(schema, name)| schema.is_none() && (name == "rollup" || name == "cube")),
-        _ => false,
     }
 }
 

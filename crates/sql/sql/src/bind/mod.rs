@@ -31,7 +31,7 @@ mod with;
 mod write;
 
 use crate::catalog::NameLookup;
-use crate::error::{Result, SqlError};
+use crate::error::Result;
 use crate::plan::{self, Expr, Statement};
 use crate::types::{CastContext, Modifier, Type};
 use scope::{Clause, Frame, Names, ScopeColumn, TableNames};
@@ -192,9 +192,7 @@ impl<'b, 's> Binder<'b, 's> {
         match statement {
             ast::Statement::Query(query) if with::writes(query) => self.modifying(query),
             ast::Statement::Query(query) => match &*query.body {
-                ast::SetExpr::Insert(inner) | ast::SetExpr::Update(inner) | ast::SetExpr::Delete(inner) => {
-                    self.writing_with(query.with.as_ref(), inner)
-                }
+                ast::SetExpr::Write(inner) => self.writing_with(query.with.as_ref(), inner),
                 _ => {
                     let bound = self.query(query, target::Unknowns::Text)?;
                     let plan = Arc::new(bound.plan);
@@ -204,7 +202,6 @@ impl<'b, 's> Binder<'b, 's> {
             ast::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
             ast::Statement::Update(update) => self.update(update).map(Statement::Update),
             ast::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
-            other => Err(SqlError::unsupported(other)),
         }
     }
 }

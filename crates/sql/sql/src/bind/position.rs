@@ -1,20 +1,16 @@
-//! Conversion of the parser's lines and columns to the positions in error responses: characters of the statement, from 1.
+//! Conversion of the syntax tree's lines and columns to the positions in error responses: characters of the statement, from 1.
 
 use super::Binder;
 use crate::error::SqlError;
 use crate::parse::{byte_of, position_of};
-use syntax::ast::Location;
-use syntax::ast::{Expr, Spanned};
+use syntax::ast::{Expr, Location, Span};
 
 /// Location of something whose place in the text is unknown.
-pub(super) const NOWHERE: Location = Location { line: 0, column: 0 };
+pub(super) const NOWHERE: Location = Span::NOWHERE.start;
 
 /// Location at which an expression starts.
 pub(super) fn start(expression: &Expr) -> Location {
-    match expression {
-        Expr::Function(function) => super::name::location(&function.name),
-        other => other.span().start,
-    }
+    expression.start()
 }
 
 impl Binder<'_, '_> {

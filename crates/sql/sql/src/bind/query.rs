@@ -4,16 +4,13 @@ use super::Binder;
 use super::aggregate::sort_key;
 use super::name::fold;
 use super::position::{NOWHERE, start};
-use super::scope::{Clause, Names, ScopeColumn};
+use super::scope::{Clause, Names};
 use super::target::Unknowns;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, Field, Plan, SortKey};
 use crate::stack::deeper;
 use crate::types::{Datum, Modifier, Type};
-use syntax::ast::Location;
-use syntax::ast::{
-    Expr as Syntax, Fetch, LimitClause, LockClause, OrderByExpr, OrderByKind, Query, SetExpr, Value, Values,
-};
+use syntax::ast::{Expr as Syntax, Limit, Location, LockClause, OrderByExpr, Query, SetExpr, Value, ValuesRow};
 
 /// A bound query.
 #[derive(Clone, Debug)]
@@ -32,48 +29,23 @@ pub(super) struct Bound {
 #[derive(Clone, Copy)]
 pub(super) struct Tail<'q> {
     pub order: &'q [OrderByExpr],
-    pub limit: Option<&'q Syntax>,
+    pub limit: Option<&'q Limit>,
     pub offset: Option<&'q Syntax>,
-    pub fetch: Option<&'q Fetch>,
     pub locks: &'q [LockClause],
 }
 
 impl<'q> Tail<'q> {
-    fn of(query: &'q Query) -> Result<Tail<'q>> {
-        let order = match &query.order_by {
-            None => &[][..],
-            Some(order_by) => match &order_by.kind {
-                OrderByKind::Expressions(keys) => keys,
-                OrderByKind::All(_) => return Err(SqlError::unsupported("ORDER BY ALL")),
-            },
-        };
-        let (limit, offset) = match &query.limit_clause {
-            None => (None, None),
-            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
-                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
-            }
-            Some(LimitClause::OffsetCommaLimit { .. }) => {
-                let error = SqlError::new(state::SYNTAX_ERROR, "LIMIT #,# syntax is not supported");
-                return Err(error.hint("Use separate LIMIT and OFFSET clauses."));
-            }
-        };
-        let fetch = query.fetch.as_ref();
-        if limit.is_some() && fetch.is_some() {
-            return Err(SqlError::new(state::SYNTAX_ERROR, "multiple LIMIT clauses not allowed"));
-        }
-        Ok(Tail { order, limit, offset, fetch, locks: &query.locks })
+    fn of(query: &'q Query) -> Tail<'q> {
+        let Query { order_by, limit, offset, locks, .. } = query;
+        Tail { order: order_by, limit: limit.as_ref(), offset: offset.as_ref(), locks }
     }
 
     fn is_empty(&self) -> bool {
-        self.order.is_empty()
-            && self.limit.is_none()
-            && self.offset.is_none()
-            && self.fetch.is_none()
-            && self.locks.is_empty()
+        self.order.is_empty() && self.limit.is_none() && self.offset.is_none() && self.locks.is_empty()
     }
 
     fn bounds(&self) -> bool {
-        self.limit.is_some() || self.offset.is_some() || self.fetch.is_some()
+        self.limit.is_some() || self.offset.is_some()
     }
 
     /// Combines the clauses inside and outside of parentheses.
@@ -99,12 +71,8 @@ impl Binder<'_, '_> {
     }
 
     fn query_kind(&mut self, query: &Query, unknowns: Unknowns) -> Result<Bound> {
-        let Query { for_clause, settings, format_clause, pipe_operators, .. } = query;
-        if for_clause.is_some() || settings.is_some() || format_clause.is_some() || !pipe_operators.is_empty() {
-            return Err(SqlError::unsupported("this form of query"));
-        }
         let scope = self.open_with(query.with.as_ref())?;
-        let bound = Tail::of(query).and_then(|tail| self.body(&query.body, tail, unknowns));
+        let bound = self.body(&query.body, Tail::of(query), unknowns);
         self.close_with(scope, bound)
     }
 
@@ -112,8 +80,7 @@ impl Binder<'_, '_> {
         match body {
             SetExpr::Select(select) => self.select(select, tail, unknowns),
             SetExpr::Query(inner) if inner.with.is_none() => {
-                let inner_tail = Tail::of(inner)?;
-                self.body(&inner.body, tail.around(inner_tail)?, unknowns)
+                self.body(&inner.body, tail.around(Tail::of(inner))?, unknowns)
             }
             SetExpr::Query(inner) => {
                 let bound = self.query(inner, unknowns)?;
@@ -123,48 +90,31 @@ impl Binder<'_, '_> {
                 let bound = self.set_operation(body)?;
                 self.with_tail(bound, tail)
             }
-            SetExpr::Values(values) => {
-                let bound = self.values(values, unknowns)?;
+            SetExpr::Values { rows, .. } => {
+                let bound = self.values(rows, unknowns)?;
                 self.with_tail(bound, tail)
             }
-            SetExpr::Table(table) => {
-                let part = |name: &String| syntax::ast::ObjectNamePart::Identifier(name.as_str().into());
-                let name = table.schema_name.iter().chain(&table.table_name).map(part).collect();
-                let item = self.table_factor(&syntax::ast::ObjectName(name), None)?;
-                let plain = |column: &ScopeColumn| Field {
-                    name: column.name.clone(),
-                    data_type: column.value.data_type,
-                    modifier: column.value.modifier,
-                    origin: column.origin,
-                };
-                let fields = item.names.columns.iter().map(plain).collect();
-                let columns = item.names.columns.into_iter().map(|column| column.value).collect();
-                let plan = Plan::Project { input: Box::new(item.plan), columns };
-                self.with_tail(Bound { plan, fields, places: vec![], recursive: false }, tail)
-            }
-            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
-                Err(SqlError::unsupported("a data-modifying statement in WITH"))
-            }
+            SetExpr::Write(_) => Err(SqlError::unsupported("a data-modifying statement in WITH")),
         }
     }
 
     /// Binds a side of UNION and the like. The literals of a query without WITH keep undecided types.
     pub(super) fn side(&mut self, side: &SetExpr) -> Result<Bound> {
-        let nothing = Tail { order: &[], limit: None, offset: None, fetch: None, locks: &[] };
+        let nothing = Tail { order: &[], limit: None, offset: None, locks: &[] };
         deeper(|| self.body(side, nothing, Unknowns::Keep))
     }
 
     /// VALUES
-    fn values(&mut self, values: &Values, unknowns: Unknowns) -> Result<Bound> {
-        let width = values.rows.first().map_or(0, |row| row.content.len());
+    fn values(&mut self, values: &[ValuesRow], unknowns: Unknowns) -> Result<Bound> {
+        let width = values.first().map_or(0, Vec::len);
         let bind = |binder: &mut Self| {
-            let mut rows = Vec::with_capacity(values.rows.len());
-            for row in &values.rows {
-                if row.content.len() != width {
+            let mut rows = Vec::with_capacity(values.len());
+            for row in values {
+                if row.len() != width {
                     let error = SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length");
-                    return Err(binder.error_at(error, row.content.first().map_or(NOWHERE, start)));
+                    return Err(binder.error_at(error, row.first().map_or(NOWHERE, start)));
                 }
-                rows.push(binder.all_placed(&row.content)?);
+                rows.push(binder.all_placed(row)?);
             }
             Ok(rows)
         };
@@ -188,7 +138,7 @@ impl Binder<'_, '_> {
         };
         let fields = columns.iter().enumerate().map(field).collect();
         let mut columns: Vec<_> = columns.into_iter().map(|(values, _)| values.into_iter()).collect();
-        let rows = (0..values.rows.len()).map(|_| columns.iter_mut().filter_map(Iterator::next).collect()).collect();
+        let rows = (0..values.len()).map(|_| columns.iter_mut().filter_map(Iterator::next).collect()).collect();
         Ok(Bound { plan: Plan::Values { rows }, fields, places: vec![], recursive: false })
     }
 
@@ -218,7 +168,7 @@ impl Binder<'_, '_> {
     fn output_key(&mut self, fields: &[Field], key: &OrderByExpr) -> Result<SortKey> {
         let at = start(&key.expr);
         let place = match unnested(&key.expr) {
-            Syntax::Value(value) => self.ordinal(&value.value, fields.len(), "ORDER BY", at)?,
+            Syntax::Literal(literal) => self.ordinal(&literal.value, fields.len(), "ORDER BY", at)?,
             Syntax::Identifier(name) => {
                 let folded = fold(name);
                 let mut found = fields.iter().enumerate().filter(|(_, field)| field.name == folded);
@@ -250,8 +200,8 @@ impl Binder<'_, '_> {
     /// Returns the column that a number in ORDER BY or GROUP BY denotes.
     pub(super) fn ordinal(&mut self, value: &Value, width: usize, clause: &str, at: Location) -> Result<Option<usize>> {
         let error = match value {
-            Value::Placeholder(_) => return Ok(None),
-            Value::Number(digits, _) => match digits.parse::<i32>() {
+            Value::Parameter(_) => return Ok(None),
+            Value::Number(digits) => match digits.parse::<i32>() {
                 Ok(number) => {
                     let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
                     match place.filter(|place| *place < width) {
@@ -274,15 +224,15 @@ impl Binder<'_, '_> {
         if !tail.bounds() {
             return Ok(input);
         }
-        let limit = match (tail.limit, tail.fetch) {
-            (Some(limit), _) => Some(self.row_count(limit, Clause::Limit)?),
-            (None, Some(Fetch { percent: true, .. })) => return Err(SqlError::unsupported("FETCH ... PERCENT")),
-            (None, Some(Fetch { quantity: Some(quantity), .. })) => Some(self.row_count(quantity, Clause::Limit)?),
-            (None, Some(Fetch { quantity: None, .. })) => Some(Expr::constant(Datum::Int8(1), Type::INT8)),
-            (None, None) => None,
+        let limit = match tail.limit {
+            Some(Limit::Count(count) | Limit::Fetch { count: Some(count), .. }) => {
+                Some(self.row_count(count, Clause::Limit)?)
+            }
+            Some(Limit::Fetch { count: None, .. }) => Some(Expr::constant(Datum::Int8(1), Type::INT8)),
+            None => None,
         };
         let offset = tail.offset.map(|offset| self.row_count(offset, Clause::Offset)).transpose()?;
-        let ties = tail.fetch.is_some_and(|fetch| fetch.with_ties);
+        let ties = matches!(tail.limit, Some(Limit::Fetch { with_ties: true, .. }));
         if ties && keys.is_empty() {
             let message = "WITH TIES cannot be specified without ORDER BY clause";
             return Err(SqlError::new(state::SYNTAX_ERROR, message));

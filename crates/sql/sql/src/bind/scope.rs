@@ -10,8 +10,7 @@ use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind};
 use crate::types::Type;
 use std::sync::Arc;
-use syntax::ast::{self, Ident};
-use syntax::ast::{Location, Span};
+use syntax::ast::{Ident, Location, ObjectName, Span};
 
 /// A name in a row and its value over that row. Columns merged by USING are not plain columns.
 #[derive(Clone, Debug)]
@@ -309,7 +308,7 @@ impl Binder<'_, '_> {
 
     /// `table.column`, `schema.table.column`.
     pub(super) fn qualified(&mut self, parts: &[Ident]) -> Result<Expr> {
-        let location = parts.first().map_or(Span::empty().start, |part| part.span.start);
+        let location = parts.first().map_or(Span::NOWHERE.start, |part| part.span.start);
         let names: Vec<String> = parts.iter().map(fold).collect();
         let (schema, table, column) = match names.as_slice() {
             [table, column] => (None, table, column),
@@ -338,7 +337,7 @@ impl Binder<'_, '_> {
     }
 
     /// The columns of `table.*`, over the row at hand.
-    pub(super) fn table_columns(&mut self, name: &ast::ObjectName) -> Result<Vec<ScopeColumn>> {
+    pub(super) fn table_columns(&mut self, name: &ObjectName) -> Result<Vec<ScopeColumn>> {
         let (schema, table) = super::name::split(name)?;
         let location = super::name::location(name);
         match self.find_table(schema.as_deref(), &table, location)? {

@@ -12,7 +12,7 @@ use super::target::{Target, Unknowns};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey};
 use crate::types::Type;
-use syntax::ast::{Distinct, Expr as Syntax, GroupByExpr, LockClause, NonBlock, OrderByExpr, Select};
+use syntax::ast::{Distinct, Expr as Syntax, GroupingElement, LockClause, NonBlock, OrderByExpr, Select};
 
 /// The parts of a SELECT, bound over the rows of FROM.
 pub(super) struct Parts {
@@ -44,7 +44,6 @@ pub(super) enum Distinction {
 impl Binder<'_, '_> {
     /// Binds a SELECT with the ORDER BY and LIMIT that belong to it.
     pub(super) fn select(&mut self, select: &Select, tail: Tail<'_>, unknowns: Unknowns) -> Result<Bound> {
-        refuse_foreign(select)?;
         let keys_wanted = std::mem::replace(&mut self.keys_wanted, !tail.locks.is_empty());
         let from = self.from(&select.from);
         self.keys_wanted = keys_wanted;
@@ -54,7 +53,7 @@ impl Binder<'_, '_> {
     }
 
     fn parts(&mut self, select: &Select, tail: Tail<'_>, unknowns: Unknowns) -> Result<Parts> {
-        self.frame().calls.named_windows.clone_from(&select.named_window);
+        self.frame().calls.named_windows.clone_from(&select.windows);
         let mut targets = self.targets(&select.projection, unknowns)?;
         let condition = match &select.selection {
             Some(condition) => Some(self.in_clause(Clause::Where, |binder| binder.condition(condition, "WHERE"))?),
@@ -106,7 +105,7 @@ impl Binder<'_, '_> {
         let at = start(syntax);
         let visible = || targets.iter().enumerate().filter(|(_, target)| !target.hidden);
         match unnested(syntax) {
-            Syntax::Value(value) => self.ordinal(&value.value, visible().count(), clause, at),
+            Syntax::Literal(literal) => self.ordinal(&literal.value, visible().count(), clause, at),
             Syntax::Identifier(ident) => {
                 let folded = fold(ident);
                 // GROUP BY prefers a column of FROM, ORDER BY a column of the select list.
@@ -125,17 +124,8 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn group_by(&mut self, group_by: &GroupByExpr, targets: &mut [Target]) -> Result<Option<Grouping>> {
-        match group_by {
-            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
-                if keys.is_empty() {
-                    Ok(None)
-                } else {
-                    self.grouping(keys, targets).map(Some)
-                }
-            }
-            other => Err(SqlError::unsupported(other)),
-        }
+    fn group_by(&mut self, elements: &[GroupingElement], targets: &mut [Target]) -> Result<Option<Grouping>> {
+        if elements.is_empty() { Ok(None) } else { self.grouping(elements, targets).map(Some) }
     }
 
     fn distinct(
@@ -147,8 +137,8 @@ impl Binder<'_, '_> {
     ) -> Result<Distinction> {
         let hidden_key = |targets: &[Target]| order.iter().position(|key| targets[key.target].hidden);
         match distinct {
-            None | Some(Distinct::All) => Ok(Distinction::All),
-            Some(Distinct::Distinct) => match hidden_key(targets) {
+            None => Ok(Distinction::All),
+            Some(Distinct::Rows) => match hidden_key(targets) {
                 None => Ok(Distinction::Distinct),
                 Some(key) => {
                     let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
@@ -215,10 +205,9 @@ impl Binder<'_, '_> {
 
     fn check_lockable(&mut self, select: &Select, title: &str) -> Result<()> {
         let calls = &self.frame().calls;
-        let has_groups = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if !keys.is_empty());
         let problem = match () {
-            () if matches!(select.distinct, Some(Distinct::Distinct | Distinct::On(_))) => "DISTINCT clause",
-            () if has_groups => "GROUP BY clause",
+            () if select.distinct.is_some() => "DISTINCT clause",
+            () if !select.group_by.is_empty() => "GROUP BY clause",
             () if select.having.is_some() => "HAVING clause",
             () if !calls.aggregates.is_empty() => "aggregate functions",
             () if !calls.windows.is_empty() => "window functions",
@@ -316,27 +305,4 @@ pub(super) fn projected(input: Plan, columns: Vec<Expr>) -> Plan {
         }
         _ => Plan::Project { input: Box::new(input), columns },
     }
-}
-
-/// # Errors
-/// 0A000, 42601 for clauses of other SQL dialects.
-fn refuse_foreign(select: &Select) -> Result<()> {
-    if select.into.is_some() {
-        return Err(SqlError::unsupported("SELECT INTO"));
-    }
-    let is_foreign = select.top.is_some()
-        || !select.lateral_views.is_empty()
-        || select.prewhere.is_some()
-        || !select.connect_by.is_empty()
-        || !select.cluster_by.is_empty()
-        || !select.distribute_by.is_empty()
-        || !select.sort_by.is_empty()
-        || select.qualify.is_some()
-        || select.exclude.is_some()
-        || select.value_table_mode.is_some()
-        || select.select_modifiers.is_some();
-    if is_foreign {
-        return Err(SqlError::unsupported("this form of SELECT"));
-    }
-    Ok(())
 }

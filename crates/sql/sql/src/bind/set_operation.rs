@@ -7,28 +7,23 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::common_type;
 use crate::plan::{Plan, SetOperation};
 use crate::types::Modifier;
-use syntax::ast::{SetExpr, SetOperator, SetQuantifier};
+use syntax::ast::{Location, SetExpr, SetOperator};
 
 impl Binder<'_, '_> {
     /// Binds a left-deep chain of set operations in a loop.
     pub(super) fn set_operation(&mut self, body: &SetExpr) -> Result<Bound> {
         let mut links = vec![];
         let mut leftmost = body;
-        while let SetExpr::SetOperation { left, op, set_quantifier, right } = leftmost {
-            links.push((*op, *set_quantifier, &**right));
+        while let SetExpr::SetOperation { left, operator, all, right } = leftmost {
+            links.push((*operator, *all, &**right));
             leftmost = left;
         }
         let mut bound = self.side(leftmost)?;
-        while let Some((op, quantifier, right_syntax)) = links.pop() {
-            let (operation, name) = match op {
+        while let Some((operator, all, right_syntax)) = links.pop() {
+            let (operation, name) = match operator {
                 SetOperator::Union => (SetOperation::Union, "UNION"),
                 SetOperator::Intersect => (SetOperation::Intersect, "INTERSECT"),
-                SetOperator::Except | SetOperator::Minus => (SetOperation::Except, "EXCEPT"),
-            };
-            let all = match quantifier {
-                SetQuantifier::All => true,
-                SetQuantifier::Distinct | SetQuantifier::None => false,
-                other => return Err(SqlError::unsupported(format_args!("{name} {other}"))),
+                SetOperator::Except => (SetOperation::Except, "EXCEPT"),
             };
             if operation != SetOperation::Union {
                 self.barriers.push(name);
@@ -78,7 +73,7 @@ impl Binder<'_, '_> {
 }
 
 /// Location of a side's first column.
-fn first_item(body: &SetExpr) -> syntax::ast::Location {
+fn first_item(body: &SetExpr) -> Location {
     match body {
         SetExpr::Select(select) => item_start(select.projection.first()),
         SetExpr::Query(query) => first_item(&query.body),

@@ -13,7 +13,7 @@ use crate::parse::Command;
 use crate::plan::{Expr, Field, Path, Plan, Scan};
 use crate::types::{Modifier, Type};
 use std::sync::Arc;
-use syntax::ast::{ObjectName, Statement, TableAlias};
+use syntax::ast::{Location, ObjectName, Statement, TableAlias};
 
 /// Maximum nesting of views.
 const VIEWS: usize = 64;
@@ -54,7 +54,7 @@ impl Binder<'_, '_> {
     }
 
     /// Finds a relation. Tables of the catalogs take precedence.
-    pub(super) fn lookup(&mut self, schema: Option<&str>, table: &str, at: syntax::ast::Location) -> Result<Source> {
+    pub(super) fn lookup(&mut self, schema: Option<&str>, table: &str, at: Location) -> Result<Source> {
         if let Some(found) = (catalog::built_in().table)(schema, table) {
             return Ok(Source::Virtual(found));
         }

@@ -6,13 +6,10 @@ use super::position::{NOWHERE, start};
 use super::record::field_of;
 use super::scope::ScopeColumn;
 use crate::error::{Result, SqlError, state};
-use crate::parse::expanded_record;
 use crate::plan::{Expr, Field};
 use crate::types::Type;
-use syntax::ast::Location;
 use syntax::ast::{
-    Expr as Syntax, Function, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TrimWhereField,
-    WildcardAdditionalOptions,
+    Access, DataType, Expr as Syntax, Function, Location, Query, SelectItem, SetExpr, SpecialCall, TrimSide,
 };
 
 /// Treatment of a select list's literals of undecided type.
@@ -43,33 +40,21 @@ impl Binder<'_, '_> {
         let mut targets = Vec::with_capacity(items.len());
         for item in items {
             match item {
-                SelectItem::UnnamedExpr(syntax) if let Some(record) = expanded_record(syntax) => {
-                    self.record_targets(&record, &mut targets)?;
-                }
-                SelectItem::UnnamedExpr(syntax) => targets.push(self.target(syntax, column_name(syntax), unknowns)?),
+                SelectItem::RecordWildcard(record) => self.record_targets(record, &mut targets)?,
+                SelectItem::Expr(syntax) => targets.push(self.target(syntax, column_name(syntax), unknowns)?),
                 SelectItem::ExprWithAlias { expr, alias } => targets.push(self.target(expr, fold(alias), unknowns)?),
-                SelectItem::Wildcard(options) => {
-                    refuse_options(options)?;
+                SelectItem::Wildcard(span) => {
                     let columns = self.frame().names.columns.clone();
                     if self.frame().names.tables.is_empty() && columns.is_empty() {
                         let message = "SELECT * with no tables specified is not valid";
-                        return Err(self.error_at(
-                            SqlError::new(state::SYNTAX_ERROR, message),
-                            options.wildcard_token.0.span.start,
-                        ));
+                        return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), span.start));
                     }
-                    self.add_columns(columns, &mut targets, options.wildcard_token.0.span.start);
+                    self.add_columns(columns, &mut targets, span.start);
                 }
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                    refuse_options(options)?;
+                SelectItem::TableWildcard(name) => {
                     let columns = self.table_columns(name)?;
                     self.add_columns(columns, &mut targets, name::location(name));
                 }
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(syntax), options) => {
-                    refuse_options(options)?;
-                    self.record_targets(syntax, &mut targets)?;
-                }
-                SelectItem::ExprWithAliases { .. } => return Err(SqlError::unsupported("a list of aliases")),
             }
         }
         Ok(targets)
@@ -122,29 +107,6 @@ impl Binder<'_, '_> {
     }
 }
 
-fn refuse_options(options: &WildcardAdditionalOptions) -> Result<()> {
-    let WildcardAdditionalOptions {
-        wildcard_token: _,
-        opt_ilike,
-        opt_exclude,
-        opt_except,
-        opt_replace,
-        opt_rename,
-        opt_alias,
-    } = options;
-    let is_plain = opt_ilike.is_none()
-        && opt_exclude.is_none()
-        && opt_except.is_none()
-        && opt_replace.is_none()
-        && opt_rename.is_none()
-        && opt_alias.is_none();
-    if is_plain {
-        Ok(())
-    } else {
-        Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{options}\"")))
-    }
-}
-
 /// The name of a column without an alias.
 pub(super) fn column_name(syntax: &Syntax) -> String {
     figure(syntax).map_or("?column?".into(), |(name, _)| name)
@@ -166,9 +128,9 @@ fn figure(syntax: &Syntax) -> Option<(String, Strength)> {
     match syntax {
         Syntax::Identifier(name) => strong(fold(name)),
         Syntax::CompoundIdentifier(parts) => strong(fold(parts.last()?)),
-        Syntax::CompoundFieldAccess { root, access_chain } => {
-            let field = access_chain.iter().rev().find_map(|access| match access {
-                syntax::ast::AccessExpr::Dot(Syntax::Identifier(name)) => Some(fold(name)),
+        Syntax::Access { root, chain } => {
+            let field = chain.iter().rev().find_map(|access| match access {
+                Access::Field(name) => Some(fold(name)),
                 _ => None,
             });
             field.map_or_else(|| figure(root), strong)
@@ -176,47 +138,53 @@ fn figure(syntax: &Syntax) -> Option<(String, Strength)> {
         Syntax::Nested(inner) | Syntax::Collate { expr: inner, .. } => figure(inner),
         Syntax::Function(function) => figure_function(function),
         Syntax::Cast { expr, data_type, .. } => figure_cast(figure(expr), data_type),
-        Syntax::TypedString(typed) => figure_cast(None, &typed.data_type),
+        Syntax::TypedLiteral { data_type, .. } => figure_cast(None, data_type),
         Syntax::Interval(_) => Some(("interval".into(), Strength::Weak)),
-        Syntax::Case { else_result, .. } => match else_result.as_deref().and_then(figure) {
+        Syntax::Case(case) => match case.otherwise.as_ref().and_then(figure) {
             Some(found) if found.1 == Strength::Strong => Some(found),
             _ => Some(("case".into(), Strength::Weak)),
         },
         Syntax::Subquery(query) => figure_query(query),
-        Syntax::Exists { negated: false, .. } => strong("exists"),
-        Syntax::Array(_) => strong("array"),
-        Syntax::Tuple(_) => strong("row"),
-        Syntax::Extract { .. } => strong("extract"),
-        Syntax::Ceil { .. } => strong("ceil"),
-        Syntax::Floor { .. } => strong("floor"),
-        Syntax::Position { .. } => strong("position"),
-        Syntax::Substring { shorthand, .. } => strong(if *shorthand { "substr" } else { "substring" }),
-        Syntax::Trim { trim_where, .. } => strong(match trim_where {
-            None | Some(TrimWhereField::Both) => "btrim",
-            Some(TrimWhereField::Leading) => "ltrim",
-            Some(TrimWhereField::Trailing) => "rtrim",
-        }),
-        Syntax::Overlay { .. } => strong("overlay"),
-        Syntax::AtTimeZone { .. } => strong("timezone"),
+        Syntax::Exists(_) => strong("exists"),
+        Syntax::Array { .. } | Syntax::ArraySubquery { .. } => strong("array"),
+        Syntax::Row { .. } => strong("row"),
+        Syntax::Special { call, .. } => strong(special_name(call)),
         _ => None,
     }
 }
 
+/// The function that special syntax calls.
+fn special_name(call: &SpecialCall) -> &'static str {
+    match call {
+        SpecialCall::AtTimeZone => "timezone",
+        SpecialCall::Ceil => "ceil",
+        SpecialCall::Floor => "floor",
+        SpecialCall::Extract { .. } => "extract",
+        SpecialCall::Overlay => "overlay",
+        SpecialCall::Position => "position",
+        SpecialCall::Substring { short: true, .. } => "substr",
+        SpecialCall::Substring { short: false, .. } => "substring",
+        SpecialCall::Trim { side: None | Some(TrimSide::Both), .. } => "btrim",
+        SpecialCall::Trim { side: Some(TrimSide::Leading), .. } => "ltrim",
+        SpecialCall::Trim { side: Some(TrimSide::Trailing), .. } => "rtrim",
+    }
+}
+
 fn figure_function(function: &Function) -> Option<(String, Strength)> {
-    let parts = name::parts(&function.name).ok()?;
-    strong(match parts.last()?.as_str() {
+    strong(match name::parts(&function.name).last()?.as_str() {
         "current_catalog" => "current_catalog",
         name => name,
     })
 }
 
-fn figure_cast(argument: Option<(String, Strength)>, data_type: &syntax::ast::DataType) -> Option<(String, Strength)> {
+fn figure_cast(argument: Option<(String, Strength)>, data_type: &DataType) -> Option<(String, Strength)> {
     if let Some(found) = argument
         && found.1 == Strength::Strong
     {
         return Some(found);
     }
-    let (found, _) = crate::parse::data_type(data_type).ok()?;
+    let (found, _) = data_type.meaning.as_ref().ok()?;
+    let found = *found;
     let element = if found.is_array { Type::of(found.scalar) } else { found };
     Some((element.internal_name().to_owned(), Strength::Weak))
 }
@@ -228,10 +196,10 @@ fn figure_query(query: &Query) -> Option<(String, Strength)> {
         match body {
             SetExpr::Query(inner) => body = &inner.body,
             SetExpr::SetOperation { left, .. } => body = left,
-            SetExpr::Values(_) => return strong("column1"),
+            SetExpr::Values { .. } => return strong("column1"),
             SetExpr::Select(select) => {
                 return match select.projection.first()? {
-                    SelectItem::UnnamedExpr(syntax) => strong(column_name(syntax)),
+                    SelectItem::Expr(syntax) => strong(column_name(syntax)),
                     SelectItem::ExprWithAlias { alias, .. } => strong(fold(alias)),
                     _ => None,
                 };
@@ -244,7 +212,7 @@ fn figure_query(query: &Query) -> Option<(String, Strength)> {
 /// Location of a select item.
 pub(super) fn item_start(item: Option<&SelectItem>) -> Location {
     match item {
-        Some(SelectItem::UnnamedExpr(syntax) | SelectItem::ExprWithAlias { expr: syntax, .. }) => start(syntax),
+        Some(SelectItem::Expr(syntax) | SelectItem::ExprWithAlias { expr: syntax, .. }) => start(syntax),
         _ => NOWHERE,
     }
 }

@@ -3,19 +3,16 @@
 use super::Binder;
 use super::calls::WindowSlot;
 use super::coerce::Placed;
-use super::function::argument_list;
 use super::name::{self, fold};
 use super::position::{NOWHERE, start};
 use super::scope::Clause;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{is_aggregate, window_function};
-use crate::parse::{Exclusion, split_exclusion};
 use crate::plan::{Expr, Frame, FrameBound, FrameExclude, FrameUnit, SortKey, WindowCall, WindowKind};
 use crate::types::Type;
-use syntax::ast::Location;
 use syntax::ast::{
-    DuplicateTreatment, Expr as Syntax, Function, Ident, NamedWindowExpr, OrderByExpr, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowSpec, WindowType,
+    Exclusion, Expr as Syntax, Function, Ident, Location, OrderByExpr, Window, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowSpec,
 };
 
 /// Maximum length of a chain of windows that name each other.
@@ -23,16 +20,14 @@ const NAMES: usize = 100;
 
 impl Binder<'_, '_> {
     /// `function(...) OVER window`
-    pub(super) fn window_call(&mut self, function: &Function, name: &str, over: &WindowType) -> Result<Expr> {
+    pub(super) fn window_call(&mut self, function: &Function, name: &str, over: &Window) -> Result<Expr> {
         let at = name::location(&function.name);
         let allowed = self.frame().clause.allow_window();
         allowed.map_err(|error| self.error_at(error, at))?;
-        let is_distinct =
-            argument_list(function).is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct));
-        if is_distinct {
+        if function.distinct {
             return Err(self.error_at(SqlError::unsupported("DISTINCT in a window function call"), at));
         }
-        if argument_list(function).is_some_and(|list| !list.clauses.is_empty()) {
+        if !function.order_by.is_empty() {
             return Err(self.error_at(SqlError::unsupported("ORDER BY in a window function call"), at));
         }
         let arguments = self.in_clause(Clause::Window, |binder| binder.arguments(function))?;
@@ -45,8 +40,7 @@ impl Binder<'_, '_> {
         let spec = self.window_spec(over)?;
         let partition = self.partition(&spec)?;
         let order = self.in_clause(Clause::WindowOrder, |binder| binder.plain_sort_keys(&spec.order_by))?;
-        let mut frame = self.window_frame(spec.window_frame.as_ref(), &order)?;
-        frame.exclude = exclude(split_exclusion(&spec.partition_by).0);
+        let frame = self.window_frame(spec.frame.as_ref(), &order)?;
         let call = WindowCall { function: kind, arguments, filter, frame };
         let column = self.frame().calls.window(WindowSlot { partition, order, call, result });
         Ok(Self::call_column(column, result))
@@ -81,9 +75,8 @@ impl Binder<'_, '_> {
 
     fn partition(&mut self, spec: &WindowSpec) -> Result<Vec<Expr>> {
         self.in_clause(Clause::WindowOrder, |binder| {
-            let (_, keys) = split_exclusion(&spec.partition_by);
-            let mut partition = Vec::with_capacity(keys.len());
-            for key in keys {
+            let mut partition = Vec::with_capacity(spec.partition_by.len());
+            for key in &spec.partition_by {
                 let bound = binder.expression(key)?;
                 partition.push(binder.known(bound)?);
             }
@@ -92,48 +85,42 @@ impl Binder<'_, '_> {
     }
 
     /// Returns the window's definition, including what it inherits from the windows that it names.
-    fn window_spec(&mut self, over: &WindowType) -> Result<WindowSpec> {
+    fn window_spec(&mut self, over: &Window) -> Result<WindowSpec> {
         match over {
-            WindowType::NamedWindow(name) => self.named_window(name, 0),
-            WindowType::WindowSpec(spec) => self.complete_spec(spec, 0),
+            Window::Named(name) => self.named_window(name, 0),
+            Window::Spec(spec) => self.complete_spec(spec, 0),
         }
     }
 
     fn named_window(&mut self, name: &Ident, depth: usize) -> Result<WindowSpec> {
         let folded = fold(name);
         let frame = self.frame();
-        let found = frame.calls.named_windows.iter().find(|definition| fold(&definition.0) == folded);
-        let Some(definition) = found.map(|definition| definition.1.clone()).filter(|_| depth < NAMES) else {
+        let found = frame.calls.named_windows.iter().find(|definition| fold(&definition.name) == folded);
+        let Some(spec) = found.map(|definition| definition.spec.clone()).filter(|_| depth < NAMES) else {
             let error = SqlError::new(state::UNDEFINED_OBJECT, format!("window \"{folded}\" does not exist"));
             return Err(self.error_at(error, name.span.start));
         };
-        match definition {
-            NamedWindowExpr::NamedWindow(other) => self.named_window(&other, depth + 1),
-            NamedWindowExpr::WindowSpec(spec) => self.complete_spec(&spec, depth + 1),
-        }
+        self.complete_spec(&spec, depth + 1)
     }
 
     fn complete_spec(&mut self, spec: &WindowSpec, depth: usize) -> Result<WindowSpec> {
-        let Some(name) = &spec.window_name else { return Ok(spec.clone()) };
+        let Some(name) = &spec.base else { return Ok(spec.clone()) };
         let base = self.named_window(name, depth)?;
         let refuse = |what: &str| {
             let error = SqlError::new(state::WINDOWING_ERROR, format!("cannot {what} window \"{}\"", fold(name)));
             Err(self.error_at(error, name.span.start))
         };
-        let (_, own_partition) = split_exclusion(&spec.partition_by);
-        if !own_partition.is_empty() {
+        if !spec.partition_by.is_empty() {
             return refuse("override PARTITION BY clause of");
         }
         if !spec.order_by.is_empty() && !base.order_by.is_empty() {
             return refuse("override ORDER BY clause of");
         }
-        if base.window_frame.is_some() {
+        if base.frame.is_some() {
             return refuse("copy");
         }
         let order_by: Vec<OrderByExpr> = if spec.order_by.is_empty() { base.order_by } else { spec.order_by.clone() };
-        let window_frame = spec.window_frame.clone();
-        let partition_by = spec.partition_by.iter().cloned().chain(base.partition_by).collect();
-        Ok(WindowSpec { window_name: None, partition_by, order_by, window_frame })
+        Ok(WindowSpec { base: None, partition_by: base.partition_by, order_by, frame: spec.frame.clone() })
     }
 
     /// Binds the frame. The default is everything up to the current row's peers.
@@ -150,13 +137,13 @@ impl Binder<'_, '_> {
         if unit == FrameUnit::Groups && order.is_empty() {
             return Err(SqlError::new(state::WINDOWING_ERROR, "GROUPS mode requires an ORDER BY clause"));
         }
-        let start = self.frame_bound(&frame.start_bound, true, unit, order)?;
-        let end = match &frame.end_bound {
+        let start = self.frame_bound(&frame.start, true, unit, order)?;
+        let end = match &frame.end {
             Some(bound) => self.frame_bound(bound, false, unit, order)?,
             None => FrameBound::Current,
         };
         check_frame(&start, &end)?;
-        Ok(Frame { unit, start, end, exclude: FrameExclude::None })
+        Ok(Frame { unit, start, end, exclude: exclude(frame.exclusion) })
     }
 
     fn frame_bound(
@@ -190,13 +177,11 @@ impl Binder<'_, '_> {
         };
         self.in_clause(Clause::WindowFrame, |binder| {
             let (bound, at) = match offset {
-                Syntax::Interval(interval) => match &*interval.value {
-                    // The parser reads a string as an interval, whatever the type of the ordering column.
-                    Syntax::Value(_) if interval.leading_field.is_none() && wanted != Type::INTERVAL => {
-                        binder.placed(&interval.value)?
-                    }
-                    _ => (binder.expression(offset)?, NOWHERE),
-                },
+                // The parser reads a string as an interval, whatever the type of the ordering column.
+                Syntax::Interval(interval) if interval.leading.is_none() && wanted != Type::INTERVAL => {
+                    (binder.literal(&interval.text)?, at)
+                }
+                Syntax::Interval(_) => (binder.expression(offset)?, NOWHERE),
                 _ => binder.placed(offset)?,
             };
             binder.implicit(bound, wanted, at)

@@ -15,11 +15,7 @@ use crate::plan::{self, Expr, ExprKind, Field, Modifying, Plan, Statement};
 use crate::types::{Modifier, Type};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use syntax::ast::Location;
-use syntax::ast::{
-    Cte, CteAsMaterialized, ObjectName, Query, SetExpr, SetOperator, SetQuantifier, Visit, Visitor as SyntaxVisitor,
-    With,
-};
+use syntax::ast::{Cte, Location, Query, SetExpr, SetOperator, Visit, With, visit_relations};
 
 /// A query of WITH.
 pub(super) struct Named {
@@ -48,7 +44,7 @@ impl Binder<'_, '_> {
     pub(super) fn open_with(&mut self, with: Option<&With>) -> Result<Scope> {
         let scope = Scope(self.with.len());
         let Some(with) = with else { return Ok(scope) };
-        for cte in &with.cte_tables {
+        for cte in &with.queries {
             if let Err(error) = self.open_query(&scope, with, cte) {
                 self.with.truncate(scope.0);
                 return Err(error);
@@ -59,7 +55,7 @@ impl Binder<'_, '_> {
 
     fn open_query(&mut self, scope: &Scope, with: &With, cte: &Cte) -> Result<()> {
         let name = self.fresh_name(scope, cte)?;
-        let (plan, fields, materialized) = match with.recursive && names(&cte.query, &name) {
+        let (plan, fields, materialized) = match with.recursive && names(&*cte.query, &name) {
             true => self.recursive_query(cte, &name)?,
             false => self.plain_query(cte)?,
         };
@@ -110,11 +106,11 @@ impl Binder<'_, '_> {
     fn modifying_parts(&mut self, scope: &Scope, query: &Query) -> Result<(Vec<(usize, Statement)>, Statement)> {
         let mut writing = vec![];
         if let Some(with) = &query.with {
-            for cte in &with.cte_tables {
+            for cte in &with.queries {
                 match &*cte.query.body {
-                    SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => {
+                    SetExpr::Write(inner) => {
                         let name = self.fresh_name(scope, cte)?;
-                        if cte.query.with.as_ref().is_some_and(|with| with.cte_tables.iter().any(is_writing)) {
+                        if cte.query.with.as_ref().is_some_and(|with| with.queries.iter().any(is_writing)) {
                             return Err(self.not_at_top(cte));
                         }
                         let part = self.writing_with(cte.query.with.as_ref(), inner)?;
@@ -130,7 +126,7 @@ impl Binder<'_, '_> {
             }
         }
         let body = match &*query.body {
-            SetExpr::Insert(inner) | SetExpr::Update(inner) | SetExpr::Delete(inner) => self.rows(inner)?,
+            SetExpr::Write(inner) => self.rows(inner)?,
             _ => {
                 let bound = self.query(&Query { with: None, ..query.clone() }, Unknowns::Text)?;
                 let plan = Arc::new(bound.plan);
@@ -152,17 +148,13 @@ impl Binder<'_, '_> {
     }
 
     fn plain_query(&mut self, cte: &Cte) -> Result<(Plan, Vec<Field>, Option<bool>)> {
-        if let SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) = &*cte.query.body {
+        if let SetExpr::Write(_) = &*cte.query.body {
             return Err(self.not_at_top(cte));
         }
         let bound = self.query(&cte.query, Unknowns::Text)?;
         let mut fields = bound.fields;
         self.rename_fields(&mut fields, cte)?;
-        let materialized = match cte.materialized {
-            Some(CteAsMaterialized::Materialized) => Some(true),
-            Some(CteAsMaterialized::NotMaterialized) => Some(false),
-            None => is_volatile(&bound.plan).then_some(true),
-        };
+        let materialized = cte.materialized.or_else(|| is_volatile(&bound.plan).then_some(true));
         Ok((bound.plan, fields, materialized))
     }
 
@@ -193,12 +185,12 @@ impl Binder<'_, '_> {
             );
             Err(binder.error_at(SqlError::new(state::INVALID_RECURSION, message), at))
         };
-        let SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } = &*cte.query.body else {
+        let SetExpr::SetOperation { left, operator: SetOperator::Union, all, right } = &*cte.query.body else {
             return form(self);
         };
         let what = match &*cte.query {
-            query if query.order_by.is_some() => "ORDER BY in a recursive query",
-            query if query.limit_clause.is_some() || query.fetch.is_some() => "LIMIT in a recursive query",
+            query if !query.order_by.is_empty() => "ORDER BY in a recursive query",
+            query if query.limit.is_some() || query.offset.is_some() => "LIMIT in a recursive query",
             query if !query.locks.is_empty() => "FOR UPDATE/SHARE in a recursive query",
             _ => "",
         };
@@ -206,14 +198,13 @@ impl Binder<'_, '_> {
             let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not implemented"));
             return Err(self.error_at(error, at));
         }
-        if names_in(left, name) {
+        if names(&**left, name) {
             let message =
                 format!("recursive reference to query \"{name}\" must not appear within its non-recursive term");
             return Err(self.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
         }
         let inner = self.open_with(cte.query.with.as_ref())?;
-        let all = *set_quantifier == SetQuantifier::All;
-        let bound = self.recursion(cte, name, (left, right), all, at);
+        let bound = self.recursion(cte, name, (left, right), *all, at);
         let bound = self.close_with(inner, bound)?;
         Ok((bound.plan, bound.fields, Some(true)))
     }
@@ -397,11 +388,11 @@ impl Visitor for Renumber<'_> {
 
 /// Returns whether a query's WITH clause writes.
 pub(super) fn writes(query: &Query) -> bool {
-    query.with.iter().flat_map(|with| &with.cte_tables).any(is_writing)
+    query.with.iter().flat_map(|with| &with.queries).any(is_writing)
 }
 
 fn is_writing(cte: &Cte) -> bool {
-    matches!(&*cte.query.body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_))
+    matches!(&*cte.query.body, SetExpr::Write(_))
 }
 
 /// The columns of RETURNING.
@@ -458,23 +449,10 @@ pub(super) fn is_volatile_expression(expression: &Expr) -> bool {
 }
 
 /// Returns whether a query names a table.
-fn names(query: &Query, name: &str) -> bool {
-    query.visit(&mut Mentions(name)).is_break()
-}
-
-fn names_in(body: &SetExpr, name: &str) -> bool {
-    body.visit(&mut Mentions(name)).is_break()
-}
-
-struct Mentions<'n>(&'n str);
-
-impl SyntaxVisitor for Mentions<'_> {
-    type Break = ();
-
-    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-        match super::name::split(relation) {
-            Ok((None, name)) if name == self.0 => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
-    }
+fn names(query: &impl Visit, name: &str) -> bool {
+    let found = visit_relations(query, |relation| match super::name::split(relation) {
+        Ok((None, named)) if named == name => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }

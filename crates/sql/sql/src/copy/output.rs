@@ -47,7 +47,7 @@ impl CopyOut {
         target::check_stream(statement.stream, true)?;
         let options = Options::read(&statement.options, false)?;
         let query = match &statement.source {
-            CopySource::Query(query) => Statement::Query(Box::new(query.clone())),
+            CopySource::Query(query) => Statement::Query(query.clone()),
             CopySource::Table { name, columns } => select(&mut exec.names(), name, columns)?,
         };
         let (source, fields) = Source::start(exec, &query)?;
@@ -203,9 +203,9 @@ fn select(names: &mut Names<'_>, name: &ObjectName, columns: &[Ident]) -> Result
     let table = target::table(names, name, true)?;
     let names: Vec<String> = target::columns(&table, columns)?
         .into_iter()
-        .map(|at| Ident::with_quote('"', &table.columns[at].name).to_string())
+        .map(|at| Ident::quoted(&table.columns[at].name).to_string())
         .collect();
-    let (schema, table) = (Ident::with_quote('"', &table.schema), Ident::with_quote('"', &table.name));
+    let (schema, table) = (Ident::quoted(&table.schema), Ident::quoted(&table.name));
     let text = format!("SELECT {} FROM {schema}.{table}", names.join(", "));
     match crate::parse::statement(&text)?.map(|parsed| parsed.command) {
         Some(crate::parse::Command::Rows(statement)) => Ok((*statement).clone()),

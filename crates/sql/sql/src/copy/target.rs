@@ -8,7 +8,7 @@ use syntax::ast::{CopyStream, Ident, ObjectName};
 
 /// Returns a name as the catalog spells it.
 pub(super) fn name_of(name: &Ident) -> String {
-    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_lowercase() }
+    if name.quoted { name.value.clone() } else { name.value.to_lowercase() }
 }
 
 /// Only the client's own streams can be copied from and to.
@@ -34,7 +34,7 @@ pub(super) fn check_stream(stream: CopyStream, to: bool) -> Result<()> {
 /// # Errors
 /// 42P01, the engine's.
 pub(super) fn relation(names: &mut Names<'_>, name: &ObjectName) -> Result<Relation> {
-    let parts: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect();
+    let parts: Vec<String> = name.0.iter().map(name_of).collect();
     let found = match &parts[..] {
         [.., schema, name] => names.relation(Some(schema), name)?,
         [name] => names.relation(None, name)?,

@@ -42,7 +42,7 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
     let serial = serial_type(&written.data_type);
     let (data_type, modifier) = match serial {
         Some(data_type) => (data_type, Modifier::NONE),
-        None => crate::parse::data_type(&written.data_type)?,
+        None => written.data_type.meaning.clone()?,
     };
     check_type(&name, data_type)?;
     let mut options = Options::default();
@@ -176,12 +176,7 @@ fn check_collation(collation: &ast::ObjectName) -> Result<()> {
 
 /// The integer behind `serial` and its kin.
 pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
-    let DataType::Custom(name, modifiers) = data_type else { return None };
-    let [ast::ObjectNamePart::Identifier(ident)] = &name.0[..] else { return None };
-    if !modifiers.is_empty() {
-        return None;
-    }
-    Some(match fold(ident).as_str() {
+    Some(match fold(data_type.plain_name()?).as_str() {
         "smallserial" | "serial2" => Type::INT2,
         "serial" | "serial4" => Type::INT4,
         "bigserial" | "serial8" => Type::INT8,
@@ -195,10 +190,10 @@ pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
 /// # Errors
 /// The engine's.
 pub(super) fn print_default(names: &mut Names<'_>, default: &Expr, column: &Column) -> Result<Option<String>> {
-    if let Expr::Value(value) = default {
-        match &value.value {
+    if let Expr::Literal(literal) = default {
+        match literal.value {
             Value::Null => return Ok(None),
-            Value::SingleQuotedString(_) => {
+            Value::String(_) => {
                 return Ok(Some(format!("{default}::{}", column.data_type.format(column.modifier))));
             }
             _ => {}

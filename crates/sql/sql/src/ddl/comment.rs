@@ -14,7 +14,7 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
     match comment.kind {
         ObjectKind::Column => on_column(change, &comment.name, text),
         ObjectKind::Schema => {
-            let name = parts(&comment.name)?.join(".");
+            let name = parts(&comment.name).join(".");
             let mut namespace = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
             namespace.comment = text;
             change.insert_namespace(&namespace)
@@ -61,7 +61,7 @@ fn on_relation(change: &mut Change<'_>, wanted: &str, name: &ObjectName, comment
 }
 
 fn on_column(change: &mut Change<'_>, name: &ObjectName, comment: Option<String>) -> Result<()> {
-    let mut parts = parts(name)?;
+    let mut parts = parts(name);
     let (column, Some(relation)) = (parts.pop().unwrap_or_default(), parts.pop()) else {
         return Err(SqlError::new(state::SYNTAX_ERROR, "column name must be qualified"));
     };

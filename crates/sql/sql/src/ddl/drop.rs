@@ -15,13 +15,13 @@ pub(super) fn run(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<S
         }
         ObjectKind::Schema => drop_schemas(change, statement, notices),
         ObjectKind::Function => statement.names.iter().try_for_each(|name| {
-            let message = format!("function {}() does not exist, skipping", parts(name)?.join("."));
+            let message = format!("function {}() does not exist, skipping", parts(name).join("."));
             notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, message));
             Ok(())
         }),
         other => {
             let kind = other.word().to_lowercase();
-            let skip = |name| skip_absent(&kind, &parts(name)?.join("."), statement.if_exists, notices);
+            let skip = |name| skip_absent(&kind, &parts(name).join("."), statement.if_exists, notices);
             statement.names.iter().try_for_each(skip)
         }
     }
@@ -96,7 +96,7 @@ fn drop_relations(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<S
 
 fn drop_schemas(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<SqlError>) -> Result<()> {
     for name in &statement.names {
-        let name = parts(name)?.join(".");
+        let name = parts(name).join(".");
         if matches!(name.as_str(), "pg_catalog" | "information_schema" | "pg_toast") {
             let message = format!("cannot drop schema {name} because it is required by the database system");
             return Err(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));

@@ -14,7 +14,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateSchema, notices: &m
         check_role(&fold(owner))?;
     }
     let name = match (&create.name, &create.owner) {
-        (Some(name), _) => parts(name)?.join("."),
+        (Some(name), _) => parts(name).join("."),
         (None, owner) => owner.as_ref().map(fold).unwrap_or_default(),
     };
     if change.names().namespace(&name)?.is_some() {
@@ -32,7 +32,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateSchema, notices: &m
 
 /// Makes one change that ALTER SCHEMA says.
 pub(super) fn alter(change: &mut Change<'_>, name: &ObjectName, action: &AlterAction) -> Result<()> {
-    let name = parts(name)?.join(".");
+    let name = parts(name).join(".");
     let old = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
     match action {
         AlterAction::Owner(role) => check_owner(&fold(role)),

@@ -31,7 +31,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateSequence, notices: 
 /// # Errors
 /// 22023, 42P01, 42703, 55000.
 pub(super) fn owner_of(names: &mut Names<'_>, sequence: &Sequence, owner: &ObjectName) -> Result<Option<(u32, u16)>> {
-    let mut parts = parts(owner)?;
+    let mut parts = parts(owner);
     let column = parts.pop().unwrap_or_default();
     if parts.is_empty() {
         return if column == "none" {

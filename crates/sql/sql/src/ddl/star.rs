@@ -4,10 +4,7 @@ use crate::alter::name::{fold, quoted, split};
 use crate::catalog::Relation;
 use crate::context::Names;
 use crate::error::Result;
-use syntax::ast::{
-    Expr, JoinConstraint, JoinOperator, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    TableFactor, TableWithJoins,
-};
+use syntax::ast::{Expr, JoinConstraint, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins};
 
 /// A relation in FROM: what it is called, and its columns.
 type Source = (String, Vec<String>);
@@ -39,7 +36,7 @@ fn expand_select(names: &mut Names<'_>, select: &mut Select) -> Result<()> {
     for item in std::mem::take(&mut select.projection) {
         match &item {
             SelectItem::Wildcard(_) if !sources.is_empty() => items.extend(sources.iter().flat_map(columns_of)),
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+            SelectItem::TableWildcard(name) => {
                 let (_, called) = split(name)?;
                 match sources.iter().find(|(name, _)| *name == called) {
                     Some(source) => items.extend(columns_of(source)),
@@ -54,16 +51,14 @@ fn expand_select(names: &mut Names<'_>, select: &mut Select) -> Result<()> {
 }
 
 fn columns_of((name, columns): &Source) -> impl Iterator<Item = SelectItem> {
-    columns
-        .iter()
-        .map(move |column| SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![quoted(name), quoted(column)])))
+    columns.iter().map(move |column| SelectItem::Expr(Expr::CompoundIdentifier(vec![quoted(name), quoted(column)])))
 }
 
 /// The relations of FROM in their order; `None` if it has something else.
 fn sources(names: &mut Names<'_>, from: &[TableWithJoins]) -> Result<Option<Vec<Source>>> {
     let mut found = Vec::new();
     for tables in from {
-        let joined = tables.joins.iter().map(|join| (&join.relation, is_plain(&join.join_operator)));
+        let joined = tables.joins.iter().map(|join| (&join.relation, is_plain(&join.constraint)));
         for (factor, plain) in std::iter::once((&tables.relation, true)).chain(joined) {
             match source(names, factor)? {
                 Some(source) if plain => found.push(source),
@@ -75,24 +70,12 @@ fn sources(names: &mut Names<'_>, from: &[TableWithJoins]) -> Result<Option<Vec<
 }
 
 /// Whether a join keeps all columns of both sides.
-fn is_plain(join: &JoinOperator) -> bool {
-    match join {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint)
-        | JoinOperator::CrossJoin(constraint) => {
-            !matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural)
-        }
-        _ => false,
-    }
+fn is_plain(constraint: &JoinConstraint) -> bool {
+    !matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural)
 }
 
 fn source(names: &mut Names<'_>, factor: &TableFactor) -> Result<Option<Source>> {
-    let TableFactor::Table { name, alias, args: None, .. } = factor else { return Ok(None) };
+    let TableFactor::Table { name, alias } = factor else { return Ok(None) };
     if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty()) {
         return Ok(None);
     }

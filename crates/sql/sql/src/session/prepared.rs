@@ -296,10 +296,9 @@ impl Prepared {
         }
         match self.parsed.as_ref().map(|parsed| &parsed.command) {
             Some(Command::Rows(statement)) => {
-                let writes =
-                    |body: &SetExpr| matches!(body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
+                let writes = |body: &SetExpr| matches!(body, SetExpr::Write(_));
                 let parts = |query: &syntax::ast::Query| {
-                    query.with.iter().flat_map(|with| &with.cte_tables).any(|cte| writes(&cte.query.body))
+                    query.with.iter().flat_map(|with| &with.queries).any(|cte| writes(&cte.query.body))
                 };
                 matches!(&**statement, syntax::ast::Statement::Query(query)
                     if query.locks.is_empty() && !writes(&query.body) && !parts(query))

@@ -26,7 +26,7 @@ pub enum CopySource {
         columns: Vec<Ident>,
     },
     /// The answer of a query: only TO.
-    Query(Query),
+    Query(Box<Query>),
 }
 
 /// The other end of COPY.

@@ -41,7 +41,7 @@ fn source(reader: &mut Reader<'_>, options: &mut Vec<CopyOption>) -> Result<Copy
     if reader.take_token(&Token::LParen) {
         let query = reader.query()?;
         reader.expect_token(&Token::RParen)?;
-        return Ok(CopySource::Query(query));
+        return Ok(CopySource::Query(Box::new(query)));
     }
     if reader.take("BINARY") {
         options.push(CopyOption::Format("binary".into()));

@@ -11,7 +11,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{comparison_function, comparison_type_by, resolve_operator};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Datum, Modifier, Type, cast};
-use syntax::ast::{AccessExpr, BinaryOperator, Expr as Syntax, Subscript};
+use syntax::ast::{Access, Expr as Syntax, Ident, Location, Operator};
 
 impl Binder<'_, '_> {
     /// `ARRAY[a, b]`; inside a cast the elements have the cast's type.
@@ -19,7 +19,7 @@ impl Binder<'_, '_> {
         let mut placed = Vec::with_capacity(elements.len());
         for element in elements {
             let bound = match element {
-                Syntax::Array(inner) => self.array(&inner.elem, wanted)?,
+                Syntax::Array { elements: inner, .. } => self.array(inner, wanted)?,
                 _ => self.expression(element)?,
             };
             placed.push((bound, start(element)));
@@ -51,7 +51,7 @@ impl Binder<'_, '_> {
     }
 
     /// `array[1]`, `array[1:2]`, `(record).field`
-    pub(super) fn accesses(&mut self, root: &Syntax, chain: &[AccessExpr]) -> Result<Expr> {
+    pub(super) fn accesses(&mut self, root: &Syntax, chain: &[Access]) -> Result<Expr> {
         let mut names = leading_names(unnested(root), chain);
         // `(value).field` is a field of a column if there is such a column; otherwise `(table).column` is a column of the
         // table.
@@ -64,15 +64,15 @@ impl Binder<'_, '_> {
         };
         for access in rest {
             value = match access {
-                AccessExpr::Subscript(subscript) => self.subscript(value, subscript, start(root))?,
-                AccessExpr::Dot(field) => self.field(value, field)?,
+                Access::Field(field) => self.field(value, field)?,
+                subscript => self.subscript(value, subscript, start(root))?,
             };
         }
         Ok(value)
     }
 
-    fn subscript(&mut self, array: Expr, subscript: &Subscript, at: syntax::ast::Location) -> Result<Expr> {
-        if let (Type::NAME, Subscript::Index { index }) = (array.data_type, subscript) {
+    fn subscript(&mut self, array: Expr, subscript: &Access, at: Location) -> Result<Expr> {
+        if let (Type::NAME, Access::Index(index)) = (array.data_type, subscript) {
             return self.letter(array, index, at);
         }
         let Some(element) = element_of(array.data_type) else {
@@ -81,23 +81,23 @@ impl Binder<'_, '_> {
             return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
         };
         match subscript {
-            Subscript::Index { index } => {
+            Access::Index(index) => {
                 let index = self.index(index)?;
                 Ok(Expr::new(ExprKind::Subscript(Box::new(array), Box::new(index)), element))
             }
-            Subscript::Slice { lower_bound, upper_bound, stride: None } => {
-                let from = lower_bound.as_ref().map(|bound| self.index(bound)).transpose()?;
-                let to = upper_bound.as_ref().map(|bound| self.index(bound)).transpose()?;
+            Access::Slice(from, to) => {
+                let from = from.as_ref().map(|bound| self.index(bound)).transpose()?;
+                let to = to.as_ref().map(|bound| self.index(bound)).transpose()?;
                 let data_type = if array.data_type.is_array { array.data_type } else { Type::array_of(element.scalar) };
                 let kind = ExprKind::Slice(Box::new(array), from.map(Box::new), to.map(Box::new));
                 Ok(Expr::new(kind, data_type))
             }
-            Subscript::Slice { stride: Some(_), .. } => Err(SqlError::unsupported("a slice with a stride")),
+            Access::Field(field) => self.field(array, field),
         }
     }
 
     /// A `name` is subscripted as an array of characters, from 0 on.
-    fn letter(&mut self, name: Expr, index: &Syntax, at: syntax::ast::Location) -> Result<Expr> {
+    fn letter(&mut self, name: Expr, index: &Syntax, at: Location) -> Result<Expr> {
         let one = || (Expr::constant(Datum::Int4(1), Type::INT4), at);
         let index = self.index(index)?;
         let position = self.call_operator("+", (index, at), one())?;
@@ -118,10 +118,7 @@ impl Binder<'_, '_> {
         self.coerce(index, Type::INT4, Modifier::NONE, crate::types::CastContext::Assignment, at)
     }
 
-    fn field(&mut self, record: Expr, field: &Syntax) -> Result<Expr> {
-        let Syntax::Identifier(name) = field else {
-            return Err(SqlError::unsupported(format_args!("the field {field}")));
-        };
+    fn field(&mut self, record: Expr, name: &Ident) -> Result<Expr> {
         let folded = fold(name);
         let shape = self.shape(&record).unwrap_or_default();
         if let Some(at) = shape.iter().position(|(field, ..)| *field == folded) {
@@ -140,7 +137,7 @@ impl Binder<'_, '_> {
     }
 
     /// `left op ANY (array)` and ALL; also over queries.
-    pub(super) fn quantified(&mut self, left: &Syntax, op: &BinaryOperator, right: &Syntax, all: bool) -> Result<Expr> {
+    pub(super) fn quantified(&mut self, left: &Syntax, op: &Operator, right: &Syntax, all: bool) -> Result<Expr> {
         if let Syntax::Subquery(query) = right {
             return self.quantified_subquery(left, op, query, all);
         }
@@ -153,18 +150,18 @@ impl Binder<'_, '_> {
         }
         let Some(element) = element_of(array.data_type) else {
             let error = SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side");
-            return Err(self.error_at_operator(error, left_syntax, &symbol));
+            return Err(self.error_at_operator(error, left_syntax, symbol));
         };
         let operator = match comparison(op) {
-            Some(comparison) => comparison_type_by(&symbol, left.0.data_type, element)
+            Some(comparison) => comparison_type_by(symbol, left.0.data_type, element)
                 .map(|common| comparison_function(comparison, common)),
-            None => resolve_operator(&symbol, Some(left.0.data_type), element),
+            None => resolve_operator(symbol, Some(left.0.data_type), element),
         };
-        let operator = operator.map_err(|error| self.error_at_operator(error, left_syntax, &symbol))?;
+        let operator = operator.map_err(|error| self.error_at_operator(error, left_syntax, symbol))?;
         if operator.result != Type::BOOL {
             let error =
                 SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean");
-            return Err(self.error_at_operator(error, left_syntax, &symbol));
+            return Err(self.error_at_operator(error, left_syntax, symbol));
         }
         let wanted = operator.arguments[1];
         let left = self.implicit(left.0, operator.arguments[0], left.1)?;
@@ -176,10 +173,10 @@ impl Binder<'_, '_> {
 }
 
 /// The names with which a chain begins: `schema.table.column` before a subscript.
-fn leading_names(root: &Syntax, chain: &[AccessExpr]) -> Vec<syntax::ast::Ident> {
+fn leading_names(root: &Syntax, chain: &[Access]) -> Vec<Ident> {
     let Syntax::Identifier(first) = root else { return vec![] };
     let dotted = chain.iter().map_while(|access| match access {
-        AccessExpr::Dot(Syntax::Identifier(name)) => Some(name.clone()),
+        Access::Field(name) => Some(name.clone()),
         _ => None,
     });
     std::iter::once(first.clone()).chain(dotted).collect()

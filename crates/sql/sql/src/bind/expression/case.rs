@@ -6,18 +6,12 @@ use crate::bind::position::start;
 use crate::error::Result;
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
-use syntax::ast::Location;
-use syntax::ast::{CaseWhen, Expr as Syntax};
+use syntax::ast::{Case, Expr as Syntax, Location};
 
 impl Binder<'_, '_> {
     /// CASE. The simple form is bound to comparisons.
-    pub(super) fn case(
-        &mut self,
-        operand: Option<&Syntax>,
-        conditions: &[CaseWhen],
-        otherwise: Option<&Syntax>,
-    ) -> Result<Expr> {
-        let (once, operand) = match operand {
+    pub(super) fn case(&mut self, case: &Case) -> Result<Expr> {
+        let (once, operand) = match &case.operand {
             Some(operand) => {
                 let at = start(operand);
                 let bound = self.expression(operand)?;
@@ -30,9 +24,9 @@ impl Binder<'_, '_> {
             Some(once) => once.beside(part),
             None => part,
         };
-        let mut tests = Vec::with_capacity(conditions.len());
-        let mut results = Vec::with_capacity(conditions.len() + 1);
-        for when in conditions {
+        let mut tests = Vec::with_capacity(case.branches.len());
+        let mut results = Vec::with_capacity(case.branches.len() + 1);
+        for when in &case.branches {
             tests.push(match &operand {
                 None => self.condition(&when.condition, "CASE/WHEN")?,
                 Some(operand) => {
@@ -45,8 +39,8 @@ impl Binder<'_, '_> {
             results.push(self.placed(&when.result)?);
         }
         // The type of ELSE is considered first.
-        let has_otherwise = otherwise.is_some();
-        if let Some(otherwise) = otherwise {
+        let has_otherwise = case.otherwise.is_some();
+        if let Some(otherwise) = &case.otherwise {
             let otherwise = self.placed(otherwise)?;
             results.insert(0, otherwise);
         }

@@ -6,30 +6,26 @@ use crate::bind::coerce::Placed;
 use crate::bind::position::start;
 use crate::error::{Result, SqlError};
 use crate::functions::{common_type, comparison_type};
-use crate::parse::symmetric_bound;
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
-use syntax::ast::{BinaryOperator, Expr as Syntax};
+use syntax::ast::Expr as Syntax;
 
 impl Binder<'_, '_> {
     /// Binds an expression that tests something.
     pub(super) fn test(&mut self, syntax: &Syntax) -> Result<Expr> {
         match syntax {
-            Syntax::IsNull(operand) => self.is_null(operand),
-            Syntax::IsNotNull(operand) => self.is_not_null(operand),
-            Syntax::IsTrue(operand) => self.is_truth(operand, Some(true), "IS TRUE"),
-            Syntax::IsNotTrue(operand) => self.is_truth(operand, Some(true), "IS NOT TRUE").map(negate),
-            Syntax::IsFalse(operand) => self.is_truth(operand, Some(false), "IS FALSE"),
-            Syntax::IsNotFalse(operand) => self.is_truth(operand, Some(false), "IS NOT FALSE").map(negate),
-            Syntax::IsUnknown(operand) => self.is_truth(operand, None, "IS UNKNOWN"),
-            Syntax::IsNotUnknown(operand) => self.is_truth(operand, None, "IS NOT UNKNOWN").map(negate),
-            Syntax::IsDistinctFrom(left, right) => self.is_same(left, right, true),
-            Syntax::IsNotDistinctFrom(left, right) => self.is_same(left, right, false),
+            Syntax::IsNull { expr, negated: false } => self.is_null(expr),
+            Syntax::IsNull { expr, negated: true } => self.is_not_null(expr),
+            Syntax::IsTruth { expr, truth, negated } => self.is_truth(expr, *truth, *negated),
+            Syntax::IsDistinct { left, right, negated } => self.is_distinct(left, right, *negated),
             Syntax::InList { expr, list, negated } => {
                 let found = self.in_list(expr, list)?;
                 Ok(if *negated { negate(found) } else { found })
             }
-            Syntax::Between { expr, negated, low, high } => self.between(expr, low, high, *negated),
+            Syntax::Between { expr, low, high, symmetric, negated } => {
+                let between = self.between(expr, low, high, *symmetric)?;
+                Ok(if *negated { negate(between) } else { between })
+            }
             other => Err(self.error_at(SqlError::unsupported(format_args!("the expression {other}")), start(other))),
         }
     }
@@ -51,21 +47,25 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn is_truth(&mut self, operand: &Syntax, truth: Option<bool>, construct: &str) -> Result<Expr> {
+    fn is_truth(&mut self, operand: &Syntax, truth: Option<bool>, negated: bool) -> Result<Expr> {
+        let construct = match (truth, negated) {
+            (Some(true), false) => "IS TRUE",
+            (Some(true), true) => "IS NOT TRUE",
+            (Some(false), false) => "IS FALSE",
+            (Some(false), true) => "IS NOT FALSE",
+            (None, false) => "IS UNKNOWN",
+            (None, true) => "IS NOT UNKNOWN",
+        };
         let operand = self.condition(operand, construct)?;
-        Ok(Expr::new(ExprKind::IsTruth(Box::new(operand), truth), Type::BOOL))
+        let test = Expr::new(ExprKind::IsTruth(Box::new(operand), truth), Type::BOOL);
+        Ok(if negated { negate(test) } else { test })
     }
 
-    /// IS [NOT] DISTINCT FROM. The parser includes what follows, `AND` and `OR` too, in the right operand.
-    fn is_same(&mut self, left: &Syntax, right: &Syntax, distinct: bool) -> Result<Expr> {
-        if let Syntax::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = right {
-            let (first, rest) = split_first(right);
-            let tested = self.is_same(left, first, distinct)?;
-            return self.join_conditions(tested, op, rest);
-        }
+    /// IS [NOT] DISTINCT FROM
+    fn is_distinct(&mut self, left: &Syntax, right: &Syntax, negated: bool) -> Result<Expr> {
         let (left, right) = (self.placed(left)?, self.placed(right)?);
         let same = self.same_values(left, right)?;
-        Ok(if distinct { negate(same) } else { same })
+        Ok(if negated { same } else { negate(same) })
     }
 
     fn same_values(&mut self, left: Placed, right: Placed) -> Result<Expr> {
@@ -83,23 +83,6 @@ impl Binder<'_, '_> {
         }
         let (left, right) = self.comparable(left, "=", right)?;
         Ok(Expr::new(ExprKind::IsSame(Box::new(left), Box::new(right)), Type::BOOL))
-    }
-
-    fn join_conditions(
-        &mut self,
-        first: Expr,
-        outermost: &BinaryOperator,
-        rest: Vec<(BinaryOperator, &Syntax)>,
-    ) -> Result<Expr> {
-        debug_assert!(!rest.is_empty(), "{outermost}");
-        let mut bound = first;
-        for (op, operand) in rest {
-            let is_and = op == BinaryOperator::And;
-            let operand = self.condition(operand, if is_and { "AND" } else { "OR" })?;
-            let both = vec![bound, operand];
-            bound = Expr::new(if is_and { ExprKind::And(both) } else { ExprKind::Or(both) }, Type::BOOL);
-        }
-        Ok(bound)
     }
 
     /// `value IN (a, b, c)`
@@ -137,19 +120,15 @@ impl Binder<'_, '_> {
 
     /// `value BETWEEN low AND high`; SYMMETRIC also accepts swapped bounds. As in PostgreSQL, each comparison evaluates the
     /// value again.
-    fn between(&mut self, value: &Syntax, low: &Syntax, high: &Syntax, negated: bool) -> Result<Expr> {
-        let (is_symmetric, low) = match symmetric_bound(low) {
-            Some(low) => (true, low),
-            None => (false, low),
-        };
+    fn between(&mut self, value: &Syntax, low: &Syntax, high: &Syntax, symmetric: bool) -> Result<Expr> {
         let (syntax, value) = (value, self.placed(value)?);
         let (low, high) = (self.placed(low)?, self.placed(high)?);
         let mut between = self.within_bounds(syntax, value.clone(), low.clone(), high.clone())?;
-        if is_symmetric {
+        if symmetric {
             let reversed = self.within_bounds(syntax, value, high, low)?;
             between = Expr::new(ExprKind::Or(vec![between, reversed]), Type::BOOL);
         }
-        Ok(if negated { negate(between) } else { between })
+        Ok(between)
     }
 
     fn within_bounds(&mut self, syntax: &Syntax, value: Placed, low: Placed, high: Placed) -> Result<Expr> {
@@ -169,16 +148,4 @@ fn is_implicit(from: Type, to: Type) -> bool {
 
 fn start_unknown() -> syntax::ast::Location {
     crate::bind::position::NOWHERE
-}
-
-/// The first operand of a chain of AND and OR, and the others with their operators.
-fn split_first(chain: &Syntax) -> (&Syntax, Vec<(BinaryOperator, &Syntax)>) {
-    let mut rest = vec![];
-    let mut first = chain;
-    while let Syntax::BinaryOp { left, op: op @ (BinaryOperator::And | BinaryOperator::Or), right } = first {
-        rest.push((op.clone(), &**right));
-        first = left;
-    }
-    rest.reverse();
-    (first, rest)
 }

@@ -1,27 +1,26 @@
 //! Literals.
 
 use crate::bind::Binder;
-use crate::bind::position::NOWHERE;
-use crate::error::{Result, SqlError, state};
+use crate::error::Result;
 use crate::plan::Expr;
 use crate::types::{Datum, Modifier, Type, text};
-use syntax::ast::Location;
-use syntax::ast::{self, Expr as Syntax, Value, ValueWithSpan};
+use syntax::ast::{DataType, Interval, Literal, Location, Value};
 
 impl Binder<'_, '_> {
     /// A literal.
-    pub(super) fn literal(&mut self, literal: &ValueWithSpan) -> Result<Expr> {
+    pub(in crate::bind) fn literal(&mut self, literal: &Literal) -> Result<Expr> {
         let at = literal.span.start;
         match &literal.value {
-            Value::Number(digits, _) => self.number(digits, at),
+            Value::Number(digits) => self.number(digits, at),
+            Value::String(text) => Ok(Self::untyped(text)),
             Value::Boolean(value) => Ok(Expr::constant(Datum::Bool(*value), Type::BOOL)),
             Value::Null => Ok(Expr::constant(Datum::Null, Type::UNKNOWN)),
-            Value::Placeholder(placeholder) => self.parameter(placeholder, at),
-            value => match string(value) {
-                Some(text) => Ok(Expr::constant(Datum::Text(text.into()), Type::UNKNOWN)),
-                None => Err(self.error_at(SqlError::unsupported(format_args!("the literal {value}")), at)),
-            },
+            Value::Parameter(parameter) => self.parameter(parameter, at),
         }
+    }
+
+    fn untyped(text: &str) -> Expr {
+        Expr::constant(Datum::Text(text.into()), Type::UNKNOWN)
     }
 
     /// A number: the smallest of integer, bigint and numeric that holds it.
@@ -38,43 +37,22 @@ impl Binder<'_, '_> {
     }
 
     /// `date '2020-02-02'`
-    pub(super) fn typed_literal(&mut self, typed: &ast::TypedString) -> Result<Expr> {
-        let (data_type, modifier) = crate::parse::data_type(&typed.data_type)?;
-        let at = typed.value.span.start;
-        let Some(text) = string(&typed.value.value) else {
-            let message = format!("syntax error at or near \"{}\"", typed.value.value);
-            return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), at));
-        };
-        let literal = Expr::constant(Datum::Text(text.into()), Type::UNKNOWN);
+    pub(super) fn typed_literal(&mut self, data_type: &DataType, text: &Literal) -> Result<Expr> {
+        let (data_type, modifier) = data_type.meaning.clone()?;
+        let at = text.span.start;
+        let literal = self.literal(text)?;
         self.explicit_cast(literal, data_type, modifier, at)
     }
 
     /// `interval '1 day'`, `interval '1' day`, `interval '1-2' year to month`
-    pub(super) fn interval(&mut self, interval: &ast::Interval) -> Result<Expr> {
-        let (text, at) = match &*interval.value {
-            Syntax::Value(value) => (string(&value.value), value.span.start),
-            _ => (None, NOWHERE),
+    pub(super) fn interval(&mut self, interval: &Interval) -> Result<Expr> {
+        let at = interval.text.span.start;
+        let literal = match (&interval.text.value, &interval.leading, &interval.last) {
+            (Value::String(text), Some(unit), None) if text.trim().parse::<f64>().is_ok() => {
+                Self::untyped(&format!("{} {unit}", text.trim()))
+            }
+            _ => self.literal(&interval.text)?,
         };
-        let Some(text) = text else {
-            return Err(SqlError::new(state::SYNTAX_ERROR, format!("syntax error at or near \"{}\"", interval.value)));
-        };
-        let text = match (&interval.leading_field, &interval.last_field) {
-            (Some(field), None) if text.trim().parse::<f64>().is_ok() => format!("{} {field}", text.trim()),
-            _ => text.to_owned(),
-        };
-        let literal = Expr::constant(Datum::Text(text.into()), Type::UNKNOWN);
         self.explicit_cast(literal, Type::INTERVAL, Modifier::NONE, at)
-    }
-}
-
-/// The text of a string literal.
-pub(in crate::bind) fn string(value: &Value) -> Option<&str> {
-    match value {
-        Value::SingleQuotedString(text)
-        | Value::EscapedStringLiteral(text)
-        | Value::UnicodeStringLiteral(text)
-        | Value::NationalStringLiteral(text) => Some(text),
-        Value::DollarQuotedString(quoted) => Some(&quoted.value),
-        _ => None,
     }
 }

@@ -19,8 +19,7 @@ use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
 use crate::stack::deeper;
 use crate::types::{CastContext, Modifier, Type};
-use syntax::ast::Location;
-use syntax::ast::{self, Expr as Syntax};
+use syntax::ast::{self, Expr as Syntax, Location};
 
 /// Collations that order texts by their bytes, the only order that exists here.
 const COLLATIONS: &[&str] = &["C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs_basic"];
@@ -51,52 +50,49 @@ impl Binder<'_, '_> {
         match syntax {
             Syntax::Identifier(name) => self.identifier(name),
             Syntax::CompoundIdentifier(parts) => self.qualified(parts),
-            Syntax::QualifiedWildcard(name, _) => self.row_of_table(name),
-            Syntax::CompoundFieldAccess { root, access_chain } => self.accesses(root, access_chain),
+            Syntax::Default(span) => {
+                let error = SqlError::new(state::SYNTAX_ERROR, "DEFAULT is not allowed in this context");
+                Err(self.error_at(error, span.start))
+            }
+            Syntax::TableRow(name) => self.row_of_table(name),
+            Syntax::Access { root, chain } => self.accesses(root, chain),
             Syntax::Nested(inner) => self.expression(inner),
-            Syntax::Value(value) => self.literal(value),
-            Syntax::TypedString(typed) => self.typed_literal(typed),
+            Syntax::Literal(literal) => self.literal(literal),
+            Syntax::TypedLiteral { data_type, text } => self.typed_literal(data_type, text),
             Syntax::Interval(interval) => self.interval(interval),
             Syntax::Cast { expr, data_type, .. } => self.cast(expr, data_type),
             Syntax::Collate { expr, collation } => self.collate(expr, collation),
-            Syntax::UnaryOp { op, expr } => self.unary(op, expr),
-            Syntax::BinaryOp { .. } => self.binary(syntax),
-            Syntax::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, false),
-            Syntax::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true),
+            Syntax::And(operands) => self.logic(operands, true),
+            Syntax::Or(operands) => self.logic(operands, false),
+            Syntax::Not(operand) => self.condition(operand, "NOT").map(operator::negate),
+            Syntax::Prefix { operator, operand } => self.prefix(operator, operand),
+            Syntax::Infix { .. } => self.infix(syntax),
+            Syntax::Quantified { left, operator, right, all } => self.quantified(left, operator, right, *all),
             Syntax::Function(function) => self.function(function),
-            Syntax::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
-            }
+            Syntax::Case(case) => self.case(case),
             Syntax::Subquery(query) => self.scalar_subquery(query),
-            Syntax::Exists { subquery, negated } => self.exists(subquery, *negated),
+            Syntax::Exists(query) => self.exists(query),
+            Syntax::ArraySubquery { subquery, .. } => self.array_subquery(subquery),
             Syntax::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated),
-            Syntax::Array(array) => self.array(&array.elem, None),
-            Syntax::Tuple(fields) => self.row(fields),
-            Syntax::Extract { .. }
-            | Syntax::Ceil { .. }
-            | Syntax::Floor { .. }
-            | Syntax::Position { .. }
-            | Syntax::Substring { .. }
-            | Syntax::Trim { .. }
-            | Syntax::Overlay { .. }
-            | Syntax::AtTimeZone { .. }
-            | Syntax::Like { .. }
-            | Syntax::ILike { .. }
-            | Syntax::SimilarTo { .. } => self.sql_function(syntax),
-            _ => self.test(syntax),
+            Syntax::Array { elements, .. } => self.array(elements, None),
+            Syntax::Row { fields, .. } => self.row(fields),
+            Syntax::Special { call, arguments } => self.special(call, arguments, start(syntax)),
+            Syntax::Like { kind, expr, pattern, escape, negated } => {
+                self.like(*kind, expr, pattern, escape.as_deref(), *negated)
+            }
+            Syntax::IsNull { .. }
+            | Syntax::IsTruth { .. }
+            | Syntax::IsDistinct { .. }
+            | Syntax::InList { .. }
+            | Syntax::Between { .. } => self.test(syntax),
         }
     }
 
     fn identifier(&mut self, name: &ast::Ident) -> Result<Expr> {
-        let is_word = |word: &str| name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word);
-        if is_word("default") {
-            let error = SqlError::new(state::SYNTAX_ERROR, "DEFAULT is not allowed in this context");
-            return Err(self.error_at(error, name.span.start));
-        }
-        if !self.is_column(&super::name::fold(name)) && is_word("current_role") {
+        if !self.is_column(&super::name::fold(name)) && name.is_word("current_role") {
             return self.call_by_name("current_user", vec![], name.span.start);
         }
-        if !self.is_column(&super::name::fold(name)) && is_word("current_schema") {
+        if !self.is_column(&super::name::fold(name)) && name.is_word("current_schema") {
             return self.call_by_name("current_schema", vec![], name.span.start);
         }
         self.unqualified(name)
@@ -108,12 +104,14 @@ impl Binder<'_, '_> {
     }
 
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
-        let (wanted, modifier) = crate::parse::data_type(data_type).map_err(|error| match data_type {
-            ast::DataType::Custom(name, _) => self.error_at(error, super::name::location(name)),
-            _ => error.into(),
+        let (wanted, modifier) = data_type.meaning.clone().map_err(|error| match &data_type.name {
+            Some(name) => self.error_at(error, super::name::location(name)),
+            None => error.into(),
         })?;
         let input = match syntax {
-            Syntax::Array(array) if wanted.is_array => self.array(&array.elem, super::coerce::element_of(wanted))?,
+            Syntax::Array { elements, .. } if wanted.is_array => {
+                self.array(elements, super::coerce::element_of(wanted))?
+            }
             _ => self.expression(syntax)?,
         };
         self.explicit_cast(input, wanted, modifier, start(syntax))

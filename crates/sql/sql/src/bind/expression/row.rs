@@ -25,10 +25,8 @@ impl Binder<'_, '_> {
     pub(super) fn row_fields(&mut self, syntax: &Syntax) -> Result<Option<Vec<Expr>>> {
         match syntax {
             Syntax::Nested(inner) => self.row_fields(inner),
-            Syntax::Tuple(fields) => fields.iter().map(|field| self.expression(field)).collect::<Result<_>>().map(Some),
-            Syntax::Function(function) if crate::bind::function::is_row_constructor(function) => {
-                let fields = crate::bind::function::plain_arguments(function)?;
-                fields.into_iter().map(|field| self.expression(field)).collect::<Result<_>>().map(Some)
+            Syntax::Row { fields, .. } => {
+                fields.iter().map(|field| self.expression(field)).collect::<Result<_>>().map(Some)
             }
             _ => Ok(None),
         }

@@ -12,7 +12,7 @@ use crate::functions::{Resolved, comparison_function, comparison_type_by, resolv
 use crate::plan::{Comparison, Expr, ExprKind, Plan, Subquery, SubqueryKind};
 use crate::types::Type;
 use std::sync::Arc;
-use syntax::ast::{BinaryOperator, Expr as Syntax, Query};
+use syntax::ast::{Expr as Syntax, Location, Operator, Query};
 
 impl Binder<'_, '_> {
     /// Binds a query below the current row.
@@ -36,14 +36,13 @@ impl Binder<'_, '_> {
     }
 
     /// EXISTS
-    pub(super) fn exists(&mut self, query: &Query, negated: bool) -> Result<Expr> {
+    pub(super) fn exists(&mut self, query: &Query) -> Result<Expr> {
         let bound = self.subquery(query)?;
-        let exists = subquery_expression(SubqueryKind::Exists, bound.plan);
-        Ok(if negated { negate(exists) } else { exists })
+        Ok(subquery_expression(SubqueryKind::Exists, bound.plan))
     }
 
     /// ARRAY(SELECT ...)
-    pub(in crate::bind) fn array_subquery(&mut self, query: &Query) -> Result<Expr> {
+    pub(super) fn array_subquery(&mut self, query: &Query) -> Result<Expr> {
         let bound = self.subquery(query)?;
         let [field] = bound.fields.as_slice() else {
             let error = SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column");
@@ -59,7 +58,7 @@ impl Binder<'_, '_> {
 
     /// `left IN (SELECT ...)`
     pub(super) fn in_subquery(&mut self, left: &Syntax, query: &Query, negated: bool) -> Result<Expr> {
-        let found = self.quantified_subquery(left, &BinaryOperator::Eq, query, false)?;
+        let found = self.quantified_subquery(left, &Operator::of("="), query, false)?;
         Ok(if negated { negate(found) } else { found })
     }
 
@@ -67,7 +66,7 @@ impl Binder<'_, '_> {
     pub(super) fn quantified_subquery(
         &mut self,
         left: &Syntax,
-        op: &BinaryOperator,
+        op: &Operator,
         query: &Query,
         all: bool,
     ) -> Result<Expr> {
@@ -80,16 +79,16 @@ impl Binder<'_, '_> {
         let symbol = symbol(op)?;
         if let (Some(Comparison::NotEqual), 2..) = (comparison(op), values.len()) {
             // Rows differ if any field does: the opposite quantifier of equality.
-            let equal = self.quantify(values, &BinaryOperator::Eq, "=", bound, !all, left)?;
+            let equal = self.quantify(values, &Operator::of("="), "=", bound, !all, left)?;
             return Ok(negate(equal));
         }
-        self.quantify(values, op, &symbol, bound, all, left)
+        self.quantify(values, op, symbol, bound, all, left)
     }
 
     fn quantify(
         &mut self,
         values: Vec<Placed>,
-        op: &BinaryOperator,
+        op: &Operator,
         symbol: &str,
         bound: Bound,
         all: bool,
@@ -165,7 +164,6 @@ pub(super) fn subquery_expression(kind: SubqueryKind, plan: Plan) -> Expr {
 }
 
 /// Returns the location at which a query starts.
-pub(in crate::bind) fn query_start(query: &Query) -> syntax::ast::Location {
-    use syntax::ast::Spanned;
-    query.span().start
+pub(in crate::bind) fn query_start(query: &Query) -> Location {
+    query.start()
 }

@@ -17,8 +17,8 @@ impl Binder<'_, '_> {
         let mut bound: Vec<(usize, Expr)> = vec![];
         for assignment in assignments {
             let new = match &assignment.target {
-                AssignmentTarget::ColumnName(column) => vec![self.assignment(table, column, &assignment.value)?],
-                AssignmentTarget::Tuple(columns) => self.row_assignment(table, columns, &assignment.value)?,
+                AssignmentTarget::Column(column) => vec![self.assignment(table, column, &assignment.value)?],
+                AssignmentTarget::Row(columns) => self.row_assignment(table, columns, &assignment.value)?,
             };
             for (at, value) in new {
                 if bound.iter().any(|(other, _)| *other == at) {
@@ -60,11 +60,8 @@ impl Binder<'_, '_> {
                 }
                 return Ok(assigned);
             }
-            Syntax::Tuple(fields) => fields.iter().collect(),
+            Syntax::Row { fields, .. } => fields.iter().collect(),
             Syntax::Nested(field) => vec![field],
-            Syntax::Function(function) if crate::bind::function::is_row_constructor(function) => {
-                crate::bind::function::plain_arguments(function)?
-            }
             other => {
                 let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
                 return Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), start(other)));
@@ -85,7 +82,7 @@ impl Binder<'_, '_> {
     /// Returns the column that SET names, without its table's name.
     fn assigned_column(&self, table: &Table, column: &ObjectName) -> Result<usize> {
         if column.0.len() > 1 {
-            let first = name::parts(column)?.swap_remove(0);
+            let first = name::parts(column).swap_remove(0);
             if table.column(&first).is_none() {
                 let message = format!("column \"{first}\" of relation \"{}\" does not exist", table.name);
                 let error = SqlError::new(state::UNDEFINED_COLUMN, message);

@@ -7,7 +7,7 @@ use crate::catalog::Table;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{ConflictUpdate, OnConflict};
 use std::sync::Arc;
-use syntax::ast::{self, ConflictTarget, OnConflictAction};
+use syntax::ast::{self, ConflictTarget};
 
 impl Binder<'_, '_> {
     /// Binds ON CONFLICT.
@@ -17,19 +17,19 @@ impl Binder<'_, '_> {
         alias: Option<String>,
         conflict: &ast::OnConflict,
     ) -> Result<OnConflict> {
-        let arbiters = match &conflict.conflict_target {
+        let arbiters = match &conflict.target {
             None => vec![],
             Some(ConflictTarget::Columns(columns)) => self.arbiters(table, columns)?,
             Some(ConflictTarget::OnConstraint(constraint)) => vec![self.constraint_index(table, constraint)?],
         };
-        let update = match &conflict.action {
-            OnConflictAction::DoNothing => None,
-            OnConflictAction::DoUpdate(_) if arbiters.is_empty() => {
+        let update = match &conflict.update {
+            None => None,
+            Some(_) if arbiters.is_empty() => {
                 let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
                 let error = SqlError::new(state::SYNTAX_ERROR, message);
                 return Err(error.hint("For example, ON CONFLICT (column_name)."));
             }
-            OnConflictAction::DoUpdate(update) => Some(self.conflict_update(table, alias, update)?),
+            Some(update) => Some(self.conflict_update(table, alias, update)?),
         };
         Ok(OnConflict { arbiters, update })
     }

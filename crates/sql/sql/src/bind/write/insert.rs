@@ -10,33 +10,24 @@ use crate::bind::scope::{Clause, Names};
 use crate::bind::target::Unknowns;
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
-use crate::parse::{Overriding, overriding};
 use crate::plan::{Expr, Insert, Plan};
 use std::sync::Arc;
-use syntax::ast::{self, Expr as Syntax, OnInsert, SetExpr, TableObject};
+use syntax::ast::{self, Expr as Syntax, Overriding, SetExpr};
 
 impl Binder<'_, '_> {
     /// Binds INSERT.
     pub(in crate::bind) fn insert(&mut self, insert: &ast::Insert) -> Result<Insert> {
-        let TableObject::TableName(table_name) = &insert.table else {
-            return Err(SqlError::unsupported("INSERT into something that is no table"));
-        };
-        if insert.or.is_some() || insert.overwrite || !insert.assignments.is_empty() || insert.partitioned.is_some() {
-            return Err(SqlError::unsupported("this form of INSERT"));
-        }
-        let table = self.written_table(table_name, "insert into")?;
-        let alias = insert.table_alias.as_ref().map(|alias| fold(&alias.alias));
+        let table = self.written_table(&insert.table, "insert into")?;
+        let alias = insert.alias.as_ref().map(fold);
         let columns = self.insert_columns(&table, &insert.columns)?;
         let is_listed = !insert.columns.is_empty();
         let source = match &insert.source {
             None => self.default_row(&table)?,
             Some(query) => self.insert_source(&table, query, &columns, is_listed, insert)?,
         };
-        let on_conflict = match &insert.on {
+        let on_conflict = match &insert.on_conflict {
             None => None,
-            Some(OnInsert::OnConflict(conflict)) => Some(self.on_conflict(&table, alias.clone(), conflict)?),
-            Some(OnInsert::DuplicateKeyUpdate(_)) => return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE")),
-            Some(other) => return Err(SqlError::unsupported(other)),
+            Some(conflict) => Some(self.on_conflict(&table, alias.clone(), conflict)?),
         };
         let generated = self.generated(&table)?;
         let checks = self.checks(&table)?;
@@ -78,16 +69,13 @@ impl Binder<'_, '_> {
         insert: &ast::Insert,
     ) -> Result<Plan> {
         let is_plain =
-            query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none();
+            query.with.is_none() && query.order_by.is_empty() && query.limit.is_none() && query.offset.is_none();
         match &*query.body {
-            SetExpr::Values(values) if is_plain => {
-                let rows: Vec<&Vec<Syntax>> = values.rows.iter().map(|row| &row.content).collect();
-                self.insert_rows(table, &rows, columns, is_listed, insert)
-            }
+            SetExpr::Values { rows, .. } if is_plain => self.insert_rows(table, rows, columns, is_listed, insert),
             _ => {
                 let bound = self.query(query, Unknowns::Keep)?;
                 self.check_count(bound.fields.len(), columns.len(), is_listed, insert, None)?;
-                self.insert_query(table, bound, columns, overriding(insert))
+                self.insert_query(table, bound, columns, insert.overriding)
             }
         }
     }
@@ -96,14 +84,13 @@ impl Binder<'_, '_> {
     fn insert_rows(
         &mut self,
         table: &Table,
-        rows: &[&Vec<Syntax>],
+        rows: &[ast::ValuesRow],
         columns: &[usize],
         is_listed: bool,
         insert: &ast::Insert,
     ) -> Result<Plan> {
         let clause = if rows.len() == 1 { Clause::InsertRow } else { Clause::Values };
-        let width = rows.first().map_or(0, |row| row.len());
-        let overriding = overriding(insert);
+        let width = rows.first().map_or(0, Vec::len);
         let bind = |binder: &mut Self| {
             let mut bound = Vec::with_capacity(rows.len());
             for row in rows {
@@ -114,7 +101,7 @@ impl Binder<'_, '_> {
                 binder.check_count(row.len(), columns.len(), is_listed, insert, Some(row))?;
                 let mut values = Vec::with_capacity(row.len());
                 for (value, at) in row.iter().zip(columns) {
-                    values.push(binder.row_value(table, value, *at, overriding)?);
+                    values.push(binder.row_value(table, value, *at, insert.overriding)?);
                 }
                 bound.push(binder.full_row(table, &columns[..row.len()], values)?);
             }

@@ -92,7 +92,7 @@ impl Binder<'_, '_> {
 
     /// The position of a column that a statement writes.
     fn written_column(&self, table: &Table, name: &ast::ObjectName) -> Result<usize> {
-        let parts = super::name::parts(name)?;
+        let parts = super::name::parts(name);
         let column = parts.last().map_or("", String::as_str);
         table.column(column).ok_or_else(|| {
             let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);

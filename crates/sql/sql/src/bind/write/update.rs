@@ -5,25 +5,15 @@ use crate::bind::from::FromItem;
 use crate::bind::scope::Clause;
 use crate::bind::select::filtered;
 use crate::catalog::Table;
-use crate::error::{Result, SqlError, state};
+use crate::error::Result;
 use crate::plan::{Expr, Plan, Update};
 use std::sync::Arc;
-use syntax::ast::{self, Expr as Syntax, TableFactor, TableWithJoins, UpdateTableFromKind};
+use syntax::ast::{self, Expr as Syntax, TableWithJoins, WrittenTable};
 
 impl Binder<'_, '_> {
     /// Binds UPDATE.
     pub(in crate::bind) fn update(&mut self, update: &ast::Update) -> Result<Update> {
-        if update.or.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
-            return Err(SqlError::unsupported("this form of UPDATE"));
-        }
-        let more = match &update.from {
-            None => &[][..],
-            Some(UpdateTableFromKind::AfterSet(tables)) => tables,
-            Some(UpdateTableFromKind::BeforeSet(_)) => {
-                return Err(SqlError::unsupported("FROM before SET"));
-            }
-        };
-        let (table, rows) = self.written_rows(&update.table, more, "update")?;
+        let (table, rows) = self.written_rows(&update.table, &update.from, "update")?;
         let names = rows.names.clone();
         let bind = |binder: &mut Self| {
             let assignments = binder.assignments(&table, &update.assignments)?;
@@ -40,18 +30,12 @@ impl Binder<'_, '_> {
     /// Rows that a statement changes, with their keys, joined with those of FROM or USING.
     pub(super) fn written_rows(
         &mut self,
-        written: &TableWithJoins,
+        written: &WrittenTable,
         more: &[TableWithJoins],
         verb: &str,
     ) -> Result<(Arc<Table>, FromItem)> {
-        let TableWithJoins { relation: TableFactor::Table { name, alias, args: None, .. }, joins } = written else {
-            return Err(SqlError::new(state::SYNTAX_ERROR, format!("cannot {verb} something that is no table")));
-        };
-        if !joins.is_empty() {
-            return Err(SqlError::new(state::SYNTAX_ERROR, format!("cannot {verb} a join")));
-        }
-        let table = self.written_table(name, verb)?;
-        let mut rows = self.scan(&table, alias.as_ref(), true)?;
+        let table = self.written_table(&written.name, verb)?;
+        let mut rows = self.scan(&table, written.alias.as_ref(), true)?;
         if let Plan::Scan(scan) = &mut rows.plan {
             scan.for_update = true;
         }

@@ -53,7 +53,7 @@ pub(super) fn alter(
                 return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
             }
             let using = using.as_ref().map(ToString::to_string);
-            column_type::set(change, table, at, crate::parse::data_type(data_type)?, using)
+            column_type::set(change, table, at, data_type.meaning.clone()?, using)
         }
         ColumnAction::AddIdentity { always, sequence } => identity::add(change, table, at, *always, sequence),
         ColumnAction::SetIdentity { always, sequence } => identity::set(change, table, at, *always, sequence),

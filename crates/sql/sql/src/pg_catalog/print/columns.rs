@@ -23,5 +23,5 @@ pub(in crate::pg_catalog) fn columns_in(expression: &str, table: &Table) -> Vec<
 
 /// A name as the catalog keeps it.
 fn fold(name: &syntax::ast::Ident) -> String {
-    if name.quote_style.is_some() { name.value.clone() } else { name.value.to_ascii_lowercase() }
+    if name.quoted { name.value.clone() } else { name.value.to_ascii_lowercase() }
 }

@@ -1,14 +1,23 @@
-//! Types in SQL's syntax.
+//! Types.
 
+use super::object_name;
+use crate::ast;
 use pgtypes::{Error, Result, state};
 use pgtypes::{IntervalRange, Modifier, Scalar, Type, type_not_found};
-use sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
+use sqlparser::ast::{self as parser, ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, TimezoneInfo};
 
-/// Returns the type that SQL's syntax names. `serial` is not a type.
-///
-/// # Errors
-/// 42704 `type "x" does not exist`, 22023 for a modifier that the type does not accept.
-pub fn data_type(written: &ast::DataType) -> Result<(Type, Modifier)> {
+/// A type with its meaning: 42704 `type "x" does not exist`, 22023 for a modifier that the type does not accept. `serial` is not
+/// a type.
+pub(crate) fn data_type(written: DataType) -> ast::DataType {
+    let (text, meaning) = (written.to_string(), meaning(&written));
+    let name = match written {
+        DataType::Custom(name, _) => Some(object_name(name)),
+        _ => None,
+    };
+    ast::DataType { text, name, meaning }
+}
+
+fn meaning(written: &DataType) -> Result<(Type, Modifier)> {
     let plain = |scalar| Ok((Type::of(scalar), Modifier::NONE));
     match written {
         DataType::Boolean | DataType::Bool => plain(Scalar::Bool),
@@ -49,7 +58,7 @@ pub fn data_type(written: &ast::DataType) -> Result<(Type, Modifier)> {
             | ArrayElemTypeDef::AngleBracket(element)
             | ArrayElemTypeDef::Parenthesis(element),
         ) => {
-            let (element, modifier) = data_type(element)?;
+            let (element, modifier) = meaning(element)?;
             let array = if element.is_array { Some(element) } else { element.to_array() };
             let array = array.ok_or_else(|| type_not_found(&format!("{}[]", element.name())))?;
             Ok((array, modifier))
@@ -60,7 +69,7 @@ pub fn data_type(written: &ast::DataType) -> Result<(Type, Modifier)> {
 }
 
 /// A name that the parser does not know as a type: `oid`, `name`, `"char"`, `pg_catalog.text`.
-fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Result<(Type, Modifier)> {
+fn custom(name: &parser::ObjectName, modifiers: &[String]) -> Result<(Type, Modifier)> {
     let parts: Vec<String> = name.0.iter().map(word).collect();
     let found = match parts.as_slice() {
         [name] => Type::parse_name(name),
@@ -84,7 +93,7 @@ fn custom(name: &ast::ObjectName, modifiers: &[String]) -> Result<(Type, Modifie
 }
 
 /// A part of a name: unchanged if quoted, else in lower case.
-fn word(part: &ast::ObjectNamePart) -> String {
+fn word(part: &parser::ObjectNamePart) -> String {
     match part.as_ident() {
         Some(ident) if ident.quote_style.is_some() => ident.value.clone(),
         Some(ident) => ident.value.to_lowercase(),
@@ -137,8 +146,8 @@ fn with_digits(data_type: Type, digits: Option<u64>) -> Result<(Type, Modifier)>
     Ok((data_type, data_type.modifier(&numbers)?))
 }
 
-fn range(fields: &ast::IntervalFields) -> IntervalRange {
-    use ast::IntervalFields as Fields;
+fn range(fields: &parser::IntervalFields) -> IntervalRange {
+    use parser::IntervalFields as Fields;
     match fields {
         Fields::Year => IntervalRange::YEAR,
         Fields::Month => IntervalRange::MONTH,
@@ -163,7 +172,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<String> {
         let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).unwrap();
-        let (data_type, modifier) = super::data_type(&parser.parse_data_type().unwrap())?;
+        let (data_type, modifier) = super::data_type(parser.parse_data_type().unwrap()).meaning?;
         Ok(data_type.format(modifier))
     }
 

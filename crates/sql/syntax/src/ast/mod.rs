@@ -1,0 +1,43 @@
+//! The syntax tree: plain data, with the places that errors need.
+//!
+//! It has what PostgreSQL's language has and this server handles; [`crate::lower`] refuses the rest. Printed, a tree is SQL that
+//! is read as the same tree again: views and defaults are kept as text.
+
+mod copy;
+mod data_type;
+mod definition;
+mod dml;
+mod expression;
+mod name;
+mod print;
+mod query;
+mod span;
+mod table;
+mod walk;
+
+pub use copy::{Copy, CopyOption, CopySource, CopyStream};
+pub use data_type::DataType;
+pub use definition::{
+    Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, Comment, Constraint, ConstraintKind,
+    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateView, Definition,
+    Drop, ForeignKey, IndexColumn, Lock, Maintenance, ObjectKind, Privileges, ReferentialAction, SequenceOptions,
+    Truncate,
+};
+pub use dml::{
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, OnConflict, Overriding, Statement, Update,
+    WrittenTable,
+};
+pub use expression::{
+    Access, Argument, Case, CaseWhen, Exclusion, Expr, Function, Interval, LikeKind, Literal, Operator, SpecialCall,
+    TrimSide, Value, Window, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+};
+pub use name::{Ident, Location, ObjectName, Span};
+pub use query::{
+    Cte, Distinct, GroupingElement, Limit, LockClause, LockType, NamedWindow, NonBlock, OrderByExpr, OrderByOptions,
+    Query, Select, SelectItem, SetExpr, SetOperator, ValuesRow, With,
+};
+pub use table::{
+    FunctionsForm, Join, JoinConstraint, JoinKind, TableAlias, TableAliasColumn, TableFactor, TableFunction,
+    TableWithJoins,
+};
+pub use walk::{Visit, VisitMut, Visitor, VisitorMut, visit_expressions, visit_expressions_mut, visit_relations};

@@ -1,0 +1,94 @@
+//! Statements that write rows.
+
+use super::super::dml::{
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, OnConflict, Overriding, Statement, Update,
+    WrittenTable,
+};
+use super::{Clause, List, ListClause};
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Statement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Statement::Query(query) => write!(f, "{query}"),
+            Statement::Insert(insert) => write!(f, "{insert}"),
+            Statement::Update(update) => write!(f, "{update}"),
+            Statement::Delete(delete) => write!(f, "{delete}"),
+        }
+    }
+}
+
+impl Display for Insert {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "INSERT INTO {}{}", self.table, Clause(" AS ", self.alias.as_ref()))?;
+        if !self.columns.is_empty() {
+            write!(f, " ({})", List(&self.columns))?;
+        }
+        f.write_str(match self.overriding {
+            None => "",
+            Some(Overriding::System) => " OVERRIDING SYSTEM VALUE",
+            Some(Overriding::User) => " OVERRIDING USER VALUE",
+        })?;
+        match &self.source {
+            Some(source) => write!(f, " {source}")?,
+            None => f.write_str(" DEFAULT VALUES")?,
+        }
+        write!(f, "{}", Clause(" ", self.on_conflict.as_ref()))?;
+        returning(f, self.returning.as_deref())
+    }
+}
+
+impl Display for OnConflict {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("ON CONFLICT")?;
+        match &self.target {
+            None => {}
+            Some(ConflictTarget::Columns(columns)) => write!(f, " ({})", List(columns))?,
+            Some(ConflictTarget::OnConstraint(constraint)) => write!(f, " ON CONSTRAINT {constraint}")?,
+        }
+        match &self.update {
+            None => f.write_str(" DO NOTHING"),
+            Some(DoUpdate { assignments, selection }) => {
+                write!(f, " DO UPDATE SET {}{}", List(assignments), Clause(" WHERE ", selection.as_ref()))
+            }
+        }
+    }
+}
+
+impl Display for Assignment {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.target {
+            AssignmentTarget::Column(column) => write!(f, "{column} = {}", self.value),
+            AssignmentTarget::Row(columns) => write!(f, "({}) = {}", List(columns), self.value),
+        }
+    }
+}
+
+impl Display for Update {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "UPDATE {} SET {}", self.table, List(&self.assignments))?;
+        write!(f, "{}{}", ListClause(" FROM ", &self.from), Clause(" WHERE ", self.selection.as_ref()))?;
+        returning(f, self.returning.as_deref())
+    }
+}
+
+impl Display for Delete {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "DELETE FROM {}{}", self.table, ListClause(" USING ", &self.using))?;
+        write!(f, "{}", Clause(" WHERE ", self.selection.as_ref()))?;
+        returning(f, self.returning.as_deref())
+    }
+}
+
+impl Display for WrittenTable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.name, Clause(" ", self.alias.as_ref()))
+    }
+}
+
+fn returning(f: &mut Formatter<'_>, items: Option<&[super::super::query::SelectItem]>) -> fmt::Result {
+    match items {
+        Some(items) => write!(f, " RETURNING {}", List(items)),
+        None => Ok(()),
+    }
+}
