@@ -82,7 +82,7 @@ fn scans(index: &Ordered<Record>, count: u64, at: Option<u64>) {
         let guard = &epoch::pin();
         let mut batch = Vec::with_capacity(64);
         while !cursor.is_finished() {
-            index.scan_leaf(&mut cursor, at, guard, &mut batch);
+            index.scan_leaf(&mut cursor, at, usize::MAX, guard, &mut batch);
             found += batch.len() as u64;
         }
     });

@@ -170,7 +170,7 @@ impl<C: Clock> Mvto<C> {
         cursor: &mut Cursor,
     ) -> Result<Option<Pinned>> {
         let (guard, mut batch) = (epoch::pin(), Vec::new());
-        place.ordered()?.scan_leaf(cursor, Some(refresh.view.at.0), &guard, &mut batch);
+        place.ordered()?.scan_leaf(cursor, Some(refresh.view.at.0), usize::MAX, &guard, &mut batch);
         for tuple in batch {
             match self.look_or_seek(&refresh.view, place, tuple, &guard) {
                 Ok(sought) => sought.map_or(Ok(()), |(tuple, _)| self.compare(refresh, place, tuple))?,

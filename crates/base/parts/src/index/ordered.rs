@@ -245,8 +245,8 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         }
     }
 
-    /// Moves the next leaf's entries that lie in the cursor's range into `batch`, in the cursor's direction, and the
-    /// cursor behind that leaf. Returns whether more leaves may follow.
+    /// Moves the next leaf's entries that lie in the cursor's range into `batch`, in the cursor's direction and `most` of them at
+    /// most, and the cursor behind the last of them, or behind the leaf. Returns whether more may follow.
     ///
     /// The batch may be empty before the end. With `at`, the leaf's stamp is raised to at least `at` before it is
     /// confirmed that the entries are still all of them: every later insert into this leaf's part of the range at a
@@ -256,15 +256,21 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         &self,
         cursor: &mut Cursor,
         at: Option<u64>,
+        most: usize,
         guard: &'g Guard,
         batch: &mut Vec<&'g E>,
     ) -> bool {
+        assert!(most > 0, "a scan goes on");
         batch.clear();
         while !cursor.is_finished() {
             let place = self.find(cursor.target(self.width), guard);
-            self.collect(place.leaf, cursor, batch);
+            let is_cut = self.collect(place.leaf, cursor, most, batch);
             let latch = &place.leaf.latch;
             let confirmed = latch.validate(place.seen) && at.is_none_or(|at| latch.stamp_and_validate(place.seen, at));
+            if confirmed && is_cut {
+                batch.last().inspect(|last| cursor.leave(last.key()));
+                break;
+            }
             if confirmed {
                 let (mut low, mut high) = ([0; 8], [0; 8]);
                 let low = place.low.map(|fence| self.fence_bytes(fence, &mut low, guard));
@@ -281,7 +287,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     pub fn len(&self, guard: &Guard) -> usize {
         let mut cursor = Cursor::new(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
         let (mut batch, mut count) = (Vec::with_capacity(FANOUT), 0);
-        while self.scan_leaf(&mut cursor, None, guard, &mut batch) {
+        while self.scan_leaf(&mut cursor, None, usize::MAX, guard, &mut batch) {
             count += batch.len();
         }
         count + batch.len()
@@ -405,9 +411,10 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         step.node.latch.validate(step.seen).then_some((leaf, seen))
     }
 
-    /// Copies the entries in the cursor's range, or some nonsense if the leaf changes meanwhile.
+    /// Collects a leaf's entries in the cursor's range, `most` of them at most, or some nonsense if the leaf changes meanwhile.
+    /// Returns whether some are left out.
     #[inline]
-    fn collect<'g>(&self, leaf: &'g Leaf<E, FANOUT>, cursor: &Cursor, batch: &mut Vec<&'g E>) {
+    fn collect<'g>(&self, leaf: &'g Leaf<E, FANOUT>, cursor: &Cursor, most: usize, batch: &mut Vec<&'g E>) -> bool {
         let before = |key, inclusive| leaf.partition_point(Sought::new(key, self.width), inclusive);
         let from = match cursor.lower() {
             Bound::Unbounded => 0,
@@ -419,11 +426,13 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
             Bound::Included(key) => before(key, true),
             Bound::Excluded(key) => before(key, false),
         };
+        let taken = to.saturating_sub(from).min(most);
         let entry = |slot| leaf.entry(slot).map(Found::shared);
         match cursor.direction() {
-            Direction::Forward => batch.extend((from..to).filter_map(entry)),
-            Direction::Backward => batch.extend((from..to).rev().filter_map(entry)),
+            Direction::Forward => batch.extend((from..from + taken).filter_map(entry)),
+            Direction::Backward => batch.extend((to - taken..to).rev().filter_map(entry)),
         }
+        from + taken < to
     }
 
     /// The key of a fence that was read on the way down.

@@ -21,8 +21,8 @@ enum Call {
     GetOrStamp(Key, u64),
     /// Leaves the scan in progress and starts another.
     Start(Range, bool),
-    /// One leaf of the scan in progress.
-    Step(Option<u64>),
+    /// One leaf of the scan in progress, or so many of its entries.
+    Step(Option<u64>, usize),
 }
 
 /// Expected state of the index.
@@ -134,20 +134,26 @@ fn run<const FANOUT: usize>(width: KeyWidth, program: &[Call]) {
                 let direction = if *backward { Direction::Backward } else { Direction::Forward };
                 cursor.restart(borrowed(lower), borrowed(upper), direction);
             }
-            Call::Step(at) => step(&records, &mut twin, &mut cursor, *at),
+            Call::Step(at, most) => step(&records, &mut twin, &mut cursor, (*at, *most)),
         }
     }
     finish(records, &twin);
 }
 
-fn step<const FANOUT: usize>(records: &Records<FANOUT>, twin: &mut Twin, cursor: &mut Cursor, at: Option<u64>) {
+fn step<const FANOUT: usize>(
+    records: &Records<FANOUT>,
+    twin: &mut Twin,
+    cursor: &mut Cursor,
+    (at, most): (Option<u64>, usize),
+) {
     if cursor.is_finished() {
         return;
     }
     let guard = &epoch::pin();
     let before = owned(cursor.remaining());
     let mut batch = Vec::new();
-    let more = records.index.scan_leaf(cursor, at, guard, &mut batch);
+    let more = records.index.scan_leaf(cursor, at, most, guard, &mut batch);
+    assert!(batch.len() <= most);
     assert_eq!(more, !cursor.is_finished());
     let range = passed(&before, cursor);
     let mut expected = twin.range(&range);
@@ -167,7 +173,7 @@ fn finish<const FANOUT: usize>(mut records: Records<FANOUT>, twin: &Twin) {
         while !cursor.is_finished() {
             let guard = &epoch::pin();
             let mut batch = Vec::new();
-            records.index.scan_leaf(&mut cursor, None, guard, &mut batch);
+            records.index.scan_leaf(&mut cursor, None, usize::MAX, guard, &mut batch);
             all.extend(batch.iter().map(|record| record.key().to_vec()));
         }
         if direction == Direction::Backward {
@@ -211,7 +217,7 @@ fn program(key: BoxedStrategy<Key>, calls: usize) -> impl Strategy<Value = Vec<C
         2 => key.clone().prop_map(Call::Get),
         1 => (key, 0..100_u64).prop_map(|(key, at)| Call::GetOrStamp(key, at)),
         1 => (range, any::<bool>()).prop_map(|(range, backward)| Call::Start(range, backward)),
-        3 => prop::option::of(0..30_u64).prop_map(Call::Step),
+        3 => (prop::option::of(0..30_u64), prop_oneof![Just(usize::MAX), 1..4_usize]).prop_map(|(at, most)| Call::Step(at, most)),
     ];
     prop::collection::vec(call, 0..calls)
 }
@@ -277,7 +283,7 @@ fn an_inverted_range_is_finished_before_it_starts() {
         let guard = &epoch::pin();
         assert!(matches!(records.insert(b"a", 0, guard), Insert::Inserted(_)));
         let (mut cursor, mut batch) = (Cursor::new(lower, upper, Direction::Backward), Vec::new());
-        assert!(!records.index.scan_leaf(&mut cursor, Some(9), guard, &mut batch) && batch.is_empty());
+        assert!(!records.index.scan_leaf(&mut cursor, Some(9), usize::MAX, guard, &mut batch) && batch.is_empty());
     }
 }
 

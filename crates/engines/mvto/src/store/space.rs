@@ -155,7 +155,7 @@ impl SpaceWalk<'_> {
         let guard = epoch::pin();
         let mut batch = Vec::new();
         let more = match &self.space.index {
-            Index::Ordered(index) => index.scan_leaf(&mut self.ordered, None, &guard, &mut batch),
+            Index::Ordered(index) => index.scan_leaf(&mut self.ordered, None, usize::MAX, &guard, &mut batch),
             Index::Hash(index) => index.scan_batch(&mut self.hashed, &guard, &mut batch),
         };
         self.is_finished = !more;

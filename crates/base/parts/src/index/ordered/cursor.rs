@@ -68,6 +68,14 @@ impl Cursor {
         }
     }
 
+    /// Goes on behind an entry of the range.
+    pub(super) fn leave(&mut self, key: &[u8]) {
+        match self.direction {
+            Direction::Forward => put(&mut self.lower, Bound::Excluded(key)),
+            Direction::Backward => put(&mut self.upper, Bound::Excluded(key)),
+        }
+    }
+
     /// Goes on behind a leaf that covered the keys from `low` (included) to `high` (excluded), `None` for no limit.
     pub(super) fn pass(&mut self, low: Option<&[u8]>, high: Option<&[u8]>) {
         match self.direction {
