@@ -31,6 +31,8 @@ const FIRST_LOOKS: usize = 1;
 const LOOKS_GROWTH: usize = 8;
 /// Rows that are looked at under one guard, at most: about a leaf of the index.
 const MOST_LOOKS: usize = 64;
+/// Rows whose versions are asked for before they are looked at; their tuples are asked for as long before that.
+const LOOKS_AHEAD: usize = 4;
 
 impl<C: Clock> Mvto<C> {
     /// Visits a range in order, own writes merged in.
@@ -66,12 +68,14 @@ impl<C: Clock> Mvto<C> {
         scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         let own = own_in_range(writes, place, scan).peekable();
         let cursor = Cursor::new(bytes(&scan.lower), bytes(&scan.upper), scan.direction);
-        let (last_own, found, spare, examined) = (None, Vec::new(), Vec::new(), 0);
+        let (last_own, examined) = (None, 0);
+        let (found, spare) = (Vec::with_capacity(MOST_LOOKS), Vec::with_capacity(MOST_LOOKS));
         let mut walk =
             Walk { engine: self, scan, place, index, writes, reads, own, last_own, cursor, found, examined, spare };
         let end = walk.run(view, visit);
-        let range = seen_range(scan, place, &end);
-        walk.reads.into_iter().for_each(|reads| reads.note_range(range.clone(), self.options.read_set));
+        if let Some(reads) = walk.reads {
+            reads.note_range(seen_range(scan, place, &end), self.options.read_set);
+        }
         end
     }
 }
@@ -166,7 +170,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
         let guard = epoch::pin();
         let mut batch = emptied(std::mem::take(&mut self.spare));
         let stamp = view.stamps.then_some(view.at.0);
-        let more = self.index.scan_leaf(&mut self.cursor, stamp, &guard, &mut batch);
+        let more = self.index.scan_leaf(&mut self.cursor, stamp, looks, &guard, &mut batch);
         let mut pause = self.gather_leaf(view, &batch, looks, &guard);
         if matches!(pause, Pause::End) && more {
             pause = Pause::More;
@@ -179,8 +183,12 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
 
     /// [`Walk::gather`] in one leaf; at its end, `Pause::End`.
     fn gather_leaf(&mut self, view: &mut View, batch: &[&Tuple], looks: usize, guard: &Guard) -> Pause<'a> {
+        batch.iter().take(2 * LOOKS_AHEAD).for_each(|tuple| tuple.prefetch());
+        batch.iter().take(LOOKS_AHEAD).for_each(|tuple| tuple.prefetch_newest());
         for (looked, tuple) in batch.iter().enumerate() {
-            let pause = if looked == looks { Pause::More } else { self.gather_tuple(view, tuple, looks, guard) };
+            batch.get(looked + 2 * LOOKS_AHEAD).inspect(|tuple| tuple.prefetch());
+            batch.get(looked + LOOKS_AHEAD).inspect(|tuple| tuple.prefetch_newest());
+            let pause = self.gather_tuple(view, tuple, looks, guard);
             if !matches!(pause, Pause::End) {
                 self.go_on_from(tuple.key());
                 return pause;
@@ -191,9 +199,11 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
 
     /// Gathers what a tuple shows, and the own writes before it.
     fn gather_tuple(&mut self, view: &mut View, tuple: &Tuple, looks: usize, guard: &Guard) -> Pause<'a> {
-        match self.gather_own(view, Some(tuple.key()), looks, guard) {
-            Pause::End => {}
-            pause => return pause,
+        if self.own.peek().is_some() {
+            match self.gather_own(view, Some(tuple.key()), looks, guard) {
+                Pause::End => {}
+                pause => return pause,
+            }
         }
         if self.last_own.is_some_and(|at| self.writes.entries[at].key[..] == *tuple.key()) {
             return Pause::End; // Gathered, or deleted, by the transaction itself.

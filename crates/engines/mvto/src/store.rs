@@ -212,6 +212,11 @@ impl Tuple {
         NonNull::new(self.head.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
 
+    /// Asks for the tuple and the first bytes of its key.
+    pub fn prefetch(&self) {
+        prefetch(self, size_of::<Tuple>() + size_of::<u64>());
+    }
+
     /// Asks for the first lines of the newest version.
     pub fn prefetch_newest(&self) {
         prefetch(self.head.load(Ordering::Relaxed), PREFETCHED_BYTES); // A hint: it is not looked at here.
