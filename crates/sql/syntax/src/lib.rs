@@ -14,15 +14,16 @@ mod command;
 mod definition;
 mod depth;
 mod dialect;
+mod keywords;
 mod lower;
 mod missing;
 mod reader;
 mod rewrite;
+mod session;
 mod translate;
-mod words;
 
 pub use command::{Command, Discard, ExplainFormat, Fetch, Modes};
-pub use words::is_reserved;
+pub use keywords::is_reserved;
 
 use pgtypes::{Error, Result, state};
 use sqlparser::dialect::PostgreSqlDialect;

@@ -1,4 +1,4 @@
-//! A reader of definitions, word by word. What stands inside of them is left to `sqlparser`: expressions, types, queries.
+//! A reader of statements, word by word. What stands inside of them is left to `sqlparser`: expressions, types, queries.
 
 use crate::dialect::Dialect;
 use crate::{NESTING, ast, broken_syntax, lower, missing, rewrite, translate, unexpected};
@@ -147,13 +147,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A word that is no name, in lower case unless it is quoted: the value of an option.
+    /// A name, or a word for an option: in lower case unless it is quoted.
     ///
     /// # Errors
     /// 42601
-    pub(crate) fn value_word(&mut self) -> Result<String> {
+    pub(crate) fn folded_name(&mut self) -> Result<String> {
         let Token::Word(word) = self.peek() else { return Err(self.unexpected()) };
-        let value = if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() };
+        let value = if word.quote_style.is_some() { word.value.clone() } else { word.value.to_ascii_lowercase() };
         self.skip();
         Ok(value)
     }
@@ -297,6 +297,23 @@ impl<'a> Reader<'a> {
     /// Returns whether CASCADE comes next; takes RESTRICT, too.
     pub(crate) fn take_cascade(&mut self) -> bool {
         self.take_any(&["CASCADE", "RESTRICT"]) == Some("CASCADE")
+    }
+
+    /// Passes over all that is left.
+    pub(crate) fn skip_all(&mut self) {
+        while !self.is_done() {
+            self.skip();
+        }
+    }
+
+    /// Passes over all that is left. Returns its tokens as they were written.
+    pub(crate) fn take_rest(&mut self) -> &'a [TokenWithSpan] {
+        let next = self.parser.peek_token_ref().span.start;
+        let is_left =
+            |token: &TokenWithSpan| (token.span.start.line, token.span.start.column) >= (next.line, next.column);
+        let at = self.tokens.iter().position(is_left).unwrap_or(self.tokens.len());
+        self.skip_all();
+        &self.tokens[at..]
     }
 
     /// The statement must end here.

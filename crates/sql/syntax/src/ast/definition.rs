@@ -186,7 +186,7 @@ pub enum ConstraintKind {
         primary: bool,
     },
     /// CHECK
-    Check(Expr),
+    Check(Box<Expr>),
     /// FOREIGN KEY, REFERENCES
     Foreign(ForeignKey),
 }
@@ -432,7 +432,7 @@ pub enum ColumnAction {
     /// DROP NOT NULL
     DropNotNull,
     /// SET DEFAULT
-    SetDefault(Expr),
+    SetDefault(Box<Expr>),
     /// DROP DEFAULT
     DropDefault,
     /// TYPE
@@ -440,7 +440,7 @@ pub enum ColumnAction {
         /// The new type.
         data_type: DataType,
         /// USING
-        using: Option<Expr>,
+        using: Option<Box<Expr>>,
     },
     /// ADD GENERATED AS IDENTITY
     AddIdentity {

@@ -179,11 +179,11 @@ fn column_action(reader: &mut Reader<'_>) -> Result<ColumnAction> {
     Ok(match reader.take_any(&forms) {
         Some("SET NOT NULL") => ColumnAction::SetNotNull,
         Some("DROP NOT NULL") => ColumnAction::DropNotNull,
-        Some("SET DEFAULT") => ColumnAction::SetDefault(reader.expression()?),
+        Some("SET DEFAULT") => ColumnAction::SetDefault(Box::new(reader.expression()?)),
         Some("DROP DEFAULT") => ColumnAction::DropDefault,
         Some("SET DATA TYPE" | "TYPE") => {
             let data_type = reader.data_type()?;
-            let using = if reader.take("USING") { Some(reader.expression()?) } else { None };
+            let using = if reader.take("USING") { Some(Box::new(reader.expression()?)) } else { None };
             ColumnAction::SetType { data_type, using }
         }
         Some("ADD GENERATED") => {

@@ -57,7 +57,7 @@ fn check(reader: &mut Reader<'_>) -> Result<ConstraintKind> {
         let message = "CHECK constraints cannot be marked DEFERRABLE";
         return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
     }
-    Ok(ConstraintKind::Check(condition))
+    Ok(ConstraintKind::Check(Box::new(condition)))
 }
 
 fn key_of_table(reader: &mut Reader<'_>, primary: bool) -> Result<ConstraintKind> {

@@ -65,9 +65,9 @@ fn stream(reader: &mut Reader<'_>) -> Result<CopyStream> {
 
 /// An option in parentheses.
 fn option(reader: &mut Reader<'_>) -> Result<CopyOption> {
-    let name = reader.value_word()?;
+    let name = reader.folded_name()?;
     Ok(match name.as_str() {
-        "format" => CopyOption::Format(reader.value_word()?),
+        "format" => CopyOption::Format(reader.folded_name()?),
         "freeze" => CopyOption::Freeze(switch(reader)),
         "header" if reader.says("MATCH") => return Err(reader.unsupported("HEADER MATCH in COPY")),
         "header" => CopyOption::Header(switch(reader)),

@@ -88,7 +88,7 @@ fn set<T>(place: &mut Option<T>, value: T) -> Result<()> {
 }
 
 fn data_type(reader: &mut Reader<'_>) -> Result<Type> {
-    let name = reader.value_word()?;
+    let name = reader.folded_name()?;
     let unknown = || Error::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"));
     Type::parse_name(&name).ok_or_else(unknown)
 }

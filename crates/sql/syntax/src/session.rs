@@ -1,0 +1,389 @@
+//! Readers of what a session says about itself: transactions, settings, prepared statements, cursors.
+
+use crate::command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
+use crate::reader::{Reader, Token};
+use crate::{Parsed, Walk, ast, one};
+use pgtypes::{Error, Result, Type, state};
+use std::sync::Arc;
+
+/// First words of these statements.
+pub(crate) const WORDS: [&str; 25] = [
+    "ABORT",
+    "BEGIN",
+    "CHECKPOINT",
+    "CLOSE",
+    "COMMIT",
+    "DEALLOCATE",
+    "DECLARE",
+    "DISCARD",
+    "END",
+    "EXECUTE",
+    "EXPLAIN",
+    "FETCH",
+    "LISTEN",
+    "LOAD",
+    "MOVE",
+    "NOTIFY",
+    "PREPARE",
+    "RELEASE",
+    "RESET",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "SHOW",
+    "START",
+    "UNLISTEN",
+];
+
+/// Reads a statement that begins with one of [`WORDS`].
+///
+/// # Errors
+/// 42601, 0A000
+pub(crate) fn command(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
+    let Some(first) = reader.take_any(&WORDS) else { return Err(reader.unexpected()) };
+    Ok(match first {
+        "BEGIN" => {
+            let _ = reader.take_any(&["TRANSACTION", "WORK"]);
+            Command::Begin(modes(reader)?)
+        }
+        "START" => {
+            reader.expect("TRANSACTION")?;
+            Command::Begin(modes(reader)?)
+        }
+        "COMMIT" | "END" => Command::Commit(end_of_block(reader)?),
+        "ROLLBACK" | "ABORT" => rollback(reader)?,
+        "SAVEPOINT" => Command::Savepoint(reader.folded_name()?),
+        "RELEASE" => {
+            reader.take("SAVEPOINT");
+            Command::Release(reader.folded_name()?)
+        }
+        "SET" => set(reader)?,
+        "RESET" => reset(reader)?,
+        "SHOW" => show(reader)?,
+        "DISCARD" => discard(reader)?,
+        "PREPARE" => prepare(reader, text)?,
+        "EXECUTE" => execute(reader)?,
+        "DEALLOCATE" => {
+            reader.take("PREPARE");
+            Command::Deallocate(name_or_all(reader)?)
+        }
+        "DECLARE" => declare(reader, text)?,
+        "FETCH" => Command::Fetch(fetch(reader, true)?),
+        "MOVE" => Command::Fetch(fetch(reader, false)?),
+        "CLOSE" => Command::Close(name_or_all(reader)?),
+        "EXPLAIN" => explain(reader, text)?,
+        "CHECKPOINT" => Command::Checkpoint,
+        accepted => {
+            reader.skip_all();
+            Command::Accepted(accepted)
+        }
+    })
+}
+
+fn modes(reader: &mut Reader<'_>) -> Result<Modes> {
+    let mut modes = Modes::default();
+    while !reader.is_done() {
+        if reader.take("ISOLATION LEVEL") {
+            let known = ["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED"];
+            if !known.iter().any(|level| reader.take(level)) {
+                return Err(reader.unexpected());
+            }
+            modes.isolation = true;
+        } else if reader.take("READ ONLY") {
+            modes.read_only = Some(true);
+        } else if reader.take("READ WRITE") {
+            modes.read_only = Some(false);
+        } else if reader.take("DEFERRABLE") {
+            modes.deferrable = Some(true);
+        } else if reader.take("NOT DEFERRABLE") {
+            modes.deferrable = Some(false);
+        } else {
+            return Err(reader.unexpected());
+        }
+        reader.take_token(&Token::Comma);
+    }
+    Ok(modes)
+}
+
+/// Returns whether AND CHAIN follows.
+fn end_of_block(reader: &mut Reader<'_>) -> Result<bool> {
+    let _ = reader.take("TRANSACTION") || reader.take("WORK");
+    let chain = reader.take("AND CHAIN");
+    let _ = chain || reader.take("AND NO CHAIN");
+    if reader.take("PREPARED") {
+        return Err(Error::unsupported("two-phase commit"));
+    }
+    Ok(chain)
+}
+
+fn rollback(reader: &mut Reader<'_>) -> Result<Command> {
+    let _ = reader.take("TRANSACTION") || reader.take("WORK");
+    if reader.take("TO") {
+        reader.take("SAVEPOINT");
+        return Ok(Command::RollbackTo(reader.folded_name()?));
+    }
+    Ok(Command::Rollback(end_of_block(reader)?))
+}
+
+fn set(reader: &mut Reader<'_>) -> Result<Command> {
+    if reader.take("SESSION CHARACTERISTICS AS TRANSACTION") {
+        return Ok(Command::SetCharacteristics(modes(reader)?));
+    }
+    if reader.take("TRANSACTION") {
+        return Ok(Command::SetTransaction(modes(reader)?));
+    }
+    if reader.take("CONSTRAINTS") {
+        return set_constraints(reader);
+    }
+    let local = reader.take("LOCAL");
+    let _ = local || reader.take("SESSION");
+    let (name, value) = if reader.take("TIME ZONE") {
+        ("timezone".into(), value(reader)?.filter(|zone| !zone.eq_ignore_ascii_case("local")))
+    } else if reader.take("SESSION AUTHORIZATION") || reader.take("AUTHORIZATION") {
+        ("session_authorization".into(), value(reader)?)
+    } else if reader.take("ROLE") {
+        ("role".into(), value(reader)?)
+    } else if reader.take("NAMES") {
+        ("client_encoding".into(), value(reader)?)
+    } else if reader.take("XML OPTION") {
+        ("xmloption".into(), value(reader)?)
+    } else {
+        let name = setting_name(reader)?;
+        if !(reader.take_token(&Token::Eq) || reader.take("TO")) {
+            return Err(reader.unexpected());
+        }
+        (name, value(reader)?)
+    };
+    Ok(Command::Set(Setting { name, value, local }))
+}
+
+fn set_constraints(reader: &mut Reader<'_>) -> Result<Command> {
+    let mut names = Vec::new();
+    if !reader.take("ALL") {
+        loop {
+            names.push(setting_name(reader)?);
+            if !reader.take_token(&Token::Comma) {
+                break;
+            }
+        }
+    }
+    let deferred = reader.take("DEFERRED");
+    if !deferred && !reader.take("IMMEDIATE") {
+        return Err(reader.unexpected());
+    }
+    Ok(Command::SetConstraints(names, deferred))
+}
+
+/// `name` or `prefix.name`.
+fn setting_name(reader: &mut Reader<'_>) -> Result<String> {
+    let mut name = reader.folded_name()?;
+    while reader.take_token(&Token::Period) {
+        name = format!("{name}.{}", reader.folded_name()?);
+    }
+    Ok(name)
+}
+
+/// The value of a setting: one or more words, numbers and strings, joined by commas; `None` for DEFAULT.
+fn value(reader: &mut Reader<'_>) -> Result<Option<String>> {
+    if reader.take("DEFAULT") {
+        return Ok(None);
+    }
+    let mut parts = Vec::new();
+    loop {
+        let sign = if reader.take_token(&Token::Minus) { "-" } else { "" };
+        reader.take_token(&Token::Plus);
+        reader.take("INTERVAL");
+        let part = match reader.peek() {
+            Token::Word(word) if word.quote_style.is_none() => word.value.to_lowercase(),
+            Token::Word(word) => word.value.clone(),
+            Token::Number(number, _) => format!("{sign}{number}"),
+            Token::SingleQuotedString(string)
+            | Token::EscapedStringLiteral(string)
+            | Token::NationalStringLiteral(string) => string.clone(),
+            _ => return Err(reader.unexpected()),
+        };
+        reader.skip();
+        parts.push(part);
+        if !reader.take_token(&Token::Comma) {
+            return Ok(Some(parts.join(", ")));
+        }
+    }
+}
+
+fn reset(reader: &mut Reader<'_>) -> Result<Command> {
+    if reader.take("ALL") {
+        return Ok(Command::Reset(None));
+    }
+    let name = if reader.take("TIME ZONE") {
+        "timezone".into()
+    } else if reader.take("SESSION AUTHORIZATION") {
+        "session_authorization".into()
+    } else {
+        setting_name(reader)?
+    };
+    Ok(Command::Reset(Some(name)))
+}
+
+fn show(reader: &mut Reader<'_>) -> Result<Command> {
+    if reader.take("ALL") {
+        return Ok(Command::Show(None));
+    }
+    let name = if reader.take("TIME ZONE") {
+        "timezone".into()
+    } else if reader.take("TRANSACTION ISOLATION LEVEL") {
+        "transaction_isolation".into()
+    } else if reader.take("SESSION AUTHORIZATION") {
+        "session_authorization".into()
+    } else {
+        setting_name(reader)?
+    };
+    Ok(Command::Show(Some(name)))
+}
+
+fn discard(reader: &mut Reader<'_>) -> Result<Command> {
+    let what = if reader.take("ALL") {
+        Discard::All
+    } else if reader.take("PLANS") {
+        Discard::Plans
+    } else if reader.take("SEQUENCES") {
+        Discard::Sequences
+    } else if reader.take("TEMP") || reader.take("TEMPORARY") {
+        Discard::Temporary
+    } else {
+        return Err(reader.unexpected());
+    };
+    Ok(Command::Discard(what))
+}
+
+fn name_or_all(reader: &mut Reader<'_>) -> Result<Option<String>> {
+    if reader.take("ALL") { Ok(None) } else { Ok(Some(reader.folded_name()?)) }
+}
+
+/// The statement that follows what has been read: none of those that have a statement inside themselves, or there would be
+/// no end to how deep they nest.
+fn embedded(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Parsed> {
+    let nests = ["EXPLAIN", "PREPARE", "DECLARE"].iter().any(|word| reader.says(word));
+    if reader.is_done() || nests {
+        return Err(reader.unexpected());
+    }
+    one(text, reader.take_rest(), &mut Walk::new(text))
+}
+
+/// `PREPARE name (type, type) AS statement`
+fn prepare(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
+    let name = reader.folded_name()?;
+    let mut types = Vec::new();
+    if reader.take_token(&Token::LParen) {
+        types = reader.list(parameter_type)?;
+        reader.expect_token(&Token::RParen)?;
+    }
+    reader.expect("AS")?;
+    Ok(Command::Prepare(name, types, Box::new(embedded(reader, text)?)))
+}
+
+fn parameter_type(reader: &mut Reader<'_>) -> Result<Option<Type>> {
+    let data_type = reader.data_type()?;
+    match data_type.text.eq_ignore_ascii_case("unknown") {
+        true => Ok(None),
+        false => data_type.meaning.map(|(data_type, _)| Some(data_type)),
+    }
+}
+
+fn execute(reader: &mut Reader<'_>) -> Result<Command> {
+    let name = reader.folded_name()?;
+    let mut arguments = vec![];
+    if reader.take_token(&Token::LParen) && !reader.take_token(&Token::RParen) {
+        arguments = reader.list(Reader::expression)?;
+        reader.expect_token(&Token::RParen)?;
+    }
+    Ok(Command::Execute(name, arguments))
+}
+
+fn declare(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
+    let name = reader.folded_name()?;
+    loop {
+        if reader.take("CURSOR") {
+            break;
+        }
+        if reader.take("SCROLL") {
+            return Err(Error::unsupported("a cursor that moves backward (SCROLL)"));
+        }
+        let known = ["BINARY", "ASENSITIVE", "INSENSITIVE", "NO SCROLL"];
+        if !known.iter().any(|word| reader.take(word)) {
+            return Err(reader.unexpected());
+        }
+    }
+    let hold = reader.take("WITH HOLD");
+    let _ = hold || reader.take("WITHOUT HOLD");
+    if !reader.take("FOR") {
+        return Err(reader.unexpected());
+    }
+    let not_a_query = reader.unexpected();
+    match embedded(reader, text)?.command {
+        Command::Rows(statement) if matches!(*statement, ast::Statement::Query(_)) => {
+            Ok(Command::Declare(name, statement, hold))
+        }
+        _ => Err(not_a_query),
+    }
+}
+
+fn fetch(reader: &mut Reader<'_>, rows_wanted: bool) -> Result<Fetch> {
+    let mut count = Some(1);
+    if reader.take("NEXT") {
+    } else if reader.take("ALL") || reader.take("FORWARD ALL") {
+        count = None;
+    } else if ["PRIOR", "BACKWARD", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"].iter().any(|word| reader.take(word)) {
+        let error = Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward");
+        return Err(error.hint("Declare it with SCROLL option to enable backward scan."));
+    } else {
+        reader.take("FORWARD");
+        if let Token::Number(number, _) = reader.peek() {
+            count = Some(number.parse().map_err(|_| reader.unexpected())?);
+            reader.skip();
+        }
+    }
+    let _ = reader.take("FROM") || reader.take("IN");
+    Ok(Fetch { cursor: reader.folded_name()?, count, rows_wanted })
+}
+
+fn explain(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
+    let (mut analyze, mut verbose, mut format) = (false, false, ExplainFormat::Text);
+    if reader.take_token(&Token::LParen) {
+        while !reader.take_token(&Token::RParen) {
+            let option = reader.folded_name()?;
+            let argument = match reader.peek() {
+                Token::Word(word) => word.value.to_lowercase(),
+                Token::Number(word, _) | Token::SingleQuotedString(word) => word.to_lowercase(),
+                _ => String::new(),
+            };
+            if !argument.is_empty() {
+                reader.skip();
+            }
+            let on = !matches!(argument.as_str(), "false" | "off" | "0");
+            match option.as_str() {
+                "analyze" => analyze = on,
+                "verbose" => verbose = on,
+                "format" => format = explain_format(&argument)?,
+                "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
+                _ => {
+                    let message = format!("unrecognized EXPLAIN option \"{option}\"");
+                    return Err(Error::new(state::SYNTAX_ERROR, message));
+                }
+            }
+            reader.take_token(&Token::Comma);
+        }
+    } else {
+        analyze = reader.take("ANALYZE");
+        verbose = reader.take("VERBOSE");
+    }
+    let statement = Box::new(embedded(reader, text)?);
+    Ok(Command::Explain { analyze, verbose, format, statement })
+}
+
+fn explain_format(word: &str) -> Result<ExplainFormat> {
+    match word {
+        "text" => Ok(ExplainFormat::Text),
+        "json" => Ok(ExplainFormat::Json),
+        _ => Err(Error::unsupported(format!("EXPLAIN format \"{word}\""))),
+    }
+}
