@@ -8,6 +8,7 @@
 //! | `unsafe`: the word stands only in the listed rooms | fails | [`rooms::UNSAFE_ROOMS`] |
 //! | `forbid`: a crate without such a room forbids `unsafe` at its root | fails | [`rooms::UNSAFE_ROOMS`] |
 //! | `path`: engines reach threads, disk, clock and network through `parts::sync` and `env` | fails | [`rooms::CLOSED_PATHS`] |
+//! | `path`: the parser of SQL is named only where text becomes a tree | fails | [`rooms::CLOSED_PATHS`] |
 //! | `stale`: a file that documentation names is there | fails | [`stale`] |
 //! | `width`: comments are not wider than code | fails | [`comments`] |
 //!

@@ -1,4 +1,4 @@
-//! Paths of the standard library that are closed to some crates.
+//! Paths of other crates that are closed to some folders.
 
 use super::named::paths_from;
 use super::rooms::ClosedPath;
@@ -14,7 +14,7 @@ pub fn check_file(file: &SourceFile, table: &[ClosedPath]) -> Vec<Finding> {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    for path in paths_from(file.shipped(), &["std", "core", "alloc"]) {
+    for path in paths_from(file.shipped(), &["std", "core", "alloc", "sqlparser"]) {
         let Some(row) = closed.iter().find(|row| is_in(&path.text, row.path)) else { continue };
         if row.except.iter().any(|open| is_in(&path.text, open)) {
             continue;
@@ -54,6 +54,7 @@ mod tests {
             to: &["crates/engines/", "crates/base/log/"],
             instead: "env",
         },
+        ClosedPath { path: "sqlparser", except: &[], not: &[], to: &["crates/base/log/"], instead: "syntax::ast" },
     ];
 
     fn lines(package: &str, text: &str) -> Vec<usize> {
@@ -88,6 +89,8 @@ mod tests {
     fn a_path_is_closed_to_the_folders_of_its_row_only() {
         assert!(lines("log", "use std::sync::Arc;").is_empty());
         assert_eq!(lines("log", "use std::fs;"), [1]);
+        assert_eq!(lines("log", "use sqlparser::ast::{Expr, Query};"), [1, 1]);
+        assert!(lines("engine", "use sqlparser::ast::Expr;").is_empty());
         assert!(lines("tests", "use std::fs;").is_empty(), "an exception");
         assert!(lines("binary", "use std::fs; use std::sync::Arc;").is_empty());
     }

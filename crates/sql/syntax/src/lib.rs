@@ -1,9 +1,10 @@
-//! From text to syntax: `sqlparser`'s PostgreSQL dialect for rows and definitions, and readers of our own for session
-//! statements (transactions, settings, prepared statements, cursors), where that dialect lacks PostgreSQL's words.
+//! From text to syntax: `sqlparser`'s PostgreSQL dialect for expressions and queries, and readers of our own for definitions
+//! and the statements of sessions (transactions, settings, prepared statements, cursors).
 //!
-//! The one crate that names the parser. `dialect.rs`, `translate.rs` and `rewrite.rs` adapt to it the text that it does not
-//! read; `lower` turns its tree into `ast`, the house's own, with `carried.rs` for the clauses for which the parser's tree has
-//! no place; `command.rs` reads the statements of sessions and `definition` those over the catalog; `missing.rs` names what
+//! The one crate that names the parser. `reader.rs` goes over a statement word by word: `session.rs` and `definition` read the
+//! statements of sessions and over the catalog with it, and leave expressions, types and queries to the parser. `lower` turns
+//! the parser's tree into `ast`, the house's own, with `carried.rs` for the clauses for which the parser's tree has no place;
+//! `dialect.rs`, `translate.rs` and `rewrite.rs` adapt to the parser the text that it does not read; `missing.rs` names what
 //! PostgreSQL has and this server lacks.
 
 #![forbid(unsafe_code)]
