@@ -37,6 +37,8 @@ pub struct Cancel {
     /// Number of the session's wait for the log; odd while it lasts. Only the end of the session ends such a wait: visible
     /// changes cannot be undone.
     log_wait: AtomicU64,
+    /// Whether a wait for the log that holds a thread is to give it back.
+    parks: AtomicBool,
     /// Called when the session is to end.
     on_end: OnceLock<Hook>,
 }
@@ -108,6 +110,7 @@ impl Default for Cancel {
             waiting: Mutex::default(),
             on_wait: OnceLock::new(),
             log_wait: AtomicU64::new(0),
+            parks: AtomicBool::new(false),
             on_end: OnceLock::new(),
         }
     }
@@ -240,6 +243,25 @@ impl Cancel {
     pub fn wait_durable(&self, store: &dyn Store, position: LogPosition) -> Result<()> {
         let _wait = LogWait::begin(self);
         if store.wait_durable_unless(position, &|| self.is_ended())? { Ok(()) } else { Err(not_awaited()) }
+    }
+
+    /// Same as [`Cancel::wait_durable`], but returns `false` once the session is to wait without a thread ([`Cancel::park`]).
+    ///
+    /// # Errors
+    /// Same as [`Cancel::wait_durable`].
+    pub fn wait_or_park(&self, store: &dyn Store, position: LogPosition) -> Result<bool> {
+        // A request for the wait before does not count. One for this wait that comes before its first look is made again.
+        self.parks.store(false, Ordering::Relaxed);
+        let _wait = LogWait::begin(self);
+        let is_over = || self.is_ended() || self.parks.load(Ordering::Relaxed);
+        let is_durable = store.wait_durable_unless(position, &is_over)?;
+        if !is_durable && self.is_ended() { Err(not_awaited()) } else { Ok(is_durable) }
+    }
+
+    /// Has the session's wait for the log give its thread back, once the store was told to ask again
+    /// ([`model::Interactive::rouse`]).
+    pub fn park(&self) {
+        self.parks.store(true, Ordering::Relaxed);
     }
 
     /// Same as [`Cancel::wait_durable`], without a thread: the end of the session wakes the task.

@@ -175,8 +175,8 @@ async fn exchange(
     }
 }
 
-/// Goes on until the connection waits for more, or ends: then it says false. While the answers wait for the log the session is
-/// parked: it holds no thread, and only its end ends the wait.
+/// Goes on until the connection waits for more, or ends: then it says false. While the answers wait long for the log the session
+/// is parked: it holds no thread, and only its end ends the wait.
 async fn settle(
     mut next: Result<Next, SqlError>,
     conversation: &mut Conversation,

@@ -64,7 +64,7 @@ enum Partial {
 pub enum Next {
     /// It waits for more.
     Read,
-    /// It waits for the log: [`Conversation::answer`] goes on, then [`Conversation::run`].
+    /// It waits for the log, and that lasts: [`Conversation::answer`] goes on, then [`Conversation::run`].
     Park,
     /// It ends.
     Close,
@@ -103,7 +103,7 @@ impl Conversation {
         matches!(self.mode, Mode::Copying(_))
     }
 
-    /// Fails the COPY that waits for its client's data, and reports the error. Blocks, but not for the log.
+    /// Fails the COPY that waits for its client's data, and reports the error. Blocks.
     pub fn stop_copy(&mut self, error: &SqlError) -> Next {
         if let Mode::Copying(protocol) = self.mode {
             self.fail_copy(protocol, error);
@@ -142,8 +142,8 @@ impl Conversation {
         self.received.is_some()
     }
 
-    /// Runs everything in `input` that is whole, and sends the answers if what they acknowledge is durable. Blocks, but waits for
-    /// the log only inside of statements.
+    /// Runs everything in `input` that is whole, and sends the answers once what they acknowledge is durable. Blocks, but not for
+    /// long where answers wait for the log.
     pub fn run(&mut self, input: &mut BytesMut) -> Next {
         let mut next = Next::Read;
         while next == Next::Read && self.has_work(input) {
@@ -471,17 +471,27 @@ impl Conversation {
         Next::Close
     }
 
-    /// Sends the answers, unless they have to wait for the log first: nothing leaves before what it acknowledges is durable.
+    /// Sends the answers once what they acknowledge is durable, unless that lasts.
     fn flush(&mut self) -> Next {
-        if !self.output.is_empty() && self.session.must_wait() { Next::Park } else { self.flush_blocking() }
+        if self.output.is_empty() {
+            return Next::Read;
+        }
+        match self.session.wait_or_park() {
+            Ok(false) => Next::Park,
+            durable => self.flush_after(durable.map(drop)),
+        }
     }
 
-    /// Sends the answers once what they acknowledge is durable.
+    /// Sends the answers once what they acknowledge is durable, however long that lasts.
     fn flush_blocking(&mut self) -> Next {
         if self.output.is_empty() {
             return Next::Read;
         }
         let durable = self.session.wait_durable();
+        self.flush_after(durable)
+    }
+
+    fn flush_after(&mut self, durable: Result<()>) -> Next {
         let next = self.allow(durable);
         if self.send() { next } else { Next::Close }
     }

@@ -12,7 +12,8 @@
 //!   message is there, everything that has arrived is run in one go, on a thread that has left the reactor for as long as
 //!   it takes (`connection.rs`). So statements that wait for a lock or for their client hold a thread of their own, and
 //!   there are as many of those as there are connections: nobody who could end a wait stands behind it.
-//! - Answers that wait for the log hold none: the session is parked until the log has gone on, or the session is to end.
+//! - Answers that wait for the log for longer than a second hold none: the session is parked until the log has gone on, or the
+//!   session is to end.
 //! - Answers are encoded into one buffer as the session gives them, and leave when the pipeline is done, or when the buffer
 //!   is full. A client that does not read stops its own thread and no other (`output.rs`).
 //! - Nothing is sent before what it acknowledges is durable.

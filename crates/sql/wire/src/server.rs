@@ -272,8 +272,8 @@ impl Shared {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the sessions that have waited for the log since the look before that they wait, so that somebody looks whether their
-    /// clients are still there. A look at each wait would cost every commit. Does not return.
+    /// Parks the sessions that have waited for the log since the look before, and tells them that they wait, so that somebody looks
+    /// whether their clients are still there. Either at each wait would cost every commit. Does not return.
     async fn watch_log_waits(&self) {
         let mut before = HashMap::new();
         loop {
@@ -282,8 +282,13 @@ impl Shared {
             let now: HashMap<u64, u64> =
                 running.iter().filter_map(|(number, cancel)| Some((*number, cancel.log_wait()?))).collect();
             let lasting = now.iter().filter(|(number, wait)| before.get(*number) == Some(*wait));
-            lasting.filter_map(|(number, _)| running.get(number)).for_each(|cancel| cancel.tell_of_wait());
+            let lasting: Vec<_> = lasting.filter_map(|(number, _)| running.get(number).cloned()).collect();
             drop(running);
+            if !lasting.is_empty() {
+                lasting.iter().for_each(|cancel| cancel.park());
+                self.database.store.rouse();
+                lasting.iter().for_each(|cancel| cancel.tell_of_wait());
+            }
             before = now;
         }
     }

@@ -441,10 +441,20 @@ impl Session {
         Ok(())
     }
 
-    /// Returns whether [`Session::wait_durable`] would have to wait.
-    pub fn must_wait(&self) -> bool {
+    /// Same as [`Session::wait_durable`], but returns `false` once the wait lasts and is to go on without a thread:
+    /// [`Session::durable`].
+    ///
+    /// # Errors
+    /// Same as [`Session::wait_durable`].
+    pub fn wait_or_park(&mut self) -> Result<bool> {
         let awaited = self.awaited();
-        awaited > LogPosition::ZERO && !self.database.store.durable(awaited).is_ready()
+        if awaited > LogPosition::ZERO {
+            if !self.entry.cancel.wait_or_park(&*self.database.store, awaited)? {
+                return Ok(false);
+            }
+            self.awaited = LogPosition::ZERO;
+        }
+        Ok(true)
     }
 
     /// Same as [`Session::wait_durable`], for callers that park the session instead of blocking a thread.
