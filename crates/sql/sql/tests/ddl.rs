@@ -236,6 +236,45 @@ fn names_are_followed() {
 
 /// Definitions are kept as text, and arguments of EXECUTE are read from text.
 #[test]
+fn forms_that_dumps_and_tools_write_are_taken() {
+    let mut client = Client::new(&database());
+    assert_eq!(client.run("create table n (x) as select 1, 2 as y with no data").tags, ["CREATE TABLE AS"]);
+    assert_eq!(client.show("select count(*), count(x) + count(y) from n"), "0|0");
+    client.run("create view v as select x, y from n; alter view v rename column x to z");
+    assert_eq!(client.show("select count(z) from v"), "0");
+    client.run(
+        "create index i on n using btree (x int4_ops desc nulls last) with (fillfactor = 90) tablespace pg_default",
+    );
+    assert_eq!(client.run("drop index concurrently if exists i").tags, ["DROP INDEX"]);
+    client.run(
+        "create table t (a int generated always as identity (sequence name own start with 7) not null,
+            constraint k primary key (a) with (fillfactor = 90)) with (fillfactor = 90);
+        insert into t default values; reindex table t; grant select (a), update on t to public, current_user",
+    );
+    assert_eq!(client.show("select a, nextval('own') from t"), "7|8");
+    for (sql, code, message) in [
+        ("grant postgres to nobody", "42704", "role \"nobody\" does not exist"),
+        (
+            "create table u (a int primary key null)",
+            "42601",
+            "conflicting NULL/NOT NULL declarations for column \"a\" of table \"u\"",
+        ),
+        (
+            "create table u (a int null primary key)",
+            "42601",
+            "conflicting NULL/NOT NULL declarations for column \"a\" of table \"u\"",
+        ),
+        ("alter table v add column a int", "42809", "\"v\" is a view, and this form of ALTER TABLE is for tables"),
+        ("alter view t rename to u", "42809", "\"t\" is not a view"),
+        ("create index on n using gist (x)", "0A000", "the access method GIST is not supported"),
+        ("create index on n using none (x)", "42704", "access method \"none\" does not exist"),
+    ] {
+        let error = client.fails(sql);
+        assert_eq!((error.code(), error.message()), (code, message), "{sql}");
+    }
+}
+
+#[test]
 fn quotes_survive_in_definitions() {
     let database = database();
     let mut client = Client::new(&database);

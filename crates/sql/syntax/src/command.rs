@@ -197,6 +197,7 @@ fn create_table_as(into: parser::SelectInto, query: ast::Query) -> ast::CreateTa
         if_not_exists: false,
         columns: vec![],
         query,
+        with_data: true,
         is_select_into: true,
     }
 }

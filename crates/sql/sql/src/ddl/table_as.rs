@@ -4,7 +4,7 @@ use crate::alter::column::check_type;
 use crate::alter::name::{creation_schema, fold, split};
 use crate::alter::table::{empty, exists, insert, make_storage};
 use crate::bind;
-use crate::catalog::Column;
+use crate::catalog::{Column, Table};
 use crate::context::{Change, Names};
 use crate::dml::rows::write_new;
 use crate::error::{Result, SqlError, state};
@@ -24,7 +24,12 @@ pub(super) fn run(change: &mut Change<'_>, create: &CreateTableAs, notices: &mut
     }
     let names: Vec<String> = create.columns.iter().map(fold).collect();
     let query = bound(&mut change.names(), &ast::Statement::Query(Box::new(create.query.clone())))?;
-    fill(change, schema, name, &names, &query)
+    let mut table = empty(change, schema, name)?;
+    table.columns = columns_of(&query, &names)?;
+    make_storage(change, &mut table)?;
+    let rows = if create.with_data { Some(fill(change, &table, &query)?) } else { None };
+    insert(change, table)?;
+    Ok(rows.map_or_else(|| "CREATE TABLE AS".to_owned(), |rows| format!("SELECT {rows}")))
 }
 
 /// The meaning of a query without parameters.
@@ -69,18 +74,15 @@ pub(super) fn columns_of(query: &Query, names: &[String]) -> Result<Vec<Column>>
     Ok(columns)
 }
 
-fn fill(change: &mut Change<'_>, schema: String, name: String, names: &[String], query: &Query) -> Result<String> {
-    let mut table = empty(change, schema, name)?;
-    table.columns = columns_of(query, names)?;
-    make_storage(change, &mut table)?;
+/// Writes the rows of a query. Returns their number.
+fn fill(change: &mut Change<'_>, table: &Table, query: &Query) -> Result<u64> {
     let plan = improve(Arc::unwrap_or_clone(query.plan.clone()));
     change.exec.transaction.set_reads_wait(false);
     let mut cursor = Cursor::new(Arc::new(plan));
     let mut rows = 0_u64;
     while let Some(row) = cursor.next(&mut change.exec)? {
-        write_new(&mut change.exec, &table, &row)?;
+        write_new(&mut change.exec, table, &row)?;
         rows += 1;
     }
-    insert(change, table)?;
-    Ok(format!("SELECT {rows}"))
+    Ok(rows)
 }

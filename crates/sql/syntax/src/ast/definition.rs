@@ -241,6 +241,8 @@ pub struct CreateTableAs {
     pub columns: Vec<Ident>,
     /// Its rows.
     pub query: Query,
+    /// Whether its rows are written: `false` for WITH NO DATA.
+    pub with_data: bool,
     /// Whether it was written as SELECT INTO.
     pub is_select_into: bool,
 }

@@ -20,12 +20,9 @@ pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definit
         storage(reader)?;
         reader.expect("AS")?;
         let query = reader.query()?;
-        if reader.says("WITH NO DATA") {
-            return Err(reader.unsupported("WITH NO DATA"));
-        }
-        reader.take("WITH DATA");
+        let with_data = reader.take_any(&["WITH NO DATA", "WITH DATA"]) != Some("WITH NO DATA");
         let is_select_into = false;
-        let create = CreateTableAs { name, temporary, if_not_exists, columns, query, is_select_into };
+        let create = CreateTableAs { name, temporary, if_not_exists, columns, query, with_data, is_select_into };
         return Ok(Definition::CreateTableAs(create));
     }
     let (columns, constraints) = elements(reader)?;

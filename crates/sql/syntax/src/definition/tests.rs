@@ -162,7 +162,6 @@ fn clauses_that_are_missing_are_refused_by_name() {
         ("create table t (a int) partition by range (a)", "partitioning"),
         ("create table t partition of u default", "partitioning"),
         ("create temp table t (a int) on commit drop", "ON COMMIT"),
-        ("create table t as select 1 with no data", "WITH NO DATA"),
         ("create table t (a int unique deferrable)", "a deferrable unique constraint"),
         ("create table t (a int, primary key (a) initially deferred)", "a deferrable unique constraint"),
         ("create table t (a int, unique nulls not distinct (a))", "NULLS NOT DISTINCT"),
