@@ -118,7 +118,7 @@ pub use record::{Index, Record};
 pub use rows::{IntoValues, Row, RowTable, Rows};
 pub use snapshot::Snapshot;
 pub use table::{Records, Table, TableBy};
-pub use transaction::{PendingCommit, Savepoint, Transaction};
+pub use transaction::{DurableCommit, PendingCommit, Savepoint, Transaction};
 
 pub use model::{
     AbortClass, Change, Column, ColumnType, Durability, Fault, IndexSchema, Invalid, Key, KeyKind, Limit, LimitKind,

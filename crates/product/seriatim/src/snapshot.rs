@@ -248,6 +248,21 @@ impl Pending {
     pub fn wait(self) -> Result<Receipt> {
         // The position is zero where nothing need be waited for: in memory, or by the transaction's durability.
         self.shared.engine.wait_durable(self.committed.log_position)?;
-        Ok(Receipt { serial_point: self.committed.serial_point, attempts: 1 })
+        Ok(Self::receipt(self.committed))
+    }
+
+    /// Same as [`Pending::wait`], for callers that must not block. The database stays open until then.
+    pub fn later(self) -> model::Pending<Result<Receipt>> {
+        let Pending { committed, shared } = self;
+        let durable = shared.engine.durable(committed.log_position);
+        durable.map(move |synced| {
+            drop(shared);
+            synced?;
+            Ok(Self::receipt(committed))
+        })
+    }
+
+    fn receipt(committed: model::Committed) -> Receipt {
+        Receipt { serial_point: committed.serial_point, attempts: 1 }
     }
 }

@@ -3,7 +3,10 @@
 use crate::snapshot::{Pending, Snapshot};
 use crate::{Durability, Receipt, Result, SerialPoint};
 use model::Finish;
+use std::future::{Future, IntoFuture};
 use std::ops::Deref;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// A transaction: a [`Snapshot`] that can also write, and sees its own writes.
 ///
@@ -175,7 +178,8 @@ impl Deref for Transaction {
 #[derive(Clone, Debug)]
 pub struct Savepoint(model::Savepoint);
 
-/// A transaction that others see, and that a crash may still undo. Dropping it waits for nothing.
+/// A transaction that others see, and that a crash may still undo. Dropping it waits for nothing. It is waited for by
+/// [`PendingCommit::wait`], or awaited by a task.
 #[derive(Debug)]
 #[must_use = "until `wait` has returned, a crash may undo the transaction"]
 pub struct PendingCommit(Pending);
@@ -192,5 +196,28 @@ impl PendingCommit {
     /// [`Error::Fault`](crate::Error::Fault) if the log failed first: the outcome is unknown.
     pub fn wait(self) -> Result<Receipt> {
         self.0.wait()
+    }
+}
+
+/// Awaits what [`PendingCommit::wait`] waits for, without a thread, on any runtime or none.
+impl IntoFuture for PendingCommit {
+    type Output = Result<Receipt>;
+    type IntoFuture = DurableCommit;
+
+    fn into_future(self) -> DurableCommit {
+        DurableCommit(self.0.later())
+    }
+}
+
+/// The future of a [`PendingCommit`]. Dropping it waits for nothing.
+#[derive(Debug)]
+#[must_use = "until it has ended, a crash may undo the transaction"]
+pub struct DurableCommit(model::Pending<Result<Receipt>>);
+
+impl Future for DurableCommit {
+    type Output = Result<Receipt>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Receipt>> {
+        Pin::new(&mut self.0).poll(context)
     }
 }

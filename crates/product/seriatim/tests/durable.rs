@@ -1,7 +1,11 @@
 //! What is there after a close, a copy, a checkpoint or damage.
 
 use seriatim::{BytesTable, Database, Durability, Error, Fault, Invalid, record};
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use testing::Directory;
 
 record! {
@@ -38,6 +42,50 @@ fn everything_is_there_after_a_clean_close() -> Result<(), Error> {
             Ok(())
         })?;
     }
+    Ok(())
+}
+
+/// A runtime of one task.
+fn block_on<T>(task: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut task = pin!(task);
+    loop {
+        match task.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Many commits share one wait of a task, and are there after the next opening; in memory none waits.
+#[test]
+fn commits_are_awaited_by_a_task() -> Result<(), Error> {
+    let directory = Directory::new("awaited");
+    for db in [Database::open(directory.path())?, Database::in_memory()?] {
+        let log = db.bytes_table::<u64>("log")?;
+        let commits = (0..20).map(|number| {
+            let mut txn = db.begin()?;
+            log.put(&mut txn, number, "entry")?;
+            txn.commit_unsynced()
+        });
+        let commits = commits.collect::<Result<Vec<_>, Error>>()?;
+        let receipts = block_on(async {
+            let mut receipts = Vec::new();
+            for commit in commits {
+                receipts.push(commit.await?);
+            }
+            Ok::<_, Error>(receipts)
+        })?;
+        assert!(receipts.is_sorted_by(|a, b| a.serial_point < b.serial_point) && receipts.len() == 20);
+    }
+    let db = Database::open(directory.path())?;
+    assert_eq!(db.read(|at| db.bytes_table::<u64>("log")?.len(at))?, 20);
     Ok(())
 }
 
