@@ -26,7 +26,7 @@ pub enum Error {
     Limit(Limit),
     /// The caller's request makes no sense. The statement did not happen; the transaction stays open.
     Invalid(Invalid),
-    /// A key or unique index entry is taken. The statement did not happen; the transaction stays open.
+    /// A key is taken. The statement did not happen; the transaction stays open.
     Duplicate(Box<Duplicate>),
     /// The disk, the clock or the data directory failed.
     Fault(Fault),
@@ -83,8 +83,6 @@ pub enum Target {
     None,
     /// One key of the table.
     Key(Key),
-    /// An entry of one of the table's indexes (its number).
-    Entry(u16, Key),
     /// The gap around a key that was found absent or scanned over.
     Gap(Key),
     /// A range of keys.
@@ -213,9 +211,7 @@ pub enum Invalid {
 pub struct Duplicate {
     /// The table.
     pub table: Arc<Schema>,
-    /// The unique index, `None` for the primary key.
-    pub index: Option<u16>,
-    /// The taken key or index entry.
+    /// The taken key.
     pub key: Key,
 }
 
@@ -418,10 +414,17 @@ impl std::error::Error for Error {}
 
 impl fmt::Display for Abort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.table.as_deref().map(|schema| self.target.of(schema));
+        self.write(f, place.as_ref().map(|place| place as &dyn fmt::Display))
+    }
+}
+
+impl Abort {
+    /// Prints the abort with the place of the conflict in the words of a layer above.
+    pub fn write(&self, f: &mut fmt::Formatter<'_>, place: Option<&dyn fmt::Display>) -> fmt::Result {
         write!(f, "transaction {} aborted ({}): {}", self.transaction, self.rule, self.explanation)?;
-        if let Some(schema) = &self.table {
-            write!(f, "; table {}", schema.name())?;
-            self.write_target(f, schema)?;
+        if let Some(place) = place {
+            write!(f, "; {place}")?;
         }
         if let Some(other) = self.other {
             write!(f, "; other transaction {other}")?;
@@ -433,18 +436,27 @@ impl fmt::Display for Abort {
     }
 }
 
-impl Abort {
-    fn write_target(&self, f: &mut fmt::Formatter<'_>, schema: &Schema) -> fmt::Result {
-        match &self.target {
+impl Target {
+    /// The object as the table's users know it: `table t, key (id=7)`.
+    pub fn of<'t>(&'t self, schema: &'t Schema) -> impl fmt::Display + 't {
+        TargetOf { target: self, schema }
+    }
+}
+
+struct TargetOf<'t> {
+    target: &'t Target,
+    schema: &'t Schema,
+}
+
+impl fmt::Display for TargetOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schema = self.schema;
+        write!(f, "table {}", schema.name())?;
+        match self.target {
             Target::None => Ok(()),
             Target::Key(key) => {
                 f.write_str(", key ")?;
                 schema.write_key(f, key)
-            }
-            Target::Entry(index, key) => {
-                let name = schema.indexes().get(usize::from(*index)).map_or("?", |index| index.name.as_str());
-                write!(f, ", index {name}, entry ")?;
-                schema.write_entry(f, *index, key)
             }
             Target::Gap(key) => {
                 f.write_str(", the gap at key ")?;
@@ -551,18 +563,9 @@ impl fmt::Display for Invalid {
 
 impl fmt::Display for Duplicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.index.and_then(|number| Some((number, self.table.indexes().get(usize::from(number))?))) {
-            Some((number, index)) => {
-                f.write_str("duplicate entry ")?;
-                self.table.write_entry(f, number, &self.key)?;
-                write!(f, " in unique index {} of table {}", index.name, self.table.name())
-            }
-            None => {
-                f.write_str("duplicate key ")?;
-                self.table.write_key(f, &self.key)?;
-                write!(f, " in table {}", self.table.name())
-            }
-        }
+        f.write_str("duplicate key ")?;
+        self.table.write_key(f, &self.key)?;
+        write!(f, " in table {}", self.table.name())
     }
 }
 

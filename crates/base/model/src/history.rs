@@ -56,9 +56,9 @@ impl Operation {
     }
 }
 
-/// Passes everything on and writes down what happened. Rows are read whole. Scans of secondary indexes are written down as reads
-/// of the rows that they saw. So are filtered scans, since judges do not know predicates; their range is then read again
-/// without the filter and written down as a scan, and a row that passes the filter but was not shown as a read of nothing.
+/// Passes everything on and writes down what happened. Rows are read whole. Filtered scans are written down as reads of the rows
+/// that they saw, since judges do not know predicates; their range is then read again without the filter and written down as a
+/// scan, and a row that passes the filter but was not shown as a read of nothing.
 #[derive(Debug)]
 pub struct Recorder<A> {
     inner: A,
@@ -176,17 +176,10 @@ impl<A: Access> Access for Recorder<A> {
             shown.project(item.row, scan.columns);
             visit(Item { row: shown.row(), ..item })
         })?;
-        let reads = |seen: &[(Key, Vec<u8>)]| {
-            let read = |(key, row): &(Key, Vec<u8>)| Operation::Read(scan.table, key.clone(), Some(row.clone()));
-            seen.iter().map(read).collect::<Vec<_>>()
-        };
-        if scan.index.is_some() {
-            self.operations.extend(reads(&seen));
-            return Ok(end);
-        }
         let (lower, upper) = scan.seen(&end);
         if let Some(filter) = scan.filter {
-            self.operations.extend(reads(&seen));
+            let read = |(key, row): &(Key, Vec<u8>)| Operation::Read(scan.table, key.clone(), Some(row.clone()));
+            self.operations.extend(seen.iter().map(read));
             let all = self.read_range(scan.table, &lower, &upper)?;
             let passes = |(key, row): &&(Key, Vec<u8>)| {
                 filter.matches(RowRef::new(row)) && !seen.iter().any(|(seen, _)| seen == key)

@@ -176,7 +176,7 @@ impl fmt::Debug for Key {
 }
 
 /// Prints a key without a schema: text where it is text, the integer where it has eight bytes, hexadecimal otherwise.
-pub(crate) fn write_raw_key(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+pub fn write_raw_key(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.is_empty() && text.chars().all(|c| !c.is_control()) => write!(f, "'{text}'"),
         _ => match Key::to_u64(bytes) {

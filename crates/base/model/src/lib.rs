@@ -47,13 +47,13 @@ pub use doors::{
 };
 pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
-pub use key::{Key, KeyReader};
+pub use key::{Key, KeyReader, write_raw_key};
 pub use malformed::Malformed;
 pub use predicate::{Comparison, Predicate};
 pub use retry::{Retry, RetryPolicy};
 pub use row::{Change, Columns, Delta, RowBuf, RowRef};
 pub use scan::{Direction, Item, Scan, ScanEnd};
-pub use schema::{Column, IndexId, IndexSchema, KeyKind, RowKind, Schema, SchemaBuilder, Storage, TableId};
+pub use schema::{Column, KeyKind, RowKind, Schema, SchemaBuilder, Storage, TableId};
 pub use supervisor::Supervisor;
 pub use time::{Durability, LogPosition, SerialPoint, Timestamp};
 pub use value::{ColumnType, Value, ValueRef};

@@ -1,18 +1,15 @@
 //! Scans: their request, the argument of each visit, how a scan ends and resumes.
 
-use crate::{Columns, IndexId, Key, Predicate, RowRef, TableId};
+use crate::{Columns, Key, Predicate, RowRef, TableId};
 use std::ops::Bound;
 
-/// A range of an ordered table, or of one of its secondary indexes.
+/// A range of an ordered table.
 ///
-/// The bounds are encoded keys of the table, or entries of the index; a composite key's prefix is a bound too
-/// (see [`Scan::prefix`]).
+/// The bounds are encoded keys; a composite key's prefix is a bound too (see [`Scan::prefix`]).
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     /// The table.
     pub table: TableId,
-    /// The index whose order and bounds apply; `None` for the primary key.
-    pub index: Option<IndexId>,
     /// Lower bound, in key order.
     pub lower: Bound<Key>,
     /// Upper bound, in key order.
@@ -41,9 +38,7 @@ pub enum Direction {
 /// Argument of one visit.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
-    /// The position in the scanned order: the primary key, or the index entry. A later scan resumes here.
-    pub position: &'a [u8],
-    /// The row's primary key.
+    /// The row's key. A later scan resumes here.
     pub key: &'a [u8],
     /// The wanted columns.
     pub row: RowRef<'a>,
@@ -54,7 +49,7 @@ pub struct Item<'a> {
 pub enum ScanEnd {
     /// Everything in the range was visited.
     Finished,
-    /// The visitor stopped at this position, or [`Scan::examine`] did; [`Scan::resume`] goes on behind it.
+    /// The visitor stopped at this key, or [`Scan::examine`] did; [`Scan::resume`] goes on behind it.
     Stopped(Key),
 }
 
@@ -63,7 +58,6 @@ impl<'a> Scan<'a> {
     pub fn table(table: TableId) -> Scan<'a> {
         Scan {
             table,
-            index: None,
             lower: Bound::Unbounded,
             upper: Bound::Unbounded,
             direction: Direction::Forward,
@@ -71,11 +65,6 @@ impl<'a> Scan<'a> {
             columns: Columns::All,
             examine: None,
         }
-    }
-
-    /// The whole table in the order of an index.
-    pub fn index(table: TableId, index: IndexId) -> Scan<'a> {
-        Scan { index: Some(index), ..Scan::table(table) }
     }
 
     /// Only keys within these bounds.
@@ -125,7 +114,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The rest of this scan behind `position`.
+    /// The rest of this scan behind a key.
     pub fn resume(mut self, position: Key) -> Scan<'a> {
         match self.direction {
             Direction::Forward => self.lower = Bound::Excluded(position),

@@ -1,16 +1,12 @@
-//! Schemas: the shape of a table's keys and rows, and its indexes.
+//! Schemas: the shape of a table's keys and rows.
 
-use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Malformed, Predicate, RowRef, ValueRef};
+use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Malformed, Predicate, RowRef};
 use codec::{Reader, put_bytes32, put_u16};
 use std::fmt;
 
 /// Names a table inside one database, for ever: a dropped table's number is not given again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
-
-/// Names a secondary index of a table: its position in [`Schema::indexes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IndexId(pub u16);
 
 /// A column of a typed table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,18 +49,6 @@ pub enum Storage {
     Hash,
 }
 
-/// A secondary index: a table of entries under the same protocol. An entry's key is the encoded columns, followed by
-/// the primary key unless the index is unique and no column is NULL; its value is the primary key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexSchema {
-    /// Unique in its table.
-    pub name: String,
-    /// The indexed columns, most significant first.
-    pub columns: Vec<u16>,
-    /// Whether no two rows may agree in all columns (rows with a NULL among them never agree).
-    pub unique: bool,
-}
-
 /// The shape of a table. Built by [`Schema::bytes`] or [`Schema::table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
@@ -73,8 +57,12 @@ pub struct Schema {
     key: KeyKind,
     rows: RowKind,
     storage: Storage,
-    indexes: Vec<IndexSchema>,
+    is_index: bool,
+    former_indexes: FormerIndexes,
 }
+
+/// Number of index definitions, and the definitions, encoded: see [`Schema::former_indexes`].
+type FormerIndexes = (u16, Vec<u8>);
 
 impl Schema {
     /// A table of byte-string keys and byte-string rows.
@@ -112,19 +100,22 @@ impl Schema {
         self.storage
     }
 
-    /// The secondary indexes; [`IndexId`] is the position here.
-    pub fn indexes(&self) -> &[IndexSchema] {
-        &self.indexes
+    /// Returns whether the rows are entries of an index over another table: each is inserted and deleted as a whole, and its few
+    /// bytes are a key of the other table. A hint that changes no answer. An engine may store such a table leaner; those that
+    /// there are do not, and report its rows apart from others.
+    pub fn is_index(&self) -> bool {
+        self.is_index
+    }
+
+    /// Definitions of secondary indexes that a directory of format 2 or 1 has behind a table's definition: how many, and their
+    /// bytes. Engines kept those indexes then. Now they carry the definitions, for the layer above to make tables of them.
+    pub fn former_indexes(&self) -> (u16, &[u8]) {
+        (self.former_indexes.0, &self.former_indexes.1)
     }
 
     /// The position of a column.
     pub fn column(&self, name: &str) -> Option<u16> {
         self.columns.iter().position(|c| c.name == name).map(|at| at as u16)
-    }
-
-    /// The number of an index.
-    pub fn index(&self, name: &str) -> Option<IndexId> {
-        self.indexes.iter().position(|i| i.name == name).map(|at| IndexId(at as u16))
     }
 
     /// Returns whether every key has exactly eight bytes.
@@ -150,22 +141,6 @@ impl Schema {
             key.push_value(row.get(usize::from(column)), false);
         }
         key
-    }
-
-    /// The entry of `row`, stored under `key`, in an index.
-    pub fn index_entry(&self, index: IndexId, key: &[u8], row: RowRef<'_>) -> Key {
-        let index = &self.indexes[usize::from(index.0)];
-        let mut entry = Key::new();
-        let mut has_null = false;
-        for &column in &index.columns {
-            let value = row.get(usize::from(column));
-            has_null |= value == ValueRef::Null;
-            entry.push_value(value, self.columns[usize::from(column)].nullable);
-        }
-        if !index.unique || has_null {
-            entry.push_raw(key);
-        }
-        entry
     }
 
     /// Checks that `key` is a valid key of this table.
@@ -311,31 +286,11 @@ impl Schema {
         }
     }
 
-    /// Prints an entry of an index as this table's users know it: `(city='Graz', order_id=10258)`.
-    pub fn write_entry(&self, f: &mut fmt::Formatter<'_>, index: u16, entry: &[u8]) -> fmt::Result {
-        let Some(index) = self.indexes.get(usize::from(index)) else { return crate::key::write_raw_key(f, entry) };
-        let mut reader = KeyReader::new(entry);
-        let mut separator = "(";
-        for &column in &index.columns {
-            let column = &self.columns[usize::from(column)];
-            let Ok(value) = reader.value(column.kind, column.nullable) else { break };
-            write!(f, "{separator}{}={value}", column.name)?;
-            separator = ", ";
-        }
-        match (separator, reader.rest()) {
-            ("(", _) => crate::key::write_raw_key(f, entry),
-            (_, []) => f.write_str(")"),
-            (_, key) => {
-                f.write_str(") of key ")?;
-                self.write_key(f, key)
-            }
-        }
-    }
-
     /// Appends the schema to a log record.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_bytes32(out, self.name.as_bytes());
         out.push(match self.rows {
+            RowKind::Bytes if self.is_index => 2,
             RowKind::Bytes => 0,
             RowKind::Typed => 1,
         });
@@ -355,11 +310,8 @@ impl Schema {
                 put_columns(out, columns);
             }
         }
-        put_list(out, &self.indexes, |out, index| {
-            put_bytes32(out, index.name.as_bytes());
-            out.push(u8::from(index.unique));
-            put_columns(out, &index.columns);
-        });
+        put_u16(out, self.former_indexes.0);
+        out.extend_from_slice(&self.former_indexes.1);
     }
 
     /// Reads what [`Schema::encode`] wrote.
@@ -368,7 +320,8 @@ impl Schema {
     /// [`Malformed`] if the bytes are not a schema, or if the decoded schema makes no sense.
     pub fn decode(from: &mut Reader<'_>) -> Result<Schema, Malformed> {
         let name = from.text32()?.to_owned();
-        let rows = [RowKind::Bytes, RowKind::Typed].get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
+        let rows = [(RowKind::Bytes, false), (RowKind::Typed, false), (RowKind::Bytes, true)];
+        let (rows, is_index) = rows.get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
         let storage = [Storage::Ordered, Storage::Hash].get(usize::from(from.u8()?)).copied().ok_or(Malformed)?;
         let mut builder = SchemaBuilder::new(name, rows).storage(storage);
         for _ in 0..from.u16()? {
@@ -384,10 +337,8 @@ impl Schema {
             2 => KeyKind::Columns(get_columns(from)?),
             _ => return Err(Malformed),
         };
-        for _ in 0..from.u16()? {
-            let (name, unique) = (from.text32()?.to_owned(), from.u8()? != 0);
-            builder.schema.indexes.push(IndexSchema { name, unique, columns: get_columns(from)? });
-        }
+        builder.schema.is_index = is_index;
+        builder.schema.former_indexes = get_former_indexes(from)?;
         builder.build().map_err(|_| Malformed)
     }
 }
@@ -422,6 +373,19 @@ fn get_columns(from: &mut Reader<'_>) -> Result<Vec<u16>, Malformed> {
     (0..from.u16()?).map(|_| Ok(from.u16()?)).collect()
 }
 
+/// Each: a name, a byte that says whether it is unique, its columns.
+fn get_former_indexes(from: &mut Reader<'_>) -> Result<FormerIndexes, Malformed> {
+    let count = from.u16()?;
+    let (mut definitions, begin) = (*from, from.offset());
+    for _ in 0..count {
+        from.text32()?;
+        from.u8()?;
+        get_columns(from)?;
+    }
+    let bytes = definitions.take(from.offset() - begin)?;
+    Ok((count, bytes.to_vec()))
+}
+
 /// Builds a [`Schema`]. Mistakes are reported by [`SchemaBuilder::build`].
 #[derive(Clone, Debug)]
 pub struct SchemaBuilder {
@@ -431,8 +395,15 @@ pub struct SchemaBuilder {
 
 impl SchemaBuilder {
     fn new(name: String, rows: RowKind) -> SchemaBuilder {
-        let schema =
-            Schema { name, columns: vec![], key: KeyKind::Bytes, rows, storage: Storage::Ordered, indexes: vec![] };
+        let schema = Schema {
+            name,
+            columns: vec![],
+            key: KeyKind::Bytes,
+            rows,
+            storage: Storage::Ordered,
+            is_index: false,
+            former_indexes: FormerIndexes::default(),
+        };
         SchemaBuilder { schema, unknown: None }
     }
 
@@ -463,24 +434,9 @@ impl SchemaBuilder {
         self
     }
 
-    /// Adds a secondary index over these columns.
-    pub fn index<'n>(self, name: impl Into<String>, columns: impl IntoIterator<Item = &'n str>) -> SchemaBuilder {
-        self.add_index(name.into(), columns, false)
-    }
-
-    /// Adds a secondary index in which no two rows agree.
-    pub fn unique<'n>(self, name: impl Into<String>, columns: impl IntoIterator<Item = &'n str>) -> SchemaBuilder {
-        self.add_index(name.into(), columns, true)
-    }
-
-    fn add_index<'n>(
-        mut self,
-        name: String,
-        columns: impl IntoIterator<Item = &'n str>,
-        unique: bool,
-    ) -> SchemaBuilder {
-        let columns = self.resolve(columns);
-        self.schema.indexes.push(IndexSchema { name, columns, unique });
+    /// The rows are entries of an index: [`Schema::is_index`].
+    pub fn for_index(mut self) -> SchemaBuilder {
+        self.schema.is_index = true;
         self
     }
 
@@ -514,24 +470,16 @@ impl SchemaBuilder {
         if schema.name.is_empty() || schema.name.len() > 63 {
             return wrong("a table's name has 1 to 63 bytes".into());
         }
-        if schema.columns.len() > 1600 || schema.indexes.len() > 64 {
-            return wrong("a table has at most 1,600 columns and 64 indexes".into());
+        if schema.columns.len() > 1600 {
+            return wrong("a table has at most 1,600 columns".into());
         }
         for (at, column) in schema.columns.iter().enumerate() {
             if schema.columns[..at].iter().any(|other| other.name == column.name) {
                 return wrong(format!("column {} stands twice", column.name));
             }
         }
-        for (at, index) in schema.indexes.iter().enumerate() {
-            if index.columns.is_empty() || index.columns.iter().any(|&c| usize::from(c) >= schema.columns.len()) {
-                return wrong(format!("index {} needs columns of the table", index.name));
-            }
-            if repeats(&index.columns) {
-                return wrong(format!("a column stands twice in index {}", index.name));
-            }
-            if schema.indexes[..at].iter().any(|other| other.name == index.name) {
-                return wrong(format!("index {} stands twice", index.name));
-            }
+        if schema.is_index && (schema.rows, schema.storage) != (RowKind::Bytes, Storage::Ordered) {
+            return wrong("entries of an index are bytes, in order".into());
         }
         match (&schema.key, schema.rows) {
             (_, RowKind::Bytes) if !schema.columns.is_empty() => wrong("a bytes table has no columns".into()),

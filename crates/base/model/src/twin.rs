@@ -2,8 +2,8 @@
 //! programs.
 
 use crate::{
-    Access, Columns, Delta, Direction, Duplicate, IndexId, Invalid, Item, Key, Result, RowBuf, RowKind, RowRef, Scan,
-    ScanEnd, Schema, Storage, TableId,
+    Access, Columns, Delta, Direction, Duplicate, Invalid, Item, Key, Result, RowBuf, RowKind, RowRef, Scan, ScanEnd,
+    Schema, Storage, TableId,
 };
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
@@ -64,23 +64,6 @@ impl Twin {
         };
         self.undo.push((table, key.into(), before));
     }
-
-    fn check_unique(&self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        let (schema, rows) = self.table(table)?;
-        for (number, index) in schema.indexes().iter().enumerate().filter(|(_, index)| index.unique) {
-            let id = IndexId(number as u16);
-            let entry = schema.index_entry(id, key, row);
-            let has_null = index.columns.iter().any(|&c| row.get(usize::from(c)).column_type().is_none());
-            let taken = rows.iter().any(|(other, stored)| {
-                other[..] != *key && schema.index_entry(id, other, RowRef::new(stored)) == entry
-            });
-            if taken && !has_null {
-                let table = schema.clone();
-                return Err(Duplicate { table, index: Some(id.0), key: entry }.into());
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Access for Twin {
@@ -98,7 +81,6 @@ impl Access for Twin {
         let schema = &self.table(table)?.0;
         schema.check_key(key)?;
         schema.check_row(key, row)?;
-        self.check_unique(table, key, row)?;
         self.set(table, key, Some(row.bytes().to_vec()));
         Ok(())
     }
@@ -106,7 +88,7 @@ impl Access for Twin {
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         let (schema, rows) = self.table(table)?;
         if rows.contains_key(key) {
-            return Err(Duplicate { table: schema.clone(), index: None, key: key.into() }.into());
+            return Err(Duplicate { table: schema.clone(), key: key.into() }.into());
         }
         self.put(table, key, row)
     }
@@ -132,40 +114,31 @@ impl Access for Twin {
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         let (schema, rows) = self.table(scan.table)?;
-        if scan.index.is_none() && schema.storage() == Storage::Hash {
+        if schema.storage() == Storage::Hash {
             return Err(Invalid::NotOrdered { table: schema.name().into() }.into());
-        }
-        if let Some(IndexId(number)) = scan.index.filter(|index| usize::from(index.0) >= schema.indexes().len()) {
-            let (table, index) = (schema.name().into(), format!("number {number}"));
-            return Err(Invalid::UnknownIndex { table, index }.into());
         }
         schema.check_columns(scan.columns)?;
         scan.filter.map_or(Ok(()), |filter| schema.check_predicate(filter))?;
-        let position = |key: &Key, row: &[u8]| match scan.index {
-            None => key.clone(),
-            Some(index) => schema.index_entry(index, key, RowRef::new(row)),
-        };
-        let mut found: Vec<(Key, &Key, &[u8])> = rows
+        let mut found: Vec<(&Key, &[u8])> = rows
             .iter()
-            .map(|(key, row)| (position(key, row), key, &row[..]))
-            .filter(|(position, ..)| within(position, &scan.lower, &scan.upper))
+            .map(|(key, row)| (key, &row[..]))
+            .filter(|(key, _)| within(key, &scan.lower, &scan.upper))
             .collect();
-        found.sort();
         if scan.direction == Direction::Backward {
             found.reverse();
         }
         let mut shown = RowBuf::new();
         let most = scan.examine.unwrap_or(usize::MAX);
-        for (examined, (position, key, row)) in (1..).zip(found) {
+        for (examined, (key, row)) in (1..).zip(found) {
             let passes = scan.filter.is_none_or(|filter| filter.matches(RowRef::new(row)));
             if passes {
                 shown.project(RowRef::new(row), scan.columns);
-                if visit(Item { position: &position, key, row: shown.row() }).is_break() {
-                    return Ok(ScanEnd::Stopped(position));
+                if visit(Item { key, row: shown.row() }).is_break() {
+                    return Ok(ScanEnd::Stopped(key.clone()));
                 }
             }
             if examined >= most {
-                return Ok(ScanEnd::Stopped(position));
+                return Ok(ScanEnd::Stopped(key.clone()));
             }
         }
         Ok(ScanEnd::Finished)

@@ -10,8 +10,7 @@ fn details() -> Arc<Schema> {
     let table = Schema::table("order_details")
         .column("order_id", ColumnType::Int)
         .column("product", ColumnType::Text)
-        .key(["order_id", "product"])
-        .unique("by_product", ["product"]);
+        .key(["order_id", "product"]);
     Arc::new(table.build().expect("a good schema"))
 }
 
@@ -39,8 +38,6 @@ fn aborts_name_rule_table_key_and_the_other() {
         (Target::None, ""),
         (Target::Key(key(10248, "tofu")), ", key (order_id=10248, product='tofu')"),
         (Target::Gap(key(1, "a")), ", the gap at key (order_id=1, product='a')"),
-        (Target::Entry(0, Key::from("tofu")), ", index by_product, entry 'tofu'"),
-        (Target::Entry(5, Key::from("tofu")), ", index ?, entry 'tofu'"),
         (open, ", range the end to (order_id=2, product='b') (excluded)"),
         (closed, ", range (order_id=1, product='a') to the end"),
     ] {
@@ -64,19 +61,16 @@ fn aborts_say_no_more_than_they_know() {
 
 #[test]
 fn duplicates_name_what_is_taken() {
-    let duplicate = |index, key| Error::from(Duplicate { table: details(), index, key });
-    let primary = duplicate(None, key(1, "tofu"));
-    assert_eq!(primary.to_string(), "duplicate key (order_id=1, product='tofu') in table order_details");
-    let unique = duplicate(Some(0), Key::from("tofu"));
-    assert_eq!(unique.to_string(), "duplicate entry 'tofu' in unique index by_product of table order_details");
-    assert_eq!((unique.sqlstate(), unique.is_retryable(), unique.is_conflict()), ("23505", false, false));
+    let duplicate = Error::from(Duplicate { table: details(), key: key(1, "tofu") });
+    assert_eq!(duplicate.to_string(), "duplicate key (order_id=1, product='tofu') in table order_details");
+    assert_eq!((duplicate.sqlstate(), duplicate.is_retryable(), duplicate.is_conflict()), ("23505", false, false));
 }
 
 #[test]
 fn keys_print_as_their_tables_users_know_them() {
     let print = |schema: Schema, key: &[u8]| {
         let (table, key) = (Arc::new(schema), Key::from(key));
-        let text = Duplicate { table, index: None, key }.to_string();
+        let text = Duplicate { table, key }.to_string();
         text.trim_start_matches("duplicate key ").trim_end_matches(" in table t").to_owned()
     };
     let integers = || Schema::bytes("t").u64_key().build().unwrap();

@@ -2,10 +2,9 @@
 
 use proptest::prelude::*;
 use seriatim_model::{
-    ColumnType, Columns, Comparison, Decoder, IndexId, Invalid, Key, KeyKind, Malformed, Predicate, RowBuf, RowKind,
-    Schema, SchemaBuilder, Storage, Value, ValueRef,
+    ColumnType, Columns, Comparison, Decoder, Invalid, Key, KeyKind, Malformed, Predicate, RowBuf, RowKind, Schema,
+    SchemaBuilder, Storage, Value, ValueRef,
 };
-use std::collections::BTreeSet;
 
 fn orders() -> SchemaBuilder {
     Schema::table("orders")
@@ -14,8 +13,6 @@ fn orders() -> SchemaBuilder {
         .nullable("shipped", ColumnType::Date)
         .column("price", ColumnType::Float)
         .key(["order_id", "product"])
-        .unique("by_product", ["product", "shipped"])
-        .index("by_price", ["price"])
 }
 
 fn mistake(builder: SchemaBuilder) -> String {
@@ -28,11 +25,7 @@ fn mistakes_are_named() {
     let makes_no_sense = "the schema of table t makes no sense: ";
     for (builder, what) in [
         (one().key(["b"]), "no column is called b"),
-        (one().key(["a"]).index("i", ["b"]), "no column is called b"),
         (one().column("a", ColumnType::Text), "column a stands twice"),
-        (one().index("i", ["a"]).unique("i", ["a"]), "index i stands twice"),
-        (one().index("i", []), "index i needs columns of the table"),
-        (one().index("i", ["a", "a"]), "a column stands twice in index i"),
         (one().key(["a", "a"]), "a column stands twice in the key"),
         (one().key([]), "a key needs a column"),
         (Schema::table("t"), "a typed table needs a column"),
@@ -40,7 +33,8 @@ fn mistakes_are_named() {
         (Schema::bytes("t").column("a", ColumnType::Int), "a bytes table has no columns"),
         (one().nullable("n", ColumnType::Int).key(["a", "n"]), "key column 1 may not be NULL"),
         (Schema::bytes("t").key(["a"]), "no column is called a"),
-        (Schema::bytes("t").index("i", ["a"]), "no column is called a"),
+        (one().for_index(), "entries of an index are bytes, in order"),
+        (Schema::bytes("t").for_index().storage(Storage::Hash), "entries of an index are bytes, in order"),
     ] {
         assert_eq!(mistake(builder), format!("{makes_no_sense}{what}"));
     }
@@ -55,17 +49,13 @@ fn sizes_are_limited() {
         (0..columns).fold(Schema::table("t"), |table, at| table.column(format!("c{at}"), ColumnType::Int))
     };
     assert!(wide(1600).build().is_ok());
-    assert!(mistake(wide(1601)).ends_with("at most 1,600 columns and 64 indexes"));
-    let indexed = |indexes: usize| (0..indexes).fold(wide(1), |table, at| table.index(format!("i{at}"), ["c0"]));
-    assert!(indexed(64).build().is_ok());
-    assert!(mistake(indexed(65)).ends_with("at most 1,600 columns and 64 indexes"));
+    assert!(mistake(wide(1601)).ends_with("at most 1,600 columns"));
 }
 
 #[test]
 fn names_lead_to_numbers() {
     let schema = orders().build().unwrap();
     assert_eq!((schema.column("shipped"), schema.column("nothing")), (Some(2), None));
-    assert_eq!((schema.index("by_price"), schema.index("nothing")), (Some(IndexId(1)), None));
     assert_eq!(schema.key(), &KeyKind::Columns(vec![0, 1]));
     assert_eq!((schema.rows(), schema.storage(), schema.name()), (RowKind::Typed, Storage::Ordered, "orders"));
 }
@@ -142,21 +132,6 @@ fn columns_and_predicates_are_held_against_their_schema() {
     assert_eq!(schema.check_predicate(&Predicate::Or(vec![compare(3), Predicate::IsNull(0)])), Ok(()));
 }
 
-/// Unique entries end with the primary key only where a NULL sets them apart; others always do.
-#[test]
-fn index_entries_order_rows_and_tell_them_apart() {
-    let schema = orders().build().unwrap();
-    let entry = |index: &str, row: &RowBuf| {
-        schema.index_entry(schema.index(index).unwrap(), &schema.key_of(row.row()), row.row())
-    };
-    let (first, second) = (order(1, "tofu", Some(3)), order(2, "tofu", Some(3)));
-    assert_eq!(entry("by_product", &first), entry("by_product", &second), "they agree in all columns");
-    let (first, second) = (order(1, "tofu", None), order(2, "tofu", None));
-    assert!(entry("by_product", &first) < entry("by_product", &second), "rows with a NULL never agree");
-    assert!(entry("by_product", &order(9, "tofu", Some(i32::MAX))) < entry("by_product", &first), "NULL is last");
-    assert!(entry("by_price", &first).ends_with(&schema.key_of(first.row())));
-}
-
 #[test]
 fn eight_byte_keys_are_known() {
     let keyed = |kind| Schema::table("t").column("a", kind).key(["a"]).build().unwrap().has_eight_byte_keys();
@@ -176,10 +151,8 @@ fn kind() -> impl Strategy<Value = ColumnType> {
 
 fn schema() -> impl Strategy<Value = Schema> {
     let columns = prop::collection::vec((kind(), any::<bool>()), 0..6);
-    let indexes =
-        prop::collection::vec((prop::collection::vec(any::<prop::sample::Index>(), 1..4), any::<bool>()), 0..4);
-    let shape = ("[a-zé]{1,20}", any::<bool>(), 0u8..3);
-    (shape, columns, indexes).prop_map(|((name, hash, key), columns, indexes)| {
+    let shape = ("[a-zé]{1,20}", 0u8..3, 0u8..3);
+    (shape, columns).prop_map(|((name, storage, key), columns)| {
         let mut builder = if columns.is_empty() { Schema::bytes(name) } else { Schema::table(name) };
         let named = |at: usize| format!("column{at}");
         for (at, &(kind, nullable)) in columns.iter().enumerate() {
@@ -191,13 +164,12 @@ fn schema() -> impl Strategy<Value = Schema> {
             1 if !not_null.is_empty() => builder = builder.key(not_null.iter().map(String::as_str)),
             _ => {}
         }
-        for (at, (picks, unique)) in indexes.iter().enumerate().filter(|_| !columns.is_empty()) {
-            let picks: BTreeSet<String> = picks.iter().map(|pick| named(pick.index(columns.len()))).collect();
-            let picks = picks.iter().map(String::as_str);
-            let name = format!("index{at}");
-            builder = if *unique { builder.unique(name, picks) } else { builder.index(name, picks) };
+        match storage {
+            0 => builder = builder.storage(Storage::Hash),
+            1 if columns.is_empty() => builder = builder.for_index(),
+            _ => {}
         }
-        builder.storage(if hash { Storage::Hash } else { Storage::Ordered }).build().expect("a good schema")
+        builder.build().expect("a good schema")
     })
 }
 
@@ -216,6 +188,33 @@ proptest! {
         for cut in 0..length {
             prop_assert_eq!(Schema::decode(&mut Decoder::new(&bytes[..cut])), Err(Malformed), "cut at {}", cut);
         }
+    }
+
+    /// Engines kept indexes in format 2. Their definitions behind a schema are passed on as they are.
+    #[test]
+    fn former_indexes_are_passed_on(
+        schema in schema(),
+        indexes in prop::collection::vec(("[a-z]{1,9}", any::<bool>(), prop::collection::vec(any::<u16>(), 0..3)), 1..4),
+    ) {
+        let mut definitions = Vec::new();
+        for (name, unique, columns) in &indexes {
+            definitions.extend_from_slice(&(name.len() as u32).to_le_bytes());
+            definitions.extend_from_slice(name.as_bytes());
+            definitions.push(u8::from(*unique));
+            definitions.extend_from_slice(&(columns.len() as u16).to_le_bytes());
+            columns.iter().for_each(|column| definitions.extend_from_slice(&column.to_le_bytes()));
+        }
+        let mut bytes = Vec::new();
+        schema.encode(&mut bytes);
+        prop_assert_eq!(bytes.split_off(bytes.len() - 2), [0, 0], "a schema of this version has none");
+        bytes.extend_from_slice(&(indexes.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(&definitions);
+        let decoded = Schema::decode(&mut Decoder::new(&bytes)).expect("a schema");
+        prop_assert_eq!(decoded.former_indexes(), (indexes.len() as u16, &definitions[..]));
+        let mut again = Vec::new();
+        decoded.encode(&mut again);
+        prop_assert_eq!(again, bytes);
+        prop_assert_eq!((decoded.name(), decoded.columns()), (schema.name(), schema.columns()));
     }
 
     /// Damaged bytes make no schema, or one that makes sense: it encodes and decodes, and its checks work.

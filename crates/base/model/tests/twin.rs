@@ -3,20 +3,16 @@
 use seriatim_model::history::{Operation, Recorder};
 use seriatim_model::twin::Twin;
 use seriatim_model::{
-    Access, ColumnType, Columns, Delta, Error, IndexId, Item, Key, Predicate, RowBuf, Scan, ScanEnd, Schema, Storage,
-    TableId, ValueRef,
+    Access, ColumnType, Columns, Delta, Error, Item, Key, Predicate, RowBuf, Scan, ScanEnd, Schema, Storage, TableId,
+    ValueRef,
 };
 use std::ops::{Bound, ControlFlow};
 
 const T: TableId = TableId(0);
 
 fn people() -> Twin {
-    let schema = Schema::table("people")
-        .column("id", ColumnType::Int)
-        .nullable("name", ColumnType::Text)
-        .key(["id"])
-        .unique("by_name", ["name"])
-        .build();
+    let schema =
+        Schema::table("people").column("id", ColumnType::Int).nullable("name", ColumnType::Text).key(["id"]).build();
     let mut twin = Twin::new();
     assert_eq!(twin.create_table(schema.expect("a good schema")), T);
     twin
@@ -70,20 +66,13 @@ fn what_is_not_there_is_not_found() {
 }
 
 #[test]
-fn keys_and_names_are_unique() {
+fn a_key_is_inserted_once() {
     let mut twin = people();
     insert(&mut twin, 1, Some("ann")).unwrap();
-    insert(&mut twin, 2, None).unwrap();
-    insert(&mut twin, 3, None).expect("two NULLs do not agree");
-    let duplicate = |result: Result<(), Error>| match result.expect_err("a duplicate") {
-        Error::Duplicate(duplicate) => duplicate.index,
-        other => panic!("{other}"),
-    };
-    assert_eq!(duplicate(insert(&mut twin, 1, Some("cy"))), None);
-    assert_eq!(duplicate(insert(&mut twin, 4, Some("ann"))), Some(0));
-    assert_eq!(duplicate(twin.update(T, &key(2), &Delta::new().set(1, "ann")).map(drop)), Some(0));
-    twin.put(T, &key(1), person(1, Some("ann")).row()).expect("its own name");
-    assert_eq!(twin.rows(T).count(), 3);
+    let Err(Error::Duplicate(duplicate)) = insert(&mut twin, 1, Some("cy")) else { panic!("the key is taken") };
+    assert_eq!((duplicate.table.name(), &duplicate.key), ("people", &key(1)));
+    twin.put(T, &key(1), person(1, Some("cy")).row()).expect("put asks for nothing");
+    assert_eq!(twin.rows(T).count(), 1);
 }
 
 #[test]
@@ -95,7 +84,6 @@ fn scans_keep_to_their_bounds_order_and_filter() {
     let all = usize::MAX;
     assert_eq!(ids(&mut twin, &Scan::table(T), all), (vec![1, 2, 3, 4], ScanEnd::Finished));
     assert_eq!(ids(&mut twin, &Scan::table(T).backward(), all).0, [4, 3, 2, 1]);
-    assert_eq!(ids(&mut twin, &Scan::index(T, IndexId(0)), all).0, [4, 3, 2, 1]);
     let middle = Scan::table(T).between(Bound::Excluded(key(1)), Bound::Included(key(3)));
     assert_eq!(ids(&mut twin, &middle, all).0, [2, 3]);
     assert_eq!(ids(&mut twin, &Scan::table(T).between(Bound::Included(key(3)), Bound::Included(key(1))), all).0, []);
@@ -104,12 +92,6 @@ fn scans_keep_to_their_bounds_order_and_filter() {
     assert_eq!(ids(&mut twin, &middle.backward().resume(key(3)), all).0, [2]);
     let filter = Predicate::StartsWith(1, "b".into());
     assert_eq!(ids(&mut twin, &Scan::table(T).filter(&filter), all).0, [3]);
-    let prefix = |text: &str| {
-        let mut prefix = Key::new();
-        prefix.push_value(ValueRef::Text(text), true);
-        Scan::index(T, IndexId(0)).prefix(prefix)
-    };
-    assert_eq!(ids(&mut twin, &prefix("c"), all).0, [2]);
 }
 
 #[test]
@@ -118,7 +100,6 @@ fn scans_that_make_no_sense_are_refused() {
     let hash = twin.create_table(Schema::bytes("hash").storage(Storage::Hash).build().unwrap());
     let mut refused = |scan: &Scan<'_>| twin.scan(scan, &mut |_| ControlFlow::Continue(())).unwrap_err().sqlstate();
     assert_eq!(refused(&Scan::table(hash)), "0A000");
-    assert_eq!(refused(&Scan::index(T, IndexId(1))), "42704");
     assert_eq!(refused(&Scan::table(T).columns(Columns::Some(&[2]))), "22000");
     assert_eq!(refused(&Scan::table(T).filter(&Predicate::IsNull(2))), "22000");
     assert_eq!(refused(&Scan::table(TableId(7))), "42P01");
@@ -139,7 +120,6 @@ fn the_recorder_writes_down_what_happened() {
     assert!(!it.update(T, &key(3), &Delta::new()).unwrap());
     assert_eq!(ids(&mut it, &Scan::table(T), 1).0, [1]);
     assert_eq!(ids(&mut it, &Scan::table(T).backward().columns(Columns::Some(&[0])), usize::MAX).0, [2, 1]);
-    assert_eq!(ids(&mut it, &Scan::index(T, IndexId(0)), 1).0, [1]);
     assert!(it.delete(T, &key(1)).unwrap());
     assert!(!it.delete(T, &key(1)).unwrap());
     let (ann, nobody, bob) = (bytes(&person(1, Some("ann"))), bytes(&person(2, None)), bytes(&person(2, Some("bob"))));
@@ -157,7 +137,6 @@ fn the_recorder_writes_down_what_happened() {
             read(3, None),
             Operation::Scan(T, open.clone(), Bound::Included(key(1)), vec![(key(1), ann.clone())]),
             Operation::Scan(T, open.clone(), open, vec![(key(1), ann.clone()), (key(2), bob)]),
-            read(1, Some(ann.clone())),
             read(1, Some(ann)),
             Operation::Delete(T, key(1)),
             read(1, None),

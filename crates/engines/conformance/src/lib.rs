@@ -26,7 +26,7 @@
 //!    [`Sessions::RECORDINGS`] at `tests/scripts`, run `UPDATE_SCRIPTS=1 cargo test -p ENGINE --test conformance` once,
 //!    and review the files: they say which transaction gave way, by which rule.
 //! 5. What is particular to the engine (its paper's claims, its formats, its internal limits) stays in tests of its own; they use
-//!    [`registers`], [`statements`] and [`script`] too. Scripts of its own are played by [`anomalies::play_file`].
+//!    [`registers`], [`statements`], [`indexed`] and [`script`] too. Scripts of its own are played by [`anomalies::play_file`].
 //!
 //! A failure of a random test prints its seed and the command that repeats it (`CONFORMANCE_SEED=n cargo test ...`), and the
 //! shortest program that fails. Concurrent runs start from the same seed each time; a seed does not fix their schedule, so the
@@ -50,6 +50,7 @@ pub mod definitions;
 pub mod durability;
 pub mod fixture;
 pub mod histories;
+pub mod indexed;
 pub mod judges;
 pub mod limits;
 pub mod mistakes;

@@ -124,7 +124,7 @@ impl<T: Access> Access for Observed<T> {
             seen.push((item.key.into(), item.row.bytes().to_vec()));
             visit(item)
         })?;
-        if scan.index.is_some() || scan.filter.is_some() {
+        if scan.filter.is_some() {
             let table = scan.table;
             self.operations.extend(seen.into_iter().map(|(key, row)| Operation::Read(table, key, Some(row))));
             return Ok(end);

@@ -26,13 +26,14 @@
 //! | `state` | the rows of all ordered tables, in a new read-only transaction |
 
 use crate::fixture::{Knobs, Open, Sessions, begin, claim};
+use crate::indexed::{Index, Indexed};
 use crate::observe::{Log, Observed};
 use crate::twin::{rollback_to, savepoint};
 use model::history::Outcome;
 use model::{
-    Abort, Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, IndexId, Interactive, Item, Key,
-    KeyReader, Mode, Predicate, RowBuf, RowRef, Savepoint, Scan, Schema, Storage, TableId, Target, Timestamp, Value,
-    ValueRef,
+    Abort, Access, Begin, ColumnType, Columns, Comparison, Delta, Direction, Duplicate, Error, Finish, Interactive,
+    Item, Key, KeyReader, Mode, Predicate, RowBuf, RowRef, Savepoint, Scan, Schema, Storage, TableId, Target,
+    Timestamp, Value, ValueRef,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -78,18 +79,22 @@ const OUTPUT: &str = "    ";
 /// An engine with three tables, and the transactions open on it.
 struct Stage<F: Sessions> {
     engine: Arc<F::Engine>,
-    rows: TableId,
-    hashed: TableId,
-    people: TableId,
+    rows: Indexed,
+    hashed: Indexed,
+    people: Indexed,
     open: BTreeMap<String, Observed<Open<F>>>,
     savepoints: BTreeMap<(String, String), (Savepoint, usize)>,
     names: BTreeMap<Timestamp, String>,
     log: Log,
 }
 
+/// The indexes of `people`: by name, of which there is one, and by age.
+const PEOPLE_INDEXES: [Index; 2] =
+    [Index { name: "by_name", columns: &[1], unique: true }, Index { name: "by_age", columns: &[2], unique: false }];
+
 /// A row that a script names.
-struct Named {
-    table: TableId,
+struct Named<'a> {
+    table: &'a Indexed,
     key: Key,
 }
 
@@ -100,16 +105,14 @@ impl<F: Sessions> Stage<F> {
         let engine = F::open(&Knobs::impatient());
         let create = |schema: Schema| F::create_table(&engine, schema).expect("a new table");
         let bytes = |name, storage| Schema::bytes(name).storage(storage).build().expect("a good schema");
-        let rows = create(bytes("rows", Storage::Ordered));
-        let hashed = create(bytes("hashed", Storage::Hash));
+        let rows = Indexed::create(bytes("rows", Storage::Ordered), &[], create);
+        let hashed = Indexed::create(bytes("hashed", Storage::Hash), &[], create);
         let people = Schema::table("people")
             .column("id", ColumnType::Int)
             .nullable("name", ColumnType::Text)
             .column("age", ColumnType::Int)
-            .key(["id"])
-            .unique("by_name", ["name"])
-            .index("by_age", ["age"]);
-        let people = create(people.build().expect("a good schema"));
+            .key(["id"]);
+        let people = Indexed::create(people.build().expect("a good schema"), &PEOPLE_INDEXES, create);
         let (open, savepoints, names, log) = Default::default();
         Stage { engine, rows, hashed, people, open, savepoints, names, log }
     }
@@ -142,7 +145,7 @@ impl<F: Sessions> Stage<F> {
         for row in rows {
             let (key, value) = row.split_once('=').expect("KEY=VALUE");
             let Named { table, key } = self.named(key);
-            open.put(table, &key, self.row(table, &key, value).row())?;
+            table.put(&mut open, &key, self.row(table, &key, value).row())?;
         }
         self.end(open, "setup").map(|_| String::new())
     }
@@ -230,16 +233,18 @@ impl<F: Sessions> Stage<F> {
         let new = || self.row(table, &key, rest[0]);
         let done = |found: bool| if found { "ok" } else { "not there" }.to_owned();
         match verb {
-            "read" => transaction.read(table, &key, Columns::All, &mut row).map(|it| self.shown(it, name, table, &row)),
+            "read" => transaction
+                .read(table.rows, &key, Columns::All, &mut row)
+                .map(|it| self.shown(it, name, table.rows, &row)),
             "read-for-update" => {
-                transaction.read_for_update(table, &key, &mut row).map(|it| self.shown(it, name, table, &row))
+                transaction.read_for_update(table.rows, &key, &mut row).map(|it| self.shown(it, name, table.rows, &row))
             }
-            "put" => transaction.put(table, &key, new().row()).map(|()| "ok".into()),
-            "insert" => transaction.insert(table, &key, new().row()).map(|()| "ok".into()),
-            "delete" => transaction.delete(table, &key).map(done),
+            "put" => table.put(transaction, &key, new().row()).map(|()| "ok".into()),
+            "insert" => table.insert(transaction, &key, new().row()).map(|()| "ok".into()),
+            "delete" => table.delete(transaction, &key).map(done),
             "add" => {
                 let years: i64 = rest[0].parse().expect("an integer");
-                transaction.update(table, &key, &Delta::new().add(2, years)).map(done)
+                table.update(transaction, &key, &Delta::new().add(2, years)).map(done)
             }
             other => panic!("no statement is called {other}"),
         }
@@ -261,24 +266,33 @@ impl<F: Sessions> Stage<F> {
             }
             _ => None,
         };
+        let first = words.iter().position(|word| *word == "first");
+        let limit = first.map_or(usize::MAX, |at| words[at + 1].parse().expect("a number"));
+        let direction = if words.contains(&"backward") { Direction::Backward } else { Direction::Forward };
         let mut scan = match words {
-            ["people", "by", "name", ..] => Scan::index(self.people, IndexId(0)),
-            ["people", "by", "age", ..] => Scan::index(self.people, IndexId(1)),
-            ["people", ..] => Scan::table(self.people),
+            ["people", "by", "name", ..] => return self.scan_people(transaction, 0, (direction, limit)),
+            ["people", "by", "age", ..] => return self.scan_people(transaction, 1, (direction, limit)),
+            ["people", ..] => Scan::table(self.people.rows),
             [range, ..] => {
                 let (lower, upper) = bounds(range);
-                Scan::table(self.rows).between(lower, upper)
+                Scan::table(self.rows.rows).between(lower, upper)
             }
             [] => panic!("scan what?"),
         };
         scan.filter = filter.as_ref();
-        if words.contains(&"backward") {
-            scan = scan.backward();
-        }
-        let first = words.iter().position(|word| *word == "first");
-        let limit = first.map_or(usize::MAX, |at| words[at + 1].parse().expect("a number"));
+        scan.direction = direction;
         let told = self.told_of(transaction, &scan, limit)?;
         Ok(if told.is_empty() { "nothing".into() } else { told })
+    }
+
+    /// People in the order of an index. Its entries are a range like any other, and each leads to a row.
+    fn scan_people(&self, transaction: &mut Observed<Open<F>>, index: usize, way: (Direction, usize)) -> Told {
+        let (found, _) = self.people.scan_index(transaction, index, (Bound::Unbounded, Bound::Unbounded), way)?;
+        let person = |key: &Key, row: &RowBuf| {
+            format!("{} = {}", self.name(self.people.rows, key), self.value(self.people.rows, row.row()))
+        };
+        let told: Vec<String> = found.iter().map(|found| person(&found.key, &found.row)).collect();
+        Ok(if told.is_empty() { "nothing".into() } else { told.join(", ") })
     }
 
     fn told_of(&self, transaction: &mut Observed<Open<F>>, scan: &Scan<'_>, limit: usize) -> Told {
@@ -293,7 +307,7 @@ impl<F: Sessions> Stage<F> {
     fn state(&mut self) -> Told {
         let mut reader = self.log.begin(begin::<F>(&self.engine, Mode::ReadOnly));
         let mut told = Vec::new();
-        for table in [self.rows, self.people] {
+        for table in [self.rows.rows, self.people.rows] {
             told.push(self.told_of(&mut reader, &Scan::table(table), usize::MAX)?);
         }
         self.end(reader, "state")?;
@@ -301,33 +315,43 @@ impl<F: Sessions> Stage<F> {
         Ok(if told.is_empty() { "nothing".into() } else { told.join(", ") })
     }
 
-    fn named(&self, name: &str) -> Named {
+    fn named(&self, name: &str) -> Named<'_> {
         match name.split_once('/') {
             Some(("people", id)) => {
                 let mut key = Key::new();
                 key.push_i64(id.parse().expect("a number"));
-                Named { table: self.people, key }
+                Named { table: &self.people, key }
             }
-            Some(("hashed", key)) => Named { table: self.hashed, key: Key::from(key) },
-            _ => Named { table: self.rows, key: Key::from(name) },
+            Some(("hashed", key)) => Named { table: &self.hashed, key: Key::from(key) },
+            _ => Named { table: &self.rows, key: Key::from(name) },
         }
     }
 
     fn name(&self, table: TableId, key: &[u8]) -> String {
         let text = || String::from_utf8_lossy(key).into_owned();
         match table {
-            _ if table == self.people => {
+            _ if table == self.people.rows => {
                 let id = KeyReader::new(key).value(ColumnType::Int, false).expect("a person's key");
                 format!("people/{id}")
             }
-            _ if table == self.hashed => format!("hashed/{}", text()),
+            _ if table == self.hashed.rows => format!("hashed/{}", text()),
             _ => text(),
         }
     }
 
+    /// A key of the table with this name.
+    fn name_in(&self, table: &str, key: &Key) -> String {
+        match table {
+            "people" => self.name(self.people.rows, key),
+            "people_by_name" => component(key, ColumnType::Text, true).to_string(),
+            "people_by_age" => component(key, ColumnType::Int, false).to_string(),
+            _ => self.name(self.rows.rows, key),
+        }
+    }
+
     /// A row of the given text: `NAME,AGE` for a person, the bytes themselves elsewhere. A name `-` is NULL.
-    fn row(&self, table: TableId, key: &Key, text: &str) -> RowBuf {
-        if table != self.people {
+    fn row(&self, table: &Indexed, key: &Key, text: &str) -> RowBuf {
+        if table.rows != self.people.rows {
             return RowBuf::from_bytes(text.as_bytes());
         }
         let (name, age) = text.split_once(',').unwrap_or((text, "0"));
@@ -337,7 +361,7 @@ impl<F: Sessions> Stage<F> {
     }
 
     fn value(&self, table: TableId, row: RowRef<'_>) -> String {
-        if table != self.people {
+        if table != self.people.rows {
             return String::from_utf8_lossy(row.bytes()).into_owned();
         }
         format!("{},{}", row.get(1).as_text().unwrap_or("-"), row.get(2))
@@ -347,6 +371,10 @@ impl<F: Sessions> Stage<F> {
     fn tell(&self, error: &Error) -> String {
         match error {
             Error::Aborted(abort) => self.tell_abort(abort),
+            Error::Duplicate(duplicate) if duplicate.table.is_index() => {
+                let Duplicate { table, key } = &**duplicate;
+                format!("error: duplicate key {} in table {}", self.name_in(table.name(), key), table.name())
+            }
             other => format!("error: {other}"),
         }
     }
@@ -355,17 +383,11 @@ impl<F: Sessions> Stage<F> {
         let mut told = format!("abort {}", abort.rule);
         if let Some(schema) = &abort.table {
             write!(told, ", table {}", schema.name()).expect("a string takes all");
-            let table = if schema.name() == "people" { self.people } else { self.rows };
+            let key = |key: &Key| self.name_in(schema.name(), key);
             let target = match &abort.target {
                 Target::None => String::new(),
-                Target::Key(key) => format!(", key {}", self.name(table, key)),
-                Target::Gap(key) => format!(", the gap at {}", self.name(table, key)),
-                Target::Entry(0, entry) => {
-                    format!(", index by_name, entry {}", component(entry, ColumnType::Text, true))
-                }
-                Target::Entry(_, entry) => {
-                    format!(", index by_age, entry {}", component(entry, ColumnType::Int, false))
-                }
+                Target::Key(it) => format!(", key {}", key(it)),
+                Target::Gap(it) => format!(", the gap at {}", key(it)),
                 Target::Range(..) => ", a range".into(),
             };
             told += &target;

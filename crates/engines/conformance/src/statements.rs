@@ -1,8 +1,9 @@
 //! Random statements over tables of several shapes, and the answers of an [`Access`] as text: results, rows and errors.
 
+use crate::indexed::{Index, Indexed};
 use model::{
-    Access, ColumnType, Columns, Comparison, Delta, Direction, IndexId, Key, Predicate, RowBuf, Scan, ScanEnd, Schema,
-    Storage, TableId, Value, ValueRef,
+    Access, ColumnType, Columns, Comparison, Delta, Direction, Key, Predicate, RowBuf, Scan, ScanEnd, Schema, Storage,
+    TableId, Value, ValueRef,
 };
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -64,7 +65,7 @@ pub enum Statement {
     Delete(u8),
     /// Scans a range.
     Scan {
-        /// The index, or the table itself.
+        /// The index, or the table itself, which also answers for an index that the table lacks.
         index: Option<u16>,
         /// From where to where.
         bounds: (Edge, Edge),
@@ -185,7 +186,7 @@ impl Statement {
 }
 
 impl Shape {
-    /// The schema of a table of this shape.
+    /// The schema of the rows of this shape.
     pub fn schema(self, storage: Storage) -> Schema {
         let builder = match self {
             Shape::Registers => Schema::bytes("registers").u64_key(),
@@ -196,23 +197,37 @@ impl Shape {
                 .nullable("name", ColumnType::Text)
                 .column("amount", ColumnType::Int)
                 .nullable("price", ColumnType::Float)
-                .key(["region", "number"])
-                .index("by_amount", ["amount"])
-                .unique("by_name", ["name", "amount"])
-                .index("by_price_and_name", ["price", "name"]),
-            Shape::Accounts => Schema::table("accounts")
-                .nullable("name", ColumnType::Text)
-                .column("amount", ColumnType::Int)
-                .u64_key()
-                .unique("by_name", ["name"])
-                .index("by_amount", ["amount"]),
+                .key(["region", "number"]),
+            Shape::Accounts => {
+                Schema::table("accounts").nullable("name", ColumnType::Text).column("amount", ColumnType::Int).u64_key()
+            }
         };
         builder.storage(storage).build().expect("a good schema")
     }
 
-    /// Rows and index entries of a table with this many rows.
-    pub fn entries(self, rows: u64) -> u64 {
-        rows * (1 + self.schema(Storage::Ordered).indexes().len() as u64)
+    /// The indexes of a table of this shape.
+    pub fn indexes(self) -> &'static [Index] {
+        const fn index(name: &'static str, columns: &'static [u16], unique: bool) -> Index {
+            Index { name, columns, unique }
+        }
+        match self {
+            Shape::Registers | Shape::Strings => &[],
+            Shape::Orders => {
+                const {
+                    &[
+                        index("by_amount", &[3], false),
+                        index("by_name", &[2, 3], true),
+                        index("by_price_and_name", &[4, 2], false),
+                    ]
+                }
+            }
+            Shape::Accounts => const { &[index("by_name", &[0], true), index("by_amount", &[1], false)] },
+        }
+    }
+
+    /// Makes a table of this shape, with its indexes.
+    pub fn create(self, storage: Storage, create: impl FnMut(Schema) -> TableId) -> Indexed {
+        Indexed::create(self.schema(storage), self.indexes(), create)
     }
 
     /// The key with this number.
@@ -306,9 +321,8 @@ impl Shape {
     }
 
     fn schema_column(self, index: u16) -> Option<ColumnType> {
-        let schema = self.schema(Storage::Ordered);
-        let first = schema.indexes().get(usize::from(index))?.columns[0];
-        Some(schema.columns()[usize::from(first)].kind)
+        let first = self.indexes().get(usize::from(index))?.columns[0];
+        Some(self.schema(Storage::Ordered).columns()[usize::from(first)].kind)
     }
 }
 
@@ -316,55 +330,57 @@ impl Shape {
 ///
 /// # Panics
 /// On statements that are not of [`Access`]: savepoints, commits and the like.
-pub fn answer(access: &mut impl Access, table: TableId, shape: Shape, statement: &Statement) -> String {
+pub fn answer(access: &mut impl Access, table: &Indexed, shape: Shape, statement: &Statement) -> String {
     let mut row = RowBuf::new();
     match statement {
         Statement::Read { key, columns } => {
-            let found = access.read(table, &shape.key(*key), shape.asked(*columns), &mut row);
+            let found = access.read(table.rows, &shape.key(*key), shape.asked(*columns), &mut row);
             format!("{found:?} {row:?}")
         }
         Statement::ReadMany { keys, columns } => {
             let keys: Vec<Key> = keys.iter().map(|key| shape.key(*key)).collect();
             let mut rows: Vec<(usize, Option<RowBuf>)> = Vec::new();
-            let read = access.read_many(table, &keys, shape.asked(*columns), &mut |at, row| {
+            let read = access.read_many(table.rows, &keys, shape.asked(*columns), &mut |at, row| {
                 rows.push((at, row.map(|row| RowBuf::from_bytes(row.bytes()))));
             });
             rows.sort_by_key(|(at, _)| *at); // They come in any order.
             format!("{read:?} {rows:?}")
         }
         Statement::ReadForUpdate(key) => {
-            let found = access.read_for_update(table, &shape.key(*key), &mut row);
+            let found = access.read_for_update(table.rows, &shape.key(*key), &mut row);
             format!("{found:?} {row:?}")
         }
         Statement::Put(key, content) => {
-            format!("{:?}", access.put(table, &shape.key(*key), shape.row(*key, content).row()))
+            format!("{:?}", table.put(access, &shape.key(*key), shape.row(*key, content).row()))
         }
         Statement::Insert(key, content) => {
-            format!("{:?}", access.insert(table, &shape.key(*key), shape.row(*key, content).row()))
+            format!("{:?}", table.insert(access, &shape.key(*key), shape.row(*key, content).row()))
         }
         Statement::Update(key, what, content) => {
-            format!("{:?}", access.update(table, &shape.key(*key), &shape.delta(*what, content)))
+            format!("{:?}", table.update(access, &shape.key(*key), &shape.delta(*what, content)))
         }
-        Statement::Delete(key) => format!("{:?}", access.delete(table, &shape.key(*key))),
-        Statement::Scan { .. } => scan_in_pieces(access, table, shape, statement),
+        Statement::Delete(key) => format!("{:?}", table.delete(access, &shape.key(*key))),
+        Statement::Scan { index: Some(index), .. } if usize::from(*index) < table.entries().count() => {
+            scan_index_in_pieces(access, table, shape, statement)
+        }
+        Statement::Scan { .. } => scan_in_pieces(access, table.rows, shape, statement),
         other => unreachable!("{other:?} is no statement of Access"),
     }
 }
 
 /// Scans in pieces: stops after a few rows, and resumes there.
 fn scan_in_pieces(access: &mut impl Access, table: TableId, shape: Shape, statement: &Statement) -> String {
-    let Statement::Scan { index, bounds, backward, filter, columns, stop } = statement else { unreachable!() };
+    let Statement::Scan { bounds, backward, filter, columns, stop, .. } = statement else { unreachable!() };
     let predicate = shape.filter(*filter);
-    let mut scan = Scan::table(table).between(shape.bound(*index, &bounds.0), shape.bound(*index, &bounds.1));
-    scan.index = index.map(IndexId);
-    scan.direction = if *backward { Direction::Backward } else { Direction::Forward };
+    let mut scan = Scan::table(table).between(shape.bound(None, &bounds.0), shape.bound(None, &bounds.1));
+    scan.direction = direction(*backward);
     scan.filter = predicate.as_ref();
     scan.columns = shape.asked(*columns);
     let mut text = String::new();
     loop {
         let mut left = *stop;
         let end = access.scan(&scan, &mut |item| {
-            write!(text, "{:?} {:?} {:?}; ", item.position, item.key, item.row).expect("a string takes all");
+            write!(text, "{:?} {:?}; ", item.key, item.row).expect("a string takes all");
             left -= 1;
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -374,4 +390,32 @@ fn scan_in_pieces(access: &mut impl Access, table: TableId, shape: Shape, statem
             _ => return text,
         }
     }
+}
+
+/// The same in the order of an index. Each piece is so many entries; the filter is applied to the rows that they lead to.
+fn scan_index_in_pieces(access: &mut impl Access, table: &Indexed, shape: Shape, statement: &Statement) -> String {
+    let Statement::Scan { index: Some(index), bounds, backward, filter, stop, .. } = statement else { unreachable!() };
+    let (predicate, direction) = (shape.filter(*filter), direction(*backward));
+    let bound = |edge| shape.bound(Some(*index), edge);
+    let mut range = Scan { direction, ..Scan::table(table.rows).between(bound(&bounds.0), bound(&bounds.1)) };
+    let mut text = String::new();
+    loop {
+        let bounds = (range.lower.clone(), range.upper.clone());
+        let (found, end) = match table.scan_index(access, usize::from(*index), bounds, (direction, *stop)) {
+            Ok(scanned) => scanned,
+            Err(error) => return format!("{text}{:?}", Err::<(), _>(error)),
+        };
+        for found in found.iter().filter(|found| predicate.as_ref().is_none_or(|it| it.matches(found.row.row()))) {
+            write!(text, "{:?} {:?} {:?}; ", found.entry, found.key, found.row).expect("a string takes all");
+        }
+        writeln!(text, "{end:?}").expect("a string takes all");
+        match end {
+            ScanEnd::Stopped(position) => range = range.resume(position),
+            ScanEnd::Finished => return text,
+        }
+    }
+}
+
+fn direction(is_backward: bool) -> Direction {
+    if is_backward { Direction::Backward } else { Direction::Forward }
 }

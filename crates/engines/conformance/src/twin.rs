@@ -2,10 +2,11 @@
 //! once: the answers of the committed transactions are the twin's, when it runs them one after another at their serial points.
 
 use crate::fixture::{Knobs, Open, Sessions, begin, claim};
+use crate::indexed::Indexed;
 use crate::seeds;
 use crate::statements::{KEYS, SHAPES, Shape, Statement, answer, read, scan, statement};
 use model::twin::Twin;
-use model::{AbortClass, Begin, Finish, Interactive, Mode, Savepoint, SerialPoint, Storage, TableId};
+use model::{AbortClass, Begin, Finish, Interactive, Mode, Savepoint, SerialPoint, Storage};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestCaseError;
@@ -50,7 +51,7 @@ pub fn rollback_to(open: &mut impl Finish, savepoint: &Savepoint) -> model::Resu
 struct Pair<F: Sessions> {
     engine: Arc<F::Engine>,
     twin: Twin,
-    table: TableId,
+    table: Indexed,
     shape: Shape,
     mode: Mode,
     open: Open<F>,
@@ -64,8 +65,11 @@ impl<F: Sessions> Pair<F> {
     fn new(shape: Shape, (storage, mode, direction): Setting) -> Self {
         let engine = F::open(&Knobs::impatient());
         let mut twin = Twin::new();
-        let table = F::create_table(&engine, shape.schema(storage)).expect("a new table");
-        assert_eq!(table, twin.create_table(shape.schema(storage)), "tables are numbered from zero");
+        let table = shape.create(storage, |schema| {
+            let table = F::create_table(&engine, schema.clone()).expect("a new table");
+            assert_eq!(table, twin.create_table(schema), "tables are numbered from zero");
+            table
+        });
         let open = begin::<F>(&engine, mode);
         Pair { engine, twin, table, shape, mode, open, done: Vec::new(), savepoints: Vec::new(), direction }
     }
@@ -90,8 +94,8 @@ impl<F: Sessions> Pair<F> {
                 F::collect(&self.engine);
             }
             statement => {
-                let engines = answer(&mut self.open, self.table, self.shape, statement);
-                let twins = answer(&mut self.twin, self.table, self.shape, statement);
+                let engines = answer(&mut self.open, &self.table, self.shape, statement);
+                let twins = answer(&mut self.twin, &self.table, self.shape, statement);
                 prop_assert_eq!(engines, twins, "{:?}: the engine's answer is not the twin's", statement);
                 self.done.push(statement.clone());
             }
@@ -114,7 +118,7 @@ impl<F: Sessions> Pair<F> {
         self.savepoints.truncate(which + 1);
         self.twin.abort();
         for statement in &self.done {
-            answer(&mut self.twin, self.table, self.shape, statement);
+            answer(&mut self.twin, &self.table, self.shape, statement);
         }
         Ok(())
     }
@@ -126,10 +130,10 @@ impl<F: Sessions> Pair<F> {
         for statement in (0..KEYS).map(read).chain([None, Some(0), Some(1), Some(2)].map(scan)) {
             self.step(&statement)?;
         }
-        let rows = self.twin.rows(self.table).count() as u64;
+        let rows = self.twin.rows(self.table.rows).count() as u64;
         drop(self.open);
         F::collect(&self.engine);
-        F::assert_idle(&self.engine, self.shape.entries(rows));
+        F::assert_idle(&self.engine, self.table.records(rows));
         Ok(())
     }
 }
@@ -182,7 +186,7 @@ pub fn programs(seed: u64, count: usize) -> Vec<Vec<Statement>> {
 /// Runs a program as one transaction; returns its story if it committed.
 fn attempt<F: Sessions>(
     engine: &Arc<F::Engine>,
-    (table, shape, direction): (TableId, Shape, Direction),
+    (table, shape, direction): (&Indexed, Shape, Direction),
     number: usize,
     program: &[Statement],
 ) -> Option<Story> {
@@ -234,11 +238,11 @@ pub(crate) fn replay<F: Sessions>(
     knobs: &Knobs,
 ) {
     let engine = F::open(knobs);
-    let table = F::create_table(&engine, shape.schema(storage)).expect("a new table");
+    let table = shape.create(storage, |schema| F::create_table(&engine, schema).expect("a new table"));
     let seed = seeds::fixed();
     let threads = if F::CLAIMS_SERIAL_POINTS { threads } else { 1 };
     let live = |number: u64| {
-        let engine = &engine;
+        let (engine, table) = (&engine, &table);
         let programs = programs(seed.wrapping_add(number), 300);
         move || -> Vec<Story> {
             let numbered = programs.iter().enumerate();
@@ -255,25 +259,25 @@ pub(crate) fn replay<F: Sessions>(
     assert!(stories.windows(2).all(is_unique), "serial points are unique; {hint}");
     assert!(stories.len() > 100, "only {} of {} committed; {hint}", stories.len(), threads * 300);
     let mut twin = Twin::new();
-    twin.create_table(shape.schema(storage));
+    shape.create(storage, |schema| twin.create_table(schema));
     for (point, story) in &stories {
         for (statement, answered) in story {
-            let twins = answer(&mut twin, table, shape, statement);
+            let twins = answer(&mut twin, &table, shape, statement);
             assert_eq!(*answered, twins, "{shape:?} {statement:?} at {point:?}; {hint}");
         }
         twin.commit();
     }
-    assert_ends_as::<F>(&engine, &mut twin, table, shape);
+    assert_ends_as::<F>(&engine, &mut twin, &table, shape);
 }
 
-fn assert_ends_as<F: Sessions>(engine: &Arc<F::Engine>, twin: &mut Twin, table: TableId, shape: Shape) {
+fn assert_ends_as<F: Sessions>(engine: &Arc<F::Engine>, twin: &mut Twin, table: &Indexed, shape: Shape) {
     let mut last = begin::<F>(engine, Mode::ReadOnly);
-    for statement in (0..KEYS).map(read) {
+    for statement in (0..KEYS).map(read).chain([Some(0), Some(1), Some(2)].map(scan)) {
         assert_eq!(answer(&mut last, table, shape, &statement), answer(twin, table, shape, &statement));
     }
     last.commit().expect("nobody in the way");
     F::collect(engine);
-    F::assert_idle(engine, shape.entries(twin.rows(table).count() as u64));
+    F::assert_idle(engine, table.records(twin.rows(table.rows).count() as u64));
 }
 
 /// The answers to concurrent transactions equal the twin's in the order of the serial points.

@@ -23,8 +23,8 @@
 //! below itself (M7).
 
 use crate::begin::{Core, View, is_installed};
-use crate::catalog::Place;
-use crate::commit::place_of;
+use crate::catalog::Table;
+use crate::commit::table_of;
 use crate::engine::Mvto;
 use crate::read_set::Range;
 use crate::reason::Reason;
@@ -99,8 +99,8 @@ impl<C: Clock> Mvto<C> {
         let Core { view, work, .. } = core;
         work.writes.entries.iter().filter(|write| is_installed(write)).find_map(|write| {
             let last_read = write.tuple.as_ref().expect("owned").ownership.last_read();
-            let place = place_of(&work.catalog, write);
-            (last_read > view.at).then(|| conflict(Reason::LaterReader, view, place, &write.key, last_read))
+            let table = table_of(&work.catalog, write);
+            (last_read > view.at).then(|| conflict(Reason::LaterReader, view, table, &write.key, last_read))
         })
     }
 
@@ -128,33 +128,33 @@ impl<C: Clock> Mvto<C> {
             return Err(Reason::TooManyReads.abort(core.view.name, None, None).into());
         }
         let refresh = Refresh { from: core.view.at, view: View { at: to, waits: false, ..core.view.clone() } };
-        let place = |space| catalog.place(space).expect("the read found its table in this catalog");
-        reads.keys().iter().try_for_each(|(space, key)| self.refresh_key(&refresh, place(*space), key))?;
-        reads.ranges().iter().try_for_each(|range| self.refresh_range(&refresh, place(range.space), range))?;
+        let table = |id| catalog.get(id).expect("the read found its table in this catalog");
+        reads.keys().iter().try_for_each(|(id, key)| self.refresh_key(&refresh, table(*id), key))?;
+        reads.ranges().iter().try_for_each(|range| self.refresh_range(&refresh, table(range.table), range))?;
         // Owned keys count as read: they may be given up unchanged.
         let owned = writes.entries.iter().filter(|write| write.owned);
         owned.filter_map(|write| write.tuple.as_ref()).for_each(|tuple| tuple.ownership.raise_last_read(to));
         Ok(())
     }
 
-    fn refresh_key(&self, refresh: &Refresh, place: Place<'_>, key: &[u8]) -> Result<()> {
+    fn refresh_key(&self, refresh: &Refresh, table: &Table, key: &[u8]) -> Result<()> {
         loop {
             let guard = epoch::pin();
-            match self.seek(&refresh.view, place, key, &guard) {
-                Ok(sought) => return sought.map_or(Ok(()), |(tuple, _)| self.compare(refresh, place, tuple)),
+            match self.seek(&refresh.view, table, key, &guard) {
+                Ok(sought) => return sought.map_or(Ok(()), |(tuple, _)| self.compare(refresh, table, tuple)),
                 Err(held) => {
                     drop(guard);
-                    self.wait_to_read(&refresh.view, place, held)?;
+                    self.wait_to_read(&refresh.view, table, held)?;
                 }
             }
         }
     }
 
-    fn refresh_range(&self, refresh: &Refresh, place: Place<'_>, range: &Range) -> Result<()> {
+    fn refresh_range(&self, refresh: &Refresh, table: &Table, range: &Range) -> Result<()> {
         let mut cursor = Cursor::new(bytes(&range.lower), bytes(&range.upper), Direction::Forward);
         while !cursor.is_finished() {
-            if let Some(held) = self.refresh_leaf(refresh, place, range, &mut cursor)? {
-                self.wait_to_read(&refresh.view, place, held)?;
+            if let Some(held) = self.refresh_leaf(refresh, table, range, &mut cursor)? {
+                self.wait_to_read(&refresh.view, table, held)?;
             }
         }
         Ok(())
@@ -165,15 +165,15 @@ impl<C: Clock> Mvto<C> {
     fn refresh_leaf(
         &self,
         refresh: &Refresh,
-        place: Place<'_>,
+        table: &Table,
         range: &Range,
         cursor: &mut Cursor,
     ) -> Result<Option<Pinned>> {
         let (guard, mut batch) = (epoch::pin(), Vec::new());
-        place.ordered()?.scan_leaf(cursor, Some(refresh.view.at.0), usize::MAX, &guard, &mut batch);
+        table.ordered()?.scan_leaf(cursor, Some(refresh.view.at.0), usize::MAX, &guard, &mut batch);
         for tuple in batch {
-            match self.look_or_seek(&refresh.view, place, tuple, &guard) {
-                Ok(sought) => sought.map_or(Ok(()), |(tuple, _)| self.compare(refresh, place, tuple))?,
+            match self.look_or_seek(&refresh.view, table, tuple, &guard) {
+                Ok(sought) => sought.map_or(Ok(()), |(tuple, _)| self.compare(refresh, table, tuple))?,
                 Err(held) => {
                     cursor.restart(Bound::Included(tuple.key()), bytes(&range.upper), Direction::Forward);
                     return Ok(Some(held));
@@ -184,10 +184,10 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Checks that a key is as it was. It has been looked at: no version below the later timestamp can come any more.
-    fn compare(&self, refresh: &Refresh, place: Place<'_>, tuple: &Tuple) -> Result<()> {
+    fn compare(&self, refresh: &Refresh, table: &Table, tuple: &Tuple) -> Result<()> {
         let newest = tuple.newest_begin();
         if newest > refresh.from {
-            return Err(conflict(Reason::RefreshFailed, &refresh.view, place, tuple.key(), newest));
+            return Err(conflict(Reason::RefreshFailed, &refresh.view, table, tuple.key(), newest));
         }
         Ok(())
     }

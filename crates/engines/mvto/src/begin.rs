@@ -391,14 +391,14 @@ impl<C: Clock> Mvto<C> {
             return;
         }
         for write in work.writes.entries.drain(..) {
-            let Write { space, tuple, owned, .. } = write;
+            let Write { table, tuple, owned, .. } = write;
             let Some(tuple) = tuple else { continue };
             match (owned, is_doomed) {
                 (true, false) => self.release(&tuple),
                 (true, true) => self.take_from(&tuple, view.name),
                 (false, _) => {}
             }
-            work.garbage.extend(leftover(space, tuple, view.at));
+            work.garbage.extend(leftover(table, tuple, view.at));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tables, and immutable snapshots of the catalog.
 
 use crate::store::{Space, Tuple};
-use model::{IndexId, Invalid, Schema, Storage, TableId, Timestamp};
+use model::{Invalid, Schema, Storage, TableId, Timestamp};
 use parts::index::{KeyWidth, Ordered};
 use parts::memory::Meter;
 use std::collections::HashMap;
@@ -16,28 +16,14 @@ pub(crate) struct Catalog {
     names: HashMap<String, TableId>,
 }
 
-/// A table: one space for its rows, and one for each secondary index.
+/// A table and its rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub id: TableId,
     pub schema: Arc<Schema>,
     /// Older transactions must not see it (design, rule 8). Zero: all may, and the caller decides who hears of it.
     pub created_at: Timestamp,
-    spaces: Box<[Space]>,
-}
-
-/// Names a space: a table's rows (0), or its n-th index (n + 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SpaceId {
-    pub table: TableId,
-    pub space: u16,
-}
-
-/// A space of a table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    pub table: &'a Table,
-    space: u16,
+    space: Space,
 }
 
 impl Catalog {
@@ -59,11 +45,6 @@ impl Catalog {
     /// The number that the next table gets.
     pub fn next_id(&self) -> TableId {
         TableId(self.tables.len() as u32)
-    }
-
-    /// The space with this name.
-    pub fn place(&self, id: SpaceId) -> Option<Place<'_>> {
-        Some(Place { table: self.get(id.table)?, space: id.space })
     }
 
     /// This catalog and one table more.
@@ -122,54 +103,24 @@ impl Table {
         meter: &Arc<Meter>,
     ) -> Table {
         let width = if schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
-        let rows = match schema.storage() {
+        let space = match schema.storage() {
             Storage::Ordered => Space::in_order(width, meter),
             Storage::Hash => Space::by_hash(width, hash_seed, meter),
         };
-        let entries = schema.indexes().iter().map(|_| Space::in_order(KeyWidth::Any, meter));
-        Table { id, created_at, spaces: std::iter::once(rows).chain(entries).collect(), schema: Arc::new(schema) }
+        Table { id, created_at, space, schema: Arc::new(schema) }
     }
 
-    /// Returns the place of the rows.
-    pub fn rows(&self) -> Place<'_> {
-        Place { table: self, space: 0 }
+    /// Returns where its rows are.
+    pub fn space(&self) -> &Space {
+        &self.space
     }
 
-    /// Returns the place of an index's entries.
-    ///
-    /// # Errors
-    /// There is no such index.
-    pub fn entries(&self, index: IndexId) -> Result<Place<'_>, Invalid> {
-        if usize::from(index.0) + 1 < self.spaces.len() {
-            return Ok(Place { table: self, space: index.0 + 1 });
-        }
-        let index = format!("number {}", index.0);
-        Err(Invalid::UnknownIndex { table: self.schema.name().to_owned(), index })
-    }
-}
-
-impl<'a> Place<'a> {
-    /// The space itself.
-    pub fn space(self) -> &'a Space {
-        &self.table.spaces[usize::from(self.space)]
-    }
-
-    /// Its name.
-    pub fn id(self) -> SpaceId {
-        SpaceId { table: self.table.id, space: self.space }
-    }
-
-    /// The index's number, if these are entries of one.
-    pub fn index(self) -> Option<u16> {
-        self.space.checked_sub(1)
-    }
-
-    /// The space, if it has an order.
+    /// The rows, if they have an order.
     ///
     /// # Errors
     /// The table is stored by hash.
-    pub fn ordered(self) -> Result<&'a Ordered<Tuple>, Invalid> {
-        let not_ordered = || Invalid::NotOrdered { table: self.table.schema.name().to_owned() };
-        self.space().ordered().ok_or_else(not_ordered)
+    pub fn ordered(&self) -> Result<&Ordered<Tuple>, Invalid> {
+        let not_ordered = || Invalid::NotOrdered { table: self.schema.name().to_owned() };
+        self.space.ordered().ok_or_else(not_ordered)
     }
 }

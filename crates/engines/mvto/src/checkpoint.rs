@@ -10,9 +10,9 @@
 //! - **C3** the log is durable past every version that was found, deletions too, before the checkpoint counts: no half of a
 //!   transaction is in it without the record that has all of it.
 //!
-//! Index entries are not written: they follow from the rows. Reasons: docs/decisions/0020.
+//! Reasons: docs/decisions/0020.
 
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, log_fault};
 use crate::ownership::Holder;
 use crate::recover::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
@@ -88,7 +88,7 @@ impl<C: Clock> Mvto<C> {
         let mut writing = Writing { engine: self, writer, begun, pace, rests_on: LogPosition::ZERO, report };
         writing.catalog(&catalog).map_err(log_fault)?;
         for table in catalog.tables() {
-            writing.rows(table.rows()).map_err(log_fault)?;
+            writing.rows(table).map_err(log_fault)?;
         }
         let Writing { writer, rests_on, mut report, .. } = writing;
         writer.finish(u64::MAX, rests_on).map_err(log_fault)?;
@@ -141,14 +141,14 @@ impl<C: Clock> Writing<'_, C> {
         Ok(())
     }
 
-    fn rows(&mut self, place: Place<'_>) -> std::result::Result<(), LogError> {
-        let (id, mut walk, mut batch) = (place.table.id, place.space().walk(), Batch::default());
+    fn rows(&mut self, table: &Table) -> std::result::Result<(), LogError> {
+        let (id, mut walk, mut batch) = (table.id, table.space().walk(), Batch::default());
         while !walk.is_finished {
             let started = Instant::now();
             walk.batch(|tuples, _| tuples.iter().for_each(|tuple| self.encode(id, tuple, &mut batch)));
             self.write(&mut batch)?;
             for key in std::mem::take(&mut batch.later) {
-                self.encode_later(place, &key, &mut batch);
+                self.encode_later(table, &key, &mut batch);
                 self.write(&mut batch)?;
             }
             if self.pace == Pace::Half && self.engine.waiting_checkpoints.load(Ordering::Relaxed) == 0 {
@@ -177,11 +177,11 @@ impl<C: Clock> Writing<'_, C> {
     }
 
     /// Encodes what is left of a key once nobody commits there who may have logged before the start.
-    fn encode_later(&mut self, place: Place<'_>, key: &[u8], batch: &mut Batch) {
+    fn encode_later(&mut self, table: &Table, key: &[u8], batch: &mut Batch) {
         loop {
             let guard = epoch::pin();
-            let Some(tuple) = place.space().get(key, &guard) else { return };
-            self.encode(place.table.id, tuple, batch);
+            let Some(tuple) = table.space().get(key, &guard) else { return };
+            self.encode(table.id, tuple, batch);
             if batch.later.pop().is_none() {
                 return;
             }

@@ -1,7 +1,7 @@
 //! Committing, in named steps: own, settle the place in the serial order, log, install, release.
 
 use crate::begin::{Core, Outcome, is_installed};
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, log_fault};
 use crate::gc::Garbage;
 use crate::ownership::Holder;
@@ -70,7 +70,7 @@ impl<C: Clock> Mvto<C> {
         let executes = |holder| matches!(holder, Holder::Executing(owner) if owner < view.at);
         for write in work.writes.entries[first..].iter().filter(|write| is_installed(write)) {
             if let Some(tuple) = &write.tuple {
-                self.wait_while(view, place_of(&work.catalog, write), tuple, executes)?;
+                self.wait_while(view, table_of(&work.catalog, write), tuple, executes)?;
             }
         }
         Ok(())
@@ -83,10 +83,10 @@ impl<C: Clock> Mvto<C> {
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, .. } = &mut **work;
         for (at, write) in writes.entries.iter_mut().enumerate().filter(|(_, write)| is_installed(write)) {
-            let place = place_of(catalog, write);
-            match self.own(view, place, write)? {
+            let table = table_of(catalog, write);
+            match self.own(view, table, write)? {
                 Claim::Owned => {}
-                Claim::Late(reason, other) => return Err(conflict(reason, view, place, &write.key, other)),
+                Claim::Late(reason, other) => return Err(conflict(reason, view, table, &write.key, other)),
                 Claim::Held => {
                     self.give_up(writes);
                     return Ok(Some(at));
@@ -130,7 +130,7 @@ impl<C: Clock> Mvto<C> {
         let mut entries = std::mem::take(&mut writes.entries);
         // The others are owned perhaps, for a write that was rolled back: given up at the end.
         for write in entries.iter_mut().filter(|write| is_installed(write)) {
-            let Write { space, tuple, buffered, .. } = write;
+            let Write { table, tuple, buffered, .. } = write;
             let tuple = tuple.take().expect("owned");
             let row = writes.value(*buffered).expect("installed");
             debug_assert!(is_committing(tuple.ownership.holder(), at), "M9: what is installed has been logged");
@@ -146,7 +146,7 @@ impl<C: Clock> Mvto<C> {
             writes.installed(*buffered);
             if is_absent || replaces > 0 {
                 if let Some(tuple) = tuple.queued() {
-                    garbage.push(Garbage { space: *space, tuple, at, held: false });
+                    garbage.push(Garbage { table: *table, tuple, at, held: false });
                 }
             } else {
                 tuple.unpin();
@@ -185,9 +185,9 @@ fn is_committing(holder: Holder, at: Timestamp) -> bool {
     matches!(holder, Holder::Committing(owner) if owner <= at)
 }
 
-/// Returns the place of a written key's tuple.
-pub(crate) fn place_of<'a>(catalog: &'a Catalog, write: &Write) -> Place<'a> {
-    catalog.place(write.space).expect("the write found its table in this catalog")
+/// Returns the table of a written key.
+pub(crate) fn table_of<'a>(catalog: &'a Catalog, write: &Write) -> &'a Table {
+    catalog.get(write.table).expect("the write found its table in this catalog")
 }
 
 fn committed(core: &Core, rests_on: LogPosition) -> Committed {

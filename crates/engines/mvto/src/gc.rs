@@ -14,14 +14,14 @@
 //! Source: vMVCC, section 2 (garbage collection) and 5.1 (the corrected bound). Deviation: the paper's collector wakes up and
 //! walks all tuples; here the queue of a site names the tuples, in about the order in which they become collectable.
 
-use crate::catalog::{Catalog, Place, SpaceId};
+use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, SiteExtra};
 use crate::horizon::Horizon;
 use crate::sites::SiteState;
 use crate::store::{Pinned, Remains, Space, Tuple, VersionPool};
 use crate::write_set::Workspace;
 use env::Clock;
-use model::Timestamp;
+use model::{TableId, Timestamp};
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,7 @@ use std::sync::{Arc, PoisonError};
 /// A tuple to be looked at: it has versions that were replaced, or nothing left. The queue has it pinned, once (S3).
 #[derive(Debug)]
 pub(crate) struct Garbage {
-    pub space: SpaceId,
+    pub table: TableId,
     pub tuple: Pinned,
     /// When it was replaced first, or, if it was looked at since, when its newest version begins.
     pub at: Timestamp,
@@ -198,8 +198,8 @@ impl<C: Clock> Mvto<C> {
 
     /// Gives up the pin of a transaction at `at` that has only waited for the tuple's holder. A collector that met the pin has
     /// left to it what it leaves (S3).
-    pub(crate) fn unpin(&self, space: SpaceId, tuple: Pinned, at: Timestamp) {
-        self.requeue(leftover(space, tuple, at).into_iter().collect());
+    pub(crate) fn unpin(&self, table: TableId, tuple: Pinned, at: Timestamp) {
+        self.requeue(leftover(table, tuple, at).into_iter().collect());
     }
 
     /// Removes the versions that nobody reads from an owned tuple before another one is installed, and returns their number.
@@ -248,10 +248,10 @@ impl<C: Clock> Mvto<C> {
         }
         self.bound.refresh(&mut work.horizon);
         let durable = self.durable();
-        while let Some(Garbage { space, tuple, at, held }) = work.ready.pop() {
-            let Some(place) = work.catalog.place(space) else {
-                if space.table >= work.catalog.next_id() {
-                    work.garbage.push(Garbage { space, tuple, at, held }); // Younger than this catalog.
+        while let Some(Garbage { table: id, tuple, at, held }) = work.ready.pop() {
+            let Some(table) = work.catalog.get(id) else {
+                if id >= work.catalog.next_id() {
+                    work.garbage.push(Garbage { table: id, tuple, at, held }); // Younger than this catalog.
                 }
                 continue; // Dropped with its table, pin and all.
             };
@@ -269,19 +269,19 @@ impl<C: Clock> Mvto<C> {
                 // Whoever finds the key absent must still be able to wait for the delete.
                 Some(Remains::Nothing { log_position, .. }) if log_position > durable => (at, held),
                 Some(Remains::Nothing { .. }) => {
-                    remove_dead(place, tuple, self.bound.get(), &work.horizon);
+                    remove_dead(table, tuple, self.bound.get(), &work.horizon);
                     continue;
                 }
             };
-            work.garbage.extend(tuple.queued().map(|tuple| Garbage { space, tuple, at, held }));
+            work.garbage.extend(tuple.queued().map(|tuple| Garbage { table: id, tuple, at, held }));
         }
     }
 }
 
 /// Gives up a pin. Where nothing is left in the tuple it becomes that of a queue entry, unless there is one (S3).
-pub(crate) fn leftover(space: SpaceId, tuple: Pinned, at: Timestamp) -> Option<Garbage> {
+pub(crate) fn leftover(table: TableId, tuple: Pinned, at: Timestamp) -> Option<Garbage> {
     match tuple.remains(Timestamp(u64::MAX), &Horizon::default()) {
-        Remains::Nothing { .. } => tuple.queued().map(|tuple| Garbage { space, tuple, at, held: false }),
+        Remains::Nothing { .. } => tuple.queued().map(|tuple| Garbage { table, tuple, at, held: false }),
         Remains::Row | Remains::Until(_) => {
             tuple.unpin();
             None
@@ -294,13 +294,13 @@ pub(crate) fn leftover(space: SpaceId, tuple: Pinned, at: Timestamp) -> Option<G
 ///
 /// If another owns the tuple or has it pinned, that is a transaction. It leaves garbage of its own if it finds the tuple empty
 /// at its end, or other garbage, which is examined in its turn.
-fn remove_dead(place: Place<'_>, tuple: Pinned, bound: Timestamp, horizon: &Horizon) {
+fn remove_dead(table: &Table, tuple: Pinned, bound: Timestamp, horizon: &Horizon) {
     let guard = epoch::pin();
     let address = tuple.address();
     // SAFETY: pinned now, and freed no earlier than our guard allows once it is not (S1).
     let key = unsafe { address.as_ref() }.key();
     let mut pin = Some(tuple);
-    let removed = place.space().remove(key, &guard, |found| {
+    let removed = table.space().remove(key, &guard, |found| {
         if !std::ptr::eq(found, address.as_ptr()) || !found.ownership.try_kill() {
             return None;
         }
@@ -319,7 +319,7 @@ fn remove_dead(place: Place<'_>, tuple: Pinned, bound: Timestamp, horizon: &Hori
     });
     match removed {
         // SAFETY: killed with our pin as the only one (S1) and removed just now; the pin goes with it.
-        Some(address) => unsafe { Tuple::retire(address, place.space(), &guard) },
+        Some(address) => unsafe { Tuple::retire(address, table.space(), &guard) },
         None => pin.into_iter().for_each(Pinned::unpin),
     }
 }

@@ -1,4 +1,4 @@
-//! Multi-version timestamp ordering: the protocol of vMVCC (OSDI '23), durable, with ranges, indexes and typed rows.
+//! Multi-version timestamp ordering: the protocol of vMVCC (OSDI '23), durable, with ranges and typed rows.
 //!
 //! # The idea in five sentences
 //! A transaction's place in the serial order is fixed when it begins, by a timestamp that it draws from the CPU's clock
@@ -41,7 +41,6 @@
 //!   merge takes the greater, a dead key folds its own in.
 //! - **M7** No deadlock: one that commits waits only for smaller timestamps that commit, one that executes for older ones and
 //!   for those that commit; who owns at commit holds nothing while it waits for one that executes. No latch is held meanwhile.
-//! - **M8** An index entry is visible at `T` exactly if its row is, with those columns.
 //! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned; every answer,
 //!   an error as well as a commit, waits until the log is durable past every version that was read or written.
 //! - **M10** A transaction commits at its begin timestamp, or at one that it drew after its last word had turned to committing:
@@ -68,7 +67,6 @@
 //! | M5 | `begin.rs` `prepare` against `gc.rs` `advance_bound` (debug); `store.rs` `cut`, `gc.rs` `remove_dead` (debug) | `loom_sites`, `versions`; `infinite_bound`, `prune_one_too_many`, `splice_*` |
 //! | M6 | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
 //! | M7 | `wait.rs` `sleep_while` (debug) | `waits`, `push`, `conformance` |
-//! | M8 | `scan.rs` `gather_row` | `conformance` |
 //! | M9 | `commit.rs` `commit`; `install` (debug) | `answers`, `recovery`, `sim`; `error_without_wait` (in `model`) |
 //! | M10 | `advance.rs` `settle` | `push`, `loom_ownership`; `skip_refresh`, `refresh_*`, `check_before_turn` |
 //! | M11 | `wait.rs` `sleep_while`, `scan.rs` `run` (debug) | `reclaim`, `checkpoint` |
@@ -93,7 +91,7 @@
 //! | 2 garbage collection, 5.1 its bug | `gc.rs`, `sites.rs` `survey` | `sec_2_gc_*`, `sec_5_1_*` |
 //! | beyond: one version for each open snapshot | `horizon.rs`, `store.rs` `splice` | `tests/versions.rs` |
 //! | 2 `db.Run` | `doors.rs` `Mvto::run` | `sec_2_run_*` |
-//! | beyond: ranges, indexes | `scan.rs`, `write.rs` `replace` | `tests/anomalies.rs`, `tests/conformance.rs` |
+//! | beyond: ranges | `scan.rs` | `tests/anomalies.rs`, `tests/conformance.rs` |
 //! | beyond: pushing | `ownership.rs`, `advance.rs`, `read_set.rs` | `tests/push.rs`, `tests/scripts/push_*`, `tests/loom_ownership.rs` |
 //! | beyond: a limit on age | `sites.rs` `doom`, `wait.rs` `take_if_doomed` | `tests/abandoned.rs`, `tests/loom_sites.rs` |
 //! | beyond: durability | `recover.rs`, `checkpoint.rs` | `tests/recovery.rs` |

@@ -4,7 +4,7 @@
 //! Blocks that a steady load recycles are counted once, when they are allocated, so such a load touches no count.
 
 use crate::begin::{Core, View};
-use crate::catalog::Place;
+use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::options::Options;
 use crate::store::version_size;
@@ -104,10 +104,10 @@ impl<C: Clock> Mvto<C> {
     fn grows(&self, core: &Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<bool> {
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, .. } = &**work;
-        let place = crate::begin::table(self, view, catalog, id)?.rows();
-        let before = match writes.own_value(place.id(), key) {
+        let table = crate::begin::table(self, view, catalog, id)?;
+        let before = match writes.own_value(table.id, key) {
             Some(own) => own.map(<[u8]>::len),
-            None => visible_length(view, place, key),
+            None => visible_length(view, table, key),
         };
         Ok(before.is_none_or(|before| version_size(before) < version_size(row.bytes().len())))
     }
@@ -120,9 +120,9 @@ impl<C: Clock> Mvto<C> {
 }
 
 /// The length of the row that a registered transaction sees, about: no stamp, no wait.
-fn visible_length(view: &View, place: Place<'_>, key: &[u8]) -> Option<usize> {
+fn visible_length(view: &View, table: &Table, key: &[u8]) -> Option<usize> {
     let guard = epoch::pin();
-    let version = place.space().get(key, &guard)?.version_below(view.at, &guard)?;
+    let version = table.space().get(key, &guard)?.version_below(view.at, &guard)?;
     version.row().map(|row| row.bytes().len())
 }
 
@@ -139,7 +139,7 @@ mod tests {
     fn recount(engine: &Engine) -> usize {
         let mut bytes = 0;
         for table in engine.catalog().tables() {
-            let counted: std::result::Result<(), ()> = table.rows().space().for_each(|tuple, _| {
+            let counted: std::result::Result<(), ()> = table.space().for_each(|tuple, _| {
                 bytes += tuple.size_with_versions();
                 Ok(())
             });

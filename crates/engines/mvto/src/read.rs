@@ -6,7 +6,7 @@
 //! Source: vMVCC, section 2. The order of steps on a tuple is `ownership.rs`'s; on a gap, `parts::index`'s.
 
 use crate::begin::{Core, View, table};
-use crate::catalog::{Catalog, Place};
+use crate::catalog::{Catalog, Table};
 use crate::engine::Mvto;
 use crate::ownership::Holder;
 use crate::read_set::ReadSet;
@@ -115,15 +115,15 @@ impl<C: Clock> Mvto<C> {
         columns: Columns<'_>,
         row: &mut RowBuf,
     ) -> Result<bool> {
-        let place = table(self, view, scope.catalog, id)?.rows();
-        place.table.schema.check_key(key)?;
-        place.table.schema.check_columns(columns)?;
+        let table = table(self, view, scope.catalog, id)?;
+        table.schema.check_key(key)?;
+        table.schema.check_columns(columns)?;
         let mut copy = |found: Option<RowRef<'_>>| found.map(|found| row.project(found, columns)).is_some();
-        let id = place.id();
+        let id = table.id;
         if let Some(own) = scope.writes.own_value(id, key) {
             return Ok(copy(own.map(RowRef::new)));
         }
-        let is_found = self.visible(view, place, key, |tuple, found| {
+        let is_found = self.visible(view, table, key, |tuple, found| {
             if let (Some(kept), Some(tuple)) = (scope.kept, tuple) {
                 kept.keep(id, tuple);
             }
@@ -138,18 +138,18 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn visible<R>(
         &self,
         view: &mut View,
-        place: Place<'_>,
+        table: &Table,
         key: &[u8],
         take: impl FnOnce(Option<&Tuple>, Option<RowRef<'_>>) -> R,
     ) -> Result<R> {
         loop {
             let guard = epoch::pin();
-            match self.seek(view, place, key, &guard) {
+            match self.seek(view, table, key, &guard) {
                 Ok(None) => return Ok(take(None, None)),
                 Ok(Some((tuple, version))) => return Ok(take(Some(tuple), row_of(view, version))),
                 Err(held) => {
                     drop(guard);
-                    self.wait_to_read(view, place, held)?;
+                    self.wait_to_read(view, table, held)?;
                 }
             }
         }
@@ -162,16 +162,16 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn seek<'g>(
         &self,
         view: &View,
-        place: Place<'_>,
+        table: &Table,
         key: &[u8],
         guard: &'g Guard,
     ) -> std::result::Result<Sought<'g>, Pinned> {
         let mut backoff = Backoff::new();
         loop {
             let found = if view.stamps {
-                place.space().get_or_stamp(key, view.at.0, guard)
+                table.space().get_or_stamp(key, view.at.0, guard)
             } else {
-                place.space().get(key, guard)
+                table.space().get(key, guard)
             };
             let Some(tuple) = found else { return Ok(None) };
             match self.look(view, tuple, guard) {
@@ -190,13 +190,13 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn look_or_seek<'g>(
         &self,
         view: &View,
-        place: Place<'_>,
+        table: &Table,
         tuple: &'g Tuple,
         guard: &'g Guard,
     ) -> std::result::Result<Sought<'g>, Pinned> {
         match self.look(view, tuple, guard) {
             Seen::Version(version) => Ok(Some((tuple, version))),
-            Seen::Gone => self.seek(view, place, tuple.key(), guard),
+            Seen::Gone => self.seek(view, table, tuple.key(), guard),
             Seen::Held(held) => Err(held),
         }
     }
@@ -226,9 +226,9 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Waits for whoever keeps the reader from a tuple. No guard is held.
-    pub(crate) fn wait_to_read(&self, view: &View, place: Place<'_>, held: Pinned) -> Result<()> {
-        let waited = self.sleep_while(view, place, &held, |holder| keeps_from_reading(view, holder));
-        self.unpin(place.id(), held, view.at);
+    pub(crate) fn wait_to_read(&self, view: &View, table: &Table, held: Pinned) -> Result<()> {
+        let waited = self.sleep_while(view, table, &held, |holder| keeps_from_reading(view, holder));
+        self.unpin(table.id, held, view.at);
         waited
     }
 }
@@ -237,7 +237,7 @@ impl<C: Clock> Mvto<C> {
 fn prefetch(catalog: &Catalog, id: TableId, keys: &[Key]) {
     let Some(table) = catalog.get(id) else { return };
     if keys.len() > 1 && keys.iter().all(|key| table.schema.check_key(key).is_ok()) {
-        table.rows().space().prefetch(keys, &epoch::pin());
+        table.space().prefetch(keys, &epoch::pin());
     }
 }
 

@@ -3,8 +3,7 @@
 //! Keys are noted as they come; whenever their number has doubled they are sorted, and repetitions go. So a transaction that
 //! reads the same few keys in each of a million statements keeps few, at no price per read but a copy of the key.
 
-use crate::catalog::SpaceId;
-use model::Key;
+use model::{Key, TableId};
 use parts::memory::Meter;
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -12,7 +11,7 @@ use std::ops::Bound;
 /// The keys and ranges that one transaction has read. A range covers what it saw in it, and what it found absent.
 #[derive(Debug, Default)]
 pub(crate) struct ReadSet {
-    keys: Vec<(SpaceId, Key)>,
+    keys: Vec<(TableId, Key)>,
     ranges: Vec<Range>,
     /// Repetitions go, and the limit is looked at, at this many keys and ranges or at [`FIRST_SORT`].
     sort_at: usize,
@@ -22,10 +21,10 @@ pub(crate) struct ReadSet {
     counted: usize,
 }
 
-/// A range of a space.
+/// A range of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
-    pub space: SpaceId,
+    pub table: TableId,
     pub lower: Bound<Key>,
     pub upper: Bound<Key>,
 }
@@ -34,9 +33,9 @@ const FIRST_SORT: usize = 64;
 
 impl ReadSet {
     /// Notes a key, found or not.
-    pub fn note_key(&mut self, space: SpaceId, key: &[u8], limit: usize) {
-        if self.keys.last().is_none_or(|(last, of)| *last != space || of[..] != *key) && self.has_room(limit) {
-            self.keys.push((space, Key::from_bytes(key)));
+    pub fn note_key(&mut self, table: TableId, key: &[u8], limit: usize) {
+        if self.keys.last().is_none_or(|(last, of)| *last != table || of[..] != *key) && self.has_room(limit) {
+            self.keys.push((table, Key::from_bytes(key)));
         }
     }
 
@@ -49,13 +48,13 @@ impl ReadSet {
 
     /// Takes over what a read view has noted.
     pub fn take_over(&mut self, other: &mut ReadSet, limit: usize) {
-        other.keys.drain(..).for_each(|(space, key)| self.note_key(space, &key, limit));
+        other.keys.drain(..).for_each(|(table, key)| self.note_key(table, &key, limit));
         other.ranges.drain(..).for_each(|range| self.note_range(range, limit));
         self.overflowed |= std::mem::take(&mut other.overflowed);
     }
 
     /// The keys.
-    pub fn keys(&self) -> &[(SpaceId, Key)] {
+    pub fn keys(&self) -> &[(TableId, Key)] {
         &self.keys
     }
 
@@ -71,7 +70,7 @@ impl ReadSet {
 
     /// Counts what has come since the last time, if it is a step.
     pub fn count(&mut self, meter: &Meter) {
-        let held = self.keys.capacity() * size_of::<(SpaceId, Key)>() + self.ranges.capacity() * size_of::<Range>();
+        let held = self.keys.capacity() * size_of::<(TableId, Key)>() + self.ranges.capacity() * size_of::<Range>();
         if held >= self.counted + meter.step() {
             meter.charge(held - self.counted);
             self.counted = held;
@@ -116,8 +115,8 @@ impl ReadSet {
 impl Range {
     /// Any order in which equal ranges lie side by side.
     fn compare(&self, other: &Range) -> Ordering {
-        let space = self.space.cmp(&other.space);
-        space
+        let table = self.table.cmp(&other.table);
+        table
             .then_with(|| rank(&self.lower).cmp(&rank(&other.lower)))
             .then_with(|| rank(&self.upper).cmp(&rank(&other.upper)))
     }
@@ -134,9 +133,8 @@ fn rank(bound: &Bound<Key>) -> (u8, Option<&Key>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::TableId;
 
-    const ROWS: SpaceId = SpaceId { table: TableId(1), space: 0 };
+    const ROWS: TableId = TableId(1);
 
     #[test]
     fn repetitions_take_no_room() {
@@ -144,7 +142,7 @@ mod tests {
         for round in 0..10_000_u64 {
             reads.note_key(ROWS, &(round % 5).to_be_bytes(), 100);
             let lower = Bound::Excluded(Key::from_bytes(&(round % 7).to_be_bytes()));
-            reads.note_range(Range { space: ROWS, lower, upper: Bound::Unbounded }, 100);
+            reads.note_range(Range { table: ROWS, lower, upper: Bound::Unbounded }, 100);
         }
         assert!(!reads.has_overflowed());
         reads.forget_repetitions();

@@ -1,6 +1,6 @@
 //! Reasons for which this protocol aborts a transaction.
 
-use crate::catalog::Place;
+use crate::catalog::Table;
 use model::{Abort, AbortClass, Key, Schema, Target, Timestamp};
 use std::sync::Arc;
 
@@ -119,25 +119,16 @@ impl Reason {
     }
 
     /// The abort of `transaction` for this reason.
-    pub(crate) fn abort(
-        self,
-        transaction: Timestamp,
-        at: Option<(&Place<'_>, &[u8])>,
-        other: Option<Timestamp>,
-    ) -> Abort {
-        let target = at.map_or(Target::None, |(place, key)| {
+    pub(crate) fn abort(self, transaction: Timestamp, at: Option<(&Table, &[u8])>, other: Option<Timestamp>) -> Abort {
+        let target = at.map_or(Target::None, |(_, key)| {
             let key = Key::from_bytes(key);
-            match (place.index(), self) {
-                (Some(index), _) => Target::Entry(index, key),
-                (None, Reason::LaterGapReader) => Target::Gap(key),
-                (None, _) => Target::Key(key),
-            }
+            if self == Reason::LaterGapReader { Target::Gap(key) } else { Target::Key(key) }
         });
         Abort {
             class: self.class(),
             rule: self.rule(),
             explanation: self.explanation(),
-            table: at.map(|(place, _)| place.table.schema.clone()),
+            table: at.map(|(table, _)| table.schema.clone()),
             target,
             transaction,
             other,

@@ -1,9 +1,9 @@
 //! Redo records, and their replay when an engine is opened.
 //!
 //! The log keeps a record's timestamp beside it. A record's bytes are one of: the rows that a transaction wrote, a created
-//! table, a dropped table. Index entries are not logged: they follow from the rows. Replay is per key by timestamp, so the
-//! order of records matters only for tables. A transaction's rows may be a large record of the log: each of its parts has whole
-//! rows, and the log returns only parts of committed records, so they are replayed like records.
+//! table, a dropped table. Replay is per key by timestamp, so the order of records matters only for tables. A transaction's
+//! rows may be a large record of the log: each of its parts has whole rows, and the log returns only parts of committed
+//! records, so they are replayed like records.
 
 use crate::begin::is_installed;
 use crate::catalog::{Catalog, Table};
@@ -13,15 +13,14 @@ use crate::memory::Memory;
 use crate::options::Options;
 use crate::ownership::Ownership;
 use crate::store::{Pinned, Tuple, VersionPool, version_size};
-use crate::write_set::{Write, WriteSet};
+use crate::write_set::WriteSet;
 use codec::{put_bytes32, put_u32, put_u64};
 use env::{Clock, Disk, SystemClock};
 use model::{
-    Decoder, Fault, IndexId, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId,
-    Timestamp,
+    Decoder, Fault, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId, Timestamp,
 };
 use parts::epoch::{self, Guard};
-use parts::index::{Entry, Insert};
+use parts::index::Insert;
 use std::fmt;
 use std::sync::Arc;
 use wal::{Log, Recovered};
@@ -44,14 +43,18 @@ pub struct RecoveryReport {
     pub clean: bool,
     /// Bytes at the end of the log that had never been known to be durable and could not be used, in words.
     pub cut: Option<String>,
-    /// Rows of the checkpoint.
+    /// Rows of the checkpoint, those of indexes among them.
     pub checkpoint_rows: u64,
     /// Redo records after it.
     pub records: u64,
-    /// Rows in all tables now.
+    /// Rows in all tables now, those of indexes apart.
     pub rows: u64,
-    /// Tables now.
+    /// Tables now that are not indexes ([`Schema::is_index`]).
     pub tables: usize,
+    /// Rows of indexes now.
+    pub entries: u64,
+    /// Tables now that are indexes.
+    pub indexes: usize,
     /// Timestamps begin above this.
     pub start: Timestamp,
 }
@@ -64,8 +67,8 @@ impl fmt::Display for RecoveryReport {
         let how = if self.clean { "clean stop" } else { "recovered from a crash" };
         write!(
             f,
-            "{how}: {} rows in {} tables ({} rows of a checkpoint, {} log records)",
-            self.rows, self.tables, self.checkpoint_rows, self.records
+            "{how}: {} rows in {} tables and {} indexes ({} rows and entries of a checkpoint, {} log records)",
+            self.rows, self.tables, self.indexes, self.checkpoint_rows, self.records
         )?;
         self.cut.iter().try_for_each(|cut| write!(f, "; {cut}, none of them acknowledged as durable"))
     }
@@ -79,12 +82,12 @@ pub(crate) const ROW_OVERHEAD: usize = 4 + 4 + 1 + 4;
 pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet, from: usize, limit: usize) -> Option<usize> {
     record.clear();
     record.push(WRITES);
-    for (at, write) in writes.entries.iter().enumerate().skip(from).filter(|(_, write)| is_logged(write)) {
+    for (at, write) in writes.entries.iter().enumerate().skip(from).filter(|(_, write)| is_installed(write)) {
         let row = writes.value(write.buffered).expect("it changes");
         if record.len() > 1 && record.len() + encoded_bytes(&write.key, row) > limit {
             return Some(at);
         }
-        put_u32(record, write.space.table.0);
+        put_u32(record, write.table.0);
         put_bytes32(record, &write.key);
         match row {
             None => record.push(DELETE),
@@ -99,13 +102,9 @@ pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet, from: usize
 
 /// Bytes of all rows that a transaction writes, encoded, and of the largest of them in a record of its own.
 pub(crate) fn encoded_size(writes: &WriteSet) -> (u64, usize) {
-    let logged = writes.entries.iter().filter(|write| is_logged(write));
+    let logged = writes.entries.iter().filter(|write| is_installed(write));
     let sizes = logged.map(|write| encoded_bytes(&write.key, writes.value(write.buffered).expect("it changes")));
     sizes.fold((0, 0), |(total, largest), bytes| (total + bytes as u64, largest.max(1 + bytes)))
-}
-
-fn is_logged(write: &Write) -> bool {
-    write.space.space == 0 && is_installed(write)
 }
 
 fn encoded_bytes(key: &[u8], row: Option<&[u8]>) -> usize {
@@ -162,7 +161,7 @@ impl<C: Clock> Mvto<C> {
         let mut rebuild = Rebuild::new(&options);
         rebuild.run(recovered)?;
         rebuild.check_memory()?;
-        let rows = rebuild.finish()?;
+        let (rows, entries) = rebuild.finish();
         let start = rebuild.newest.max(found.ceiling).max(found.max_stamp) + 1;
         let report = RecoveryReport {
             created: found.created,
@@ -171,7 +170,9 @@ impl<C: Clock> Mvto<C> {
             checkpoint_rows: rebuild.checkpoint_rows,
             records: rebuild.records,
             rows,
-            tables: rebuild.catalog.tables().count(),
+            tables: rebuild.catalog.tables().filter(|table| !table.schema.is_index()).count(),
+            entries,
+            indexes: rebuild.catalog.tables().filter(|table| table.schema.is_index()).count(),
             start: Timestamp(start),
         };
         let Rebuild { catalog, memory, .. } = rebuild;
@@ -195,8 +196,6 @@ struct Rebuild {
     catalog: Catalog,
     pool: VersionPool,
     memory: Memory,
-    /// Memory that the entries of the secondary indexes will take, about.
-    entries_bytes: usize,
     /// Memory that the rest would take, about, from where on it was clear that it would be too much; nothing is kept any more.
     beyond_limit_bytes: usize,
     /// Highest timestamp of any row.
@@ -209,11 +208,6 @@ struct Rebuild {
 /// An index has at most about this many bytes of nodes for each of its keys: nodes are at least half full.
 const NODE_BYTES_PER_KEY: usize = 40;
 
-/// About what a row's entries in the secondary indexes take: keys twice as long as the row's own.
-fn entries_bytes(indexes: usize, key: &[u8]) -> usize {
-    indexes * (NODE_BYTES_PER_KEY + Tuple::size(2 * key.len()) + version_size(key.len()))
-}
-
 impl Rebuild {
     fn new(options: &Options) -> Rebuild {
         let memory = Memory::of(options);
@@ -222,7 +216,6 @@ impl Rebuild {
             catalog: Catalog::default(),
             pool: VersionPool::new(memory.meter.clone()),
             memory,
-            entries_bytes: 0,
             beyond_limit_bytes: 0,
             newest: 0,
             checkpoint_rows: 0,
@@ -235,18 +228,18 @@ impl Rebuild {
         if self.beyond_limit_bytes == 0 {
             return Ok(());
         }
-        let actual = self.memory.meter.used() + self.entries_bytes + self.beyond_limit_bytes;
+        let actual = self.memory.meter.used() + self.beyond_limit_bytes;
         Err(Limit { kind: LimitKind::MemoryToOpen, limit: self.memory.limit as u64, actual: actual as u64 }.into())
     }
 
     /// Returns whether there is room for a row; if not, the bytes of this and all later rows are only added up.
-    fn has_room(&mut self, indexes: usize, key: &[u8], row: Option<&[u8]>) -> bool {
-        let used = self.memory.meter.about() + self.entries_bytes;
+    fn has_room(&mut self, key: &[u8], row: Option<&[u8]>) -> bool {
+        let used = self.memory.meter.about();
         if self.beyond_limit_bytes == 0 && used < self.memory.limit_of_updates() {
             return true;
         }
         let own = row.map_or(0, |row| NODE_BYTES_PER_KEY + Tuple::size(key.len()) + version_size(row.len()));
-        self.beyond_limit_bytes += (own + entries_bytes(indexes, key)).max(1);
+        self.beyond_limit_bytes += own.max(1);
         false
     }
 
@@ -320,15 +313,12 @@ impl Rebuild {
         if let (RowKind::Typed, Some(row)) = (table.schema.rows(), row) {
             RowRef::new(row).check()?;
         }
-        let (table, indexes) = (table.clone(), table.schema.indexes().len());
-        if !self.has_room(indexes, key, row) {
+        let table = table.clone();
+        if !self.has_room(key, row) {
             return Ok(());
         }
         let guard = epoch::pin();
-        let tuple = place(table.rows().space(), key, &guard);
-        if tuple.newest().is_none() {
-            self.entries_bytes += entries_bytes(indexes, key);
-        }
+        let tuple = place(table.space(), key, &guard);
         if tuple.newest().is_none_or(|newest| newest.begin() < at) {
             tuple.install(self.pool.allocate(at, LogPosition::ZERO, row));
             tuple.trim().cut(Timestamp(u64::MAX), &mut self.pool);
@@ -336,22 +326,20 @@ impl Rebuild {
         Ok(())
     }
 
-    /// Forgets deletions and fills the indexes. Returns the number of rows.
-    fn finish(&mut self) -> Result<u64> {
-        let mut rows = 0;
+    /// Forgets deletions. Returns the number of rows, and that of entries in tables that are indexes.
+    fn finish(&self) -> (u64, u64) {
+        let (mut rows, mut entries) = (0, 0);
         for table in self.catalog.tables() {
-            let space = table.rows().space();
-            space.for_each(|tuple, guard| {
-                let newest = tuple.newest().expect("every recovered tuple has a version");
-                let Some(row) = newest.row() else {
-                    discard(space, tuple, guard);
-                    return Ok(());
-                };
-                rows += 1;
-                index_row(table, tuple.key(), newest.begin(), row, &mut self.pool, guard)
-            })?;
+            let (space, count) = (table.space(), if table.schema.is_index() { &mut entries } else { &mut rows });
+            let Ok(()) = space.for_each(|tuple, guard| {
+                match tuple.newest().expect("every recovered tuple has a version").row() {
+                    Some(_) => *count += 1,
+                    None => discard(space, tuple, guard),
+                }
+                Ok::<(), std::convert::Infallible>(())
+            });
         }
-        Ok(rows)
+        (rows, entries)
     }
 }
 
@@ -365,27 +353,6 @@ fn place<'g>(space: &crate::store::Space, key: &[u8], guard: &'g Guard) -> &'g T
         }
         Insert::Stamped(_) => unreachable!("nobody has read anything yet"),
     }
-}
-
-fn index_row(
-    table: &Table,
-    key: &[u8],
-    begin: Timestamp,
-    row: RowRef<'_>,
-    pool: &mut VersionPool,
-    guard: &Guard,
-) -> Result<()> {
-    for number in 0..table.schema.indexes().len() {
-        let index = IndexId(number as u16);
-        let entry = table.schema.index_entry(index, key, row);
-        let tuple = place(table.entries(index)?.space(), &entry, guard);
-        if tuple.newest().is_some() {
-            let detail = format!("two rows of table {} share an entry of a unique index", table.schema.name());
-            return Err(Fault::Corruption { detail }.into());
-        }
-        tuple.install(pool.allocate(begin, LogPosition::ZERO, Some(key)));
-    }
-    Ok(())
 }
 
 fn undecodable(what: &str) -> Fault {

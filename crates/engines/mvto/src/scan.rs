@@ -11,10 +11,10 @@
 //! looked at is stamped, and a scan that stops early should not abort or push the writers of rows that it never shows.
 
 use crate::begin::{Core, View, table};
-use crate::catalog::Place;
+use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::read::{Scope, Sought, rest_on};
-use crate::read_set::{Range, ReadSet};
+use crate::read_set::Range;
 use crate::store::{Pinned, Tuple};
 use crate::write_set::{Workspace, WriteSet};
 use env::Clock;
@@ -59,36 +59,31 @@ impl<C: Clock> Mvto<C> {
     ) -> Result<ScanEnd> {
         let Scope { catalog, writes, reads, .. } = scope;
         let table = table(self, view, catalog, scan.table)?;
-        let place = match scan.index {
-            None => table.rows(),
-            Some(index) => table.entries(index)?,
-        };
-        let index = place.ordered()?;
+        let index = table.ordered()?;
         table.schema.check_columns(scan.columns)?;
         scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
-        let own = own_in_range(writes, place, scan).peekable();
+        let own = own_in_range(writes, table, scan).peekable();
         let cursor = Cursor::new(bytes(&scan.lower), bytes(&scan.upper), scan.direction);
         let (last_own, examined) = (None, 0);
         let (found, spare) = (Vec::with_capacity(MOST_LOOKS), Vec::with_capacity(MOST_LOOKS));
-        let mut walk =
-            Walk { engine: self, scan, place, index, writes, reads, own, last_own, cursor, found, examined, spare };
+        let mut walk = Walk { engine: self, scan, table, index, writes, own, last_own, cursor, found, examined, spare };
         let end = walk.run(view, visit);
-        if let Some(reads) = walk.reads {
-            reads.note_range(seen_range(scan, place, &end), self.options.read_set);
+        if let Some(reads) = reads {
+            reads.note_range(seen_range(scan, table, &end), self.options.read_set);
         }
         end
     }
 }
 
 /// Returns the part of its range that a scan has seen; all of it if the scan failed on the way.
-fn seen_range(scan: &Scan<'_>, place: Place<'_>, end: &Result<ScanEnd>) -> Range {
+fn seen_range(scan: &Scan<'_>, table: &Table, end: &Result<ScanEnd>) -> Range {
     let (lower, upper) = scan.seen(end.as_ref().unwrap_or(&ScanEnd::Finished));
-    Range { space: place.id(), lower, upper }
+    Range { table: table.id, lower, upper }
 }
 
 /// The write-set entries inside the scanned range, in its direction.
-fn own_in_range<'a>(writes: &'a WriteSet, place: Place<'_>, scan: &Scan<'_>) -> impl Iterator<Item = usize> + use<'a> {
-    let mut own = writes.in_range(place.id(), scan.lower.as_ref(), scan.upper.as_ref());
+fn own_in_range<'a>(writes: &'a WriteSet, table: &Table, scan: &Scan<'_>) -> impl Iterator<Item = usize> + use<'a> {
+    let mut own = writes.in_range(table.id, scan.lower.as_ref(), scan.upper.as_ref());
     let direction = scan.direction;
     std::iter::from_fn(move || match direction {
         Direction::Forward => own.next(),
@@ -98,7 +93,6 @@ fn own_in_range<'a>(writes: &'a WriteSet, place: Place<'_>, scan: &Scan<'_>) -> 
 
 /// A row that was found and has not been visited yet. `'a` is the statement's: the transaction is registered meanwhile.
 struct Found<'a> {
-    position: &'a [u8],
     key: &'a [u8],
     row: RowRef<'a>,
 }
@@ -109,21 +103,19 @@ enum Pause<'a> {
     More,
     /// There is nothing more.
     End,
-    /// The requested number of rows was examined; this is the last one's position.
+    /// The requested number of rows was examined; this is the last one's key.
     Enough(&'a [u8]),
     /// The reader waits for whoever holds this tuple, and goes on from where it was found.
-    Held(Place<'a>, Pinned),
+    Held(Pinned),
 }
 
 /// A scan under way: the index's entries and the transaction's own, merged.
 struct Walk<'a, C, I: Iterator<Item = usize>> {
     engine: &'a Mvto<C>,
     scan: &'a Scan<'a>,
-    place: Place<'a>,
+    table: &'a Table,
     index: &'a Ordered<Tuple>,
     writes: &'a WriteSet,
-    /// Read set for rows that are read through an index.
-    reads: Option<&'a mut ReadSet>,
     /// The own writes that have not been gathered.
     own: Peekable<I>,
     /// The own write that was gathered (or is a deletion) last.
@@ -143,8 +135,8 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
         loop {
             let pause = match self.gather(view, looks) {
                 // Visited first; whoever holds the next row may be done by then.
-                Pause::Held(place, tuple) if !self.found.is_empty() => {
-                    self.engine.unpin(place.id(), tuple, view.at);
+                Pause::Held(tuple) if !self.found.is_empty() => {
+                    self.engine.unpin(self.table.id, tuple, view.at);
                     Pause::More
                 }
                 pause => pause,
@@ -152,14 +144,14 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
             debug_assert!(cfg!(feature = "shuttle") || !epoch::is_pinned(), "M11: no guard while others' code runs");
             for found in self.found.drain(..) {
                 if visit(item(self.scan.columns, &found, &mut shown)).is_break() {
-                    return Ok(ScanEnd::Stopped(found.position.into()));
+                    return Ok(ScanEnd::Stopped(found.key.into()));
                 }
             }
             match pause {
                 Pause::More => {}
                 Pause::End => return Ok(ScanEnd::Finished),
                 Pause::Enough(position) => return Ok(ScanEnd::Stopped(position.into())),
-                Pause::Held(place, tuple) => self.engine.wait_to_read(view, place, tuple)?,
+                Pause::Held(tuple) => self.engine.wait_to_read(view, self.table, tuple)?,
             }
             looks = (looks * LOOKS_GROWTH).min(MOST_LOOKS);
         }
@@ -175,7 +167,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
         if matches!(pause, Pause::End) && more {
             pause = Pause::More;
         } else if matches!(pause, Pause::End) {
-            pause = self.gather_own(view, None, looks, &guard);
+            pause = self.gather_own(None, looks);
         }
         self.spare = emptied(batch);
         pause
@@ -200,7 +192,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
     /// Gathers what a tuple shows, and the own writes before it.
     fn gather_tuple(&mut self, view: &mut View, tuple: &Tuple, looks: usize, guard: &Guard) -> Pause<'a> {
         if self.own.peek().is_some() {
-            match self.gather_own(view, Some(tuple.key()), looks, guard) {
+            match self.gather_own(Some(tuple.key()), looks) {
                 Pause::End => {}
                 pause => return pause,
             }
@@ -208,17 +200,17 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
         if self.last_own.is_some_and(|at| self.writes.entries[at].key[..] == *tuple.key()) {
             return Pause::End; // Gathered, or deleted, by the transaction itself.
         }
-        match self.engine.look_or_seek(view, self.place, tuple, guard) {
-            Ok(sought) => match keep(view, self.place, sought) {
-                Some((position, stored)) => self.gather_row(view, position, stored, guard),
+        match self.engine.look_or_seek(view, self.table, tuple, guard) {
+            Ok(sought) => match keep(view, self.table, sought) {
+                Some((key, row)) => self.gather_row(key, row),
                 None => Pause::End,
             },
-            Err(held) => Pause::Held(self.place, held),
+            Err(held) => Pause::Held(held),
         }
     }
 
     /// Gathers own writes up to a key. As many as looks, at most: they may be many.
-    fn gather_own(&mut self, view: &mut View, key: Option<&[u8]>, looks: usize, guard: &Guard) -> Pause<'a> {
+    fn gather_own(&mut self, key: Option<&[u8]>, looks: usize) -> Pause<'a> {
         while let Some(&at) = self.own.peek() {
             let write = &self.writes.entries[at];
             let is_due = key.is_none_or(|key| match self.scan.direction {
@@ -232,7 +224,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
                 return Pause::More;
             }
             if let Some(Some(row)) = self.writes.value(write.buffered) {
-                match self.gather_row(view, &write.key, RowRef::new(row), guard) {
+                match self.gather_row(&write.key, RowRef::new(row)) {
                     Pause::End => {}
                     pause => return pause,
                 }
@@ -242,29 +234,13 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
         Pause::End
     }
 
-    /// Gathers the row of one position, if it passes the filter. In an index, `stored` is the primary key, and the row is read
-    /// too.
-    fn gather_row(&mut self, view: &mut View, position: &'a [u8], stored: RowRef<'a>, guard: &Guard) -> Pause<'a> {
-        let (key, row) = if self.place.index().is_none() {
-            (position, stored)
-        } else {
-            let (rows, key) = (self.place.table.rows(), stored.bytes());
-            let row = match self.writes.own_value(rows.id(), key) {
-                Some(own) => own.map(RowRef::new),
-                None => match self.engine.seek(view, rows, key, guard) {
-                    Ok(sought) => keep(view, rows, sought).map(|(_, row)| row),
-                    Err(held) => return Pause::Held(rows, held),
-                },
-            };
-            let limit = self.engine.options.read_set;
-            self.reads.iter_mut().for_each(|reads| reads.note_key(rows.id(), key, limit));
-            (key, row.expect("M8: an index entry is visible only together with its row"))
-        };
+    /// Gathers a row, if it passes the filter.
+    fn gather_row(&mut self, key: &'a [u8], row: RowRef<'a>) -> Pause<'a> {
         if self.scan.filter.is_none_or(|filter| filter.matches(row)) {
-            self.found.push(Found { position, key, row });
+            self.found.push(Found { key, row });
         }
         self.examined += 1;
-        if self.scan.examine.is_some_and(|most| self.examined >= most) { Pause::Enough(position) } else { Pause::End }
+        if self.scan.examine.is_some_and(|most| self.examined >= most) { Pause::Enough(key) } else { Pause::End }
     }
 
     /// Lets the next gathering begin at a key.
@@ -278,11 +254,11 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
 }
 
 /// The key and the row that were found, for as long as the transaction is registered.
-fn keep<'a>(view: &mut View, place: Place<'a>, sought: Sought<'_>) -> Option<(&'a [u8], RowRef<'a>)> {
+fn keep<'a>(view: &mut View, table: &'a Table, sought: Sought<'_>) -> Option<(&'a [u8], RowRef<'a>)> {
     let (tuple, version) = sought?;
     let version = version?;
     rest_on(view, version);
-    tuple.keep(version, place.space())
+    tuple.keep(version, table.space())
 }
 
 /// Returns a row as its visitor sees it.
@@ -294,7 +270,7 @@ fn item<'i>(columns: Columns<'_>, found: &Found<'i>, shown: &'i mut RowBuf) -> I
             shown.row()
         }
     };
-    Item { position: found.position, key: found.key, row }
+    Item { key: found.key, row }
 }
 
 /// The memory of a batch for the next one, whose references live as long as another guard.

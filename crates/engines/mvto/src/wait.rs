@@ -6,7 +6,7 @@
 //! it holds.
 
 use crate::begin::{View, thread_number};
-use crate::catalog::Place;
+use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::ownership::Holder;
 use crate::reason::Reason;
@@ -81,7 +81,7 @@ impl View {
     }
 
     /// The error of a wait that ends without what it was for.
-    pub fn unavailable(&self, at: Option<(&Place<'_>, &[u8])>, owner: Timestamp) -> Error {
+    pub fn unavailable(&self, at: Option<(&Table, &[u8])>, owner: Timestamp) -> Error {
         let patience = self.supervisor.as_ref().map(|supervisor| supervisor.patience());
         let is_interrupted = patience == Some(Some(Duration::ZERO));
         let reason = if is_interrupted { Reason::Interrupted } else { Reason::WaitLimit };
@@ -90,7 +90,7 @@ impl View {
     }
 
     /// Tells the supervisor, if there is one, of a wait.
-    fn attend(&self, at: Option<(&Place<'_>, &[u8])>, owner: Timestamp, waker: impl FnOnce() -> Waker) -> Attended<'_> {
+    fn attend(&self, at: Option<(&Table, &[u8])>, owner: Timestamp, waker: impl FnOnce() -> Waker) -> Attended<'_> {
         let supervisor = self.supervisor.as_deref();
         if let Some(supervisor) = supervisor {
             supervisor.waits(&Reason::WaitLimit.abort(self.name, at, Some(owner)), waker());
@@ -107,11 +107,11 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn wait_while(
         &self,
         view: &View,
-        place: Place<'_>,
+        table: &Table,
         tuple: &Pinned,
         blocks: impl Fn(Holder) -> bool,
     ) -> Result<()> {
-        if is_held(view, tuple, &blocks) { self.sleep_while(view, place, tuple, blocks) } else { Ok(()) }
+        if is_held(view, tuple, &blocks) { self.sleep_while(view, table, tuple, blocks) } else { Ok(()) }
     }
 
     /// [`Mvto::wait_while`], after it was looked at for long enough. The tuple is pinned, and no guard is held: a wait may last
@@ -122,7 +122,7 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn sleep_while(
         &self,
         view: &View,
-        place: Place<'_>,
+        table: &Table,
         tuple: &Pinned,
         blocks: impl Fn(Holder) -> bool,
     ) -> Result<()> {
@@ -135,22 +135,15 @@ impl<C: Clock> Mvto<C> {
             }
             debug_assert!(may_wait(view, holder), "M7: {:?} waits for {holder:?}", view.owner());
             if !self.take_if_doomed(tuple, holder) && tuple.ownership.announce_waiter(holder) {
-                self.sleep_behind(view, place, tuple, holder, started)?;
+                self.sleep_behind(view, table, tuple, holder, started)?;
             }
         }
     }
 
     /// Sleeps while `holder`, who knows of it, has the tuple. The wait began at `started`.
-    fn sleep_behind(
-        &self,
-        view: &View,
-        place: Place<'_>,
-        tuple: &Pinned,
-        holder: Holder,
-        started: Instant,
-    ) -> Result<()> {
+    fn sleep_behind(&self, view: &View, table: &Table, tuple: &Pinned, holder: Holder, started: Instant) -> Result<()> {
         let address = tuple.address().as_ptr().addr();
-        let at = Some((&place, tuple.key()));
+        let at = Some((table, tuple.key()));
         let Some(owner) = holder.owner() else { return Ok(()) };
         let _attended = view.attend(at, owner, || self.waits.waker(address));
         let (called, until_too_old, mut is_over) = (Instant::now(), self.until_too_old(owner), false);

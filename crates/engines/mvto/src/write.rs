@@ -1,7 +1,7 @@
-//! Writes: into the write buffer, with the changes of the secondary indexes; and ownership.
+//! Writes: into the write buffer; and ownership.
 
 use crate::begin::{Core, View, table};
-use crate::catalog::{Place, SpaceId, Table};
+use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::ownership::{Holder, Ownership};
 use crate::read::Note;
@@ -9,10 +9,7 @@ use crate::reason::Reason;
 use crate::store::Pinned;
 use crate::write_set::{Workspace, Write};
 use env::Clock;
-use model::{
-    Columns, Delta, Duplicate, IndexId, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, RowRef, TableId,
-    Timestamp,
-};
+use model::{Columns, Delta, Duplicate, Invalid, Limit, LimitKind, Mode, Result, RowBuf, RowRef, TableId, Timestamp};
 use parts::epoch;
 use parts::index::Insert;
 use parts::spin::Backoff;
@@ -31,32 +28,12 @@ pub(crate) enum Claim {
     Held,
 }
 
-/// Change of a secondary index by a write: the entry that is left and the one that is entered.
-struct EntryChange {
-    index: IndexId,
-    leaves: Option<Key>,
-    enters: Option<Key>,
-}
-
 impl<C: Clock> Mvto<C> {
     /// Writes a whole row.
     pub(crate) fn put(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable(core)?;
         self.start(core)?;
-        let table = table(self, &core.view, &core.work.catalog, id)?;
-        if table.schema.indexes().is_empty() {
-            self.check_write(core, id, key, Some(row), &[])?;
-            table.schema.check_key(key)?;
-            table.schema.check_row(key, row)?;
-            self.reserve(core, 1)?;
-            return self.stage(core, id, 0, key, Some(row.bytes()));
-        }
-        let mut before = std::mem::take(&mut core.work.before);
-        let written = self
-            .read_for_update(core, id, key, &mut before)
-            .and_then(|found| self.replace(core, id, key, found.then(|| before.row()), Some(row)));
-        core.work.before = before;
-        written
+        self.replace(core, id, key, Some(row))
     }
 
     /// Writes a row where none is.
@@ -68,9 +45,9 @@ impl<C: Clock> Mvto<C> {
         core.work.before = before;
         if taken? {
             let table = table(self, &core.view, &core.work.catalog, id)?.schema.clone();
-            return Err(Duplicate { table, index: None, key: key.into() }.into());
+            return Err(Duplicate { table, key: key.into() }.into());
         }
-        self.replace(core, id, key, None, Some(row))
+        self.replace(core, id, key, Some(row))
     }
 
     /// Changes columns of a row.
@@ -104,7 +81,7 @@ impl<C: Clock> Mvto<C> {
         let changed = self.read_for_update(core, id, key, &mut before).and_then(|found| {
             if found {
                 let new = new(table(self, &core.view, &core.work.catalog, id)?, before.row())?;
-                self.replace(core, id, key, Some(before.row()), new.as_ref().map(RowBuf::row))?;
+                self.replace(core, id, key, new.as_ref().map(RowBuf::row))?;
             }
             Ok(found)
         });
@@ -112,82 +89,21 @@ impl<C: Clock> Mvto<C> {
         changed
     }
 
-    /// Buffers a row's new value (`None`: deleted) and what follows from it in the indexes. Everything that can fail without
-    /// aborting the transaction is checked before anything is buffered, so that a failed statement leaves nothing.
-    fn replace(
-        &self,
-        core: &mut Core,
-        id: TableId,
-        key: &[u8],
-        before: Option<RowRef<'_>>,
-        after: Option<RowRef<'_>>,
-    ) -> Result<()> {
+    /// Buffers a row's new value (`None`: deleted). Everything that can fail without aborting the transaction is checked before
+    /// anything is buffered, so that a failed statement leaves nothing.
+    fn replace(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
         let table = table(self, &core.view, &core.work.catalog, id)?;
         table.schema.check_key(key)?;
-        after.map_or(Ok(()), |row| table.schema.check_row(key, row))?;
-        let changes = entry_changes(table, key, before, after);
-        self.check_write(core, id, key, after, &changes)?;
-        for change in &changes {
-            self.check_entry(core, id, change, key)?;
-        }
-        self.reserve(core, 1 + 2 * changes.len())?;
-        self.own_changes(core, id, key, &changes)?;
-        self.stage(core, id, 0, key, after.map(RowRef::bytes))?;
-        for EntryChange { index, leaves, enters } in changes {
-            if let Some(entry) = leaves {
-                self.stage(core, id, index.0 + 1, &entry, None)?;
-            }
-            if let Some(entry) = enters {
-                self.stage(core, id, index.0 + 1, &entry, Some(key))?;
-            }
-        }
-        Ok(())
+        row.map_or(Ok(()), |row| table.schema.check_row(key, row))?;
+        self.check_write(core, id, key, row)?;
+        self.reserve(core, 1)?;
+        self.stage(core, id, key, row.map(RowRef::bytes))
     }
 
-    /// In [`Mode::OwnAtStatement`] owns everything that a statement changes before anything is buffered: a wait may end
-    /// without what it was for, and the transaction goes on.
-    fn own_changes(&self, core: &mut Core, id: TableId, key: &[u8], changes: &[EntryChange]) -> Result<()> {
-        if core.mode != Mode::OwnAtStatement || changes.is_empty() {
-            return Ok(()); // A row alone is owned before it is buffered.
-        }
-        self.enter_key(core, id, 0, key)?;
-        for EntryChange { index, leaves, enters } in changes {
-            for entry in leaves.iter().chain(enters) {
-                self.enter_key(core, id, index.0 + 1, entry)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that an entry fits the limits and, in a unique index, is free.
-    fn check_entry(&self, core: &mut Core, id: TableId, change: &EntryChange, key: &[u8]) -> Result<()> {
-        let Some(entry) = &change.enters else { return Ok(()) };
-        self.check_key_length(entry)?;
-        if !table(self, &core.view, &core.work.catalog, id)?.schema.indexes()[usize::from(change.index.0)].unique {
-            return Ok(());
-        }
-        if core.mode == Mode::OwnAtStatement {
-            self.enter_key(core, id, change.index.0 + 1, entry)?; // Before it is read, as a row is.
-        }
-        let Core { view, work, .. } = core;
-        let table = table(self, view, &work.catalog, id)?;
-        let place = table.entries(change.index)?;
-        let is_another = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.bytes() != key);
-        let is_taken = match work.writes.own_value(place.id(), entry) {
-            Some(own) => is_another(own.map(RowRef::new)),
-            None => self.visible(view, place, entry, |_, row| is_another(row))?,
-        };
-        if !is_taken {
-            return Ok(());
-        }
-        let (table, index) = (table.schema.clone(), Some(change.index.0));
-        Err(Duplicate { table, index, key: entry.clone() }.into())
-    }
-
-    /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it now.
+    /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it first.
     #[inline]
-    fn stage(&self, core: &mut Core, id: TableId, space: u16, key: &[u8], row: Option<&[u8]>) -> Result<()> {
-        let at = self.enter_key(core, id, space, key)?;
+    fn stage(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<&[u8]>) -> Result<()> {
+        let at = self.enter_key(core, id, key)?;
         core.work.writes.buffer(at, row);
         core.work.writes.count(&self.memory.meter);
         Ok(())
@@ -195,10 +111,10 @@ impl<C: Clock> Mvto<C> {
 
     /// The write-set entry of a key. In [`Mode::OwnAtStatement`] its tuple is owned.
     #[inline]
-    fn enter_key(&self, core: &mut Core, id: TableId, space: u16, key: &[u8]) -> Result<usize> {
+    fn enter_key(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<usize> {
         let Workspace { catalog, writes, kept, .. } = &mut *core.work;
-        let place = catalog.place(SpaceId { table: id, space }).expect("the statement has found its table");
-        let at = writes.entry(place.id(), key, || kept.take(place.id(), key).or_else(|| find_pinned(place, key)));
+        let table = catalog.get(id).expect("the statement has found its table");
+        let at = writes.entry(id, key, || kept.take(id, key).or_else(|| find_pinned(table, key)));
         if core.mode == Mode::OwnAtStatement {
             self.own_entry(core, at)?;
         }
@@ -212,19 +128,19 @@ impl<C: Clock> Mvto<C> {
             let Core { view, work, .. } = core;
             let Workspace { catalog, writes, .. } = &mut **work;
             let write = &mut writes.entries[at];
-            let place = catalog.place(write.space).expect("the statement has found its table");
-            match self.own(view, place, write)? {
+            let table = catalog.get(write.table).expect("the statement has found its table");
+            match self.own(view, table, write)? {
                 Claim::Owned => return Ok(()),
                 Claim::Late(Reason::YoungerOwner, owner) if writes.owns_anything() => {
                     // Others may wait for what it owns; to wait for them in turn might be for ever (M7).
-                    return Err(conflict(Reason::YoungerOwner, view, place, &writes.entries[at].key, owner));
+                    return Err(conflict(Reason::YoungerOwner, view, table, &writes.entries[at].key, owner));
                 }
                 Claim::Late(..) | Claim::Held => self.advance(core)?,
             }
         }
         let write = &core.work.writes.entries[at];
-        let place = core.work.catalog.place(write.space).expect("the statement has found its table");
-        Err(conflict(Reason::YoungerOwner, &core.view, place, &write.key, None))
+        let table = core.work.catalog.get(write.table).expect("the statement has found its table");
+        Err(conflict(Reason::YoungerOwner, &core.view, table, &write.key, None))
     }
 
     /// Owns a row before it is read, so that what is read cannot become a reason to abort (design, rule 6).
@@ -232,19 +148,19 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         if core.mode == Mode::OwnAtStatement {
             table(self, &core.view, &core.work.catalog, id)?.schema.check_key(key)?;
-            self.check_write(core, id, key, None, &[])?;
-            self.enter_key(core, id, 0, key)?;
+            self.check_write(core, id, key, None)?;
+            self.enter_key(core, id, key)?;
         }
         Ok(())
     }
 
     /// Becomes the owner of a written key's tuple, placing one under its leaf's latch where there is none, and looks whether a
     /// later transaction has come first. Waits as M7 allows.
-    pub(crate) fn own(&self, view: &View, place: Place<'_>, write: &mut Write) -> Result<Claim> {
+    pub(crate) fn own(&self, view: &View, table: &Table, write: &mut Write) -> Result<Claim> {
         let mut backoff = Backoff::new();
         while !write.owned {
             let Some(tuple) = &write.tuple else {
-                if let Some(stamp) = self.place_owned(view, place, write) {
+                if let Some(stamp) = self.place_owned(view, table, write) {
                     return Ok(Claim::Late(Reason::LaterGapReader, stamp));
                 }
                 continue;
@@ -261,7 +177,7 @@ impl<C: Clock> Mvto<C> {
                 (Holder::Free | Holder::Dead, _) => backoff.pause(),
                 _ if view.never_waits() && self.take_if_doomed(tuple, holder) => {}
                 (Holder::Executing(owner) | Holder::Committing(owner), _) if view.never_waits() => {
-                    return Err(view.unavailable(Some((&place, &write.key)), owner));
+                    return Err(view.unavailable(Some((table, &write.key)), owner));
                 }
                 (Holder::Executing(owner), true) if owner > view.name => {
                     return Ok(Claim::Late(Reason::YoungerOwner, owner));
@@ -271,7 +187,7 @@ impl<C: Clock> Mvto<C> {
                 }
                 (Holder::Executing(_), false) => return Ok(Claim::Held),
                 (Holder::Executing(_) | Holder::Committing(_), _) => {
-                    self.wait_while(view, place, tuple, |holder| must_wait(view, holder))?;
+                    self.wait_while(view, table, tuple, |holder| must_wait(view, holder))?;
                 }
             }
         }
@@ -280,12 +196,12 @@ impl<C: Clock> Mvto<C> {
 
     /// Inserts a tuple that is owned and has no version (M6). Where a later transaction has seen the gap, its stamp comes back,
     /// or pushes the one that inserts if that may move.
-    fn place_owned(&self, view: &View, place: Place<'_>, write: &mut Write) -> Option<Timestamp> {
+    fn place_owned(&self, view: &View, table: &Table, write: &mut Write) -> Option<Timestamp> {
         let guard = epoch::pin();
         let mut last_read = view.at;
         loop {
             let ownership = Ownership::owned_by(view.owner(), last_read);
-            match place.space().insert(&write.key, last_read.0, &guard, ownership) {
+            match table.space().insert(&write.key, last_read.0, &guard, ownership) {
                 Insert::Inserted(tuple) => (write.tuple, write.owned) = (Some(Pinned::adopt(tuple)), true),
                 Insert::Exists(tuple) => write.tuple = Pinned::new(tuple),
                 Insert::Stamped(stamp) if view.moves => {
@@ -319,28 +235,12 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    fn check_key_length(&self, key: &[u8]) -> Result<()> {
-        check_limit(LimitKind::KeyBytes, self.options.key_bytes, key.len())
-    }
-
-    /// Checks that a row (`None`: its deletion) and its index entries fit the limits.
-    fn check_write(
-        &self,
-        core: &Core,
-        id: TableId,
-        key: &[u8],
-        row: Option<RowRef<'_>>,
-        changes: &[EntryChange],
-    ) -> Result<()> {
+    /// Checks that a row (`None`: its deletion) fits the limits.
+    fn check_write(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
         let (options, writes) = (&self.options, &core.work.writes);
-        let is_new = |space: u16, key: &[u8]| writes.find(SpaceId { table: id, space }, key).is_none();
-        let entries = changes.iter().flat_map(|change| {
-            let keys = change.leaves.iter().chain(&change.enters);
-            keys.filter(|key| is_new(change.index.0 + 1, key))
-        });
-        let new = usize::from(is_new(0, key)) + entries.count();
-        self.check_key_length(key)?;
+        let new = usize::from(writes.find(id, key).is_none());
         let row_bytes = row.map_or(0, |row| row.bytes().len());
+        check_limit(LimitKind::KeyBytes, options.key_bytes, key.len())?;
         check_limit(LimitKind::RowBytes, options.row_bytes, row_bytes)?;
         check_limit(LimitKind::WriteSetRows, options.write_set_rows, writes.entries.len() + new)?;
         check_limit(LimitKind::WriteSetBytes, options.write_set_bytes, writes.bytes + key.len() + row_bytes)?;
@@ -358,11 +258,11 @@ fn check_limit(kind: LimitKind, limit: usize, actual: usize) -> Result<()> {
 pub(crate) fn conflict(
     reason: Reason,
     view: &View,
-    place: Place<'_>,
+    table: &Table,
     key: &[u8],
     other: impl Into<Option<Timestamp>>,
 ) -> model::Error {
-    reason.abort(view.name, Some((&place, key)), other.into()).into()
+    reason.abort(view.name, Some((table, key)), other.into()).into()
 }
 
 /// Returns whether a writer waits for this holder of a tuple (M7): for older transactions, and, if it executes, for all that commit.
@@ -377,25 +277,14 @@ fn must_wait(view: &View, holder: Holder) -> bool {
 /// The tuple of a key, pinned, if the index has one. A collector that is about to kill it and sees our pin lets it live and
 /// leaves it to us, so we look again until we have it or it is gone.
 #[inline]
-fn find_pinned(place: Place<'_>, key: &[u8]) -> Option<Pinned> {
+fn find_pinned(table: &Table, key: &[u8]) -> Option<Pinned> {
     let guard = epoch::pin();
     let mut backoff = Backoff::new();
     loop {
-        let tuple = place.space().get(key, &guard)?;
+        let tuple = table.space().get(key, &guard)?;
         if let Some(pinned) = Pinned::new(tuple) {
             return Some(pinned);
         }
         backoff.pause();
     }
-}
-
-/// Which index positions a row leaves and enters.
-fn entry_changes(table: &Table, key: &[u8], before: Option<RowRef<'_>>, after: Option<RowRef<'_>>) -> Vec<EntryChange> {
-    let indexes = 0..table.schema.indexes().len();
-    let changes = indexes.map(|number| {
-        let index = IndexId(number as u16);
-        let entry = |row: RowRef<'_>| table.schema.index_entry(index, key, row);
-        EntryChange { index, leaves: before.map(entry), enters: after.map(entry) }
-    });
-    changes.filter(|change| change.leaves != change.enters).collect()
 }

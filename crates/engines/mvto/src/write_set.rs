@@ -4,12 +4,12 @@ mod arena;
 mod kept;
 mod order;
 
-use crate::catalog::{Catalog, SpaceId};
+use crate::catalog::Catalog;
 use crate::gc::Garbage;
 use crate::horizon::Horizon;
 use crate::read_set::ReadSet;
 use crate::store::{Pinned, VersionPool, version_size};
-use model::{Key, RowBuf, Savepoint};
+use model::{Key, RowBuf, Savepoint, TableId};
 use parts::memory::Meter;
 use std::collections::{BTreeMap, TryReserveError};
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
@@ -28,8 +28,8 @@ pub(crate) struct WriteSet {
     pub entries: Vec<Write>,
     /// The bytes of all buffered rows.
     arena: Arena,
-    /// The entries of each space in the order of their keys, once there are more than [`LINEAR`] in all.
-    orders: BTreeMap<SpaceId, Order>,
+    /// The entries of each table in the order of their keys, once there are more than [`LINEAR`] in all.
+    orders: BTreeMap<TableId, Order>,
     /// Earlier values, newest last, while a savepoint is open: of entries that existed when it was opened.
     undo: Vec<(u32, Buffered)>,
     /// Open savepoints, oldest first.
@@ -54,7 +54,7 @@ struct Mark {
 /// One written key.
 #[derive(Debug)]
 pub(crate) struct Write {
-    pub space: SpaceId,
+    pub table: TableId,
     pub key: Key,
     /// Its tuple, pinned; `None` if the key was absent from the index when last looked at.
     pub tuple: Option<Pinned>,
@@ -76,20 +76,20 @@ pub(crate) enum Buffered {
 impl WriteSet {
     /// Returns the index of a key's write, if there is one.
     #[inline]
-    pub fn find(&self, space: SpaceId, key: &[u8]) -> Option<usize> {
+    pub fn find(&self, table: TableId, key: &[u8]) -> Option<usize> {
         if self.entries.len() <= LINEAR {
-            return self.entries.iter().position(|write| write.space == space && write.key[..] == *key);
+            return self.entries.iter().position(|write| write.table == table && write.key[..] == *key);
         }
-        self.orders.get(&space)?.find(&self.entries, key)
+        self.orders.get(&table)?.find(&self.entries, key)
     }
 
     /// Returns the transaction's own write: `None` if there is none, `Some(None)` for a delete.
     #[inline]
-    pub fn own_value(&self, space: SpaceId, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub fn own_value(&self, table: TableId, key: &[u8]) -> Option<Option<&[u8]>> {
         if self.entries.is_empty() {
             return None;
         }
-        self.value(self.entries[self.find(space, key)?].buffered)
+        self.value(self.entries[self.find(table, key)?].buffered)
     }
 
     /// The value of an entry, as [`WriteSet::own_value`].
@@ -101,19 +101,19 @@ impl WriteSet {
         }
     }
 
-    /// The entries of a space that change something, with keys within the bounds, in ascending order of their keys.
+    /// The entries of a table that change something, with keys within the bounds, in ascending order of their keys.
     pub fn in_range<'a>(
         &'a self,
-        space: SpaceId,
+        table: TableId,
         lower: Bound<&Key>,
         upper: Bound<&Key>,
     ) -> impl DoubleEndedIterator<Item = usize> + use<'a> {
         let bounds = (lower, upper);
         let (mut few, mut many) = (Vec::new(), None);
         if self.entries.len() > LINEAR {
-            many = self.orders.get(&space).map(|order| order.range(&self.entries, lower, upper));
+            many = self.orders.get(&table).map(|order| order.range(&self.entries, lower, upper));
         } else {
-            few = (0..self.entries.len()).filter(|&at| self.entries[at].space == space).collect();
+            few = (0..self.entries.len()).filter(|&at| self.entries[at].table == table).collect();
             few.retain(|&at| bounds.contains(&self.entries[at].key));
             few.sort_unstable_by(|&a, &b| self.entries[a].key.cmp(&self.entries[b].key));
         }
@@ -123,12 +123,12 @@ impl WriteSet {
 
     /// The entry of a key, made if there is none.
     #[inline]
-    pub fn entry(&mut self, space: SpaceId, key: &[u8], find_tuple: impl FnOnce() -> Option<Pinned>) -> usize {
-        if let Some(at) = self.find(space, key) {
+    pub fn entry(&mut self, table: TableId, key: &[u8], find_tuple: impl FnOnce() -> Option<Pinned>) -> usize {
+        if let Some(at) = self.find(table, key) {
             return at;
         }
         let (key, tuple) = (Key::from_bytes(key), find_tuple());
-        self.entries.push(Write { space, key, tuple, owned: false, buffered: Buffered::Unchanged });
+        self.entries.push(Write { table, key, tuple, owned: false, buffered: Buffered::Unchanged });
         self.index_last();
         self.entries.len() - 1
     }
@@ -146,7 +146,7 @@ impl WriteSet {
             length => length - 1,
         };
         for (at, write) in self.entries.iter().enumerate().skip(first) {
-            self.orders.entry(write.space).or_default().insert(&self.entries, at as u32);
+            self.orders.entry(write.table).or_default().insert(&self.entries, at as u32);
         }
     }
 

@@ -5,8 +5,8 @@ mod support;
 
 use conformance::registers::{abort, invalid, limit};
 use model::{
-    AbortClass, Access, Begin, ColumnType, Columns, Comparison, Finish, IndexId, Interactive, Invalid, Item, Key,
-    Limit, LimitKind, Mode, Predicate, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
+    AbortClass, Access, Begin, ColumnType, Columns, Comparison, Finish, Interactive, Invalid, Item, Key, Limit,
+    LimitKind, Mode, Predicate, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
 };
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn people() -> Schema {
         .nullable("name", ColumnType::Text)
         .column("age", ColumnType::Int)
         .key(["id"]);
-    builder.unique("by_name", ["name"]).index("by_age", ["age"]).build().expect("a good schema")
+    builder.build().expect("a good schema")
 }
 
 fn person(id: i64) -> Key {
@@ -69,27 +69,6 @@ fn a_key_that_is_too_long_is_refused_and_the_transaction_lives_on() {
 }
 
 #[test]
-fn an_index_entry_that_is_too_long_is_refused_before_anything_is_written() {
-    let (engine, _) = engine_and_clock(Options { key_bytes: 20, ..impatient() });
-    let table = engine.create_table(people()).expect("a new table");
-    let mut open = begin(&engine);
-    let refused = put_person(&mut open, table, 1, "a name of more than twenty bytes", 30);
-    assert_eq!(limit(refused).kind, LimitKind::KeyBytes);
-    put_person(&mut open, table, 2, "bob", 40).expect("it lives on");
-    open.commit().expect("it lives on");
-    let mut reader = begin(&engine);
-    assert!(!reader.read(table, &person(1), Columns::None, &mut RowBuf::new()).expect("nobody in the way"));
-    let mut seen = 0;
-    reader
-        .scan(&Scan::index(table, IndexId(1)), &mut |_| {
-            seen += 1;
-            ControlFlow::Continue(())
-        })
-        .expect("nobody in the way");
-    assert_eq!(seen, 1, "the refused row has left no entry");
-}
-
-#[test]
 fn the_greatest_keys_and_rows_that_can_be_allowed_work() {
     let (engine, _) = engine_and_clock(Options { key_bytes: usize::MAX, row_bytes: usize::MAX, ..impatient() });
     assert_eq!((engine.options().key_bytes, engine.options().row_bytes), (65_535, 4_000_000));
@@ -101,17 +80,6 @@ fn the_greatest_keys_and_rows_that_can_be_allowed_work() {
     let mut seen = RowBuf::new();
     assert!(begin(&engine).read(table, &key, Columns::All, &mut seen).expect("nobody in the way"));
     assert_eq!(seen, row);
-}
-
-/// "Rows and index entries written by one transaction": a row with two indexes makes three.
-#[test]
-fn index_entries_count_in_the_write_set() {
-    let (engine, _) = engine_and_clock(Options { write_set_rows: 4, ..impatient() });
-    let table = engine.create_table(people()).expect("a new table");
-    let mut open = begin(&engine);
-    put_person(&mut open, table, 1, "ann", 30).expect("three of four");
-    assert_eq!(limit(put_person(&mut open, table, 2, "bob", 40)).kind, LimitKind::WriteSetRows);
-    open.commit().expect("it lives on");
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -289,9 +257,8 @@ fn mistake<T: std::fmt::Debug>(
 }
 
 #[test]
-fn unknown_tables_and_indexes_are_named() {
+fn unknown_tables_are_named() {
     let (engine, _, registers) = with_registers(impatient(), &[]);
-    let people = engine.create_table(people()).expect("a new table");
     let nowhere = TableId(99);
     let unknown = Invalid::UnknownTable { table: "number 99".into() };
     assert_eq!(mistake(&engine, registers, |open| get(open, nowhere, 1)), unknown);
@@ -299,9 +266,6 @@ fn unknown_tables_and_indexes_are_named() {
     assert_eq!(mistake(&engine, registers, |open| insert(open, nowhere, 1, 1)), unknown);
     assert_eq!(mistake(&engine, registers, |open| delete(open, nowhere, 1)), unknown);
     assert_eq!(mistake(&engine, registers, |open| all(open, nowhere)), unknown);
-    let scan = Scan::index(people, IndexId(2));
-    let told = mistake(&engine, registers, |open| open.scan(&scan, &mut |_| ControlFlow::Continue(())));
-    assert_eq!(told, Invalid::UnknownIndex { table: "people".into(), index: "number 2".into() });
 }
 
 /// Same as above, for scans and their filters.
@@ -316,7 +280,6 @@ fn scans_of_columns_that_are_not_there_are_refused() {
     let scans = [
         Scan::table(people).columns(Columns::Some(&[3])),
         Scan::table(people).filter(&filter),
-        Scan::index(people, IndexId(0)).filter(&filter),
         Scan::table(registers).filter(&filter),
         Scan::table(registers).columns(Columns::Some(&[0])),
     ];

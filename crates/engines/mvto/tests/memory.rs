@@ -150,7 +150,7 @@ fn open(disk: &SimDisk, memory: Option<usize>) -> Result<Mvto<SimClock>, Error> 
 
 fn people() -> Schema {
     let people = Schema::table("people").column("id", ColumnType::Int).column("name", ColumnType::Text);
-    people.key(["id"]).index("by_name", ["name"]).build().expect("a good schema")
+    people.key(["id"]).build().expect("a good schema")
 }
 
 fn person(id: i64) -> (Key, RowBuf) {

@@ -9,6 +9,7 @@
 
 mod support;
 
+use conformance::indexed::Indexed;
 use env::{Randomness, SimClock};
 use model::twin::Twin;
 use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, SerialPoint, Storage, TableId};
@@ -122,7 +123,7 @@ fn plans(seed: u64) -> Vec<Vec<Plan>> {
 /// A committed transaction, and what it was answered.
 type Story = (SerialPoint, Vec<(Statement, String)>);
 
-fn live(engine: &Engine, table: TableId, shape: Shape, plans: &[Plan]) -> Vec<Story> {
+fn live(engine: &Engine, table: &Indexed, shape: Shape, plans: &[Plan]) -> Vec<Story> {
     let mut stories = Vec::new();
     for plan in plans {
         let mut transaction = engine.begin(Begin { mode: plan.mode, ..Begin::default() }).expect("it only notes down");
@@ -143,27 +144,27 @@ fn live(engine: &Engine, table: TableId, shape: Shape, plans: &[Plan]) -> Vec<St
 
 fn run_and_replay(plans: &[Vec<Plan>], shape: Shape) {
     let engine = fresh_engine();
-    let table = engine.create_table(shape.schema(Storage::Ordered)).expect("a new table");
+    let table = shape.create(Storage::Ordered, |schema| engine.create_table(schema).expect("a new table"));
     let mut twin = Twin::new();
-    twin.create_table(shape.schema(Storage::Ordered));
+    shape.create(Storage::Ordered, |schema| twin.create_table(schema));
     let spawn = |plans: &Vec<Plan>| {
-        let (engine, plans) = (engine.clone(), plans.clone());
-        thread::spawn(move || live(&engine, table, shape, &plans))
+        let (engine, table, plans) = (engine.clone(), table.clone(), plans.clone());
+        thread::spawn(move || live(&engine, &table, shape, &plans))
     };
     let threads: Vec<_> = plans.iter().map(spawn).collect();
     let mut stories: Vec<Story> = threads.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
     stories.sort_by_key(|(point, _)| *point);
     for (point, told) in &stories {
         for (statement, answered) in told {
-            assert_eq!(*answered, answer(&mut twin, table, shape, statement), "{statement:?} at {point} of {plans:?}");
+            assert_eq!(*answered, answer(&mut twin, &table, shape, statement), "{statement:?} at {point} of {plans:?}");
         }
         twin.commit();
     }
-    assert_ends_as(&engine, &mut twin, table, shape);
+    assert_ends_as(&engine, &mut twin, &table, shape);
 }
 
 /// The committed rows and entries are the twin's, and nothing waits to be collected.
-fn assert_ends_as(engine: &Engine, twin: &mut Twin, table: TableId, shape: Shape) {
+fn assert_ends_as(engine: &Engine, twin: &mut Twin, table: &Indexed, shape: Shape) {
     let mut last = begin_as(engine, Mode::Snapshot);
     for index in [None, Some(0), Some(1)].into_iter().take(if shape == Shape::Accounts { 3 } else { 1 }) {
         let bounds = (Edge::Open, Edge::Open);

@@ -16,6 +16,7 @@
 
 mod support;
 
+use conformance::indexed::Indexed;
 use env::disk::Fault as DiskFault;
 use env::{Operation, Randomness, SimClock, SimDisk, SimDiskOptions, Survival};
 use model::twin::Twin;
@@ -72,16 +73,19 @@ impl Chronicle {
 }
 
 /// A table of one of the shapes, under the engine's number and the twin's.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Table {
     shape: Shape,
     storage: Storage,
-    id: TableId,
-    twin: TableId,
+    ours: Indexed,
+    twin: Indexed,
 }
 
+/// The shape whose table has its indexes, each a table of its own, and stays. Those of the others come and go without.
+const INDEXED: Shape = Shape::Orders;
+
 /// State of the table of a shape.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Slot {
     Absent,
     Present(Table),
@@ -196,7 +200,7 @@ impl World {
             clock: SimClock::new(0, 1),
             engine: None,
             ledger: TableId(0),
-            slots: [Slot::Absent; SHAPES.len()],
+            slots: [const { Slot::Absent }; SHAPES.len()],
             open: Vec::new(),
             crowd,
             next: 1,
@@ -210,7 +214,8 @@ impl World {
         world.start();
         world.ledger = world.engine().create_table(registers("ledger", Storage::Ordered)).expect("a healthy disk");
         world.base.create_table(registers("ledger", Storage::Ordered));
-        (0..SHAPES.len()).for_each(|slot| world.create(slot));
+        (0..SHAPES.len())
+            .for_each(|slot| if SHAPES[slot] == INDEXED { world.create_indexed(slot) } else { world.create(slot) });
         world
     }
 
@@ -274,7 +279,10 @@ impl World {
     }
 
     fn tables(&self) -> Vec<Table> {
-        self.slots.iter().filter_map(|slot| if let Slot::Present(table) = slot { Some(*table) } else { None }).collect()
+        self.slots
+            .iter()
+            .filter_map(|slot| if let Slot::Present(table) = slot { Some(table.clone()) } else { None })
+            .collect()
     }
 
     fn statement(&mut self) {
@@ -283,7 +291,7 @@ impl World {
             return self.begin();
         }
         let which = self.below(self.open.len());
-        let table = tables[self.below(tables.len())];
+        let table = tables[self.below(tables.len())].clone();
         let statement = self.statements.new_tree(&mut self.runner).expect("no filter rejects").current();
         let mut live = self.open.swap_remove(which);
         match statement {
@@ -320,7 +328,7 @@ impl World {
 
     fn access(&mut self, mut live: Live, table: Table, statement: Statement) {
         live.floor.get_or_insert(self.greatest);
-        let answered = answer(&mut live.transaction, table.id, table.shape, &statement);
+        let answered = answer(&mut live.transaction, &table.ours, table.shape, &statement);
         self.tell(format!("T{} {:?} {statement:?}: {}", live.number, table.shape, answered.trim_end()));
         if let Some(poison) = live.transaction.poison().cloned() {
             return self.lose(live, "a statement", &poison);
@@ -328,7 +336,9 @@ impl World {
         if answered.contains("Err(Fault(") || answered.contains("Err(Limit(") {
             let mut row = RowBuf::new();
             // The text names it; asked again, a fault of the clock or the log is still there, or is over.
-            if let Err(error) = live.transaction.read(table.id, &table.shape.key(0), model::Columns::None, &mut row) {
+            if let Err(error) =
+                live.transaction.read(table.ours.rows, &table.shape.key(0), model::Columns::None, &mut row)
+            {
                 self.excuse("a statement", &error);
             }
             assert!(self.is_troubled() || answered.contains("Limit"), "an error without a cause: {answered}");
@@ -516,7 +526,8 @@ impl World {
 
     fn change_tables(&mut self) {
         let slot = self.below(SHAPES.len());
-        match self.slots[slot] {
+        match self.slots[slot].clone() {
+            _ if SHAPES[slot] == INDEXED => {}
             Slot::Absent => self.create(slot),
             Slot::Present(table) => self.drop_table(slot, table),
             Slot::CreateUnknown(_) | Slot::DropUnknown(_) => {}
@@ -545,14 +556,22 @@ impl World {
 
     fn adopt(&mut self, slot: usize, storage: Storage, id: TableId) {
         let shape = SHAPES[slot];
-        let twin = self.base.create_table(shape.schema(storage));
-        self.slots[slot] = Slot::Present(Table { shape, storage, id, twin });
+        let ours = Indexed::create(shape.schema(storage), &[], |_| id);
+        let twin = Indexed::create(shape.schema(storage), &[], |schema| self.base.create_table(schema));
+        self.slots[slot] = Slot::Present(Table { shape, storage, ours, twin });
+    }
+
+    fn create_indexed(&mut self, slot: usize) {
+        let (shape, storage) = (SHAPES[slot], Storage::Ordered);
+        let ours = shape.create(storage, |schema| self.engine().create_table(schema).expect("a healthy disk"));
+        let twin = shape.create(storage, |schema| self.base.create_table(schema));
+        self.slots[slot] = Slot::Present(Table { shape, storage, ours, twin });
     }
 
     fn drop_table(&mut self, slot: usize, table: Table) {
         match self.engine().drop_table(table.shape.schema(table.storage).name()) {
             Ok(()) => {
-                self.tell(format!("dropped {:?}, {:?}", table.shape, table.id));
+                self.tell(format!("dropped {:?}, {:?}", table.shape, table.ours.rows));
                 self.count("tables dropped");
                 self.slots[slot] = Slot::Absent;
                 self.durable = self.stories.len();
@@ -693,11 +712,11 @@ impl World {
     fn recover_tables(&mut self) {
         for (slot, shape) in SHAPES.into_iter().enumerate() {
             let found = self.engine().table(shape.schema(Storage::Ordered).name()).map(|(id, _)| id);
-            match (self.slots[slot], found) {
+            match (self.slots[slot].clone(), found) {
                 (Slot::Absent | Slot::CreateUnknown(_), None) => self.slots[slot] = Slot::Absent,
                 (Slot::DropUnknown(_), None) => self.slots[slot] = Slot::Absent,
                 (Slot::CreateUnknown(storage), Some(id)) => self.adopt(slot, storage, id),
-                (Slot::Present(table) | Slot::DropUnknown(table), Some(id)) if table.id == id => {
+                (Slot::Present(table) | Slot::DropUnknown(table), Some(id)) if table.ours.rows == id => {
                     self.slots[slot] = Slot::Present(table);
                 }
                 (slot, found) => panic!("expected {slot:?}, found {found:?}"),
@@ -719,8 +738,8 @@ impl World {
         for table in self.tables() {
             let reads = (0..KEYS).map(|key| Statement::Read { key, columns: 3 });
             for statement in reads.chain((0..8).map(|n| whole((n / 2_u16).checked_sub(1), n % 2 == 1))) {
-                let ours = answer(reader, table.id, table.shape, &statement);
-                let twins = answer(&mut self.base, table.twin, table.shape, &statement);
+                let ours = answer(reader, &table.ours, table.shape, &statement);
+                let twins = answer(&mut self.base, &table.twin, table.shape, &statement);
                 assert_eq!(ours, twins, "{table:?} {statement:?}");
             }
         }
@@ -740,7 +759,7 @@ fn replay(base: &Twin, mut stories: Vec<&Story>) -> Twin {
     }
     for Story { number, point, told, .. } in stories {
         for (table, statement, answered) in told {
-            let twins = answer(&mut twin, table.twin, table.shape, statement);
+            let twins = answer(&mut twin, &table.twin, table.shape, statement);
             assert_eq!(*answered, twins, "T{number} at {point}: {:?} {statement:?}", table.shape);
         }
         twin.commit();

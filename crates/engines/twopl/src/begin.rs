@@ -119,7 +119,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         }
     }
 
-    /// Checks that a key is declared. Index entries are not checked: they follow from the rows.
+    /// Checks that a key is declared.
     ///
     /// # Errors
     /// The abort [`Reason::FootprintMiss`].
@@ -139,11 +139,10 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// retry would not help.
     pub(super) fn check_may_scan(&mut self, table: &Table, scan: &Scan<'_>) -> Result<()> {
         let Some(footprint) = &self.footprint else { return Ok(()) };
-        let is_of_rows = scan.index.is_none();
-        if is_of_rows && footprint.covers_range(table.id, &scan.lower, &scan.upper) {
+        if footprint.covers_range(table.id, &scan.lower, &scan.upper) {
             return Ok(());
         }
-        if is_of_rows && footprint.ranges().iter().any(|range| range.table == table.id) {
+        if footprint.ranges().iter().any(|range| range.table == table.id) {
             let target = Target::Range(scan.lower.clone(), scan.upper.clone());
             return Err(self.fail(Reason::FootprintMiss, &table.rows, target, None));
         }
@@ -193,9 +192,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         let granted = match state.lock.request(&self.owner, mode) {
             Some(granted) => granted,
             None => {
-                let ordered = keyspace.index.is_none();
                 let waited = self.patience(keyspace, &record.key, |patience, owner| {
-                    wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode, ordered), patience)
+                    wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode), patience)
                 });
                 let (guard, granted) = waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
                 state = guard;
@@ -244,13 +242,13 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     fn patience<R>(&self, keyspace: &Keyspace, key: &Key, wait: impl FnOnce(&Patience<'_>, &Arc<Owner>) -> R) -> R {
         let TwoPhaseLocking { sleepers, clock, options, counters, .. } = &*self.engine;
         let limit = self.how.wait_limit.unwrap_or(options.wait_limit);
-        let about = |other| self.abort_for(Reason::WaitLimit, keyspace, target_of(keyspace, key), Some(other));
+        let about = |other| self.abort_for(Reason::WaitLimit, keyspace, Target::Key(key.clone()), Some(other));
         let supervisor = self.supervisor.as_deref().map(|supervisor| (supervisor, &about as &dyn Fn(_) -> _));
         wait(&Patience { sleepers, clock, limit, waits: &counters.waits, supervisor }, &self.owner)
     }
 
     fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {
-        self.fail(refusal.reason, keyspace, target_of(keyspace, key), Some(refusal.other))
+        self.fail(refusal.reason, keyspace, Target::Key(key.clone()), Some(refusal.other))
     }
 
     fn abort_for(&self, reason: Reason, keyspace: &Keyspace, target: Target, other: Option<Timestamp>) -> Abort {
@@ -277,13 +275,5 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         self.poison = Some(error.clone());
         self.roll_back(reason);
         error
-    }
-}
-
-/// A key of a keyspace, as errors name it.
-fn target_of(keyspace: &Keyspace, key: &Key) -> Target {
-    match keyspace.index {
-        None => Target::Key(key.clone()),
-        Some(index) => Target::Entry(index.0, key.clone()),
     }
 }

@@ -26,7 +26,7 @@
 //!
 //! # Phantoms
 //! A key that is absent has a record too while it is locked, one without a row. A scan locks its *range* as a whole,
-//! in a list that the keyspace (a table, or one of its indexes) keeps, and then only looks at the records in it,
+//! in a list that the keyspace of the table keeps, and then only looks at the records in it,
 //! waiting where one is locked exclusively. Whoever locks a record exclusively looks into that list afterwards, and
 //! waits out the ranges that cover its key. So one lock protects a range of any size, its gaps, and all its rows,
 //! exactly; as long as nobody scans, writers pay one load for it. A scan that stops early gives the rest back; until
@@ -42,8 +42,6 @@
 //! - **I4** Of a scanner (locks its range, then latches the record) and a writer (latches the record to lock it, then
 //!   looks at the ranges) at least one sees the other: whoever latches the record, or the map that it is found in,
 //!   second has what the first did before. So a writer that a scan did not meet waits for the scan, and the other way.
-//! - **I5** A row and its index entries are changed together, under exclusive locks on all of them: an entry that nobody
-//!   is changing belongs to a row that is there.
 //! - **I6** Waits go to whoever is in the way; wounds go only down: declared procedures precede interactive
 //!   transactions, which precede reconnaissance; within a kind, age decides.
 //! - **I7** A declared procedure locks its footprint in the order of tables and keys before it runs. Two of them never
@@ -55,8 +53,7 @@
 //! ([`model::Reexecutable`]) adds the kept age. Door 3 ([`model::Declared`]) locks the declared footprint, found by a
 //! trial read if need be, and aborts on a point outside it ([`Reason::FootprintMiss`]), after which a retry looks
 //! again; a scan of a table without a declared range is [`model::Invalid::Undeclared`]. But for the limit on waiting,
-//! procedures abort for nothing else, with two exceptions: unique index entries follow from rows, are not in footprints,
-//! and of two procedures that want each other's the younger gives way like anybody; so does one that declares ranges.
+//! procedures abort for nothing else, with one exception: one that declares ranges gives way like anybody.
 //!
 //! # What is deliberately absent
 //! - Snapshots: [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] are the same here. They take shared locks, wait
@@ -113,7 +110,7 @@ pub struct TwoPhaseLocking {
 /// The knobs. Every limit ends in a named error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Longest key and index entry. Unit: bytes. Default: 1,024. Longer keys cost memory twice, in map and record.
+    /// Longest key. Unit: bytes. Default: 1,024. Longer keys cost memory twice, in map and record.
     pub key_bytes: u64,
     /// Longest row. Unit: bytes. Default: 1 MiB. A row is copied under its latch.
     pub row_bytes: u64,
@@ -215,7 +212,7 @@ pub struct Stats {
     pub asleep: u64,
     /// Transactions open now.
     pub open: u64,
-    /// Records in memory now: rows, index entries, and keys that are locked without having a row.
+    /// Records in memory now: rows, and keys that are locked without having a row.
     pub records: u64,
 }
 
@@ -287,14 +284,13 @@ impl TwoPhaseLocking {
     pub fn stats(&self) -> Stats {
         let Counters { open, committed, aborted, waits, .. } = &self.counters;
         let catalog = self.catalog();
-        let keyspaces = catalog.all().flat_map(|table| table.indexes.iter().chain([&table.rows]));
         Stats {
             committed: committed.load(Relaxed),
             aborted: Reason::ALL.map(|reason| aborted[reason as usize].load(Relaxed)),
             waits: waits.load(Relaxed),
             asleep: self.sleepers.sleepers() as u64,
             open: open.load(Relaxed),
-            records: keyspaces.map(|keyspace| keyspace.len() as u64).sum(),
+            records: catalog.all().map(|table| table.rows.len() as u64).sum(),
         }
     }
 

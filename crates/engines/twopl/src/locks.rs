@@ -102,11 +102,11 @@ impl Owner {
         (self.kind, self.timestamp) < (other.kind, other.timestamp)
     }
 
-    /// Tells `holder`, for which this one is about to wait, to give way if it has to. Two procedures that meet where
-    /// footprints are locked need no wounds: their order of locking keeps them out of deadlocks (I7).
-    fn wound(&self, holder: &Owner, ordered: bool, sleepers: &WaitTable) {
+    /// Tells `holder`, for which this one is about to wait, to give way if it has to. Two declared procedures
+    /// need no wounds: the order in which they lock their footprints keeps them out of deadlocks (I7).
+    fn wound(&self, holder: &Owner, sleepers: &WaitTable) {
         let both_declared = self.kind == Kind::Declared && holder.kind == Kind::Declared;
-        if self.precedes(holder) && !(ordered && both_declared) {
+        if self.precedes(holder) && !both_declared {
             let first = holder.wounded_by.compare_exchange(0, self.timestamp.0, AcqRel, Relaxed);
             if first.is_ok() {
                 holder.signal(sleepers);
@@ -253,9 +253,9 @@ impl Lock {
     }
 
     /// Stands in the queue, and wounds the holders that have to give way.
-    fn enqueue(&mut self, owner: &Arc<Owner>, mode: LockMode, ordered: bool, sleepers: &WaitTable) {
+    fn enqueue(&mut self, owner: &Arc<Owner>, mode: LockMode, sleepers: &WaitTable) {
         for holder in self.holders.iter().filter(|holder| !Arc::ptr_eq(holder, owner)) {
-            owner.wound(holder, ordered, sleepers);
+            owner.wound(holder, sleepers);
         }
         let at = self.queue.partition_point(|waiter| waiter.owner.precedes(owner));
         self.queue.insert(at, Waiter { owner: owner.clone(), mode });
@@ -293,14 +293,14 @@ impl Lock {
 }
 
 /// Waits in the queue of the lock that `lock_of` finds in what `latch` guards; the request was just refused, under
-/// `guard`. `ordered`: footprints are locked here.
+/// `guard`.
 ///
 /// # Errors
 /// The owner has to give way, or its patience has ended; then it is in no queue.
 pub(super) fn wait_for_lock<'l, T>(
     (latched, mut guard): (&'l Mutex<T>, MutexGuard<'l, T>),
     lock_of: impl Fn(&mut T) -> &mut Lock,
-    (owner, mode, ordered): (&Arc<Owner>, LockMode, bool),
+    (owner, mode): (&Arc<Owner>, LockMode),
     patience: &Patience<'_>,
 ) -> Result<(MutexGuard<'l, T>, Granted), Refusal> {
     let lock = lock_of(&mut guard);
@@ -309,7 +309,7 @@ pub(super) fn wait_for_lock<'l, T>(
         return Err(patience.refusal(other));
     }
     let _attended = patience.attend(owner, other);
-    lock.enqueue(owner, mode, ordered, patience.sleepers);
+    lock.enqueue(owner, mode, patience.sleepers);
     patience.waits.fetch_add(1, Relaxed);
     let until = patience.deadline();
     let mut in_time = true;
@@ -412,7 +412,7 @@ impl Ranges {
             if let Some(by) = owner.wounded_by() {
                 return Err(Refusal { reason: Reason::Wounded, other: by });
             }
-            others.by_ref().for_each(|other| owner.wound(other, false, patience.sleepers));
+            others.by_ref().for_each(|other| owner.wound(other, patience.sleepers));
             list.waiting.push(owner.clone());
             attended.get_or_insert_with(|| {
                 until = patience.deadline();

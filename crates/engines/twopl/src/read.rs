@@ -5,8 +5,7 @@ use super::begin::Transaction;
 use super::locks::LockMode;
 use super::store::{Keyspace, Record, Table, is_empty_range};
 use model::{
-    Columns, Direction, IndexId, Invalid, Item, Key, Predicate, Result, RowBuf, RowRef, Scan, ScanEnd, Storage,
-    TableId, Touch,
+    Columns, Direction, Invalid, Item, Key, Predicate, Result, RowBuf, RowRef, Scan, ScanEnd, Storage, TableId, Touch,
 };
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
@@ -16,7 +15,6 @@ const BATCH: usize = 64;
 
 /// One stretch of a scan, and what it reuses from row to row.
 struct Walk<'s, 'v> {
-    table: Arc<Table>,
     keyspace: Arc<Keyspace>,
     direction: Direction,
     filter: Option<&'s Predicate>,
@@ -69,17 +67,19 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<ScanEnd> {
         let table = self.table(scan.table)?;
-        let keyspace = table.keyspace(scan.index)?;
+        if table.schema.storage() == Storage::Hash {
+            return Err(Invalid::NotOrdered { table: table.schema.name().to_owned() }.into());
+        }
         table.schema.check_columns(scan.columns)?;
         scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
         self.check_may_scan(&table, scan)?;
         if is_empty_range(&scan.lower, &scan.upper) {
             return Ok(ScanEnd::Finished);
         }
-        self.lock_range(&keyspace, scan.lower.clone(), scan.upper.clone())?;
+        self.lock_range(&table.rows, scan.lower.clone(), scan.upper.clone())?;
         let Scan { direction, filter, columns, examine, .. } = *scan;
         let (row, shown) = (RowBuf::new(), RowBuf::new());
-        let mut walk = Walk { table, keyspace, direction, filter, columns, examine, visit, row, shown };
+        let mut walk = Walk { keyspace: table.rows.clone(), direction, filter, columns, examine, visit, row, shown };
         let end = self.walk(&mut walk, scan.lower.clone(), scan.upper.clone())?;
         if let ScanEnd::Stopped(position) = &end {
             walk.keyspace.ranges.shrink(&self.owner, direction, position.clone(), &self.engine.sleepers);
@@ -115,13 +115,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         if !self.peek(&walk.keyspace, record, &mut walk.row)? {
             return Ok(None);
         }
-        let mut key = None;
-        if walk.keyspace.index.is_some() {
-            let primary = &*key.insert(Key::from_bytes(walk.row.bytes()));
-            let found = self.read_row(&walk.table, primary, LockMode::Shared, Columns::All, &mut walk.row)?;
-            assert!(found, "I5: an entry that nobody is changing has its row");
-        }
-        Ok(Some(walk.show(&record.key, key.as_ref().unwrap_or(&record.key))))
+        Ok(Some(walk.show(&record.key)))
     }
 
     /// Copies the row of a record in a locked range; false if it has none. Waits for whoever is changing it: no lock is
@@ -144,7 +138,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
 }
 
 impl Walk<'_, '_> {
-    fn show(&mut self, position: &[u8], key: &[u8]) -> ControlFlow<()> {
+    fn show(&mut self, key: &[u8]) -> ControlFlow<()> {
         let row = self.row.row();
         if self.filter.is_some_and(|filter| !filter.matches(row)) {
             return ControlFlow::Continue(());
@@ -156,24 +150,6 @@ impl Walk<'_, '_> {
                 self.shown.row()
             }
         };
-        (self.visit)(Item { position, key, row })
-    }
-}
-
-impl Table {
-    /// Returns the keyspace of a scan.
-    ///
-    /// # Errors
-    /// [`Invalid::UnknownIndex`], [`Invalid::NotOrdered`].
-    fn keyspace(&self, index: Option<IndexId>) -> Result<Arc<Keyspace>> {
-        let table = || self.schema.name().to_owned();
-        match index {
-            None if self.schema.storage() == Storage::Hash => Err(Invalid::NotOrdered { table: table() }.into()),
-            None => Ok(self.rows.clone()),
-            Some(IndexId(number)) => {
-                let unknown = || Invalid::UnknownIndex { table: table(), index: format!("number {number}") }.into();
-                self.indexes.get(usize::from(number)).cloned().ok_or_else(unknown)
-            }
-        }
+        (self.visit)(Item { key, row })
     }
 }

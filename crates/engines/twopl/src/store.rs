@@ -1,7 +1,7 @@
-//! Storage of rows: tables of keyspaces of records. Rows are changed in place, under locks.
+//! Storage of rows: tables of records. Rows are changed in place, under locks.
 
 use super::locks::{Lock, Owner, Ranges, latch};
-use model::{Direction, IndexId, Key, RowBuf, Schema, Storage, TableId};
+use model::{Direction, Key, RowBuf, Schema, Storage, TableId};
 use parts::CachePadded;
 use parts::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard, RwLock};
@@ -35,10 +35,8 @@ impl Catalog {
 pub(super) struct Table {
     pub(super) id: TableId,
     pub(super) schema: Arc<Schema>,
-    /// The rows, by primary key.
+    /// The rows, by key.
     pub(super) rows: Arc<Keyspace>,
-    /// The entries of each secondary index; the row of an entry is the primary key.
-    pub(super) indexes: Vec<Arc<Keyspace>>,
     /// Set once. `Relaxed`: a statement that runs at the same time may see either.
     pub(super) dropped: AtomicBool,
 }
@@ -46,14 +44,8 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(id: TableId, schema: Schema) -> Table {
         let schema = Arc::new(schema);
-        let entries = |number| Arc::new(Keyspace::new(schema.clone(), Some(IndexId(number)), Storage::Ordered));
-        Table {
-            id,
-            rows: Arc::new(Keyspace::new(schema.clone(), None, schema.storage())),
-            indexes: (0..schema.indexes().len() as u16).map(entries).collect(),
-            dropped: AtomicBool::new(false),
-            schema,
-        }
+        let rows = Arc::new(Keyspace::new(schema.clone()));
+        Table { id, rows, dropped: AtomicBool::new(false), schema }
     }
 
     pub(super) fn is_dropped(&self) -> bool {
@@ -61,11 +53,10 @@ impl Table {
     }
 }
 
-/// The records of a table or of one of its indexes, and the ranges that are locked among them.
+/// The records of a table, and the ranges that are locked among them.
 #[derive(Debug)]
 pub(super) struct Keyspace {
     pub(super) schema: Arc<Schema>,
-    pub(super) index: Option<IndexId>,
     pub(super) ranges: Ranges,
     map: Map,
 }
@@ -105,12 +96,12 @@ impl Record {
 }
 
 impl Keyspace {
-    fn new(schema: Arc<Schema>, index: Option<IndexId>, storage: Storage) -> Keyspace {
-        let map = match storage {
+    fn new(schema: Arc<Schema>) -> Keyspace {
+        let map = match schema.storage() {
             Storage::Ordered => Map::Ordered(RwLock::default()),
             Storage::Hash => Map::Hash(RandomState::new(), (0..HASH_SHARDS).map(|_| CachePadded::default()).collect()),
         };
-        Keyspace { schema, index, ranges: Ranges::default(), map }
+        Keyspace { schema, ranges: Ranges::default(), map }
     }
 
     /// The record of a key, made if there is none.

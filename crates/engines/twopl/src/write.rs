@@ -1,10 +1,10 @@
-//! Writes: lock the row and every index entry that it enters or leaves, refuse, then change all of them in place.
+//! Writes: lock the row, refuse, then change it in place.
 
 use super::TwoPhaseLocking;
 use super::begin::Transaction;
 use super::locks::LockMode;
 use super::store::{Record, Table};
-use model::{Delta, Duplicate, IndexId, Limit, LimitKind, Result, RowBuf, RowRef, TableId, Touch};
+use model::{Delta, Duplicate, Limit, LimitKind, Result, RowBuf, RowRef, TableId, Touch};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -15,13 +15,6 @@ struct Target {
     before: Option<RowBuf>,
     /// Whether this transaction has already written the row.
     is_changed: bool,
-}
-
-/// Change of one index entry.
-struct EntryChange {
-    entry: Arc<Record>,
-    /// The primary key under which the entry is stored after the change.
-    after: Option<RowBuf>,
 }
 
 impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
@@ -35,7 +28,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             self.target(table, key, if may_replace { Touch::Overwrite } else { Touch::Insert })?
         };
         if target.before.is_some() && !may_replace {
-            return Err(Duplicate { table: target.table.schema.clone(), index: None, key: key.into() }.into());
+            return Err(Duplicate { table: target.table.schema.clone(), key: key.into() }.into());
         }
         self.change(target, Some(RowBuf::from_bytes(row.bytes())))
     }
@@ -75,47 +68,12 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         Ok(Target { table, record, before, is_changed })
     }
 
-    /// Changes a row and its index entries. Whatever can be refused is refused before anything changes.
+    /// Changes a row, unless a limit forbids it.
     fn change(&mut self, target: Target, after: Option<RowBuf>) -> Result<()> {
         let (rows, bytes) = self.check_limits(&target, after.as_ref())?;
-        let entries = self.lock_entries(&target, after.as_ref())?;
         (self.rows_written, self.bytes_written) = (rows, bytes);
         self.set(&target.record, after);
-        for change in entries {
-            self.set(&change.entry, change.after);
-        }
         Ok(())
-    }
-
-    /// Locks the index entries that the row leaves and enters.
-    ///
-    /// # Errors
-    /// [`model::Error::Duplicate`] if one that it enters is taken.
-    fn lock_entries(&mut self, target: &Target, after: Option<&RowBuf>) -> Result<Vec<EntryChange>> {
-        let (table, key) = (&target.table, &target.record.key);
-        let mut changes = Vec::new();
-        for (number, entries) in table.indexes.iter().enumerate() {
-            let index = IndexId(number as u16);
-            let entry = |row: &RowBuf| table.schema.index_entry(index, key, row.row());
-            let (left, entered) = (target.before.as_ref().map(entry), after.map(entry));
-            if left == entered {
-                continue;
-            }
-            if let Some(entered) = entered {
-                self.check_key_bytes(&entered)?;
-                let (entry, is_taken) =
-                    self.with_record(entries, &entered, LockMode::Exclusive, |state| state.row.is_some())?;
-                if is_taken {
-                    return Err(Duplicate { table: table.schema.clone(), index: Some(index.0), key: entered }.into());
-                }
-                changes.push(EntryChange { entry, after: Some(RowBuf::from_bytes(key)) });
-            }
-            if let Some(left) = left {
-                let (entry, ()) = self.with_record(entries, &left, LockMode::Exclusive, |_| ())?;
-                changes.push(EntryChange { entry, after: None });
-            }
-        }
-        Ok(changes)
     }
 
     /// Changes a record that is locked exclusively; what stood there at first goes to the undo log.

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{delete, get, put, range, with_registers};
+use conformance::indexed::Indexed;
 use conformance::statements::{Shape, Statement, answer, statement};
 use model::twin::Twin;
 use model::{
@@ -142,7 +143,7 @@ const SHAPE: Shape = Shape::Accounts;
 
 type Story = (SerialPoint, Vec<(Statement, String)>);
 
-fn live(engine: &TwoPhaseLocking, table: TableId, programs: &[Vec<Statement>]) -> Vec<Story> {
+fn live(engine: &TwoPhaseLocking, table: &Indexed, programs: &[Vec<Statement>]) -> Vec<Story> {
     let attempt = |program: &Vec<Statement>| {
         let mut it = common::begin(engine);
         let statements = program.iter().filter(|it| it.is_access());
@@ -168,21 +169,21 @@ fn random_programs_replay() {
 
 fn run_and_replay(worlds: &Arc<[Vec<Vec<Statement>>; 3]>) {
     let engine = Arc::new(TwoPhaseLocking::new(patient()));
-    let table = engine.create_table(SHAPE.schema(Storage::Ordered)).expect("a new table");
+    let table = SHAPE.create(Storage::Ordered, |schema| engine.create_table(schema).expect("a new table"));
     let spawn = |number: usize| {
-        let (engine, worlds) = (engine.clone(), worlds.clone());
-        thread::spawn(move || live(&engine, table, &worlds[number]))
+        let (engine, table, worlds) = (engine.clone(), table.clone(), worlds.clone());
+        thread::spawn(move || live(&engine, &table, &worlds[number]))
     };
     let threads = [0, 1, 2].map(spawn);
     let mut stories: Vec<Story> = threads.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
     stories.sort_by_key(|(point, _)| *point);
     let mut twin = Twin::new();
-    twin.create_table(SHAPE.schema(Storage::Ordered));
+    SHAPE.create(Storage::Ordered, |schema| twin.create_table(schema));
     for (point, told) in &stories {
         for (statement, answered) in told {
-            assert_eq!(*answered, answer(&mut twin, table, SHAPE, statement), "{statement:?} at {point}");
+            assert_eq!(*answered, answer(&mut twin, &table, SHAPE, statement), "{statement:?} at {point}");
         }
         twin.commit();
     }
-    assert_eq!(engine.stats().records, SHAPE.entries(twin.rows(table).count() as u64));
+    assert_eq!(engine.stats().records, table.records(twin.rows(table.rows).count() as u64));
 }

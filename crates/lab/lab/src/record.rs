@@ -18,20 +18,14 @@ pub struct Form {
     pub value: fn(RowRef<'_>) -> Scalar,
 }
 
-/// The id under which a client adds operations on something that is not a table of the engine.
-pub fn virtual_table(position: usize) -> TableId {
-    TableId(u32::MAX - u32::try_from(position).expect("a handful of tables"))
-}
-
 /// Representation of all tables of a run in a history.
 #[derive(Clone, Debug)]
 pub struct Forms(Vec<(TableId, Form)>);
 
 impl Forms {
-    /// `forms` are those of `tables`, followed by those of virtual tables, from position 0.
+    /// `forms` are those of `tables`.
     pub fn new(tables: &[TableId], forms: Vec<Form>) -> Forms {
-        let virtual_tables = (0..).map(virtual_table);
-        Forms(tables.iter().copied().chain(virtual_tables).zip(forms).collect())
+        Forms(tables.iter().copied().zip(forms).collect())
     }
 
     fn of(&self, table: TableId) -> &Form {
@@ -136,8 +130,7 @@ impl<C: Client> Program for Observed<'_, '_, C> {
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<C::Output, Error> {
         let mut recorder = history::Recorder::new(access);
         let output = self.client.run(&mut recorder);
-        let (_, mut operations) = recorder.into_parts();
-        self.client.observe(&mut operations);
+        let (_, operations) = recorder.into_parts();
         self.log.add(self.attempt_start.get(), operations);
         output
     }

@@ -6,7 +6,7 @@ pub mod ycsb;
 
 use crate::record::Form;
 use env::Randomness;
-use model::{Error, Key, Mode, Program, RowBuf, RowRef, Schema, TableId, history};
+use model::{Error, Key, Mode, Program, RowBuf, RowRef, Schema, TableId};
 
 /// A database to fill and clients to run on it.
 pub trait Workload: Sync {
@@ -16,8 +16,7 @@ pub trait Workload: Sync {
     /// The tables. Their positions here are how the rest of a workload names them.
     fn schemas(&self) -> Vec<Schema>;
 
-    /// Representation of each table in a history, in the order of [`Workload::schemas`], followed by whatever else
-    /// [`Client::observe`] adds, under [`crate::record::virtual_table`] ids.
+    /// Representation of each table in a history, in the order of [`Workload::schemas`].
     fn forms(&self) -> Vec<Form>;
 
     /// Returns the initial number of records in the tables.
@@ -61,9 +60,6 @@ pub trait Client: Program<Error = Error> + Send {
     /// # Errors
     /// Describes the violation: the run has failed.
     fn check(&mut self, output: Self::Output) -> Result<(), String>;
-
-    /// Adds to a recorded attempt what the recorder could not see.
-    fn observe(&mut self, _operations: &mut Vec<history::Operation>) {}
 }
 
 /// Names one write of one attempt: no other write of a run has it. At most 63 bits, so that it fits every integer type.

@@ -43,6 +43,8 @@ enum Fault {
 
 struct Faulty {
     inner: OneMutex,
+    /// Tables that are indexes.
+    indexes: Vec<TableId>,
     fault: Fault,
     calls: AtomicU64,
 }
@@ -99,7 +101,7 @@ impl Access for Transaction<'_> {
     }
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         let engine = self.engine;
-        let leaves_out = || scan.index.is_some() && engine.strikes(Fault::IndexPhantoms, 10);
+        let leaves_out = || engine.indexes.contains(&scan.table) && engine.strikes(Fault::IndexPhantoms, 10);
         self.inner().scan(scan, &mut |item| if leaves_out() { ControlFlow::Continue(()) } else { visit(item) })
     }
 }
@@ -172,8 +174,15 @@ impl Interactive for Faulty {
 
 fn run<W: Workload>(fault: Fault, workload: &W, run: Run<'_, W>) -> std::result::Result<Outcome, RunError> {
     let inner = OneMutex::new();
-    let tables = workload.schemas().into_iter().map(|schema: Schema| inner.create_table(schema)).collect();
-    run.run(AsReexecutable(Arc::new(Faulty { inner, fault, calls: AtomicU64::new(0) })), tables)
+    let mut indexes = Vec::new();
+    let mut create = |schema: Schema| {
+        let is_index = schema.is_index();
+        let table = inner.create_table(schema);
+        indexes.extend(is_index.then_some(table));
+        table
+    };
+    let tables = workload.schemas().into_iter().map(&mut create).collect();
+    run.run(AsReexecutable(Arc::new(Faulty { inner, indexes, fault, calls: AtomicU64::new(0) })), tables)
 }
 
 fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {

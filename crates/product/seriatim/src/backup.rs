@@ -4,17 +4,15 @@ use crate::directory::check_to_back_up;
 use crate::snapshot::Snapshot;
 use crate::{Database, Durability, Fault, Invalid, Result, Schema, SerialPoint, TransactionOptions};
 use env::{Disk, RealDisk};
-use model::{Access, Key, RowBuf, RowRef, Scan, ScanEnd, TableId};
+use model::{Access, Key, RowBuf, RowRef, Scan, TableId};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use tables::{Layout, Table, schema_of};
+use tables::{Batch, BatchSize, Batches, Layout, Table, schema_of};
 
-/// Rows written by one transaction of a copy.
-const COPY_ROWS: usize = 1_000;
-/// Bytes after which a transaction of a copy ends early: far below the limit on a write set.
-const COPY_BYTES: usize = 4 << 20;
+/// What one transaction of a copy writes: far below the limit on a write set.
+const COPY: BatchSize = BatchSize { rows: 1_000, bytes: 4 << 20 };
 
 /// What a backup copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,25 +159,13 @@ fn copy_table(snapshot: &Snapshot, from: TableId, copy: &Database, to: TableId) 
     Ok(copied)
 }
 
-type Batch = Vec<(Key, Vec<u8>)>;
-
 /// Hands the keys and rows of an engine table to `body`, a batch at a time.
 fn for_each_batch(snapshot: &Snapshot, table: TableId, mut body: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
-    let mut scan = Scan::table(table);
-    loop {
-        let (mut batch, mut bytes) = (Batch::new(), 0);
-        let end = snapshot.scan(&scan, &mut |item| {
-            batch.push((Key::from_bytes(item.key), item.row.bytes().to_vec()));
-            bytes += item.key.len() + item.row.bytes().len();
-            let is_full = batch.len() >= COPY_ROWS || bytes >= COPY_BYTES;
-            if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
+    let mut batches = Batches::of(table).sized(COPY);
+    while let Some(batch) = snapshot.with(|engine| batches.next(engine))? {
         body(&batch)?;
-        match end {
-            ScanEnd::Finished => return Ok(()),
-            ScanEnd::Stopped(position) => scan = scan.resume(position),
-        }
     }
+    Ok(())
 }
 
 /// A table that no definition names: each row fits it.

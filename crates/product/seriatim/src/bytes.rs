@@ -2,8 +2,8 @@
 
 use crate::range::Span;
 use crate::reach::{Reached, TableRef, Walk};
-use crate::{AsKey, KeyRange, Result, Schema, Snapshot, Transaction};
-use model::{Access, Columns, Key, KeyKind, RowBuf, RowRef, Scan, SchemaBuilder};
+use crate::{AsKey, KeyRange, Result, Schema, SchemaBuilder, Snapshot, Transaction};
+use model::{Access, Columns, Key, KeyKind, RowBuf, RowRef, Scan};
 use std::fmt;
 use std::marker::PhantomData;
 

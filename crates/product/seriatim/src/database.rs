@@ -1,5 +1,6 @@
 //! The database: opening, tables, beginning, looking after.
 
+use crate::SchemaBuilder;
 use crate::builder::{Builder, Settings};
 use crate::defined::Kept;
 use crate::directory::check_to_open;
@@ -15,7 +16,7 @@ use crate::{
 };
 use env::RealDisk;
 use env::time::Duration;
-use model::{Begin, SchemaBuilder, Store};
+use model::{Begin, Store};
 use mvto::Pace;
 use std::any::TypeId;
 use std::collections::HashSet;

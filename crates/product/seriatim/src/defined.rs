@@ -78,7 +78,8 @@ impl Database {
 
     /// The engine table of this name that no definition names.
     fn find_plain(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
-        self.shared.engine.table(name).filter(|(_, schema)| !is_own(schema.name()))
+        let found = self.shared.engine.table(name).filter(|(_, schema)| !is_own(schema.name()));
+        found.map(|(table, schema)| (table, Arc::new(model::Schema::clone(&schema).into())))
     }
 
     fn find_defined(&self, name: &str) -> Result<Option<Arc<Table>>> {
@@ -92,7 +93,11 @@ impl Database {
             if self.find_defined(schema.name())?.is_some() {
                 return Err(taken().into());
             }
-            return Ok(self.plain(self.shared.engine.create_table((**schema).clone())?));
+            if !schema.indexes().is_empty() {
+                let what = "an index needs a key of columns".into();
+                return Err(Invalid::Schema { table: schema.name().into(), what }.into());
+            }
+            return Ok(self.plain(self.shared.engine.create_table(model::Schema::clone(schema))?));
         }
         if self.find_plain(schema.name()).is_some() {
             return Err(taken().into());
@@ -181,7 +186,8 @@ impl Database {
 
     /// The tables that no definition names.
     pub(crate) fn plain_tables(&self) -> impl Iterator<Item = (TableId, Arc<Schema>)> {
-        self.shared.store().tables().into_iter().filter(|(_, schema)| !is_own(schema.name()))
+        let tables = self.shared.store().tables().into_iter().filter(|(_, schema)| !is_own(schema.name()));
+        tables.map(|(table, schema)| (table, Arc::new(model::Schema::clone(&schema).into())))
     }
 
     /// Names of the tables of the catalog that programs cannot open: those without a primary key, and those with columns of

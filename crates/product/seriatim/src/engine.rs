@@ -1,10 +1,10 @@
 //! The engine of a database: which one, and what the facade asks of it beyond door 1.
 
 use crate::builder::Settings;
-use crate::{CheckpointReport, Fault, Invalid, LogStats, RecoveryReport, Result, Schema};
+use crate::{CheckpointReport, Fault, Invalid, LogStats, RecoveryReport, Result};
 use env::time::{Duration, Instant};
 use env::{RealDisk, thread};
-use model::{Store, TableId};
+use model::{Schema, Store, TableId};
 use mvto::{Mvto, Pace};
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The one error of this crate.
 
-use crate::{AbortClass, Fault, Invalid, Limit, LimitKind, SerialPoint, TransactionId};
-use model::{Abort, Schema, Target};
+use crate::{AbortClass, Fault, Invalid, Limit, LimitKind, Schema, SerialPoint, TransactionId};
+use model::{Abort, Key, Target};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,7 +109,7 @@ impl Error {
     /// The five characters by which PostgreSQL's clients know this error.
     pub fn sqlstate(&self) -> &'static str {
         match self {
-            Error::Aborted(conflict) => model::Error::Aborted(conflict.0.clone()).sqlstate(),
+            Error::Aborted(conflict) => model::Error::Aborted(conflict.abort.clone()).sqlstate(),
             Error::GaveUp(_) => "40001",
             Error::Nested(_) => "25001",
             Error::Limit(limit) => model::Error::Limit(*limit).sqlstate(),
@@ -144,7 +144,7 @@ impl fmt::Display for Error {
                 f,
                 "a transaction inside the body of another one of the same thread has waited, perhaps for that one: {}; do it in \
                  one transaction, or in one after the other",
-                conflict.0.explanation
+                conflict.abort.explanation
             ),
             Error::Limit(limit) => limit.fmt(f),
             Error::Invalid(invalid) => invalid.fmt(f),
@@ -168,13 +168,22 @@ impl std::error::Error for Error {
 impl From<model::Error> for Error {
     fn from(error: model::Error) -> Error {
         match error {
-            model::Error::Aborted(abort) => Error::Aborted(Conflict(abort)),
+            model::Error::Aborted(abort) => Error::Aborted(Conflict { abort, place: None }),
             model::Error::Limit(limit) => Error::Limit(limit),
             model::Error::Invalid(invalid) => Error::Invalid(invalid),
-            model::Error::Duplicate(duplicate) => Error::Duplicate(Duplicate(duplicate)),
+            model::Error::Duplicate(duplicate) => Error::Duplicate(Duplicate(Box::new((*duplicate).into()))),
             model::Error::Fault(fault) => Error::Fault(fault),
             // The vocabulary may grow a kind before this crate has a name for it.
             other => Error::body(other),
+        }
+    }
+}
+
+impl From<tables::Error> for Error {
+    fn from(error: tables::Error) -> Error {
+        match error {
+            tables::Error::Engine(error) => error.into(),
+            tables::Error::Duplicate(duplicate) => Error::Duplicate(Duplicate(duplicate)),
         }
     }
 }
@@ -193,39 +202,92 @@ impl From<Fault> for Error {
 
 /// A transaction that was not allowed to commit, and what stood in its way.
 #[derive(Clone, Debug)]
-pub struct Conflict(Box<Abort>);
+pub struct Conflict {
+    abort: Box<Abort>,
+    /// Where it is, for tables of the catalog: the abort names an engine table.
+    place: Option<Arc<Place>>,
+}
+
+/// The place of a conflict in the words of the table's users.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub table: Arc<Schema>,
+    pub at: At,
+}
+
+/// The object of a conflict.
+#[derive(Debug)]
+pub(crate) enum At {
+    /// A row, a gap or a range of rows; its keys are the program's.
+    Rows(Target),
+    /// An entry of one of the table's indexes, by its number.
+    Entry(u16, Key),
+}
+
+impl Place {
+    fn rows(&self) -> Option<&Target> {
+        if let At::Rows(target) = &self.at { Some(target) } else { None }
+    }
+
+    fn index(&self, number: u16) -> &str {
+        self.table.indexes().get(usize::from(number)).map_or("?", |index| index.name.as_str())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.at {
+            At::Rows(target) => target.of(&self.table).fmt(f),
+            At::Entry(number, entry) => {
+                let (table, index) = (self.table.name(), self.index(*number));
+                write!(f, "table {table}, index {index}, entry {}", EntryOf(&self.table, *number, entry))
+            }
+        }
+    }
+}
 
 impl Conflict {
+    pub(crate) fn at(abort: Box<Abort>, place: Option<Place>) -> Conflict {
+        Conflict { abort, place: place.map(Arc::new) }
+    }
+
     /// The kind of abort: for counting, and for deciding on a retry.
     pub fn class(&self) -> AbortClass {
-        self.0.class
+        self.abort.class
     }
 
     /// The protocol's name of the rule that was broken, such as `later-reader`. Stable: made to be counted by.
     pub fn rule(&self) -> &'static str {
-        self.0.rule
+        self.abort.rule
     }
 
     /// What the rule says, in a sentence.
     pub fn explanation(&self) -> &'static str {
-        self.0.explanation
+        self.abort.explanation
     }
 
     /// The table of the conflict, when it is in one.
     pub fn table(&self) -> Option<&str> {
-        self.0.table.as_ref().map(|schema| schema.name())
+        match &self.place {
+            Some(place) => Some(place.table.name()),
+            None => self.abort.table.as_ref().map(|schema| schema.name()),
+        }
     }
 
     /// The key (or gap, range or index entry) of the conflict as the table's users know it: `(order_id=10248,
     /// product_id=11)`.
     pub fn key(&self) -> Option<String> {
-        let schema = self.0.table.as_deref()?;
-        let name = |index: &u16| schema.indexes().get(usize::from(*index)).map_or("?", |index| index.name.as_str());
-        Some(match &self.0.target {
+        let (schema, target) = match self.place.as_deref() {
+            None => (self.abort.table.as_deref()?, &self.abort.target),
+            Some(Place { table, at: At::Rows(target) }) => (&***table, target),
+            Some(place @ Place { table, at: At::Entry(index, entry) }) => {
+                return Some(format!("entry {} of index {}", EntryOf(table, *index, entry), place.index(*index)));
+            }
+        };
+        Some(match target {
             Target::None => return None,
             Target::Key(key) => KeyOf(schema, key).to_string(),
             Target::Gap(key) => format!("the gap at {}", KeyOf(schema, key)),
-            Target::Entry(index, entry) => format!("entry {} of index {}", EntryOf(schema, *index, entry), name(index)),
             Target::Range(lower, upper) => {
                 format!("{} to {}", BoundOf(schema, lower.as_ref()), BoundOf(schema, upper.as_ref()))
             }
@@ -234,23 +296,29 @@ impl Conflict {
 
     /// The key's encoded bytes, when the conflict is about one key.
     pub fn key_bytes(&self) -> Option<&[u8]> {
-        if let Target::Key(key) = &self.0.target { Some(key) } else { None }
+        match self.place.as_deref().map_or(Some(&self.abort.target), Place::rows) {
+            Some(Target::Key(key)) => Some(key),
+            _ => None,
+        }
     }
 
     /// The transaction that was aborted.
     pub fn transaction(&self) -> TransactionId {
-        self.0.transaction
+        self.abort.transaction
     }
 
     /// The transaction that it met, when that is known.
     pub fn other(&self) -> Option<TransactionId> {
-        self.0.other
+        self.abort.other
     }
 }
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match &self.place {
+            Some(place) => self.abort.write(f, Some(&**place)),
+            None => self.abort.fmt(f),
+        }
     }
 }
 
@@ -264,7 +332,7 @@ impl fmt::Display for EntryOf<'_> {
     }
 }
 
-pub(crate) struct KeyOf<'a>(pub &'a Schema, pub &'a [u8]);
+pub(crate) struct KeyOf<'a>(pub &'a model::Schema, pub &'a [u8]);
 
 impl fmt::Display for KeyOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -272,7 +340,7 @@ impl fmt::Display for KeyOf<'_> {
     }
 }
 
-struct BoundOf<'a>(&'a Schema, std::ops::Bound<&'a model::Key>);
+struct BoundOf<'a>(&'a model::Schema, std::ops::Bound<&'a model::Key>);
 
 impl fmt::Display for BoundOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -303,7 +371,7 @@ impl fmt::Display for GaveUp {
 
 /// A key, or an entry of a unique index, that is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Duplicate(Box<model::Duplicate>);
+pub struct Duplicate(Box<tables::Duplicate>);
 
 impl Duplicate {
     /// The table.

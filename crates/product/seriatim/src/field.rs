@@ -1,6 +1,7 @@
 //! What columns hold in Rust, and what can be said for a key.
 
-use model::{ColumnType, Key, SchemaBuilder, Value, ValueRef};
+use crate::SchemaBuilder;
+use model::{ColumnType, Key, Value, ValueRef};
 use std::fmt;
 
 /// A Rust type that can be a column of a [`Record`](crate::Record).

@@ -4,7 +4,7 @@
 //! reads is compared with what was decoded before, so that nothing is decoded twice. All that was decoded stands in one list, which is
 //! made anew when something is added: a transaction takes hold of it once, and shares no counter or lock with others at each table.
 
-use model::Schema;
+use crate::Schema;
 use std::cell::{Cell, OnceCell};
 use std::iter;
 use std::sync::{Arc, PoisonError, RwLock};

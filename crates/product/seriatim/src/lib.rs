@@ -121,10 +121,11 @@ pub use table::{Records, Table, TableBy};
 pub use transaction::{DurableCommit, PendingCommit, Savepoint, Transaction};
 
 pub use model::{
-    AbortClass, Change, Column, ColumnType, Durability, Fault, IndexSchema, Invalid, Key, KeyKind, Limit, LimitKind,
-    RowBuf, RowKind, RowRef, Schema, SchemaBuilder, SerialPoint, Storage, Timestamp as TransactionId, Value, ValueRef,
+    AbortClass, Change, Column, ColumnType, Durability, Fault, Invalid, Key, KeyKind, Limit, LimitKind, RowBuf,
+    RowKind, RowRef, SerialPoint, Storage, Timestamp as TransactionId, Value, ValueRef,
 };
 pub use mvto::{CheckpointReport, Options as EngineOptions, RecoveryReport, Stats as MvtoStats};
+pub use tables::{IndexSchema, Schema, SchemaBuilder};
 pub use wal::{LogOptions, LogStats};
 
 /// The tour in the README is a test of its own.

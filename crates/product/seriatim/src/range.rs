@@ -3,8 +3,9 @@
 use crate::reach::Reached;
 use crate::snapshot::Snapshot;
 use crate::{AsKey, AsPrefix, Error, Invalid, Result};
-use model::{Access, Columns, Direction, IndexId, Key, RowRef, Scan, ScanEnd, TableId};
+use model::{Access, Columns, Direction, Key, RowRef, Scan, ScanEnd, TableId};
 use std::ops::{Bound, ControlFlow, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use tables::IndexId;
 
 /// A range of keys of type `K`: whatever `RangeBounds` is made of (`..`, `a..`, `..b`, `a..b`, `a..=b`, `..=b`, a pair of
 /// [`Bound`]s), over whatever can be given as a key.

@@ -1,11 +1,12 @@
 //! From a handle to what it stands for in one transaction.
 
 use crate::database::Shared;
+use crate::error::{At, Place as ConflictPlace};
 use crate::handles::{Handle, Used};
 use crate::range::{Cursor, Span};
 use crate::shape::difference;
 use crate::snapshot::Snapshot;
-use crate::{Error, Invalid, Result, Schema};
+use crate::{Conflict, Error, Invalid, Result, Schema};
 use model::{Abort, Access, RowBuf, RowRef, TableId, Target};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -90,6 +91,11 @@ impl Reached<'_> {
         }
     }
 
+    /// Whether a write to the table writes entries of indexes too.
+    pub fn has_entries(&self) -> bool {
+        matches!(self, Reached::Defined(layout) if layout.has_entries())
+    }
+
     /// The stored form of a key, or of its first components.
     pub fn stored_key(self, key: model::Key) -> Result<model::Key> {
         match self {
@@ -163,22 +169,24 @@ impl Shared {
     }
 
     /// Puts a conflict in a table of the catalog into its users' words: their name of the table, their keys.
-    pub fn explain(&self, used: &Used, error: model::Error) -> model::Error {
+    pub fn explain(&self, used: &Used, error: tables::Error) -> Error {
         match error {
-            model::Error::Aborted(abort) => model::Error::Aborted(self.explain_abort(used, abort)),
-            model::Error::Unavailable(abort) => model::Error::Unavailable(self.explain_abort(used, abort)),
-            error => error,
+            tables::Error::Engine(model::Error::Aborted(abort)) => {
+                let place = self.place_of(used, &abort);
+                Error::Aborted(Conflict::at(abort, place))
+            }
+            error => error.into(),
         }
     }
 
-    fn explain_abort(&self, used: &Used, mut abort: Box<Abort>) -> Box<Abort> {
-        let Some(name) = abort.table.as_ref().map(|schema| schema.name()) else { return abort };
-        let found = relation_of(name).and_then(|oid| used.layouts().find(|layout| layout.table().oid == oid));
-        let (Some(layout), Some((id, _))) = (found, self.engine.table(name)) else { return abort };
-        abort.target =
-            if id == layout.rows() { of_rows(layout, abort.target) } else { of_entries(layout, id, abort.target) };
-        abort.table = Some(layout.schema().clone());
-        abort
+    fn place_of(&self, used: &Used, abort: &Abort) -> Option<ConflictPlace> {
+        let name = abort.table.as_ref()?.name();
+        let oid = relation_of(name)?;
+        let layout = used.layouts().find(|layout| layout.table().oid == oid)?;
+        let (id, _) = self.engine.table(name)?;
+        let target = abort.target.clone();
+        let at = if id == layout.rows() { At::Rows(of_rows(layout, target)) } else { of_entries(layout, id, target) };
+        Some(ConflictPlace { table: layout.schema().clone(), at })
     }
 }
 
@@ -206,11 +214,10 @@ fn of_rows(layout: &Layout, target: Target) -> Target {
     }
 }
 
-fn of_entries(layout: &Layout, entries: TableId, target: Target) -> Target {
-    match target {
-        Target::Key(entry) | Target::Gap(entry) => {
-            layout.program_entry(entries, &entry).map_or(Target::None, |(number, entry)| Target::Entry(number, entry))
-        }
-        _ => Target::None,
-    }
+fn of_entries(layout: &Layout, entries: TableId, target: Target) -> At {
+    let found = match target {
+        Target::Key(entry) | Target::Gap(entry) => layout.program_entry(entries, &entry),
+        _ => None,
+    };
+    found.map_or(At::Rows(Target::None), |(number, entry)| At::Entry(number, entry))
 }

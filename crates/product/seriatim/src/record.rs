@@ -1,6 +1,7 @@
 //! Rust structs as rows.
 
-use model::{Key, RowBuf, RowRef, SchemaBuilder, Value};
+use crate::SchemaBuilder;
+use model::{Key, RowBuf, RowRef, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -48,12 +49,12 @@ pub struct Index<R, K> {
 }
 
 impl<R: Record, K> Index<R, K> {
-    /// The index at this place of [`Schema::indexes`](model::Schema::indexes).
+    /// The index at this place of [`Schema::indexes`](crate::Schema::indexes).
     pub const fn new(number: u16) -> Index<R, K> {
         Index { number, of: PhantomData }
     }
 
-    /// Its place in [`Schema::indexes`](model::Schema::indexes).
+    /// Its place in [`Schema::indexes`](crate::Schema::indexes).
     pub const fn number(&self) -> u16 {
         self.number
     }

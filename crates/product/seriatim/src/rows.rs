@@ -78,8 +78,8 @@ impl RowTable {
     pub fn insert(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
         let reached = self.at.reach(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        txn.with(|engine| match reached {
-            Reached::Plain(table) => engine.insert(table, &key, row.row()),
+        txn.statement(reached.has_entries(), |engine| match reached {
+            Reached::Plain(table) => Ok(engine.insert(table, &key, row.row())?),
             Reached::Defined(layout) => layout.insert(engine, &key, row.row()),
         })
     }
@@ -91,8 +91,8 @@ impl RowTable {
     pub fn put(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
         let reached = self.at.reach(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        txn.with(|engine| match reached {
-            Reached::Plain(table) => engine.put(table, &key, row.row()),
+        txn.statement(reached.has_entries(), |engine| match reached {
+            Reached::Plain(table) => Ok(engine.put(table, &key, row.row())?),
             Reached::Defined(layout) => layout.put(engine, &key, row.row()),
         })
     }
@@ -129,8 +129,8 @@ impl RowTable {
                 Change::Add(amount) => delta.add(column, amount),
             };
         }
-        txn.with(|engine| match reached {
-            Reached::Plain(table) => engine.update(table, &key, &delta),
+        txn.statement(reached.has_entries(), |engine| match reached {
+            Reached::Plain(table) => Ok(engine.update(table, &key, &delta)?),
             Reached::Defined(layout) => layout.update(engine, &key, &delta),
         })
     }
@@ -142,8 +142,8 @@ impl RowTable {
     pub fn delete(&self, txn: &mut Transaction, key: impl IntoValues) -> Result<bool> {
         let reached = self.at.reach(txn)?;
         let key = self.key(&key.into_values())?;
-        txn.with(|engine| match reached {
-            Reached::Plain(table) => engine.delete(table, &key),
+        txn.statement(reached.has_entries(), |engine| match reached {
+            Reached::Plain(table) => Ok(engine.delete(table, &key)?),
             Reached::Defined(layout) => layout.delete(engine, &key),
         })
     }

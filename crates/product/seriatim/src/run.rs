@@ -110,7 +110,7 @@ impl Database {
     ) -> Result<(T, Receipt), Failure<Conflict, E>> {
         let mut transaction = self.begin_with(options).map_err(failed)?;
         let outcome = body(&mut transaction);
-        let conflict = match (outcome, transaction.poison().map(Error::from)) {
+        let conflict = match (outcome, transaction.poison()) {
             // The engine aborted it, whatever the body made of that.
             (_, Some(Error::Aborted(conflict))) => {
                 transaction.forget();

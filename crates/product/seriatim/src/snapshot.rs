@@ -83,20 +83,43 @@ impl Snapshot {
     }
 
     /// What the engine does, with its conflicts in the words of the tables' users.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Open) -> model::Result<T>) -> Result<T> {
+    pub(crate) fn with<T, E: Into<tables::Error>>(
+        &self,
+        work: impl FnOnce(&mut Open) -> std::result::Result<T, E>,
+    ) -> Result<T> {
         let done = work(self.core.borrow_mut().engine());
         done.map_err(|error| self.explain(error))
     }
 
-    /// As [`Snapshot::with`], with a row that `make` fills before the engine is borrowed.
-    pub(crate) fn with_row<T>(
+    /// A statement on a table, and takes back what it wrote if it fails: with index entries (`writes_entries`) it writes several
+    /// engine rows, and any of them may meet a limit.
+    pub(crate) fn statement<T>(
         &self,
+        writes_entries: bool,
+        work: impl FnOnce(&mut Open) -> tables::Result<T>,
+    ) -> Result<T> {
+        if !writes_entries {
+            return self.with(work);
+        }
+        let before = self.with(|engine| engine.savepoint())?;
+        let outcome = self.with(work);
+        if outcome.is_err() && self.engine().poison().is_none() {
+            self.with(|engine| engine.rollback_to(&before))?;
+        }
+        self.engine().release(before);
+        outcome
+    }
+
+    /// As [`Snapshot::statement`], with a row that `make` fills before the engine is borrowed.
+    pub(crate) fn statement_with_row<T>(
+        &self,
+        writes_entries: bool,
         make: impl FnOnce(&mut RowBuf),
-        work: impl FnOnce(&mut Open, RowRef<'_>) -> model::Result<T>,
+        work: impl FnOnce(&mut Open, RowRef<'_>) -> tables::Result<T>,
     ) -> Result<T> {
         let mut row = self.take_row();
         make(&mut row);
-        let done = self.with(|engine| work(engine, row.row()));
+        let done = self.statement(writes_entries, |engine| work(engine, row.row()));
         self.core.borrow_mut().row = row;
         done
     }
@@ -105,8 +128,8 @@ impl Snapshot {
         std::mem::take(&mut self.core.borrow_mut().row)
     }
 
-    fn explain(&self, error: model::Error) -> Error {
-        self.shared.explain(&self.used, error).into()
+    fn explain(&self, error: impl Into<tables::Error>) -> Error {
+        self.shared.explain(&self.used, error.into())
     }
 
     /// What the handle of a table of the catalog stands for. The definition is read once.
@@ -173,9 +196,9 @@ impl Snapshot {
     }
 
     /// The error that this transaction answers with since it was aborted.
-    pub(crate) fn poison(&self) -> Option<model::Error> {
+    pub(crate) fn poison(&self) -> Option<Error> {
         let poison = self.engine().poison().cloned();
-        poison.map(|error| self.shared.explain(&self.used, error))
+        poison.map(|error| self.explain(error))
     }
 
     /// Ends the view and waits until everything that it showed is durable: then it may be told to others.

@@ -5,10 +5,10 @@ use crate::Error;
 use crate::range::{KeyRange, Span};
 use crate::reach::{Reached, TableRef, Walk};
 use crate::{AsKey, AsPrefix, Index, Invalid, Record, Result, Snapshot, Transaction};
-use model::{Access, Columns, IndexId, Key, RowBuf, RowRef, Scan};
+use model::{Access, Columns, Key, RowBuf, RowRef, Scan};
 use std::fmt;
 use std::marker::PhantomData;
-use tables::Layout;
+use tables::{IndexId, Layout};
 
 /// A table whose rows are `R`: a small handle, to be copied freely and used in any transaction of its database.
 ///
@@ -79,7 +79,11 @@ impl<R: Record> Table<R> {
     /// [`Error::Duplicate`] if its key, or an entry of a unique index, is taken; [`Error::Limit`] if it is too large.
     pub fn insert(&self, txn: &mut Transaction, record: &R) -> Result<()> {
         let (layout, key) = (self.at.layout(txn)?, record.key());
-        txn.with_row(|row| record.encode(row), |engine, row| layout.insert(engine, &key, row))
+        txn.statement_with_row(
+            layout.has_entries(),
+            |row| record.encode(row),
+            |engine, row| layout.insert(engine, &key, row),
+        )
     }
 
     /// Writes a record, whether or not one is there.
@@ -88,7 +92,11 @@ impl<R: Record> Table<R> {
     /// [`Error::Duplicate`] if an entry of a unique index is taken by another record; [`Error::Limit`] if it is too large.
     pub fn put(&self, txn: &mut Transaction, record: &R) -> Result<()> {
         let (layout, key) = (self.at.layout(txn)?, record.key());
-        txn.with_row(|row| record.encode(row), |engine, row| layout.put(engine, &key, row))
+        txn.statement_with_row(
+            layout.has_entries(),
+            |row| record.encode(row),
+            |engine, row| layout.put(engine, &key, row),
+        )
     }
 
     /// Changes the record under `key`, and returns what it has become; `None` if there is none.
@@ -130,7 +138,7 @@ impl<R: Record> Table<R> {
     /// As [`Table::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl AsKey<R::Key>) -> Result<bool> {
         let layout = self.at.layout(txn)?;
-        txn.with(|engine| layout.delete(engine, &key.to_key()))
+        txn.statement(layout.has_entries(), |engine| layout.delete(engine, &key.to_key()))
     }
 
     /// The records whose keys are in `range`, in key order; from both ends, by `rev()` and `next_back()`.

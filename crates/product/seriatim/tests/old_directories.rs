@@ -2,6 +2,7 @@
 
 use seriatim::{BytesTable, Database, Date, DateTime, Result, Snapshot, record};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 record! {
     /// One integer as key, and every kind of index.
@@ -158,7 +159,9 @@ fn contents(db: &Database) -> Result<Contents> {
 /// A copy of a committed directory, for this process to write to.
 fn copy_of(name: &str) -> PathBuf {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
-    let to = std::env::temp_dir().join(format!("seriatim-old-{}-{}", name.replace('/', "-"), std::process::id()));
+    static COPIES: AtomicU32 = AtomicU32::new(0);
+    let number = COPIES.fetch_add(1, Ordering::Relaxed); // Tests that run side by side copy the same directory.
+    let to = std::env::temp_dir().join(format!("seriatim-old-{}-{number}", std::process::id()));
     let _ = std::fs::remove_dir_all(&to);
     std::fs::create_dir_all(&to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

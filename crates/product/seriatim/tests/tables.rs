@@ -1,8 +1,8 @@
 //! Tables of structs, of bytes and of run-time shapes, against a `BTreeMap` where there is one to compare with.
 
 use seriatim::{
-    BytesTable, Change, ColumnType, Database, Date, DateTime, Error, Invalid, LimitKind, Schema, Value, ValueRef,
-    record,
+    BytesTable, Change, ColumnType, Database, Date, DateTime, Engine, Error, Invalid, LimitKind, Schema, Value,
+    ValueRef, record,
 };
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -510,5 +510,26 @@ fn limits_are_named_and_harm_nobody() -> Result<(), Error> {
     assert_eq!(limit(table.put(&mut txn, "d", [0; 1])), Some(LimitKind::WriteSetRows));
     txn.commit()?;
     assert_eq!(db.read(|at| table.len(at))?, 3);
+    Ok(())
+}
+
+/// A row and its entries are several writes of the engine. Where one of them meets a limit, none of them stays.
+#[test]
+fn a_statement_that_meets_a_limit_leaves_nothing() -> Result<(), Error> {
+    for engine in [Engine::Mvto, Engine::Twopl] {
+        let db = Database::builder().engine(engine).max_write_rows(7).in_memory()?;
+        let details = db.table::<Detail>()?;
+        db.run(|txn| {
+            for order in 1..=3 {
+                details.insert(txn, &detail(order, "tofu", 1))?;
+            }
+            // The seventh row fits, its entry does not.
+            let refused = details.insert(txn, &detail(4, "tofu", 1)).unwrap_err();
+            assert_eq!(refused.limit(), Some(LimitKind::WriteSetRows), "{engine:?}");
+            assert_eq!(details.get(txn, (4, "tofu"))?, None, "{engine:?}");
+            Ok(())
+        })?;
+        assert_eq!(db.verify()?.rows, 3, "{engine:?}");
+    }
     Ok(())
 }

@@ -1,30 +1,34 @@
 //! Directories of earlier versions: programs' tables had indexes that the engine kept, and stood in no catalog.
 //!
-//! Such a table is an engine table of typed rows whose key is columns of the row; this layer makes none. It is taken in by
-//! copying its rows, with their entries, into storage that nobody knows yet. One transaction then enters the definition, and
-//! notes the old table; after it the old table is dropped. A crash at any point leaves the old table or the note: the next
-//! opening copies again, or only drops. When all are taken in, the catalog gets its present form; an old table that is found
-//! after that is one that was to be dropped.
+//! Such a table is an engine table of typed rows whose key is columns of the row; this layer makes none. Its definition still
+//! says which indexes it had ([`model::Schema::former_indexes`]). It is taken in step by step, each a transaction:
+//!
+//! 1. a note in the catalog says which definition, with new storage, the table is going to have;
+//! 2. batch by batch its rows move into that storage, where they get their entries; no row is ever in both, so there is need for
+//!    the memory of one table, not of two;
+//! 3. the definition enters the catalog, and the note says so.
+//!
+//! Then the old table is dropped. After a crash the next opening goes on at the step that it finds: with the rows that have not
+//! moved, with the definition, or with the drop. Storage that was made before the note, and is in none, is removed as all such
+//! storage is (T3). When all tables are taken in, the catalog gets its present form; an old table that is found after that is one
+//! that was to be dropped. Reasons: docs/decisions/0054.
 
-use crate::catalog::Catalog;
+use crate::batches::{BatchSize, Batches};
+use crate::catalog::{Catalog, PUBLIC};
+use crate::definition::Table;
 use crate::entries;
 use crate::layout::Layout;
+use crate::schema::Schema;
 use crate::sequences::Sequences;
-use crate::tables::{BATCH, as_limit, define, enter, layout_of};
+use crate::tables::{as_limit, define, enter, layout_of, relation_name};
 use crate::transact::transact;
-use model::{
-    Access, Columns, Invalid, Key, KeyKind, Mode, Result, RowBuf, RowKind, RowRef, Scan, ScanEnd, Schema, Store,
-    TableId,
-};
-use std::ops::ControlFlow;
+use model::{Access, Columns, Fault, Invalid, Key, KeyKind, Mode, Result, RowBuf, RowKind, RowRef, Store, TableId};
 use std::sync::Arc;
 
-/// Bytes of rows that are copied at once.
-const BATCH_BYTES: usize = 1 << 20;
-
 /// The tables that an earlier version made for programs.
-pub(crate) fn old_tables(engine: &dyn Store) -> impl Iterator<Item = (TableId, Arc<Schema>)> + use<> {
-    let is_old = |schema: &Schema| schema.rows() == RowKind::Typed && matches!(schema.key(), KeyKind::Columns(_));
+pub(crate) fn old_tables(engine: &dyn Store) -> impl Iterator<Item = (TableId, Arc<model::Schema>)> + use<> {
+    let is_old =
+        |schema: &model::Schema| schema.rows() == RowKind::Typed && matches!(schema.key(), KeyKind::Columns(_));
     engine.tables().into_iter().filter(move |(_, schema)| is_old(schema))
 }
 
@@ -41,79 +45,111 @@ pub(crate) fn refuse_old(engine: &dyn Store, catalog: Option<&Catalog>) -> Resul
     Err(Invalid::Shape { table: schema.name().into(), what: what.into() }.into())
 }
 
+/// How far a table has been taken in.
+enum State {
+    /// Not at all.
+    Untouched,
+    /// Its rows are moving into the storage of this definition.
+    Moving(Box<Table>),
+    /// It is in the catalog.
+    Done,
+}
+
 /// Takes in the tables of an earlier version.
-pub(crate) fn take_in(engine: &dyn Store, catalog: &Catalog, sequences: &Sequences) -> Result<()> {
-    for (id, schema) in old_tables(engine) {
-        let is_done = transact(engine, Mode::ReadOnly, |access| {
-            Ok(catalog.has_tables_of_programs(access)?
-                || access.read(catalog.table(), &note(id), Columns::None, &mut RowBuf::new())?)
-        })?;
-        if !is_done {
-            take_in_one(engine, catalog, sequences, id, &schema)?;
+pub(crate) fn take_in(engine: &dyn Store, catalog: &Catalog, sequences: &Sequences, size: BatchSize) -> Result<()> {
+    for (old, schema) in old_tables(engine) {
+        let table = match transact(engine, Mode::ReadOnly, |access| state(access, catalog, old))? {
+            State::Untouched => Some(begin(engine, catalog, sequences, old, &schema)?),
+            State::Moving(table) => Some(*table),
+            State::Done => None,
+        };
+        if let Some(table) = table {
+            move_rows(engine, old, &layout_of(&table)?, size)?;
+            finish(engine, catalog, sequences, old, table)?;
         }
         engine.drop_table(schema.name())?;
     }
     Ok(())
 }
 
-/// Key of the note that an old table was taken in.
+/// Key of the note about an old table. Its row is the definition while rows move, and empty afterwards.
 fn note(old: TableId) -> Key {
     let mut key = Key::from_bytes(b"taken in");
     key.push_raw(&old.0.to_be_bytes());
     key
 }
 
-fn take_in_one(
+fn state(access: &mut dyn Access, catalog: &Catalog, old: TableId) -> Result<State> {
+    let mut noted = RowBuf::new();
+    let is_noted = access.read(catalog.table(), &note(old), Columns::All, &mut noted)?;
+    if catalog.has_tables_of_programs(access)? || is_noted && noted.bytes().is_empty() {
+        return Ok(State::Done);
+    }
+    if !is_noted {
+        return Ok(State::Untouched);
+    }
+    let damaged =
+        |error| Fault::Corruption { detail: format!("the note about a table to be taken in is damaged: {error}") };
+    Ok(State::Moving(serde_json::from_slice(noted.bytes()).map_err(damaged)?))
+}
+
+/// Makes the storage, and notes it.
+fn begin(
     engine: &dyn Store,
     catalog: &Catalog,
     sequences: &Sequences,
     old: TableId,
-    schema: &Schema,
-) -> Result<()> {
-    let mut table = define(engine, sequences, schema, &[])?;
-    copy(engine, old, &layout_of(&table)?)?;
-    let version = sequences.fresh_version().map_err(as_limit)?;
-    let entered = transact(engine, Mode::ReadWrite, |access| {
-        access.put(catalog.table(), &note(old), RowRef::new(&[]))?;
-        enter(access, catalog, &mut table, version)
-    });
-    entered.map_err(|error| match error {
-        model::Error::Duplicate(_) => {
-            let what = "it is there twice, made by a program and made by SQL, and now there is one space of names: rename \
-                        that of SQL with the version that made it";
-            Invalid::Shape { table: schema.name().into(), what: what.into() }.into()
+    schema: &model::Schema,
+) -> Result<Table> {
+    let mut table = define(engine, sequences, &Schema::former(schema.clone())?, &[])?;
+    transact(engine, Mode::ReadWrite, |access| {
+        table.name = free_name(access, catalog, schema.name())?;
+        let definition = serde_json::to_vec(&table).expect("a definition is plain data");
+        access.put(catalog.table(), &note(old), RowRef::new(&definition))
+    })?;
+    Ok(table)
+}
+
+/// The table's name, or one with a number behind it where SQL has given the name to a relation of its own: programs' tables and
+/// those of SQL had a space of names each. Both are there then, and either can be renamed.
+fn free_name(access: &mut dyn Access, catalog: &Catalog, wanted: &str) -> Result<String> {
+    let mut name = wanted.to_owned();
+    for number in 1.. {
+        if catalog.relation(access, PUBLIC, &name)?.is_none() {
+            break;
         }
-        error => error,
+        name = relation_name(wanted, &number.to_string());
+    }
+    Ok(name)
+}
+
+/// Moves the rows that are still in the old table, and makes their entries.
+fn move_rows(engine: &dyn Store, old: TableId, layout: &Layout, size: BatchSize) -> Result<()> {
+    Batches::of(old).sized(size).transact_each(engine, |access, batch| {
+        for (key, row) in batch {
+            access.delete(old, key)?;
+            let key = layout.stored_key(key)?;
+            let inserted = entries::insert(access, layout, layout.table(), &key, row, RowRef::new(row));
+            inserted.map_err(|error| why_not(layout, error))?;
+        }
+        Ok(())
     })
 }
 
-/// Copies the rows of an old table and makes their entries. Nobody else sees the new storage, so each batch is a transaction.
-fn copy(engine: &dyn Store, old: TableId, layout: &Layout) -> Result<()> {
-    let mut scan = Scan::table(old);
-    loop {
-        let (batch, end) = transact(engine, Mode::ReadOnly, |access| read_batch(access, &scan))?;
-        transact(engine, Mode::ReadWrite, |access| {
-            for (key, row) in &batch {
-                let key = layout.stored_key(key)?;
-                entries::insert(access, layout, layout.table(), &key, row, RowRef::new(row))?;
-            }
-            Ok(())
-        })?;
-        match end {
-            ScanEnd::Finished => return Ok(()),
-            ScanEnd::Stopped(position) => scan = scan.resume(position),
+fn why_not(layout: &Layout, error: crate::Error) -> model::Error {
+    match error {
+        crate::Error::Engine(error) => error,
+        crate::Error::Duplicate(_) => {
+            let detail = format!("two rows of table {} share an entry of a unique index", layout.table().name);
+            Fault::Corruption { detail }.into()
         }
     }
 }
 
-type Batch = Vec<(Key, Vec<u8>)>;
-
-fn read_batch(access: &mut dyn Access, scan: &Scan<'_>) -> Result<(Batch, ScanEnd)> {
-    let (mut batch, mut bytes) = (Vec::new(), 0);
-    let end = access.scan(scan, &mut |item| {
-        bytes += item.row.bytes().len();
-        batch.push((Key::from_bytes(item.key), item.row.bytes().to_vec()));
-        if batch.len() < BATCH && bytes < BATCH_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    Ok((batch, end))
+fn finish(engine: &dyn Store, catalog: &Catalog, sequences: &Sequences, old: TableId, mut table: Table) -> Result<()> {
+    let version = sequences.fresh_version().map_err(as_limit)?;
+    transact(engine, Mode::ReadWrite, |access| {
+        access.put(catalog.table(), &note(old), RowRef::new(&[]))?;
+        enter(access, catalog, &mut table, version)
+    })
 }

@@ -4,8 +4,9 @@ use crate::catalog::{Catalog, key_of, version_row};
 use crate::definition::{Index, KeyForm, Table};
 use crate::entries::Rows;
 use crate::keys::{Component, from_stored, push_stored, to_stored};
+use crate::schema::{IndexId, IndexSchema, Schema};
 use crate::types::{Scalar, Type};
-use model::{Access, Fault, IndexId, Invalid, Key, KeyKind, Result, RowBuf, RowRef, Schema, TableId, ValueRef};
+use model::{Access, Fault, Invalid, Key, KeyKind, Result, RowBuf, RowRef, TableId, ValueRef};
 use std::sync::Arc;
 
 /// A table's definition under a program's schema that fits it.
@@ -65,7 +66,7 @@ fn name_for_program(index: &Index, columns: &[&str], wanted: Option<&Schema>) ->
         return Some(name.clone());
     }
     let Some(wanted) = wanted else { return Some(index.name.clone()) };
-    let same = |other: &&model::IndexSchema| {
+    let same = |other: &&IndexSchema| {
         let names = other.columns.iter().map(|&at| wanted.columns()[usize::from(at)].name.as_str());
         other.unique == index.unique && names.eq(columns.iter().copied())
     };
@@ -93,7 +94,7 @@ impl Layout {
                 stored: table.columns[usize::from(stored)].data_type,
             }
         };
-        let place = |index: &model::IndexSchema| {
+        let place = |index: &IndexSchema| {
             let wanted: Vec<usize> = index.columns.iter().map(|&at| usize::from(columns[usize::from(at)])).collect();
             let same = |other: &Index| !other.primary && other.unique == index.unique && other.columns == wanted;
             let at = table.indexes.iter().position(same)?;
@@ -134,7 +135,8 @@ impl Layout {
         &self.schema
     }
 
-    pub(crate) fn has_entries(&self) -> bool {
+    /// Whether the table has indexes with entries of their own: a statement then writes several engine rows.
+    pub fn has_entries(&self) -> bool {
         self.has_entries
     }
 
@@ -316,9 +318,9 @@ fn damaged(table: &Table, what: &str) -> model::Error {
 /// Rows are stored ones.
 impl Rows for Layout {
     type Row = [u8];
-    type Error = model::Error;
+    type Error = crate::Error;
 
-    fn columns(&self, index: &Index, row: &[u8]) -> Result<(Key, bool)> {
+    fn columns(&self, index: &Index, row: &[u8]) -> crate::Result<(Key, bool)> {
         let (mut key, mut has_null, row) = (Key::new(), false, RowRef::new(row));
         for &column in &index.columns {
             let value = value_of(row, column);
@@ -337,8 +339,8 @@ impl Rows for Layout {
         })
     }
 
-    fn explain(&self, _: Option<&Index>, _: &[u8], error: model::Error) -> model::Error {
-        error
+    fn explain(&self, _: Option<&Index>, _: &[u8], error: model::Error) -> crate::Error {
+        error.into()
     }
 }
 

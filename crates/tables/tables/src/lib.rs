@@ -32,26 +32,33 @@
 //! are written by SQL alone.
 #![forbid(unsafe_code)]
 
+mod batches;
 mod catalog;
 mod convert;
 mod counter;
 mod definition;
 mod dependency;
 pub mod entries;
+mod error;
 mod keys;
 mod layout;
 mod numbers;
 mod rows;
+mod schema;
 mod sequences;
 pub mod storage;
 mod tables;
 mod transact;
 mod types;
+mod widen;
 
+pub use batches::{Batch, BatchSize, Batches};
 pub use catalog::{CATALOG, Catalog, name_of};
 pub use definition::*;
+pub use error::{Duplicate, Error, Result};
 pub use layout::{Layout, schema_of};
+pub use schema::{IndexId, IndexSchema, Schema, SchemaBuilder};
 pub use sequences::{Exhausted, Sequences};
-pub use tables::{Defaults, Tables, prepare, renumber};
+pub use tables::{Defaults, Tables, prepare, prepare_in_batches, renumber};
 pub use transact::transact;
 pub use types::{Modifier, Scalar, Type};

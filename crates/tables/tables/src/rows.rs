@@ -4,15 +4,17 @@
 
 use crate::definition::Index;
 use crate::entries::{self, Change, Rows, entry_of};
+use crate::error::{Duplicate, Error, Result};
 use crate::layout::Layout;
-use model::{Access, Columns, Delta, Duplicate, IndexId, Invalid, Key, Result, RowBuf, RowRef, Schema};
+use crate::schema::{IndexId, Schema};
+use model::{Access, Columns, Delta, Invalid, Key, RowBuf, RowRef};
 use std::sync::Arc;
 
 impl Layout {
     /// Writes a row where none is.
     ///
     /// # Errors
-    /// [`model::Error::Duplicate`] if its key, or an entry of a unique index, is taken; [`Invalid::Row`] if it does not fit.
+    /// [`Error::Duplicate`] if its key, or an entry of a unique index, is taken; [`Invalid::Row`] if it does not fit.
     pub fn insert<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable()?;
         let mut buffer = RowBuf::new();
@@ -34,7 +36,7 @@ impl Layout {
         self.check_unique(access, stored_key, None, stored)?;
         let written = entries::insert(access, self, self.table(), stored_key, stored.bytes(), stored);
         written.map_err(|error| match error {
-            model::Error::Duplicate(_) => self.taken(key),
+            Error::Duplicate(_) => self.taken(key),
             error => error,
         })
     }
@@ -49,7 +51,7 @@ impl Layout {
         let stored = self.stored_row(key, row, &mut buffer)?;
         let stored_key = self.stored_key(key)?;
         if !self.has_entries() {
-            return access.put(self.rows(), &stored_key, stored);
+            return Ok(access.put(self.rows(), &stored_key, stored)?);
         }
         let mut old = RowBuf::new();
         match access.read_for_update(self.rows(), &stored_key, &mut old)? {
@@ -97,7 +99,7 @@ impl Layout {
         self.check_removable()?;
         let stored_key = self.stored_key(key)?;
         if !self.has_entries() {
-            return access.delete(self.rows(), &stored_key);
+            return Ok(access.delete(self.rows(), &stored_key)?);
         }
         let mut old = RowBuf::new();
         if !access.read_for_update(self.rows(), &stored_key, &mut old)? {
@@ -116,7 +118,7 @@ impl Layout {
             let Some((table, entry)) = entry_of(self, index, key, stored.bytes())? else { continue };
             if !access.read(table, &entry.key, Columns::All, &mut found)? || found.bytes() != key {
                 let detail = format!("table {}: index {} does not lead to a row", self.table().name, index.name);
-                return Err(model::Fault::Corruption { detail }.into());
+                return Err(model::Error::from(model::Fault::Corruption { detail }).into());
             }
         }
         Ok(())
@@ -146,12 +148,12 @@ impl Layout {
     }
 
     /// A duplicate of the primary key.
-    fn taken(&self, key: &[u8]) -> model::Error {
+    fn taken(&self, key: &[u8]) -> Error {
         Duplicate { table: self.schema().clone(), index: None, key: Key::from_bytes(key) }.into()
     }
 
     /// A duplicate in a unique index, which need not be one of the program's.
-    fn entry_taken(&self, index: &Index, key: &[u8], stored: RowRef<'_>) -> model::Error {
+    fn entry_taken(&self, index: &Index, key: &[u8], stored: RowRef<'_>) -> Error {
         let known = self.number_of(index).map(|number| (self.schema().clone(), number));
         let Some((schema, number)) = known.or_else(|| self.with_index(index)) else {
             let what = format!("its entry in the unique index {} is taken", index.name);

@@ -52,7 +52,7 @@ pub fn create_index_storage(
     relation: Oid,
 ) -> std::result::Result<Storage, Exhausted> {
     let name = fresh_name(sequences, relation)?;
-    create(engine, Schema::bytes(name), KeyForm::Columns)
+    create(engine, Schema::bytes(name).for_index(), KeyForm::Columns)
 }
 
 fn fresh_name(sequences: &Sequences, relation: Oid) -> std::result::Result<String, Exhausted> {

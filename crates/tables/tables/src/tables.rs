@@ -1,27 +1,26 @@
 //! The tables of programs: made, found, widened and dropped outside of any statement.
 
+use crate::batches::{BatchSize, is_of_write_set};
 use crate::catalog::{Catalog, PUBLIC};
 use crate::convert;
 use crate::definition::{Column, Index, IndexEntry, KeyForm, Relation, Storage, Table};
 use crate::layout::{Layout, schema_of};
+use crate::schema::Schema;
 use crate::sequences::{Exhausted, Sequences};
 use crate::storage::{TouchedStorage, clean, create_index_storage, create_row_storage, settle, storages};
 use crate::transact::transact;
 use crate::types::{Modifier, Scalar, Type};
-use model::{
-    Access, Invalid, KeyKind, Limit, LimitKind, Mode, Result, RowBuf, Scan, ScanEnd, Schema, Store, TableId, Value,
-    ValueRef,
-};
+use crate::widen::WiderCopy;
+use model::{Access, Invalid, KeyKind, Limit, LimitKind, Mode, Result, Store, TableId, Value, ValueRef};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Default values of columns, by name.
 pub type Defaults<'d> = &'d [(&'d str, Value)];
 
-/// Rows that are read, and written, at once when a table is copied.
-pub(crate) const BATCH: usize = 512;
+/// Attempts to copy what others have changed in one transaction, after passes that copy it in many.
+const MOST_PASSES: u32 = 10;
 /// Bytes of a relation's name.
 const NAME_BYTES: usize = 63;
 
@@ -35,9 +34,26 @@ where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
+    prepare_in_batches(engine, catalog, sequences, BatchSize::default())
+}
+
+/// As [`prepare`]; rows are moved in batches of this size.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_in_batches<T, M>(
+    engine: &dyn Store,
+    catalog: &Catalog<T, M>,
+    sequences: &Sequences,
+    size: BatchSize,
+) -> Result<()>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
     // The definitions of programs' tables have this layer's types, which are stored alike.
     if let Some(own) = Catalog::<Type, Modifier>::find(engine) {
-        convert::take_in(engine, &own, sequences)?;
+        convert::take_in(engine, &own, sequences, size)?;
     }
     clean(engine, catalog)
 }
@@ -148,29 +164,53 @@ impl Tables {
         }
     }
 
-    /// Gives a table further columns, in one transaction that writes its rows anew: rows that are there get the default, or
-    /// NULL.
+    /// Gives a table further columns: rows that are there get the default, or NULL. They are copied into wider storage batch by
+    /// batch while others use the table; the transaction that changes the definition then copies what others have changed since,
+    /// so it writes little however large the table is.
     ///
     /// # Errors
-    /// [`model::Error::Limit`] if the table is too large for one transaction.
+    /// [`Invalid::Shape`] if the table's definition has changed meanwhile; [`model::Error::Limit`] if others change more rows
+    /// between two passes over it than one transaction may write, again and again.
     pub fn widen(&self, table: &Table, schema: &Schema, defaults: Defaults<'_>) -> Result<()> {
         let mut wider = table.clone();
         let added = &schema.columns()[table.live_columns().count()..];
         wider.columns.extend(added.iter().map(|column| define_column(column, defaults)));
-        let values: Vec<ValueRef<'_>> = added.iter().map(|column| default_of(&column.name, defaults)).collect();
         wider.storage = row_storage(&*self.engine, &self.sequences, &wider, schema.storage())?;
-        let version = self.sequences.fresh_version().map_err(as_limit)?;
-        let widened = transact(&*self.engine, Mode::ReadWrite, |access| {
-            let found = self.catalog.relation_by_oid(access, table.oid)?;
-            if !matches!(&found, Some(Relation::Table(now)) if now.version == table.version) {
-                return Err(changed(table));
-            }
-            copy_wider(access, table.storage, wider.storage, wider.columns.len(), &values)?;
-            self.catalog.replace(access, Relation::Table(Arc::new(wider.clone())), version)
-        });
+        let values = added.iter().map(|column| default_of(&column.name, defaults)).collect();
+        let copy = WiderCopy { from: table.storage.id(), to: wider.storage.id(), width: wider.columns.len(), values };
+        let widened = self.copy_and_replace(table, &wider, &copy);
         self.settle(table);
         self.settle(&wider);
         widened
+    }
+
+    fn copy_and_replace(&self, table: &Table, wider: &Table, copy: &WiderCopy<'_>) -> Result<()> {
+        let version = self.sequences.fresh_version().map_err(as_limit)?;
+        for pass in 1.. {
+            if let Err(error) = copy.in_batches(&*self.engine) {
+                // Whoever was faster has dropped the rows.
+                let is_same = transact(&*self.engine, Mode::ReadOnly, |access| self.is_same(access, table))?;
+                return Err(if is_same { error } else { changed(table) });
+            }
+            let replaced = transact(&*self.engine, Mode::ReadWrite, |access| {
+                if !self.is_same(access, table)? {
+                    return Err(changed(table));
+                }
+                copy.whole(access)?;
+                self.catalog.replace(access, Relation::Table(Arc::new(wider.clone())), version)
+            });
+            match replaced {
+                Err(model::Error::Limit(limit)) if is_of_write_set(limit.kind) && pass < MOST_PASSES => {}
+                replaced => return replaced,
+            }
+        }
+        unreachable!("the last pass returns")
+    }
+
+    /// Whether the definition is still this one.
+    fn is_same(&self, access: &mut dyn Access, table: &Table) -> Result<bool> {
+        let found = self.catalog.relation_by_oid(access, table.oid)?;
+        Ok(matches!(&found, Some(Relation::Table(now)) if now.version == table.version))
     }
 
     /// Drops a table.
@@ -330,7 +370,7 @@ fn key_form(columns: &[Column], key: &[u16]) -> KeyForm {
 }
 
 /// `table_suffix`, cut in front to the longest name that a relation may have.
-fn relation_name(table: &str, suffix: &str) -> String {
+pub(crate) fn relation_name(table: &str, suffix: &str) -> String {
     let room = NAME_BYTES.saturating_sub(suffix.len() + 1);
     let mut end = room.min(table.len());
     while !table.is_char_boundary(end) {
@@ -371,35 +411,6 @@ pub(crate) fn enter<A: Access + ?Sized>(
     }
     table.version = version;
     catalog.insert(access, Relation::Table(Arc::new(table.clone())), version)
-}
-
-/// Copies the rows of one engine table to a wider one, with values for the columns that come.
-fn copy_wider<A: Access + ?Sized>(
-    access: &mut A,
-    from: Storage,
-    to: Storage,
-    width: usize,
-    values: &[ValueRef<'_>],
-) -> Result<()> {
-    let mut scan = Scan::table(from.id());
-    let mut row = RowBuf::new();
-    loop {
-        let mut batch = Vec::with_capacity(BATCH);
-        let end = access.scan(&scan, &mut |item| {
-            let before = (0..width - values.len())
-                .map(|at| if at < item.row.width() { item.row.get(at) } else { ValueRef::Null });
-            row.set_values(before.chain(values.iter().copied()));
-            batch.push((model::Key::from_bytes(item.key), row.bytes().to_vec()));
-            if batch.len() < BATCH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        for (key, row) in &batch {
-            access.insert(to.id(), key, model::RowRef::new(row))?;
-        }
-        match end {
-            ScanEnd::Finished => return Ok(()),
-            ScanEnd::Stopped(position) => scan = scan.resume(position),
-        }
-    }
 }
 
 /// A new table under the schema that it was made of.

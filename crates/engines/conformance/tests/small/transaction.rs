@@ -108,12 +108,8 @@ impl<H: Deref<Target = Small>> Transaction<H> {
         self.check_limits((table, key), row)?;
         let bytes = (key.len() + row.map_or(0, |row| row.bytes().len())) as u64;
         let view = self.view()?;
-        let is_unique = view.schemas.get(table.0 as usize).is_some_and(|it| it.indexes().iter().any(|it| it.unique));
         let result = run(&mut view.twin)?;
         view.writes.insert((table, key.into()), bytes);
-        if is_unique {
-            self.note(table, Bound::Unbounded, Bound::Unbounded);
-        }
         if self.engine.flaw == Flaw::ReadsUncommitted {
             let view = self.view.as_mut().expect("it has started");
             apply(view, &mut self.engine.store().twin);
@@ -206,19 +202,11 @@ impl<H: Deref<Target = Small>> Transaction<H> {
 
 /// Applies what a transaction has written.
 fn apply(view: &mut View, to: &mut Twin) {
-    let mut rows = Vec::new();
     for (table, key) in view.writes.keys() {
         let mut row = RowBuf::new();
-        let found = view.twin.read(*table, key, Columns::All, &mut row).expect("it was written");
-        rows.push((*table, key, found.then_some(row)));
-    }
-    // First everything goes, so that unique entries may change places.
-    for (table, key, _) in &rows {
-        to.delete(*table, key).expect("it was written");
-    }
-    for (table, key, row) in rows {
-        if let Some(row) = row {
-            to.put(table, key, row.row()).expect("nothing that it has read has changed");
+        match view.twin.read(*table, key, Columns::All, &mut row).expect("it was written") {
+            true => to.put(*table, key, row.row()).expect("it was written"),
+            false => drop(to.delete(*table, key).expect("it was written")),
         }
     }
     to.commit();
@@ -255,10 +243,7 @@ impl<H: Deref<Target = Small>> Access for Transaction<H> {
     }
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        match scan.index {
-            None => self.note(scan.table, scan.lower.clone(), scan.upper.clone()),
-            Some(_) => self.note(scan.table, Bound::Unbounded, Bound::Unbounded),
-        }
+        self.note(scan.table, scan.lower.clone(), scan.upper.clone());
         if self.engine.flaw != Flaw::SkipsTheLast {
             return self.read_view()?.scan(scan, visit);
         }

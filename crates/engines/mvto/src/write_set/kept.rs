@@ -1,8 +1,8 @@
 //! Tuples that a transaction has read for update, pinned until it writes them or ends: so that the write need not look its key
 //! up again.
 
-use crate::catalog::SpaceId;
 use crate::store::{Pinned, Tuple};
+use model::TableId;
 use parts::index::Entry;
 
 /// Tuples that are kept at once, at most: they are searched from front to back. Others are looked up again.
@@ -10,25 +10,25 @@ const MOST: usize = 16;
 
 /// The last few tuples that were read for update and have not been written.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Vec<(SpaceId, Pinned)>);
+pub(crate) struct Kept(Vec<(TableId, Pinned)>);
 
 impl Kept {
     /// Keeps a tuple that was found under a guard, if it lives and there is room.
-    pub fn keep(&mut self, space: SpaceId, tuple: &Tuple) {
+    pub fn keep(&mut self, table: TableId, tuple: &Tuple) {
         let is_new = || self.0.iter().all(|(_, kept)| !std::ptr::eq(&**kept, tuple));
         if self.0.len() < MOST && is_new() {
-            self.0.extend(Pinned::new(tuple).map(|pinned| (space, pinned)));
+            self.0.extend(Pinned::new(tuple).map(|pinned| (table, pinned)));
         }
     }
 
     /// Gives up the tuple of a key to whoever writes it, with its pin.
-    pub fn take(&mut self, space: SpaceId, key: &[u8]) -> Option<Pinned> {
-        let at = self.0.iter().position(|(of, tuple)| *of == space && tuple.key() == key)?;
+    pub fn take(&mut self, table: TableId, key: &[u8]) -> Option<Pinned> {
+        let at = self.0.iter().position(|(of, tuple)| *of == table && tuple.key() == key)?;
         Some(self.0.swap_remove(at).1)
     }
 
     /// Gives up the others, at the end of the transaction. Their pins are the caller's.
-    pub fn drain(&mut self) -> impl Iterator<Item = (SpaceId, Pinned)> {
+    pub fn drain(&mut self) -> impl Iterator<Item = (TableId, Pinned)> {
         self.0.drain(..)
     }
 }
@@ -39,7 +39,7 @@ mod tests {
     use crate::doors::Transaction;
     use crate::engine::Mvto;
     use crate::options::Options;
-    use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, RowRef, Schema, TableId};
+    use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, RowRef, Schema};
     use parts::epoch;
 
     fn engine() -> (Mvto, TableId) {
@@ -94,7 +94,7 @@ mod tests {
         deleter.commit().expect("alone");
         let has_tuple = || {
             let catalog = engine.catalog();
-            let space = catalog.get(table).expect("it is there").rows().space();
+            let space = catalog.get(table).expect("it is there").space();
             space.get(&Key::from_u64(7), &epoch::pin()).is_some()
         };
         let mut reader = begin(&engine, Mode::ReadWrite);

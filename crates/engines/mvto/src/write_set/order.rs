@@ -113,15 +113,13 @@ impl DoubleEndedIterator for Range<'_> {
 mod tests {
     use super::super::Buffered;
     use super::*;
-    use crate::catalog::SpaceId;
     use env::Randomness;
     use model::TableId;
     use std::collections::BTreeMap;
     use std::collections::btree_map::Entry;
 
     fn write(key: u64) -> Write {
-        let space = SpaceId { table: TableId(1), space: 0 };
-        Write { space, key: Key::from_u64(key), tuple: None, owned: false, buffered: Buffered::Absent }
+        Write { table: TableId(1), key: Key::from_u64(key), tuple: None, owned: false, buffered: Buffered::Absent }
     }
 
     /// Against a map, by random, ascending and descending keys.

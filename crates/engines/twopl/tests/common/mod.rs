@@ -14,15 +14,13 @@ pub fn impatient() -> Options {
     Options { wait_limit: Duration::ZERO, ..Options::default() }
 }
 
-/// Accounts: `id` (key), `name` (unique, may be NULL), `amount` (indexed).
+/// Accounts: `id` (key), `name` (may be NULL), `amount`.
 pub fn accounts(name: &str, storage: Storage) -> Schema {
     Schema::table(name)
         .column("id", ColumnType::Int)
         .nullable("name", ColumnType::Text)
         .column("amount", ColumnType::Int)
         .key(["id"])
-        .unique("by_name", ["name"])
-        .index("by_amount", ["amount"])
         .storage(storage)
         .build()
         .expect("a good schema")

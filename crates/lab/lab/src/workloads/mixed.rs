@@ -1,24 +1,23 @@
 //! Everything at once on few keys: the workload whose histories the judges read. It measures nothing.
 //!
-//! Three tables: `items` (typed rows, a secondary index, a unique one), `cells` (bytes, ordered) and `slots` (bytes, by
-//! hash). Transactions of one to eight random statements: points, ranges in both directions that stop early and go on,
+//! Three tables: `items` (typed rows, an index and a unique one), `cells` (bytes, ordered) and `slots` (bytes, by hash).
+//! Transactions of one to eight random statements: points, ranges in both directions that stop early and go on,
 //! index ranges, filters, puts, inserts, updates, deletes, in every [`Mode`]; some give up by themselves, some carry on
 //! after a statement that hit a limit.
 //!
-//! The positions of an index are shown to the judges as registers of their own: a transaction writes those that its rows
-//! enter and deletes those that they leave, and an index range is a scan of them. So a phantom in an index is as visible as
-//! one in a table.
+//! An index is a table of its own, by the rules of the table layer: a row's entries are written and removed with it, and a range
+//! of an index is a range of entries and a read of each row. An entry has the row's key and, for the judges, a stamp. So a phantom
+//! in an index is as visible as one in any table.
 
 use super::ycsb::stamp_value;
 use super::{Client, Seat, Stamp, StampedBytes, Stamps, Workload};
 use crate::draw::Chance;
-use crate::record::{Form, KeyForm, virtual_table};
+use crate::record::{Form, KeyForm};
 use check::Scalar;
 use env::Randomness;
 use env::thread::yield_now;
-use model::history::Operation;
 use model::{
-    Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Error, IndexId, Key, Mode, Predicate, Program,
+    Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Duplicate, Error, Key, Mode, Predicate, Program,
     Result, RowBuf, RowRef, Scan, ScanEnd, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
 };
 use std::ops::{Bound, ControlFlow};
@@ -27,9 +26,8 @@ use std::sync::Arc;
 const ITEMS: usize = 0;
 const CELLS: usize = 1;
 const SLOTS: usize = 2;
-
-const BY_GROUP: IndexId = IndexId(0);
-const BY_CODE: IndexId = IndexId(1);
+const BY_GROUP: usize = 3;
+const BY_CODE: usize = 4;
 
 const ID: u16 = 0;
 const GROUP: u16 = 1;
@@ -41,6 +39,10 @@ const STAMP: u16 = 4;
 const GROUPS: u64 = 8;
 /// Bytes of a row of `cells` and `slots`: not a multiple of a word.
 const CELL_BYTES: usize = 21;
+/// Bytes of a row's key in its entries; a stamp's bytes follow.
+const ITEM_KEY_BYTES: usize = 8;
+/// Bytes of the stamp.
+const ENTRY_STAMP_BYTES: usize = 16;
 /// Most statements of a transaction.
 const MAX_STEPS: u64 = 8;
 
@@ -48,7 +50,14 @@ const MAX_STEPS: u64 = 8;
 #[derive(Debug)]
 pub struct Mixed {
     keys: u64,
+    schemas: Schemas,
+}
+
+/// Schemas that errors name.
+#[derive(Clone, Debug)]
+struct Schemas {
     items: Arc<Schema>,
+    by_code: Arc<Schema>,
 }
 
 impl Mixed {
@@ -58,7 +67,8 @@ impl Mixed {
     /// If there are none.
     pub fn new(keys: u64) -> Mixed {
         assert!(keys > 0, "a workload needs a key");
-        Mixed { keys, items: Arc::new(items_schema()) }
+        let schemas = Schemas { items: Arc::new(items_schema()), by_code: Arc::new(entries_schema("items_by_code")) };
+        Mixed { keys, schemas }
     }
 }
 
@@ -69,7 +79,11 @@ fn items_schema() -> Schema {
         .nullable("code", ColumnType::Int)
         .column("visits", ColumnType::Int)
         .column("stamp", ColumnType::Int);
-    schema.key(["id"]).index("by_group", ["group"]).unique("by_code", ["code"]).build().expect("a sound schema")
+    schema.key(["id"]).build().expect("a sound schema")
+}
+
+fn entries_schema(name: &str) -> Schema {
+    Schema::bytes(name).for_index().build().expect("a schema without columns")
 }
 
 impl Workload for Mixed {
@@ -78,7 +92,8 @@ impl Workload for Mixed {
     fn schemas(&self) -> Vec<Schema> {
         let cells = Schema::bytes("cells").u64_key().build().expect("a schema without columns");
         let slots = Schema::bytes("slots").storage(Storage::Hash).build().expect("a schema without columns");
-        vec![Schema::clone(&self.items), cells, slots]
+        let Schemas { items, by_code } = &self.schemas;
+        vec![Schema::clone(items), cells, slots, entries_schema("items_by_group"), Schema::clone(by_code)]
     }
 
     fn forms(&self) -> Vec<Form> {
@@ -87,8 +102,8 @@ impl Workload for Mixed {
             Form { keys: KeyForm::Text("items".into()), value: show_item },
             Form { keys: KeyForm::Integers, value: stamped },
             Form { keys: KeyForm::Text("slots".into()), value: stamped },
-            Form { keys: KeyForm::Text("items.by_group".into()), value: show_item },
-            Form { keys: KeyForm::Text("items.by_code".into()), value: show_item },
+            Form { keys: KeyForm::Text("items.by_group".into()), value: show_entry },
+            Form { keys: KeyForm::Text("items.by_code".into()), value: show_entry },
         ]
     }
 
@@ -106,15 +121,14 @@ impl Workload for Mixed {
 
     fn client(&self, at: Seat<'_>) -> Transactions {
         Transactions {
-            tables: [at.tables[ITEMS], at.tables[CELLS], at.tables[SLOTS]],
-            schema: self.items.clone(),
+            tables: at.tables.try_into().expect("the tables of the workload"),
+            schemas: self.schemas.clone(),
             keys: self.keys,
             randomness: at.randomness,
             stamps: at.stamps,
             steps: Vec::new(),
             gives_up: false,
             stops_at_limits: false,
-            entries: Vec::new(),
         }
     }
 
@@ -158,6 +172,25 @@ fn show_item(row: RowRef<'_>) -> Scalar {
     }
 }
 
+fn show_entry(row: RowRef<'_>) -> Scalar {
+    let stamp = row.bytes().get(ITEM_KEY_BYTES..).and_then(StampedBytes::stamp_of);
+    stamp_value(stamp, row)
+}
+
+/// The key of an item's entry in an index: the columns, and the item's key unless the entry is exclusive, as codes are. Returns
+/// whether it is.
+fn entry_of(index: usize, key: &Key, row: RowRef<'_>) -> (Key, bool) {
+    let (column, is_nullable) = if index == BY_CODE { (CODE, true) } else { (GROUP, false) };
+    let value = row.get(usize::from(column));
+    let is_exclusive = index == BY_CODE && value != ValueRef::Null;
+    let mut entry = Key::new();
+    entry.push_value(value, is_nullable);
+    if !is_exclusive {
+        entry.push_raw(key);
+    }
+    (entry, is_exclusive)
+}
+
 /// One statement.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -194,8 +227,8 @@ struct Range {
 /// A client and its current transaction.
 #[derive(Debug)]
 pub struct Transactions {
-    tables: [TableId; 3],
-    schema: Arc<Schema>,
+    tables: [TableId; 5],
+    schemas: Schemas,
     keys: u64,
     randomness: Randomness,
     stamps: Stamps,
@@ -203,8 +236,6 @@ pub struct Transactions {
     steps: Vec<(Step, bool)>,
     gives_up: bool,
     stops_at_limits: bool,
-    /// The current attempt's operations on index positions.
-    entries: Vec<Operation>,
 }
 
 impl Client for Transactions {
@@ -229,10 +260,6 @@ impl Client for Transactions {
     fn check(&mut self, (): ()) -> std::result::Result<(), String> {
         Ok(())
     }
-
-    fn observe(&mut self, operations: &mut Vec<Operation>) {
-        operations.append(&mut self.entries);
-    }
 }
 
 /// Drawing statements.
@@ -243,7 +270,7 @@ impl Transactions {
 
     fn draw_write(&mut self) -> Step {
         use Way::{Delete, Insert, Put, Update};
-        let (table, key) = (self.randomness.in_range(0..3) as usize, self.draw_key());
+        let (table, key) = (self.randomness.in_range(0..SLOTS as u64 + 1) as usize, self.draw_key());
         let ways = if table == ITEMS {
             &[Put, Update, Update, Insert, Insert, Delete][..]
         } else {
@@ -257,7 +284,8 @@ impl Transactions {
         let group = self.randomness.in_range(0..GROUPS) as i64;
         match self.randomness.in_range(0..12) {
             0..6 => {
-                let (table, for_update) = (self.randomness.in_range(0..3) as usize, self.randomness.chance(1, 4));
+                let (table, for_update) =
+                    (self.randomness.in_range(0..SLOTS as u64 + 1) as usize, self.randomness.chance(1, 4));
                 Step::Read { table, key: self.draw_key(), for_update }
             }
             6 => Step::Scan { table: ITEMS, range },
@@ -285,7 +313,6 @@ impl Program for Transactions {
     type Error = Error;
 
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<()> {
-        self.entries.clear();
         for at in 0..self.steps.len() {
             let (step, pauses) = self.steps[at];
             if pauses {
@@ -294,7 +321,7 @@ impl Program for Transactions {
             match self.step(access, step) {
                 // The statement did not happen, and the transaction goes on.
                 Err(Error::Duplicate(_)) => {}
-                Err(Error::Limit(_)) if !self.stops_at_limits => {}
+                Err(Error::Limit(_)) if !self.stops_at_limits && !step.writes_entries() => {}
                 done => done?,
             }
         }
@@ -336,7 +363,7 @@ impl Transactions {
             Step::GroupScan { group, range } => {
                 let mut prefix = Key::new();
                 prefix.push_value(ValueRef::Int(group), false);
-                self.scan(access, Scan::index(self.tables[ITEMS], BY_GROUP).prefix(prefix), range)
+                self.scan_index(access, Scan::table(self.tables[BY_GROUP]).prefix(prefix), range)
             }
             Step::CodeScan { range } => {
                 let code = |number: u64| {
@@ -345,7 +372,7 @@ impl Transactions {
                     entry
                 };
                 let bounds = (Bound::Included(code(range.from)), excluded(code(range.to)));
-                self.scan(access, Scan::index(self.tables[ITEMS], BY_CODE).between(bounds.0, bounds.1), range)
+                self.scan_index(access, Scan::table(self.tables[BY_CODE]).between(bounds.0, bounds.1), range)
             }
         }
     }
@@ -360,7 +387,7 @@ impl Transactions {
         }
     }
 
-    /// Writes an item and notes which index positions it leaves and enters.
+    /// Writes an item, and the entries that it leaves and enters.
     fn write_item<A: Access + ?Sized>(&mut self, access: &mut A, id: i64, way: Way) -> Result<()> {
         let (table, key) = (self.tables[ITEMS], key_in(ITEMS, id as u64));
         let mut old = RowBuf::new();
@@ -374,55 +401,104 @@ impl Transactions {
             Way::Update => is_there.then(|| item(id, visits + 1, stamp)),
             Way::Delete => None,
         };
+        self.check_code(access, &key, old.as_ref(), new.as_ref())?;
         match (way, &new) {
             (Way::Insert, Some(new)) => access.insert(table, &key, new.row())?,
             (Way::Put, Some(new)) => access.put(table, &key, new.row())?,
-            (Way::Update, _) => drop(access.update(table, &key, &visit(stamp))?),
+            (Way::Update, _) => drop(access.update(table, &key, &visited(stamp))?),
             (_, _) => drop(access.delete(table, &key)?),
         }
-        self.note_entries(&key, old.as_ref(), new.as_ref());
+        self.write_entries(access, &key, (old.as_ref(), new.as_ref()), stamp)
+    }
+
+    /// Checks that no other item has the code that an item gets.
+    fn check_code<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        key: &Key,
+        old: Option<&RowBuf>,
+        new: Option<&RowBuf>,
+    ) -> Result<()> {
+        let Some((entry, true)) = new.map(|row| entry_of(BY_CODE, key, row.row())) else { return Ok(()) };
+        let is_kept = old.is_some_and(|row| entry_of(BY_CODE, key, row.row()).0 == entry);
+        if !is_kept && access.read(self.tables[BY_CODE], &entry, Columns::All, &mut RowBuf::new())? {
+            return Err(Duplicate { table: self.schemas.by_code.clone(), key: entry }.into());
+        }
         Ok(())
     }
 
-    fn note_entries(&mut self, key: &Key, old: Option<&RowBuf>, new: Option<&RowBuf>) {
+    fn write_entries<A: Access + ?Sized>(
+        &self,
+        access: &mut A,
+        key: &Key,
+        (old, new): (Option<&RowBuf>, Option<&RowBuf>),
+        stamp: Stamp,
+    ) -> Result<()> {
         for index in [BY_GROUP, BY_CODE] {
-            let entry = |row: &RowBuf| self.schema.index_entry(index, key, row.row());
+            let entry = |row: &RowBuf| entry_of(index, key, row.row()).0;
             let (left, entered) = (old.map(entry), new.map(entry));
-            let positions = virtual_table(usize::from(index.0));
-            if left != entered {
-                self.entries.extend(left.map(|entry| Operation::Delete(positions, entry)));
+            if left == entered {
+                continue;
             }
-            let written = entered.zip(new).map(|(entry, row)| Operation::Write(positions, entry, row.bytes().to_vec()));
-            self.entries.extend(written);
+            if let Some(left) = left {
+                access.delete(self.tables[index], &left)?;
+            }
+            if let Some(entered) = entered {
+                let row = [&key[..], StampedBytes::new(ENTRY_STAMP_BYTES).fill(stamp).bytes()].concat();
+                access.put(self.tables[index], &entered, RowRef::new(&row))?;
+            }
         }
+        Ok(())
     }
 
     /// Visits up to the limit, and once more if the range resumes.
-    fn scan<A: Access + ?Sized>(&mut self, access: &mut A, scan: Scan<'_>, range: Range) -> Result<()> {
-        let scan = if range.is_backward { scan.backward() } else { scan };
-        let end = self.visit(access, &scan, range.limit)?;
-        if let (true, ScanEnd::Stopped(position)) = (range.resumes, end) {
-            self.visit(access, &scan.resume(position), range.limit)?;
+    fn scan<A: Access + ?Sized>(&self, access: &mut A, scan: Scan<'_>, range: Range) -> Result<()> {
+        self.scan_for(access, scan, range).map(drop)
+    }
+
+    /// The same in an index, and reads each item.
+    fn scan_index<A: Access + ?Sized>(&self, access: &mut A, scan: Scan<'_>, range: Range) -> Result<()> {
+        for entry in self.scan_for(access, scan, range)? {
+            let key = &entry[..ITEM_KEY_BYTES.min(entry.len())];
+            access.read(self.tables[ITEMS], key, Columns::All, &mut RowBuf::new())?;
         }
         Ok(())
     }
 
-    fn visit<A: Access + ?Sized>(&mut self, access: &mut A, scan: &Scan<'_>, limit: usize) -> Result<ScanEnd> {
-        let mut seen: Vec<(Key, Vec<u8>)> = Vec::new();
-        let end = access.scan(scan, &mut |item| {
-            seen.push((item.position.into(), item.row.bytes().to_vec()));
-            if seen.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        if let Some(index) = scan.index {
-            let (lower, upper) = scan.seen(&end);
-            self.entries.push(Operation::Scan(virtual_table(usize::from(index.0)), lower, upper, seen));
+    /// The rows that are visited.
+    fn scan_for<A: Access + ?Sized>(&self, access: &mut A, scan: Scan<'_>, range: Range) -> Result<Vec<Vec<u8>>> {
+        let scan = if range.is_backward { scan.backward() } else { scan };
+        let mut seen = Vec::new();
+        let end = visit(access, &scan, range.limit, &mut seen)?;
+        if let (true, ScanEnd::Stopped(position)) = (range.resumes, end) {
+            visit(access, &scan.resume(position), range.limit, &mut seen)?;
         }
-        Ok(end)
+        Ok(seen)
+    }
+}
+
+fn visit<A: Access + ?Sized>(
+    access: &mut A,
+    scan: &Scan<'_>,
+    limit: usize,
+    seen: &mut Vec<Vec<u8>>,
+) -> Result<ScanEnd> {
+    let before = seen.len();
+    access.scan(scan, &mut |item| {
+        seen.push(item.row.bytes().to_vec());
+        if seen.len() - before < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+}
+
+impl Step {
+    /// Whether it writes several rows: half of it must not stay.
+    fn writes_entries(self) -> bool {
+        matches!(self, Step::Write { table: ITEMS, .. })
     }
 }
 
 /// The update of an item: everything that follows from the stamp, and one visit more.
-fn visit(stamp: Stamp) -> Delta {
+fn visited(stamp: Stamp) -> Delta {
     let code = code_of(stamp).map_or(Value::Null, Value::Int);
     Delta::new().set(GROUP, group_of(stamp)).set(CODE, code).add(VISITS, 1).set(STAMP, stamp.0 as i64)
 }
@@ -466,7 +542,7 @@ mod tests {
     #[test]
     fn an_update_makes_the_item_that_the_history_expects() {
         let before = item(5, 3, Stamp(1));
-        let after = items_schema().changed(before.row(), &visit(Stamp(2))).unwrap();
+        let after = items_schema().changed(before.row(), &visited(Stamp(2))).unwrap();
         assert_eq!(after, item(5, 4, Stamp(2)));
     }
 }

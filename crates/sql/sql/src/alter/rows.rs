@@ -6,11 +6,8 @@ use crate::dml::rows::{add_entry, write_new};
 use crate::error::{Result, SqlError, state};
 use crate::storage::decode_row;
 use crate::types::Row;
-use model::{Key, Scan, ScanEnd};
-use std::ops::ControlFlow;
-
-/// Rows that are read at once.
-const BATCH: usize = 256;
+use model::RowRef;
+use tables::Batches;
 
 /// Hands every row of a table, with its key, to `body`, which may read and write meanwhile (other tables).
 pub(crate) fn each_row(
@@ -18,24 +15,14 @@ pub(crate) fn each_row(
     table: &Table,
     mut body: impl FnMut(&mut Exec<'_>, &[u8], Row) -> Result<()>,
 ) -> Result<()> {
-    let mut scan = Scan::table(table.storage.id());
+    let mut batches = Batches::of(table.storage.id());
     loop {
         exec.check_cancel()?;
-        let mut batch = Vec::with_capacity(BATCH);
-        let end = exec.transaction.scan(&scan, &mut |item| {
+        let Some(batch) = batches.next(exec.transaction)? else { return Ok(()) };
+        for (key, stored) in batch {
             let mut row = Row::new();
-            let decoded = decode_row(item.row, &table.columns, None, &mut row);
-            let go_on = decoded.is_ok() && batch.len() + 1 < BATCH;
-            batch.push(decoded.map(|()| (Key::from_bytes(item.key), row)));
-            if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        for found in batch {
-            let (key, row) = found?;
+            decode_row(RowRef::new(&stored), &table.columns, None, &mut row)?;
             body(exec, &key, row)?;
-        }
-        match end {
-            ScanEnd::Finished => return Ok(()),
-            ScanEnd::Stopped(position) => scan = scan.resume(position),
         }
     }
 }

@@ -168,7 +168,7 @@ fn describe_target(place: &Place, target: &Target) -> Option<String> {
     };
     match target {
         Target::None => None,
-        Target::Key(key) | Target::Entry(_, key) => Some(describe(key)),
+        Target::Key(key) => Some(describe(key)),
         Target::Gap(key) => Some(format!("the gap at {}", describe(key))),
         Target::Range(lower, upper) => Some(format!("the range from {} to {}", bound(lower), bound(upper))),
     }
@@ -177,7 +177,7 @@ fn describe_target(place: &Place, target: &Target) -> Option<String> {
 /// Which definition of the catalog a conflict was about.
 fn describe_definition(target: &Target) -> String {
     let key = match target {
-        Target::Key(key) | Target::Gap(key) | Target::Entry(_, key) => key,
+        Target::Key(key) | Target::Gap(key) => key,
         Target::Range(..) | Target::None => return "several relations".to_owned(),
     };
     match tables::name_of(key) {
