@@ -56,6 +56,18 @@ impl<'a> Reader<'a> {
         *self.peek() == Token::EOF
     }
 
+    /// Where the reader is, for [`Reader::back_to`].
+    pub(crate) fn place(&self) -> usize {
+        self.parser.index()
+    }
+
+    /// Goes back to a place where it has been.
+    pub(crate) fn back_to(&mut self, place: usize) {
+        while self.parser.index() > place {
+            self.parser.prev_token();
+        }
+    }
+
     /// Passes over the next token.
     pub(crate) fn skip(&mut self) {
         self.parser.advance_token();

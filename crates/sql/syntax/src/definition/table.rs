@@ -1,7 +1,7 @@
 //! CREATE TABLE, and columns.
 
 use super::{constraint, sequence};
-use crate::ast::{ColumnDefinition, ColumnOption, Constraint, CreateTable, CreateTableAs, Definition};
+use crate::ast::{ColumnDefinition, ColumnOption, Constraint, CreateTable, CreateTableAs, Definition, Ident};
 use crate::reader::{Reader, Token};
 use pgtypes::Result;
 
@@ -15,8 +15,8 @@ pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definit
     if reader.says("OF") {
         return Err(reader.unsupported("a table of a type"));
     }
-    if *reader.peek() != Token::LParen || has_names_only(reader) {
-        let columns = reader.optional_names()?;
+    let names = if *reader.peek() == Token::LParen { names_only(reader) } else { Some(vec![]) };
+    if let Some(columns) = names {
         storage(reader)?;
         reader.expect("AS")?;
         let query = reader.query()?;
@@ -36,17 +36,14 @@ pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definit
     Ok(Definition::CreateTable(CreateTable { name, temporary, if_not_exists, columns, constraints }))
 }
 
-/// Returns whether names in parentheses come next, without types, and something after them: the columns of CREATE TABLE AS.
-fn has_names_only(reader: &Reader<'_>) -> bool {
-    let mut at = 1;
-    loop {
-        if !matches!(reader.peek_at(at), Token::Word(_)) {
-            return false;
-        }
-        match reader.peek_at(at + 1) {
-            Token::Comma => at += 2,
-            Token::RParen => return matches!(reader.peek_at(at + 2), Token::Word(_)),
-            _ => return false,
+/// Names in parentheses and something after them, without types: the columns of CREATE TABLE AS. Reads nothing else.
+fn names_only(reader: &mut Reader<'_>) -> Option<Vec<Ident>> {
+    let start = reader.place();
+    match reader.names_in_parentheses() {
+        Ok(names) if matches!(reader.peek(), Token::Word(_)) => Some(names),
+        _ => {
+            reader.back_to(start);
+            None
         }
     }
 }

@@ -75,6 +75,20 @@ fn tables_of_queries_have_names_of_columns() {
     }
 }
 
+/// The first half looks like the columns of CREATE TABLE AS, however long it is.
+#[test]
+fn long_lists_are_read_once() {
+    let names = "a, ".repeat(100_000);
+    let error = statement(&format!("create table t ({names} a int)")).unwrap_err();
+    assert_eq!((error.code(), error.fields().position), ("42601", Some(18)));
+    let Definition::CreateTableAs(create) = definition(&format!("create table t ({names} a) as select 1")) else {
+        panic!()
+    };
+    assert_eq!(create.columns.len(), 100_001);
+    let Definition::Drop(drop) = definition(&format!("drop table {names} a")) else { panic!() };
+    assert_eq!(drop.names.len(), 100_001);
+}
+
 #[test]
 fn actions_of_alter_table_follow_each_other() {
     let Definition::Alter(alter) = definition(
