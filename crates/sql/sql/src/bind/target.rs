@@ -1,6 +1,7 @@
 //! The select list: its columns and their names.
 
 use super::Binder;
+use super::expression::special_name;
 use super::name::{self, fold};
 use super::position::{NOWHERE, start};
 use super::record::field_of;
@@ -8,9 +9,7 @@ use super::scope::ScopeColumn;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, Field};
 use crate::types::Type;
-use syntax::ast::{
-    Access, DataType, Expr as Syntax, Function, Location, Query, SelectItem, SetExpr, SpecialCall, TrimSide,
-};
+use syntax::ast::{Access, DataType, Expr as Syntax, Function, Location, Query, SelectItem, SetExpr};
 
 /// Treatment of a select list's literals of undecided type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,23 +149,6 @@ fn figure(syntax: &Syntax) -> Option<(String, Strength)> {
         Syntax::Row { .. } => strong("row"),
         Syntax::Special { call, .. } => strong(special_name(call)),
         _ => None,
-    }
-}
-
-/// The function that special syntax calls.
-fn special_name(call: &SpecialCall) -> &'static str {
-    match call {
-        SpecialCall::AtTimeZone => "timezone",
-        SpecialCall::Ceil => "ceil",
-        SpecialCall::Floor => "floor",
-        SpecialCall::Extract { .. } => "extract",
-        SpecialCall::Overlay => "overlay",
-        SpecialCall::Position => "position",
-        SpecialCall::Substring { short: true, .. } => "substr",
-        SpecialCall::Substring { short: false, .. } => "substring",
-        SpecialCall::Trim { side: None | Some(TrimSide::Both), .. } => "btrim",
-        SpecialCall::Trim { side: Some(TrimSide::Leading), .. } => "ltrim",
-        SpecialCall::Trim { side: Some(TrimSide::Trailing), .. } => "rtrim",
     }
 }
 

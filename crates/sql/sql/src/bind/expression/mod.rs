@@ -10,6 +10,7 @@ mod row;
 mod sql_function;
 mod subquery;
 
+pub(super) use sql_function::special_name;
 pub(super) use subquery::row_subquery;
 
 use super::Binder;

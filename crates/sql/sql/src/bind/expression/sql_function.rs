@@ -3,35 +3,28 @@
 use super::operator::negate;
 use crate::bind::Binder;
 use crate::bind::coerce::Placed;
+use crate::bind::name::fold;
 use crate::bind::position::NOWHERE;
-use crate::error::{Result, SqlError, state};
+use crate::error::{Result, state};
 use crate::plan::Expr;
 use syntax::ast::{Expr as Syntax, LikeKind, Literal, Location, SpecialCall, TrimSide, Value};
 
 impl Binder<'_, '_> {
     /// Binds special syntax to a call of the function that it denotes.
     pub(super) fn special(&mut self, call: &SpecialCall, arguments: &[Syntax], at: Location) -> Result<Expr> {
+        let name = special_name(call);
         match (call, arguments) {
-            (SpecialCall::AtTimeZone, [time, zone]) => self.call_of("timezone", [zone, time], at),
-            (SpecialCall::Ceil, arguments) => self.call_of("ceil", arguments, at),
-            (SpecialCall::Floor, arguments) => self.call_of("floor", arguments, at),
+            // The function's own order is another than that of the words.
+            (SpecialCall::AtTimeZone | SpecialCall::Position, [first, second]) => {
+                self.call_of(name, [second, first], at)
+            }
             (SpecialCall::Extract { field, .. }, [source]) => {
-                let field = Self::text_constant(&super::super::name::fold(field));
+                let field = Self::text_constant(&fold(field));
                 let source = self.placed(source)?;
-                self.call_by_name("extract", vec![field, source], at)
+                self.call_by_name(name, vec![field, source], at)
             }
-            (SpecialCall::Overlay, arguments) => self.call_of("overlay", arguments, at),
-            (SpecialCall::Position, [part, text]) => self.call_of("position", [text, part], at),
             (SpecialCall::Substring { from, .. }, arguments) => self.substring(*from, arguments, at),
-            (SpecialCall::Trim { side, .. }, arguments) => {
-                let function = match side {
-                    None | Some(TrimSide::Both) => "btrim",
-                    Some(TrimSide::Leading) => "ltrim",
-                    Some(TrimSide::Trailing) => "rtrim",
-                };
-                self.call_of(function, arguments, at)
-            }
-            (call, _) => Err(self.error_at(SqlError::unsupported(format_args!("this form of {call:?}")), at)),
+            (_, arguments) => self.call_of(name, arguments, at),
         }
     }
 
@@ -100,5 +93,22 @@ impl Binder<'_, '_> {
             Value::String(text) => Ok(Self::text_constant(text)),
             _ => Ok((self.literal(escape)?, escape.span.start)),
         }
+    }
+}
+
+/// The function that special syntax calls, as it titles the column.
+pub(in crate::bind) fn special_name(call: &SpecialCall) -> &'static str {
+    match call {
+        SpecialCall::AtTimeZone => "timezone",
+        SpecialCall::Ceil => "ceil",
+        SpecialCall::Floor => "floor",
+        SpecialCall::Extract { .. } => "extract",
+        SpecialCall::Overlay => "overlay",
+        SpecialCall::Position => "position",
+        SpecialCall::Substring { short: true, .. } => "substr",
+        SpecialCall::Substring { short: false, .. } => "substring",
+        SpecialCall::Trim { side: None | Some(TrimSide::Both), .. } => "btrim",
+        SpecialCall::Trim { side: Some(TrimSide::Leading), .. } => "ltrim",
+        SpecialCall::Trim { side: Some(TrimSide::Trailing), .. } => "rtrim",
     }
 }
