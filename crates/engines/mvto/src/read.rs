@@ -187,6 +187,7 @@ impl<C: Clock> Mvto<C> {
     ///
     /// # Errors
     /// Same as [`Mvto::seek`].
+    #[inline]
     pub(crate) fn look_or_seek<'g>(
         &self,
         view: &View,
@@ -202,6 +203,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Forbids older writes, and takes the newest version below the reader (M3), unless an older transaction commits there.
+    #[inline]
     fn look<'g>(&self, view: &View, tuple: &'g Tuple, guard: &'g Guard) -> Seen<'g> {
         if !view.stamps {
             // No older transaction can write any more, so nothing below the reader changes, not even by a kill.
