@@ -522,7 +522,8 @@ impl Limit {
         write!(
             f,
             "out of memory: rows, indexes and open transactions would take {} bytes of the {} allowed; deleting, dropping and \
-             truncating go on, as do updates that do not make a row longer, in small transactions; or raise the limit",
+             truncating go on, as do updates that do not make a row longer, in small transactions; or raise the limit (`--memory`, \
+             `Builder::memory`), of which statements keep a part for themselves",
             self.actual, self.limit
         )
     }

@@ -176,3 +176,9 @@ fn faults_say_what_to_do() {
         assert_eq!((error.to_string().as_str(), error.sqlstate(), error.is_retryable()), (text, state, false));
     }
 }
+
+#[test]
+fn a_limit_on_memory_says_how_much_and_by_which_setting() {
+    let message = Error::from(Limit { kind: LimitKind::Memory, limit: 10, actual: 11 }).to_string();
+    assert!(message.contains("11 bytes of the 10 allowed") && message.contains("--memory"), "{message}");
+}

@@ -533,3 +533,23 @@ fn a_statement_that_meets_a_limit_leaves_nothing() -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// More tables than a transaction keeps bits for; at first none of their definitions is known.
+#[test]
+fn a_transaction_uses_hundreds_of_tables() -> Result<(), Error> {
+    let db = Database::in_memory()?;
+    let schema =
+        |number| Schema::table(format!("t{number}")).column("id", ColumnType::Int).column("n", ColumnType::Int);
+    let tables: Vec<_> =
+        (0..300).map(|number| db.create_table(schema(number).key(["id"]))).collect::<Result<_, _>>()?;
+    for round in 0..2i64 {
+        db.run(|txn| {
+            tables.iter().zip(0i64..).try_for_each(|(table, number)| table.put(txn, (number, round)))?;
+            tables.iter().zip(0i64..).try_for_each(|(table, number)| {
+                assert_eq!(table.get(txn, number)?.unwrap().get("n"), Some(round.into()));
+                Ok(())
+            })
+        })?;
+    }
+    Ok(())
+}
