@@ -8,6 +8,9 @@ use std::sync::Arc;
 /// Units of work between two looks: some milliseconds.
 const BETWEEN_LOOKS: usize = 1 << 20;
 
+/// Bytes of a long value that are worked on at once.
+const PIECE: usize = 64 << 10;
+
 /// A check whether a statement must stop.
 pub trait Interrupt: Send + Sync {
     /// Checks whether the statement must stop.
@@ -49,6 +52,37 @@ pub fn work(units: usize) -> Result<()> {
 /// Errors of [`Interrupt::check`].
 pub fn look() -> Result<()> {
     INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().map_or(Ok(()), |interrupt| interrupt.check()))
+}
+
+/// Splits a long text into pieces. Each is counted as work, `cost` units a byte, before it is shown.
+pub fn text_pieces(text: &str, cost: usize) -> impl Iterator<Item = Result<&str>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let piece = (!rest.is_empty()).then(|| &rest[..rest.floor_char_boundary(PIECE)])?;
+        rest = &rest[piece.len()..];
+        Some(work(piece.len() * cost).map(|()| piece))
+    })
+}
+
+/// The counterpart of [`text_pieces`] for bytes.
+pub fn byte_pieces(bytes: &[u8], cost: usize) -> impl Iterator<Item = Result<&[u8]>> {
+    bytes.chunks(PIECE).map(move |piece| work(piece.len() * cost).map(|()| piece))
+}
+
+/// Repeats a text.
+///
+/// # Errors
+/// Errors of [`Interrupt::check`].
+pub fn repeated(text: &str, times: usize) -> Result<String> {
+    let mut out = String::with_capacity(text.len().saturating_mul(times));
+    let in_block = (PIECE / text.len().max(1)).clamp(1, times.max(1));
+    let block = text.repeat(in_block);
+    for _ in 0..times / in_block {
+        work(block.len())?;
+        out.push_str(&block);
+    }
+    out.push_str(&block[..times % in_block * text.len()]);
+    Ok(out)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 
 use crate::error::{Error, Result, state};
 use std::cell::Cell;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash};
 
 /// Smaller pieces are not checked.
 pub const PIECE: usize = 1 << 20;
@@ -51,6 +53,14 @@ pub fn check_room(bytes: usize) -> Result<()> {
     Vec::<u8>::new().try_reserve_exact(bytes.saturating_add(MARGIN)).map_err(|_| no_room(bytes))
 }
 
+/// Checks the room for a large piece; small ones are not checked.
+///
+/// # Errors
+/// 53200.
+pub fn check_large(bytes: usize) -> Result<()> {
+    if bytes < PIECE { Ok(()) } else { check_room(bytes) }
+}
+
 /// Appends to a vector that may become large. Another thread may have taken what was checked a moment ago, so its growth is an
 /// allocation that can fail.
 ///
@@ -62,6 +72,27 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
     }
     values.push(value);
     Ok(())
+}
+
+/// Makes room for one more entry of a hash table that may become large, as [`push`] does in a vector.
+///
+/// # Errors
+/// 53200.
+pub fn reserve_entry<K: Eq + Hash, V, S: BuildHasher>(table: &mut HashMap<K, V, S>) -> Result<()> {
+    if table.len() < table.capacity() {
+        return Ok(());
+    }
+    table.try_reserve(1).map_err(|_| no_room(2 * table.len() * size_of::<(K, V)>()))
+}
+
+/// An empty vector with room for so many values, as [`push`] makes it.
+///
+/// # Errors
+/// 53200.
+pub fn with_room<T>(length: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(length).map_err(|_| no_room(length.saturating_mul(size_of::<T>())))?;
+    Ok(values)
 }
 
 fn no_room(bytes: usize) -> Error {

@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, check_length};
 use super::table::*;
+use crate::interrupt::work;
 use crate::memory::check_piece;
 use crate::{compare_typed, equal_typed};
 
@@ -115,6 +116,14 @@ pub(super) fn for_each_element(array: &Array, visit: &mut impl FnMut(&Datum)) {
     }
 }
 
+/// Calls a function that may fail with each element, as [`for_each_element`].
+pub(super) fn try_each_element(array: &Array, visit: &mut impl FnMut(&Datum) -> Result<()>) -> Result<()> {
+    array.elements.iter().try_for_each(|element| match element {
+        Datum::Array(inner) => try_each_element(inner, visit),
+        _ => visit(element),
+    })
+}
+
 /// The array with each element replaced.
 fn mapped(array: &Array, map: &impl Fn(&Datum) -> Datum) -> Array {
     let replaced = array.elements.iter().map(|element| match element {
@@ -218,6 +227,9 @@ fn position(_: &dyn Env, types: &[Type], a: &[Datum]) -> Result<Datum> {
     Ok(found.map(|(_, at)| at).into())
 }
 
+/// Cost of an element that is copied.
+const CLONING: usize = 16;
+
 fn fill(element: Type, value: &Datum, lengths: &[Datum]) -> Result<Datum> {
     let mut total: usize = 1;
     let mut filled = value.clone();
@@ -234,7 +246,13 @@ fn fill(element: Type, value: &Datum, lengths: &[Datum]) -> Result<Datum> {
             return Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message));
         }
         check_piece(total.saturating_mul(size_of::<Datum>()))?;
-        filled = Array::new(element.scalar, vec![filled; length]).into();
+        let inner = total / length.max(1);
+        let mut elements = Vec::with_capacity(length);
+        for _ in 0..length {
+            work(CLONING.saturating_mul(inner))?;
+            elements.push(filled.clone());
+        }
+        filled = Array::new(element.scalar, elements).into();
     }
     Ok(if lengths.is_empty() { Array::new(element.scalar, vec![]).into() } else { filled })
 }

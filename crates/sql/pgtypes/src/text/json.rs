@@ -2,11 +2,14 @@
 
 use super::push_display;
 use crate::error::{Error, Result, state};
+use crate::interrupt::work;
 use crate::{Datum, Numeric};
 use std::collections::BTreeMap;
 
 /// Arrays and objects inside each other, at most.
 const MAX_DEPTH: usize = 1000;
+/// Work of a value in a jsonb.
+const VALUE: usize = 128;
 
 fn invalid(text: &str, error: &serde_json::Error) -> Error {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
@@ -78,6 +81,7 @@ impl<'t> Normalizer<'t> {
         if depth > MAX_DEPTH {
             return Err(Error::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
         }
+        work(VALUE)?;
         match self.peek() {
             b'{' => self.object(depth, out)?,
             b'[' => self.array(depth, out)?,
@@ -139,6 +143,7 @@ impl<'t> Normalizer<'t> {
         });
         let (literal, rest) = self.rest.split_at(end.map_or(self.rest.len(), |end| end + 1));
         self.rest = rest;
+        work(literal.len())?;
         serde_json::from_str(literal).map_err(|error| invalid(literal, &error))
     }
 }

@@ -255,7 +255,7 @@ impl Accumulator for JsonValues {
             false if is_structured && !arguments[0].is_null() => ", \n ",
             false => ", ",
         });
-        json::push_value(&mut self.text, data_type, &arguments[0], &Default::default());
+        json::push_value(&mut self.text, data_type, &arguments[0], &Default::default())?;
         check_length(self.text.len())
     }
 
@@ -288,9 +288,9 @@ impl Accumulator for JsonMembers {
             return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
         }
         self.text.push_str(if self.text.is_empty() { "{ " } else { ", " });
-        json::push_key(&mut self.text, json::natural_type(&arguments[0]), &arguments[0], &Default::default());
+        json::push_key(&mut self.text, json::natural_type(&arguments[0]), &arguments[0], &Default::default())?;
         self.text.push_str(" : ");
-        json::push_value(&mut self.text, type_of(self.data_type, &arguments[1]), &arguments[1], &Default::default());
+        json::push_value(&mut self.text, type_of(self.data_type, &arguments[1]), &arguments[1], &Default::default())?;
         check_length(self.text.len())
     }
 

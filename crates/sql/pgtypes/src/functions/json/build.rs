@@ -3,14 +3,19 @@
 use super::super::arguments::{check_length, invalid};
 use super::super::table::*;
 use super::normalized;
+use crate::interrupt::{text_pieces, work};
 use crate::{Styles, text};
+
+/// Cost of a value beside its characters, and of a character.
+const VALUE: usize = 64;
+const CHARACTER: usize = 4;
 
 /// The functions.
 pub(super) static FUNCTIONS: &[Function] = &[
-    typed("to_json", &[ANYELEMENT], JSON, |env, types, a| Ok(value_of(env, types[0], &a[0]).into())),
-    typed("to_jsonb", &[ANYELEMENT], JSONB, |env, types, a| normalized(&value_of(env, types[0], &a[0]))),
-    typed("row_to_json", &[RECORD], JSON, |env, types, a| Ok(value_of(env, types[0], &a[0]).into())),
-    typed("array_to_json", &[ANYARRAY], JSON, |env, types, a| Ok(value_of(env, types[0], &a[0]).into())),
+    typed("to_json", &[ANYELEMENT], JSON, |env, types, a| Ok(value_of(env, types[0], &a[0])?.into())),
+    typed("to_jsonb", &[ANYELEMENT], JSONB, |env, types, a| normalized(&value_of(env, types[0], &a[0])?)),
+    typed("row_to_json", &[RECORD], JSON, |env, types, a| Ok(value_of(env, types[0], &a[0])?.into())),
+    typed("array_to_json", &[ANYARRAY], JSON, |env, types, a| Ok(value_of(env, types[0], &a[0])?.into())),
     typed("json_build_array", &[], JSON, |env, types, a| Ok(array(env, types, a)?.into()))
         .variadic(ANY)
         .called_on_null(),
@@ -35,9 +40,9 @@ pub(in super::super) static JSON_OF_ROW: Function = typed("row_to_json", &[], JS
     let mut out = String::from("{");
     for (at, (pair, types)) in a.chunks_exact(2).zip(types.chunks_exact(2)).enumerate() {
         out.push_str(if at == 0 { "" } else { "," });
-        push_key(&mut out, types[0], &pair[0], &styles);
+        push_key(&mut out, types[0], &pair[0], &styles)?;
         out.push(':');
-        push_value(&mut out, types[1], &pair[1], &styles);
+        push_value(&mut out, types[1], &pair[1], &styles)?;
         check_length(out.len())?;
     }
     out.push('}');
@@ -46,17 +51,17 @@ pub(in super::super) static JSON_OF_ROW: Function = typed("row_to_json", &[], JS
 .variadic(ANY)
 .called_on_null();
 
-fn value_of(env: &dyn Env, data_type: Type, value: &Datum) -> String {
+fn value_of(env: &dyn Env, data_type: Type, value: &Datum) -> Result<String> {
     let mut out = String::new();
-    push_value(&mut out, data_type, value, &env.styles());
-    out
+    push_value(&mut out, data_type, value, &env.styles())?;
+    Ok(out)
 }
 
 fn array(env: &dyn Env, types: &[Type], values: &[Datum]) -> Result<String> {
     let mut out = String::from("[");
     for (at, (data_type, value)) in types.iter().zip(values).enumerate() {
         out.push_str(if at == 0 { "" } else { ", " });
-        push_value(&mut out, *data_type, value, &env.styles());
+        push_value(&mut out, *data_type, value, &env.styles())?;
         check_length(out.len())?;
     }
     out.push(']');
@@ -79,9 +84,9 @@ fn object(env: &dyn Env, types: &[Type], values: &[Datum], on_null: &str) -> Res
             return Err(if on_null.contains("key") { error } else { error.hint(hint) });
         }
         out.push_str(if at == 0 { "" } else { ", " });
-        push_key(&mut out, types[at], &values[at], &styles);
+        push_key(&mut out, types[at], &values[at], &styles)?;
         out.push_str(" : ");
-        push_value(&mut out, types[at + 1], &values[at + 1], &styles);
+        push_value(&mut out, types[at + 1], &values[at + 1], &styles)?;
         check_length(out.len())?;
     }
     out.push('}');
@@ -114,12 +119,13 @@ pub(in super::super) fn natural_type(value: &Datum) -> Type {
 }
 
 /// Appends the text of a value as an object's name.
-pub(in super::super) fn push_key(out: &mut String, data_type: Type, value: &Datum, styles: &Styles) {
-    push_string(out, &text::to_string(value, data_type, styles));
+pub(in super::super) fn push_key(out: &mut String, data_type: Type, value: &Datum, styles: &Styles) -> Result<()> {
+    push_string(out, &text::to_string(value, data_type, styles))
 }
 
 /// Appends a value as JSON.
-pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Datum, styles: &Styles) {
+pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Datum, styles: &Styles) -> Result<()> {
+    work(VALUE)?;
     match value {
         Datum::Null => out.push_str("null"),
         Datum::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -128,7 +134,7 @@ pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Da
             for (at, inner) in array.elements.iter().enumerate() {
                 out.push(if at == 0 { '[' } else { ',' });
                 let inner_type = if matches!(inner, Datum::Array(_)) { data_type } else { element };
-                crate::stack::deeper(|| push_value(out, inner_type, inner, styles));
+                crate::stack::deeper(|| push_value(out, inner_type, inner, styles))?;
             }
             out.push_str(if array.elements.is_empty() { "[]" } else { "]" });
         }
@@ -136,15 +142,16 @@ pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Da
             for (at, field) in fields.iter().enumerate() {
                 out.push(if at == 0 { '{' } else { ',' });
                 out.push_str(&format!("\"f{}\":", at + 1));
-                crate::stack::deeper(|| push_value(out, natural_type(field), field, styles));
+                crate::stack::deeper(|| push_value(out, natural_type(field), field, styles))?;
             }
             out.push_str(if fields.is_empty() { "{}" } else { "}" });
         }
-        _ => push_scalar(out, data_type, value, styles),
+        _ => push_scalar(out, data_type, value, styles)?,
     }
+    Ok(())
 }
 
-fn push_scalar(out: &mut String, data_type: Type, value: &Datum, styles: &Styles) {
+fn push_scalar(out: &mut String, data_type: Type, value: &Datum, styles: &Styles) -> Result<()> {
     let text = text::to_string(value, data_type, styles);
     match data_type.scalar {
         Scalar::Json | Scalar::Jsonb => out.push_str(&text),
@@ -152,10 +159,11 @@ fn push_scalar(out: &mut String, data_type: Type, value: &Datum, styles: &Styles
         Scalar::Float4 | Scalar::Float8 | Scalar::Numeric if text.ends_with(|c: char| c.is_ascii_digit()) => {
             out.push_str(&text);
         }
-        Scalar::Timestamp => push_string(out, &text.replacen(' ', "T", 1)),
-        Scalar::Timestamptz => push_string(out, &with_minutes(&text.replacen(' ', "T", 1))),
-        _ => push_string(out, &text),
+        Scalar::Timestamp => push_string(out, &text.replacen(' ', "T", 1))?,
+        Scalar::Timestamptz => push_string(out, &with_minutes(&text.replacen(' ', "T", 1)))?,
+        _ => push_string(out, &text)?,
     }
+    Ok(())
 }
 
 /// A time with the minutes of its offset, which SQL leaves out when they are zero.
@@ -166,20 +174,25 @@ fn with_minutes(time: &str) -> String {
 }
 
 /// Appends a text in quotes, with JSON's escapes.
-pub(super) fn push_string(out: &mut String, text: &str) {
+pub(super) fn push_string(out: &mut String, text: &str) -> Result<()> {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
+    for piece in text_pieces(text, CHARACTER) {
+        piece?.chars().for_each(|c| push_escaped(out, c));
     }
     out.push('"');
+    Ok(())
+}
+
+fn push_escaped(out: &mut String, c: char) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+        c => out.push(c),
+    }
 }

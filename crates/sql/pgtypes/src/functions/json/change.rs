@@ -97,7 +97,7 @@ fn edited_object(
     }
     let mut quoted = String::new();
     if let (false, true, true, Some(new)) = (found, create, rest.is_empty(), new) {
-        push_string(&mut quoted, step);
+        push_string(&mut quoted, step)?;
         out.push((&quoted, new.to_owned()));
     }
     Ok(object_of(out))

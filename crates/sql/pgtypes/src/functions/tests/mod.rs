@@ -1,9 +1,11 @@
 //! Calls compared with PostgreSQL 15's results.
 
 use super::*;
-use crate::error::Result;
-use crate::{Datum, Env, Modifier, Styles, cast, text};
-use std::sync::LazyLock;
+use crate::error::{Error, Result, state};
+use crate::interrupt::{self, Interrupt};
+use crate::{Array, Datum, Env, Modifier, Scalar, Styles, cast, text};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 
 /// This crate's functions alone.
 static REGISTRY: LazyLock<Registry<Body>> = LazyLock::new(|| Registry::new(|body| body, &[], &[]));
@@ -194,4 +196,66 @@ fn windows_take_what_postgresql_takes() {
     assert_eq!(resolved("ntile", &[Type::TEXT]), "function ntile(text) does not exist");
     let result = window_function("lag", &[Type::INT4, Type::INT4, Type::NUMERIC]).expect("lag").expect("a window");
     assert_eq!(result.1, [Type::NUMERIC, Type::INT4, Type::NUMERIC]);
+}
+
+/// A request that lets so many looks pass.
+struct After(AtomicUsize);
+
+impl Interrupt for After {
+    fn check(&self) -> Result<()> {
+        let left = self.0.load(Relaxed);
+        self.0.store(left.saturating_sub(1), Relaxed);
+        if left > 0 { Ok(()) } else { Err(Error::new(state::QUERY_CANCELED, "for the test")) }
+    }
+}
+
+/// One call of a long function stops in its midst: no call may keep a statement from being cancelled.
+#[test]
+fn long_calls_stop_when_they_are_told_to() {
+    const LENGTH: usize = 6 << 20;
+    let text = |text: &str| (Type::TEXT, Datum::from(text.repeat(LENGTH / text.len())));
+    let int4 = |number: i32| (Type::INT4, Datum::Int4(number));
+    let short = |text: &str| (Type::TEXT, Datum::from(text));
+    let bytes = || (Type::BYTEA, Datum::Bytea(vec![b'7'; LENGTH].into()));
+    let texts = vec![Datum::from("a text"); 1 << 18];
+    let array = || (type_named("text[]"), Array::new(Scalar::Text, texts.clone()).into());
+    let counted = "(a{1,400}){1,12}b";
+    let calls = [
+        ("~", vec![text("a"), short(counted)]),
+        ("~", vec![text("ab"), short("x|y")]),
+        ("substring", vec![text("a"), short(counted)]),
+        ("regexp_match", vec![text("ä "), short("\\yx(a+)")]),
+        ("regexp_count", vec![text("a"), short("(a{1,100}){1,100}b")]),
+        ("regexp_replace", vec![text("ab"), short("(a)(b.*z)?"), short("\\1")]),
+        ("repeat", vec![short("ab"), int4(LENGTH as i32)]),
+        ("lpad", vec![short("x"), int4(LENGTH as i32), short("äb")]),
+        ("rpad", vec![short("x"), int4(LENGTH as i32)]),
+        ("replace", vec![text("ab"), short("b"), short("c")]),
+        ("translate", vec![text("ab"), short("b"), short("c")]),
+        ("upper", vec![text("ä")]),
+        ("initcap", vec![text("ab ")]),
+        ("reverse", vec![text("ab")]),
+        ("md5", vec![text("a")]),
+        ("sha256", vec![bytes()]),
+        ("encode", vec![bytes(), short("hex")]),
+        ("encode", vec![bytes(), short("escape")]),
+        ("decode", vec![text("7f"), short("hex")]),
+        ("string_to_array", vec![text("ab,"), short(",")]),
+        ("array_to_string", vec![array(), short(",")]),
+        ("array_fill", vec![int4(1), (type_named("int4[]"), parse("{1000,1000}", type_named("int4[]")).unwrap())]),
+        ("to_json", vec![text("a\n")]),
+        ("to_json", vec![array()]),
+        ("to_jsonb", vec![array()]),
+    ];
+    let mut never = Vec::new();
+    for (name, arguments) in &calls {
+        // The first look is perhaps the last one before an end.
+        interrupt::begin_statement(Arc::new(After(AtomicUsize::new(1))));
+        match call(name, arguments) {
+            Err(error) if error.code() == state::QUERY_CANCELED => {}
+            _ => never.push(name),
+        }
+    }
+    interrupt::begin_statement(Arc::new(After(AtomicUsize::new(usize::MAX))));
+    assert!(never.is_empty(), "these calls do not look: {never:?}");
 }

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
+use crate::interrupt::{byte_pieces, text_pieces};
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use md5::{Digest, Md5};
@@ -16,12 +17,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
         check_length(a.bytes(0)?.len().saturating_add(a.bytes(1)?.len()))?;
         Ok([a.bytes(0)?, a.bytes(1)?].concat().into())
     }),
-    pure("md5", &[TEXT], TEXT, |a| Ok(hex(&Md5::digest(a.text(0)?)).into())),
-    pure("md5", &[BYTEA], TEXT, |a| Ok(hex(&Md5::digest(a.bytes(0)?)).into())),
-    pure("sha224", &[BYTEA], BYTEA, |a| Ok(Sha224::digest(a.bytes(0)?).to_vec().into())),
-    pure("sha256", &[BYTEA], BYTEA, |a| Ok(Sha256::digest(a.bytes(0)?).to_vec().into())),
-    pure("sha384", &[BYTEA], BYTEA, |a| Ok(Sha384::digest(a.bytes(0)?).to_vec().into())),
-    pure("sha512", &[BYTEA], BYTEA, |a| Ok(Sha512::digest(a.bytes(0)?).to_vec().into())),
+    pure("md5", &[TEXT], TEXT, |a| Ok(hex(&digest::<Md5>(a.text(0)?.as_bytes())?)?.into())),
+    pure("md5", &[BYTEA], TEXT, |a| Ok(hex(&digest::<Md5>(a.bytes(0)?)?)?.into())),
+    pure("sha224", &[BYTEA], BYTEA, |a| Ok(digest::<Sha224>(a.bytes(0)?)?.into())),
+    pure("sha256", &[BYTEA], BYTEA, |a| Ok(digest::<Sha256>(a.bytes(0)?)?.into())),
+    pure("sha384", &[BYTEA], BYTEA, |a| Ok(digest::<Sha384>(a.bytes(0)?)?.into())),
+    pure("sha512", &[BYTEA], BYTEA, |a| Ok(digest::<Sha512>(a.bytes(0)?)?.into())),
     pure("encode", &[BYTEA, TEXT], TEXT, |a| encode(a.bytes(0)?, a.text(1)?)),
     pure("decode", &[TEXT, TEXT], BYTEA, |a| decode(a.text(0)?, a.text(1)?)),
     pure("convert_from", &[BYTEA, NAME], TEXT, |a| convert_from(a.bytes(0)?, a.text(1)?)),
@@ -41,9 +42,24 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("rtrim", &[BYTEA, BYTEA], BYTEA, |a| trim(a, false, true)),
 ];
 
-fn hex(bytes: &[u8]) -> String {
+/// Cost of a byte that is digested or encoded.
+const ENCODING: usize = 4;
+
+fn digest<D: Digest>(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut digest = D::new();
+    for piece in byte_pieces(bytes, ENCODING) {
+        digest.update(piece?);
+    }
+    Ok(digest.finalize().to_vec())
+}
+
+fn hex(bytes: &[u8]) -> Result<String> {
     const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]).collect()
+    let mut out = String::with_capacity(2 * bytes.len());
+    for piece in byte_pieces(bytes, ENCODING) {
+        out.extend(piece?.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
+    }
+    Ok(out)
 }
 
 fn byte_at(bytes: &[u8], at: i32) -> Result<usize> {
@@ -83,7 +99,7 @@ fn unrecognized(encoding: &str) -> Error {
 fn encode(bytes: &[u8], encoding: &str) -> Result<Datum> {
     check_length(bytes.len().saturating_mul(4))?;
     Ok(match encoding.to_ascii_lowercase().as_str() {
-        "hex" => hex(bytes).into(),
+        "hex" => hex(bytes)?.into(),
         "base64" => {
             let text = BASE64.encode(bytes);
             // Lines of 76 characters, as MIME has them. The text is ASCII.
@@ -91,15 +107,24 @@ fn encode(bytes: &[u8], encoding: &str) -> Result<Datum> {
             lines.join("\n").into()
         }
         "escape" => {
-            let escape = |byte: &u8| match byte {
-                b'\\' => "\\\\".to_owned(),
-                0 | 0x80.. => format!("\\{byte:03o}"),
-                _ => char::from(*byte).to_string(),
-            };
-            bytes.iter().map(escape).collect::<String>().into()
+            let mut out = String::with_capacity(bytes.len());
+            for piece in byte_pieces(bytes, 2 * ENCODING) {
+                push_escaped(&mut out, piece?);
+            }
+            out.into()
         }
         _ => return Err(unrecognized(encoding)),
     })
+}
+
+fn push_escaped(out: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            0 | 0x80.. => out.push_str(&format!("\\{byte:03o}")),
+            _ => out.push(char::from(*byte)),
+        }
+    }
 }
 
 fn decode(text: &str, encoding: &str) -> Result<Datum> {
@@ -124,15 +149,21 @@ fn decode(text: &str, encoding: &str) -> Result<Datum> {
 }
 
 fn decode_hex(text: &str) -> Result<Datum> {
-    let mut digits = text.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r'));
     let mut bytes = Vec::with_capacity(text.len() / 2);
     let value = |c: char| c.to_digit(16).ok_or_else(|| invalid(format!("invalid hexadecimal digit: \"{c}\"")));
-    while let Some(high) = digits.next() {
-        let high = value(high)?;
-        let low = digits.next().ok_or_else(|| invalid("invalid hexadecimal data: odd number of digits"))?;
-        bytes.push((high * 16 + value(low)?) as u8);
+    let mut high = None;
+    for piece in text_pieces(text, ENCODING) {
+        for digit in piece?.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')) {
+            match high.take() {
+                None => high = Some(value(digit)?),
+                Some(high) => bytes.push((high * 16 + value(digit)?) as u8),
+            }
+        }
     }
-    Ok(bytes.into())
+    match high {
+        None => Ok(bytes.into()),
+        Some(_) => Err(invalid("invalid hexadecimal data: odd number of digits")),
+    }
 }
 
 /// The encodings that are known, by their names without punctuation.

@@ -3,6 +3,7 @@
 use super::super::arguments::{Arguments, check_length};
 use super::super::table::*;
 use super::quote::output;
+use crate::interrupt::work;
 use crate::{Modifier, cast};
 
 /// The functions and operators.
@@ -53,6 +54,9 @@ fn concat(env: &dyn Env, separator: &str, types: &[Type], values: &[Datum]) -> R
     Ok(out.into())
 }
 
+/// Cost of a field beside its bytes.
+const FIELD: usize = 32;
+
 fn string_to_array(a: &[Datum]) -> Result<Datum> {
     Ok(fields(a)?.map(|fields| Array::new(Scalar::Text, fields)).into())
 }
@@ -71,11 +75,14 @@ fn fields(a: &[Datum]) -> Result<Option<Vec<Datum>>> {
     };
     check_length(count.saturating_mul(size_of::<Datum>()))?;
     let null = a.optional_text(2)?;
-    let field = |field: &str| if null == Some(field) { Datum::Null } else { field.into() };
+    let field = |field: &str| {
+        work(FIELD + field.len())?;
+        Ok(if null == Some(field) { Datum::Null } else { field.into() })
+    };
     Ok(Some(match delimiter {
-        None => text.chars().map(|c| field(c.encode_utf8(&mut [0; 4]))).collect(),
-        Some("") => vec![field(text)],
-        Some(delimiter) => text.split(delimiter).map(field).collect(),
+        None => text.chars().map(|c| field(c.encode_utf8(&mut [0; 4]))).collect::<Result<_>>()?,
+        Some("") => vec![field(text)?],
+        Some(delimiter) => text.split(delimiter).map(field).collect::<Result<_>>()?,
     }))
 }
 
@@ -86,12 +93,15 @@ fn array_to_string(env: &dyn Env, types: &[Type], a: &[Datum]) -> Result<Datum> 
     let null = a.optional_text(2)?;
     let element = types[0].element().unwrap_or(TEXT);
     let mut texts = Vec::new();
-    let mut push = |value: &Datum| match (value, null) {
-        (Datum::Null, None) => {}
-        (Datum::Null, Some(null)) => texts.push(null.to_owned()),
-        _ => texts.push(output(env, element, value)),
+    let mut push = |value: &Datum| {
+        match (value, null) {
+            (Datum::Null, None) => {}
+            (Datum::Null, Some(null)) => texts.push(null.to_owned()),
+            _ => texts.push(output(env, element, value)),
+        }
+        work(FIELD + texts.last().map_or(0, String::len))
     };
-    super::super::array::for_each_element(a.array(0)?, &mut push);
+    super::super::array::try_each_element(a.array(0)?, &mut push)?;
     let separator = a.text(1)?;
     let length = texts.iter().map(|text| text.len() + separator.len()).fold(0, usize::saturating_add);
     check_length(length)?;

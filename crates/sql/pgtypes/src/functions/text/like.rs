@@ -34,7 +34,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 fn like_caseless(text: &str, pattern: &str) -> Result<bool> {
-    like(&lower(text), &lower(pattern))
+    like(&lower(text)?, &lower(pattern)?)
 }
 
 /// Matches from the left; where a character fails, the last `%` takes one character more.

@@ -8,6 +8,7 @@ mod like;
 pub(super) mod quote;
 mod regex;
 mod regex_functions;
+mod search;
 mod slice;
 
 use super::Function;

@@ -6,13 +6,15 @@
 
 use super::super::arguments::invalid;
 use super::super::table::*;
-use ::regex::{Regex, RegexBuilder};
+use super::search::Pattern;
+use ::regex::RegexBuilder;
 use regex_syntax::ast::{Ast, ErrorKind, parse::Parser};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// The bytes that one compiled pattern may take.
-const COMPILED_BYTES: usize = 4 << 20;
+pub(super) const COMPILED_BYTES: usize = 4 << 20;
 /// Number of compiled patterns kept per thread.
 const KEPT: usize = 128;
 
@@ -58,16 +60,16 @@ impl Options {
 }
 
 thread_local! {
-    static COMPILED: RefCell<HashMap<(String, Options), Regex>> = RefCell::default();
+    static COMPILED: RefCell<HashMap<(String, Options), Rc<Pattern>>> = RefCell::default();
 }
 
 /// The pattern, compiled now or before on this thread.
-pub(super) fn compiled(pattern: &str, options: Options) -> Result<Regex> {
+pub(super) fn compiled(pattern: &str, options: Options) -> Result<Rc<Pattern>> {
     let key = (pattern.to_owned(), Options { global: false, ..options });
     if let Some(regex) = COMPILED.with_borrow(|compiled| compiled.get(&key).cloned()) {
         return Ok(regex);
     }
-    let regex = compile(pattern, key.1)?;
+    let regex = Rc::new(compile(pattern, key.1)?);
     COMPILED.with_borrow_mut(|compiled| {
         if compiled.len() >= KEPT {
             compiled.clear();
@@ -77,7 +79,7 @@ pub(super) fn compiled(pattern: &str, options: Options) -> Result<Regex> {
     Ok(regex)
 }
 
-fn compile(pattern: &str, mut options: Options) -> Result<Regex> {
+fn compile(pattern: &str, mut options: Options) -> Result<Pattern> {
     let mut pattern = pattern;
     if let Some(literal) = pattern.strip_prefix("***=") {
         (pattern, options.literal) = (literal, true);
@@ -100,24 +102,30 @@ fn compile(pattern: &str, mut options: Options) -> Result<Regex> {
         Options { extended: true, .. } => translate(pattern)?,
         _ => longest_first(translate(pattern)?),
     };
-    RegexBuilder::new(&translated)
+    let regex = RegexBuilder::new(&translated)
         .case_insensitive(options.caseless)
         .dot_matches_new_line(!options.dot_stops)
         .multi_line(options.lines)
         .ignore_whitespace(options.extended)
         .size_limit(COMPILED_BYTES)
         .build()
-        .map_err(|error| refusal(&translated, &error))
+        .map_err(|error| refusal(&translated, &error))?;
+    Ok(Pattern::new(regex, translated, options))
 }
 
 fn malformed(what: &str) -> Error {
     Error::new(state::INVALID_REGULAR_EXPRESSION, format!("invalid regular expression: {what}"))
 }
 
+/// 2201B for a pattern whose automaton would be too large.
+pub(super) fn too_complex() -> Error {
+    malformed("regular expression is too complex")
+}
+
 /// The error in PostgreSQL's words.
 fn refusal(pattern: &str, error: &::regex::Error) -> Error {
     if matches!(error, ::regex::Error::CompiledTooBig(_)) {
-        return malformed("regular expression is too complex");
+        return too_complex();
     }
     match Parser::new().parse(pattern) {
         Err(error) => malformed(match error.kind() {

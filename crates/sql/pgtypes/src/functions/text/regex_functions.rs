@@ -3,16 +3,16 @@
 use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
 use super::regex::{Options, compiled};
+use super::search::{Groups, Pattern};
 use super::slice::offset;
 use crate::interrupt;
-use ::regex::{Captures, Regex};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 macro_rules! operator {
     ($symbol:literal, $left:expr, $caseless:literal, $wanted:literal) => {
         pure($symbol, &[$left, TEXT], BOOL, |a| {
             let options = Options { caseless: $caseless, ..Options::default() };
-            Ok(Datum::Bool(compiled(a.text(1)?, options)?.is_match(a.text(0)?) == $wanted))
+            Ok(Datum::Bool(compiled(a.text(1)?, options)?.is_match(a.text(0)?)? == $wanted))
         })
     };
 }
@@ -33,10 +33,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     operator!("!~*", NAME, true, false),
     pure("similar_to_escape", &[TEXT], TEXT, |a| similar_to_regex(a.text(0)?, "\\").map(Into::into)),
     pure("similar_to_escape", &[TEXT, TEXT], TEXT, |a| similar_to_regex(a.text(0)?, a.text(1)?).map(Into::into)),
-    pure("substring", &[TEXT, TEXT], TEXT, |a| first_part(&compiled(a.text(1)?, Options::default())?, a.text(0)?)),
+    pure("substring", &[TEXT, TEXT], TEXT, |a| first_part(&*compiled(a.text(1)?, Options::default())?, a.text(0)?)),
     pure("substring", &[TEXT, TEXT, TEXT], TEXT, |a| {
         let pattern = similar_to_regex(a.text(1)?, a.text(2)?)?;
-        first_part(&compiled(&pattern, Options::default())?, a.text(0)?)
+        first_part(&*compiled(&pattern, Options::default())?, a.text(0)?)
     }),
     pure("regexp_like", &[TEXT, TEXT], BOOL, regexp_like),
     pure("regexp_like", &[TEXT, TEXT, TEXT], BOOL, regexp_like),
@@ -75,18 +75,20 @@ pub(super) static FUNCTIONS: &[Function] = &[
 /// Work of a search beside the bytes that it passes.
 const SEARCH: usize = 128;
 
-/// Shows the matches from a byte on, with the place of each, until `visit` breaks.
+/// Shows the matches from a byte on until `visit` breaks.
 fn each_match<'t>(
-    regex: &Regex,
+    regex: &Pattern,
     text: &'t str,
     from: usize,
-    mut visit: impl FnMut(Range<usize>, Captures<'t>) -> Result<ControlFlow<()>>,
+    mut visit: impl FnMut(Groups<'t>) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let mut at = from;
-    while let Some(captures) = (at <= text.len()).then(|| regex.captures_at(text, at)).flatten() {
-        let whole = captures.get(0).map_or(at..at, |whole| whole.range());
+    while at <= text.len()
+        && let Some(found) = regex.find_at(text, at)?
+    {
+        let whole = found.whole();
         interrupt::work(SEARCH + whole.end - at)?;
-        if visit(whole.clone(), captures)?.is_break() {
+        if visit(found)?.is_break() {
             break;
         }
         // After an empty match, on to the next character.
@@ -100,30 +102,29 @@ fn each_match<'t>(
 }
 
 /// The match of this number, from 1.
-fn nth_match<'t>(regex: &Regex, text: &'t str, from: usize, wanted: usize) -> Result<Option<Captures<'t>>> {
+fn nth_match<'t>(regex: &Pattern, text: &'t str, from: usize, wanted: usize) -> Result<Option<Groups<'t>>> {
     let (mut number, mut found) = (0, None);
-    each_match(regex, text, from, |_, captures| {
+    each_match(regex, text, from, |groups| {
         number += 1;
         if number < wanted {
             return Ok(ControlFlow::Continue(()));
         }
-        found = Some(captures);
+        found = Some(groups);
         Ok(ControlFlow::Break(()))
     })?;
     Ok(found)
 }
 
 /// The first group, or the whole match if there are no groups.
-fn first_part(regex: &Regex, text: &str) -> Result<Datum> {
-    let Some(captures) = regex.captures(text) else { return Ok(Datum::Null) };
-    let part = captures.get(usize::from(captures.len() > 1));
-    Ok(part.map(|part| part.as_str().to_owned()).into())
+fn first_part(regex: &Pattern, text: &str) -> Result<Datum> {
+    let Some(found) = regex.find_at(text, 0)? else { return Ok(Datum::Null) };
+    Ok(found.get(usize::from(found.len() > 1)).map(str::to_owned).into())
 }
 
 /// The groups as an array of texts; the whole match if there are none.
-fn groups(captures: &Captures<'_>) -> Datum {
-    let skipped = usize::from(captures.len() > 1);
-    let groups = captures.iter().skip(skipped).map(|group| group.map(|group| group.as_str().to_owned()).into());
+fn groups(found: &Groups<'_>) -> Datum {
+    let first = usize::from(found.len() > 1);
+    let groups = (first..found.len()).map(|group| found.get(group).map(str::to_owned).into());
     Array::new(Scalar::Text, groups.collect()).into()
 }
 
@@ -162,13 +163,13 @@ fn occurrence(a: &[Datum], at: usize) -> Result<Option<usize>> {
 
 fn regexp_like(a: &[Datum]) -> Result<Datum> {
     let options = options(a, 2, "regexp_like", None)?;
-    Ok(compiled(a.text(1)?, options)?.is_match(a.text(0)?).into())
+    Ok(compiled(a.text(1)?, options)?.is_match(a.text(0)?)?.into())
 }
 
 fn regexp_count(a: &[Datum]) -> Result<Datum> {
     let options = options(a, 3, "regexp_count", None)?;
     let mut found = 0;
-    each_match(&compiled(a.text(1)?, options)?, a.text(0)?, start(a, 2)?, |_, _| {
+    each_match(&*compiled(a.text(1)?, options)?, a.text(0)?, start(a, 2)?, |_| {
         found += 1;
         Ok(ControlFlow::Continue(()))
     })?;
@@ -179,22 +180,22 @@ fn regexp_substr(a: &[Datum]) -> Result<Datum> {
     let wanted = if a.len() > 3 { a.int4(3)? } else { 1 };
     let at = usize::try_from(wanted).ok().filter(|wanted| *wanted > 0);
     let at = at.ok_or_else(|| invalid(format!("invalid value for parameter \"n\": {wanted}")))?;
-    let found = nth_match(&compiled(a.text(1)?, Options::default())?, a.text(0)?, start(a, 2)?, at)?;
-    Ok(found.and_then(|captures| captures.get(0)).map(|whole| whole.as_str().to_owned()).into())
+    let found = nth_match(&*compiled(a.text(1)?, Options::default())?, a.text(0)?, start(a, 2)?, at)?;
+    Ok(found.and_then(|found| found.get(0)).map(str::to_owned).into())
 }
 
 fn regexp_match(a: &[Datum]) -> Result<Datum> {
     let options = options(a, 2, "regexp_match", Some("Use the regexp_matches function instead."))?;
-    let captures = nth_match(&compiled(a.text(1)?, options)?, a.text(0)?, 0, 1)?;
-    Ok(captures.as_ref().map_or(Datum::Null, groups))
+    let found = nth_match(&*compiled(a.text(1)?, options)?, a.text(0)?, 0, 1)?;
+    Ok(found.as_ref().map_or(Datum::Null, groups))
 }
 
 fn regexp_matches(a: &[Datum]) -> Result<Vec<Datum>> {
     let options = a.optional_text(2)?.map_or(Ok(Options::default()), Options::parse)?;
     let (mut rows, mut bytes) = (Vec::new(), 0);
-    each_match(&compiled(a.text(1)?, options)?, a.text(0)?, 0, |whole, captures| {
-        rows.push(groups(&captures));
-        bytes += (captures.len() + 2) * size_of::<Datum>() + whole.len();
+    each_match(&*compiled(a.text(1)?, options)?, a.text(0)?, 0, |found| {
+        rows.push(groups(&found));
+        bytes += (found.len() + 2) * size_of::<Datum>() + found.whole().len();
         check_length(bytes)?;
         Ok(if options.global { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
@@ -208,13 +209,14 @@ fn replace(a: &[Datum], options: Options, from: usize, wanted: Option<usize>) ->
     let mut out = String::new();
     let mut copied = 0;
     let mut number = 0;
-    each_match(&regex, text, from, |whole, captures| {
+    each_match(&regex, text, from, |found| {
+        let whole = found.whole();
         number += 1;
         if wanted.is_some_and(|wanted| wanted != number) {
             return Ok(ControlFlow::Continue(()));
         }
         out.push_str(&text[copied..whole.start]);
-        push_replacement(&mut out, replacement, &captures);
+        push_replacement(&mut out, replacement, &found);
         check_length(out.len())?;
         copied = whole.end;
         Ok(if wanted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -224,7 +226,7 @@ fn replace(a: &[Datum], options: Options, from: usize, wanted: Option<usize>) ->
 }
 
 /// `\1` is the first group, `\&` the whole match, `\\` a backslash.
-fn push_replacement(out: &mut String, replacement: &str, captures: &Captures<'_>) {
+fn push_replacement(out: &mut String, replacement: &str, found: &Groups<'_>) {
     let mut rest = replacement.chars().peekable();
     while let Some(c) = rest.next() {
         if c != '\\' {
@@ -232,10 +234,10 @@ fn push_replacement(out: &mut String, replacement: &str, captures: &Captures<'_>
             continue;
         }
         match rest.next() {
-            Some('&') => out.push_str(captures.get(0).map_or("", |whole| whole.as_str())),
+            Some('&') => out.push_str(found.get(0).unwrap_or_default()),
             Some(digit @ '1'..='9') => {
-                let group = digit.to_digit(10).and_then(|digit| captures.get(digit as usize));
-                out.push_str(group.map_or("", |group| group.as_str()));
+                let group = digit.to_digit(10).and_then(|digit| found.get(digit as usize));
+                out.push_str(group.unwrap_or_default());
             }
             Some('\\') | None => out.push('\\'),
             Some(other) => {
@@ -252,7 +254,8 @@ fn split(a: &[Datum], function: &str) -> Result<Vec<Datum>> {
     let text = a.text(0)?;
     let mut parts: Vec<Datum> = Vec::new();
     let mut from = 0;
-    each_match(&compiled(a.text(1)?, options)?, text, 0, |whole, _| {
+    each_match(&*compiled(a.text(1)?, options)?, text, 0, |found| {
+        let whole = found.whole();
         if whole.start < text.len() && whole.end > from {
             parts.push(text[from..whole.start].into());
             check_length(parts.len().saturating_mul(size_of::<Datum>()))?;

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
+use crate::interrupt::repeated;
 use std::ops::Range;
 
 /// The functions.
@@ -106,7 +107,8 @@ fn pad(text: &str, length: i32, fill: &str, left: bool) -> Result<Datum> {
     if missing == 0 || fill.is_empty() {
         return Ok(text[..offset(text, wanted)].into());
     }
-    let fill: String = fill.chars().cycle().take(missing).collect();
+    let (whole, rest) = (missing / fill.chars().count(), missing % fill.chars().count());
+    let fill = repeated(fill, whole)? + &fill[..offset(fill, rest)];
     Ok(if left { format!("{fill}{text}") } else { format!("{text}{fill}") }.into())
 }
 
