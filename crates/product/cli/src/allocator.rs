@@ -25,6 +25,9 @@ const LARGE: usize = 256 << 10;
 /// Requests up to this size find the reserve.
 const SERVED: usize = RESERVE.size() / 2;
 
+/// Number of attempts of a small request before it fails.
+const RETRIES: u32 = 1000;
+
 impl WithReserve {
     /// Without a reserve yet.
     pub const fn new() -> WithReserve {
@@ -59,7 +62,22 @@ impl WithReserve {
         }
         let block = allocate();
         // Larger requests are tried before they are made: the reserve is for those that cannot fail.
-        if block.is_null() && bytes <= SERVED && self.give_up() { allocate() } else { block }
+        if block.is_null() && bytes <= SERVED { self.allocate_from_reserve(allocate) } else { block }
+    }
+
+    /// Another thread may have given the reserve up a moment ago, or may hold all that is left for a trial: both leave room within
+    /// microseconds.
+    #[cold]
+    fn allocate_from_reserve(&self, allocate: impl Fn() -> *mut u8) -> *mut u8 {
+        self.give_up();
+        for _ in 0..RETRIES {
+            let block = allocate();
+            if !block.is_null() {
+                return block;
+            }
+            std::thread::yield_now();
+        }
+        ptr::null_mut()
     }
 }
 
@@ -93,6 +111,7 @@ unsafe impl GlobalAlloc for WithReserve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     #[test]
     fn a_small_request_that_fails_finds_the_reserve_once() {
@@ -109,5 +128,11 @@ mod tests {
         allocator.with_reserve(LARGE, || NonNull::dangling().as_ptr());
         assert!(there(&allocator), "the next large request lays one in");
         assert!(allocator.give_up());
+        let attempts = Cell::new(0);
+        let fails_at_first = || {
+            attempts.set(attempts.get() + 1);
+            if attempts.get() < 5 { ptr::null_mut() } else { NonNull::dangling().as_ptr() }
+        };
+        assert!(!allocator.with_reserve(100, fails_at_first).is_null(), "a trial of another thread is over soon");
     }
 }

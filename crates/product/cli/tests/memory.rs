@@ -97,6 +97,41 @@ fn a_system_without_memory_is_an_answer() {
     assert_eq!(server.stop(), Some(0));
 }
 
+/// Operators that keep rows, each with too little in the whole system (`ulimit -v`): their tables grow by allocations that
+/// can fail.
+#[test]
+fn operators_without_memory_are_an_answer() {
+    if !has("psql", "operators_without_memory") || !has("prlimit", "operators_without_memory") {
+        return;
+    }
+    let directory = Directory::new("memory-operators");
+    let server = Server::start(directory.path(), &["--memory", "8GB", "--durability", "async", "--work-mem", "2GB"]);
+    server.show("CREATE TABLE t (id int PRIMARY KEY)");
+    server.show("INSERT INTO t VALUES (1)");
+    server.limit_addresses(1000 << 20);
+    // Wide rows: the limit is met after a million of them.
+    let wide = "(SELECT i || repeat('y', 900) t FROM generate_series(1, 100000000) i)";
+    let greedy = [
+        format!("SELECT count(*) FROM {wide} a JOIN {wide} b USING (t)"),
+        format!("SELECT count(*) FROM (SELECT t, count(*) FROM {wide} x GROUP BY t) x"),
+        format!("SELECT count(*) FROM (SELECT DISTINCT t FROM {wide} x) x"),
+        format!("SELECT count(*) FROM (SELECT max(t) OVER (ORDER BY t) FROM {wide} x) x"),
+        format!("SELECT count(*) FROM (SELECT t FROM {wide} x EXCEPT SELECT t FROM {wide} y) x"),
+    ];
+    for sql in &greedy {
+        let error = fails(&server, sql);
+        assert!(error.contains("53200"), "{sql}: {error}");
+    }
+    std::thread::scope(|scope| {
+        for sql in &greedy {
+            let server = &server;
+            scope.spawn(move || assert!(fails(server, sql).contains("53200")));
+        }
+    });
+    assert_eq!(server.show("SELECT count(*) FROM t"), "1");
+    assert_eq!(server.stop(), Some(0));
+}
+
 /// Large statements on many threads: what they used comes back, whichever thread used it.
 #[test]
 fn large_statements_leave_nothing_behind() {

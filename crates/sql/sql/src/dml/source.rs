@@ -7,6 +7,7 @@ use crate::exec::Cursor;
 use crate::plan::Plan;
 use crate::types::{Datum, Row};
 use model::Key;
+use pgtypes::memory::push;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub(super) fn rows(exec: &mut Exec<'_>, plan: &Arc<Plan>) -> Result<Vec<Row>> {
     let mut rows = vec![];
     while let Some(row) = cursor.next(exec)? {
         exec.memory.take(row_bytes(&row))?;
-        rows.push(row);
+        push(&mut rows, row)?;
     }
     Ok(rows)
 }
@@ -29,7 +30,7 @@ pub(super) fn targets(exec: &mut Exec<'_>, table: &Table, plan: &Arc<Plan>) -> R
         let key = key_of(table, &row)?;
         exec.memory.take(2 * size_of::<Key>())?;
         if seen.insert(key.clone()) {
-            targets.push((key, row));
+            push(&mut targets, (key, row))?;
         }
     }
     Ok(targets)

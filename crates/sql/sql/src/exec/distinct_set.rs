@@ -5,8 +5,9 @@ use super::order::sort;
 use crate::context::row_bytes;
 use crate::error::Result;
 use crate::types::{Datum, Row, Type};
+use pgtypes::memory::{reserve_entry, with_room};
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Approximate bytes of an integer in a hash set, averaged between two doublings.
 const INTEGER_BYTES: usize = 24;
@@ -16,7 +17,7 @@ const ENTRY_BYTES: usize = 48;
 /// Distinct arguments of an aggregate.
 pub(super) enum DistinctSet {
     /// Arguments of one integral type.
-    Integers { seen: HashSet<i64, foldhash::fast::FixedState>, has_null: bool, datum: fn(i64) -> Datum },
+    Integers { seen: HashMap<i64, (), foldhash::fast::FixedState>, has_null: bool, datum: fn(i64) -> Datum },
     /// Arguments of any types.
     Rows(KeyTable),
 }
@@ -25,25 +26,28 @@ impl DistinctSet {
     /// An empty set for arguments of these types.
     pub fn new(types: Vec<Type>) -> DistinctSet {
         match integral(&types) {
-            Some(datum) => DistinctSet::Integers { seen: HashSet::default(), has_null: false, datum },
+            Some(datum) => DistinctSet::Integers { seen: HashMap::default(), has_null: false, datum },
             None => DistinctSet::Rows(KeyTable::new(types)),
         }
     }
 
     /// Adds arguments. Returns the number of bytes by which the set grew.
-    pub fn insert(&mut self, arguments: Row) -> usize {
+    pub fn insert(&mut self, arguments: Row) -> Result<usize> {
         match self {
             DistinctSet::Integers { seen, has_null, .. } => match arguments.first().and_then(integer) {
-                Some(value) => usize::from(seen.insert(value)) * INTEGER_BYTES,
+                Some(value) => {
+                    reserve_entry(seen)?;
+                    Ok(usize::from(seen.insert(value, ()).is_none()) * INTEGER_BYTES)
+                }
                 None => {
                     *has_null = true;
-                    0
+                    Ok(0)
                 }
             },
             DistinctSet::Rows(keys) => {
                 let bytes = row_bytes(&arguments) + ENTRY_BYTES;
-                let (_, is_new) = keys.insert(arguments);
-                usize::from(is_new) * bytes
+                let (_, is_new) = keys.insert(arguments)?;
+                Ok(usize::from(is_new) * bytes)
             }
         }
     }
@@ -56,13 +60,15 @@ impl DistinctSet {
     ) -> Result<()> {
         match self {
             DistinctSet::Integers { seen, has_null, datum } => {
-                let mut values: Vec<i64> = seen.into_iter().collect();
+                let mut values: Vec<i64> = with_room(seen.len())?;
+                values.extend(seen.into_keys());
                 sort(&mut values, i64::cmp)?;
                 values.into_iter().try_for_each(|value| visit(&[datum(value)]))?;
                 if has_null { visit(&[Datum::Null]) } else { Ok(()) }
             }
             DistinctSet::Rows(keys) => {
-                let mut rows: Vec<Row> = keys.into_keys().collect();
+                let mut rows: Vec<Row> = with_room(keys.len())?;
+                rows.extend(keys.into_keys());
                 sort(&mut rows, |left, right| compare(left, right))?;
                 rows.iter().try_for_each(|row| visit(row))
             }
@@ -104,7 +110,7 @@ mod tests {
 
     fn distinct(data_type: Type, values: &[Datum]) -> (Vec<Datum>, usize) {
         let mut set = DistinctSet::new(vec![data_type]);
-        let bytes = values.iter().map(|value| set.insert(vec![value.clone()])).sum();
+        let bytes = values.iter().map(|value| set.insert(vec![value.clone()]).expect("room")).sum();
         let mut shown = Vec::new();
         let compare = |left: &[Datum], right: &[Datum]| compare_plainly(data_type, &left[0], &right[0]);
         set.each_sorted(compare, |row| {

@@ -1,7 +1,9 @@
 //! Hash tables keyed by typed values: used for groups, joins, DISTINCT, set operations and IN.
 
+use crate::error::Result;
 use crate::types::{Datum, Row, Type, equal_typed, hash_typed};
 use foldhash::fast::{FixedState, FoldHasher};
+use pgtypes::memory::{push, reserve_entry};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
@@ -31,15 +33,20 @@ impl KeyTable {
     }
 
     /// Inserts a key if it is new. Returns its number, and whether it is new.
-    pub fn insert(&mut self, key: Row) -> (usize, bool) {
+    ///
+    /// # Errors
+    /// 53200 if the system has no memory for a larger table.
+    pub fn insert(&mut self, key: Row) -> Result<(usize, bool)> {
         let hash = self.hash(&key);
         if let Some(number) = self.find_hashed(hash, &key) {
-            return (number, false);
+            return Ok((number, false));
         }
         let number = self.keys.len();
-        let older = self.heads.insert(hash, number);
-        self.keys.push(Entry { key, older });
-        (number, true)
+        reserve_entry(&mut self.heads)?;
+        let older = self.heads.get(&hash).copied();
+        push(&mut self.keys, Entry { key, older })?;
+        self.heads.insert(hash, number);
+        Ok((number, true))
     }
 
     /// Number of keys.

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::plan::{ExprKind, SortKey};
 use crate::types::{Datum, Row, Type, compare_typed};
 use pgtypes::interrupt;
+use pgtypes::memory::check_large;
 use std::cmp::Ordering;
 
 /// A row with its sort values.
@@ -43,6 +44,8 @@ const RUN: usize = 8192;
 /// cancel flag is checked in between; no step is longer than one merge of all rows.
 pub(super) fn sort<T>(rows: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Result<()> {
     let mut length = RUN;
+    // The library's sort keeps half of the rows aside.
+    check_large(size_of_val(rows) / 2)?;
     loop {
         for part in rows.chunks_mut(length) {
             interrupt::look()?;

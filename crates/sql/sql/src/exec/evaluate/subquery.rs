@@ -13,6 +13,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::Resolved;
 use crate::plan::{Expr, Plan, Subquery, SubqueryKind};
 use crate::types::{Datum, Row, Type, compare_typed};
+use pgtypes::memory::push;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -141,9 +142,9 @@ impl Run<'_, '_> {
             self.hold(row_bytes(&row), "a subquery")?;
             match &mut rows.hashed {
                 Some(hashed) if !row.iter().any(is_null) => {
-                    hashed.insert(row);
+                    hashed.insert(row)?;
                 }
-                _ => rows.rows.push(row),
+                _ => push(&mut rows.rows, row)?,
             }
         }
         Ok(rows)

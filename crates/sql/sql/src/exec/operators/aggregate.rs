@@ -11,10 +11,15 @@ use crate::error::Result;
 use crate::functions::Accumulator;
 use crate::plan::{AggregateCall, Aggregation};
 use crate::types::{Datum, Row, Type};
+use pgtypes::interrupt;
+use pgtypes::memory::push;
 use std::cmp::Ordering;
 
 /// Approximate bytes of an accumulator, besides those that it reports.
 const ACCUMULATOR_BYTES: usize = 64;
+
+/// Work of an argument that was kept, beside what the aggregate does with it.
+const ADDING: usize = 64;
 
 /// The state of an aggregation.
 pub struct AggregateState {
@@ -107,10 +112,10 @@ impl Groups {
     /// Returns the group with these keys; creates it if there is none.
     fn group(&mut self, aggregation: &Aggregation, set: &[usize], keys: Row, run: &mut Run<'_, '_>) -> Result<usize> {
         let bytes = row_bytes(&keys);
-        let (group, new) = self.keys.insert(keys);
+        let (group, new) = self.keys.insert(keys)?;
         if new {
             run.hold(bytes + aggregation.calls.len() * ACCUMULATOR_BYTES, "groups and aggregates")?;
-            self.states.push(aggregation.calls.iter().map(|call| CallState::new(call, set)).collect());
+            push(&mut self.states, aggregation.calls.iter().map(|call| CallState::new(call, set)).collect())?;
         }
         Ok(group)
     }
@@ -121,7 +126,7 @@ impl Groups {
             for (call, state) in aggregation.calls.iter().zip(states) {
                 row.push(state.finish(call)?);
             }
-            rows.push(row);
+            push(rows, row)?;
         }
         Ok(())
     }
@@ -157,14 +162,14 @@ impl CallState {
                     return Ok(());
                 }
                 run.hold(row_bytes(&arguments) + row_bytes(&order), "groups and aggregates")?;
-                kept.push(Kept { order, arguments });
+                push(kept, Kept { order, arguments })?;
             }
             CallState::Distinct(seen) => {
                 let arguments = run.evaluate_all(&call.arguments, row)?;
                 if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
                     return Ok(());
                 }
-                run.hold(seen.insert(arguments), "groups and aggregates")?;
+                run.hold(seen.insert(arguments)?, "groups and aggregates")?;
             }
             CallState::Grouping(_) => {}
         }
@@ -178,7 +183,10 @@ impl CallState {
             CallState::Distinct(seen) => {
                 let mut accumulator = (call.aggregate.aggregate.start)();
                 let compare = |left: &[Datum], right: &[Datum]| compare_arguments(call, left, right);
-                seen.each_sorted(compare, |arguments| Ok(accumulator.add(arguments)?))?;
+                seen.each_sorted(compare, |arguments| {
+                    interrupt::work(ADDING)?;
+                    Ok(accumulator.add(arguments)?)
+                })?;
                 Ok(accumulator.value()?)
             }
             CallState::Kept(mut kept) => {
@@ -189,6 +197,7 @@ impl CallState {
                 }
                 let mut accumulator = (call.aggregate.aggregate.start)();
                 for row in &kept {
+                    interrupt::work(ADDING)?;
                     accumulator.add(&row.arguments)?;
                 }
                 Ok(accumulator.value()?)

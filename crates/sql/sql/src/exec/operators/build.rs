@@ -7,6 +7,7 @@ use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::{Expr, Join, JoinKind};
 use crate::types::{Datum, Row};
+use pgtypes::memory::push;
 
 /// A side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,9 +98,9 @@ impl Build {
                 join.equalities.iter().map(|equality| run.evaluate(side.of(equality), &row)).collect::<Result<_>>()?;
             hash.add(key, self.rows.len(), run)?;
         }
-        self.rows.push(row);
+        push(&mut self.rows, row)?;
         if self.keeps_lonely {
-            self.met.push(false);
+            push(&mut self.met, false)?;
         }
         Ok(())
     }
@@ -142,16 +143,16 @@ impl Build {
 impl Hash {
     /// Adds a row by its key. A key with a NULL equals nothing.
     fn add(&mut self, key: Row, number: usize, run: &mut Run<'_, '_>) -> Result<()> {
-        self.next.push(None);
+        push(&mut self.next, None)?;
         if key.iter().any(is_null) {
             return Ok(());
         }
         let bytes = row_bytes(&key);
-        let (key, new) = self.keys.insert(key);
+        let (key, new) = self.keys.insert(key)?;
         if new {
             run.hold(bytes, "a join")?;
             self.bytes += bytes;
-            self.ends.push((number, number));
+            push(&mut self.ends, (number, number))?;
         } else {
             let last = &mut self.ends[key].1;
             self.next[*last] = Some(number);

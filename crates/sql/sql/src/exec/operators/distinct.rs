@@ -33,7 +33,7 @@ impl DistinctState {
             let seen = self.seen.get_or_insert_with(|| KeyTable::new(run.output_types(input)));
             if seen.find(&row).is_none() {
                 run.hold(row_bytes(&row), "DISTINCT")?;
-                seen.insert(row.clone());
+                seen.insert(row.clone())?;
                 return Ok(Some(row));
             }
         }

@@ -14,6 +14,7 @@ use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::{Join, JoinKind, Plan};
 use crate::types::{Datum, Row};
+use pgtypes::memory::push;
 
 /// The state of a join.
 pub struct JoinState {
@@ -87,7 +88,7 @@ fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -
             return Ok(Right::Swapped(Box::new(Swapped::new(join, lefts, rights, run)?)));
         };
         run.hold(row_bytes(&row), "a join")?;
-        lefts.push(row);
+        push(&mut lefts, row)?;
         let Some(row) = node.next(&join.right, run)? else {
             left.rows = lefts.into_iter();
             return Ok(Right::Read(Box::new(build)));

@@ -7,6 +7,7 @@ use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::types::Row;
+use pgtypes::memory::push;
 use std::sync::Arc;
 
 /// The state of a recursion.
@@ -52,7 +53,7 @@ impl RecursiveState {
                 continue;
             };
             if let Some(seen) = &mut self.seen {
-                if !seen.insert(row.clone()).1 {
+                if !seen.insert(row.clone())?.1 {
                     continue;
                 }
                 run.hold(row_bytes(&row), "WITH RECURSIVE")?;
@@ -60,7 +61,7 @@ impl RecursiveState {
             let bytes = row_bytes(&row);
             run.hold(bytes, "WITH RECURSIVE")?;
             self.bytes.0 += bytes;
-            self.fresh.push(row.clone());
+            push(&mut self.fresh, row.clone())?;
             return Ok(Some(row));
         }
     }

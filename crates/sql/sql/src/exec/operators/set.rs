@@ -7,6 +7,7 @@ use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::{Plan, SetOperation};
 use crate::types::Row;
+use pgtypes::memory::push;
 
 /// The state of a set operation.
 pub struct SetState {
@@ -56,7 +57,7 @@ impl SetState {
             let seen = self.rows.get_or_insert_with(|| KeyTable::new(run.output_types(left)));
             if seen.find(&row).is_none() {
                 run.hold(row_bytes(&row), "UNION, INTERSECT or EXCEPT")?;
-                seen.insert(row.clone());
+                seen.insert(row.clone())?;
                 return Ok(Some(row));
             }
         }
@@ -84,8 +85,8 @@ impl SetState {
                     if !all {
                         // The same row is not returned again.
                         run.hold(row_bytes(&row), "UNION, INTERSECT or EXCEPT")?;
-                        rows.insert(row.clone());
-                        self.counts.push(1);
+                        rows.insert(row.clone())?;
+                        push(&mut self.counts, 1)?;
                     }
                     return Ok(Some(row));
                 }
@@ -108,10 +109,10 @@ impl SetState {
         let mut rows = KeyTable::new(run.output_types(left));
         while let Some(row) = self.right.next(right, run)? {
             let bytes = row_bytes(&row);
-            let (number, new) = rows.insert(row);
+            let (number, new) = rows.insert(row)?;
             if new {
                 run.hold(bytes, "UNION, INTERSECT or EXCEPT")?;
-                self.counts.push(0);
+                push(&mut self.counts, 0)?;
             }
             self.counts[number] += 1;
         }

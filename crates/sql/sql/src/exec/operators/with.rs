@@ -6,6 +6,7 @@ use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::types::{Row, Type};
+use pgtypes::memory::push;
 use std::sync::Arc;
 
 /// The state of WITH.
@@ -46,7 +47,7 @@ pub fn next_of_cte(at: &mut usize, number: usize, run: &mut Run<'_, '_>) -> Resu
     run.hold(row_bytes(&row), "a query of WITH")?;
     let cte = run.scope.ctes.get_mut(&number).ok_or_else(out_of_step)?;
     cte.node = Some(node);
-    cte.rows.push(row.clone());
+    push(&mut cte.rows, row.clone())?;
     *at += 1;
     Ok(Some(row))
 }

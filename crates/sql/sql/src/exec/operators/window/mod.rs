@@ -15,6 +15,7 @@ use crate::functions::{Accumulator, ResolvedAggregate};
 use crate::plan::{Window, WindowCall, WindowKind};
 use crate::types::{Datum, Row};
 use frame::{Frames, Part};
+use pgtypes::memory::{check_large, push, with_room};
 use std::cmp::Ordering;
 
 /// The state of a window operator.
@@ -63,19 +64,22 @@ impl WindowState {
             let partition = run.evaluate_all(&window.partition, &row)?;
             let order = sort_values(&row, &window.order, run)?;
             run.hold(row_bytes(&row) + row_bytes(&partition) + row_bytes(&order), "a window")?;
-            sorted.push(Sorted { partition, order, row });
+            push(&mut sorted, Sorted { partition, order, row })?;
         }
         sort(&mut sorted, |left, right| {
             compare_partitions(window, left, right)
                 .then_with(|| compare_values(&window.order, &left.order, &right.order))
         })?;
-        let mut values = Vec::with_capacity(sorted.len());
+        let mut values = with_room(sorted.len())?;
         for rows in sorted.chunk_by(|left, right| compare_partitions(window, left, right).is_eq()) {
-            let partition = Partition::new(window, rows);
+            // A column of values for each call, one of arguments, and the rows made of them.
+            check_large(rows.len() * (2 * window.calls.len() + 1) * size_of::<Datum>())?;
+            let partition = Partition::new(window, rows)?;
             let columns = window.calls.iter().map(|call| partition.call(call, run)).collect::<Result<Vec<_>>>()?;
             append_transposed(columns, rows.len(), &mut values);
         }
-        let rows: Vec<Row> = sorted.into_iter().zip(values).map(joined).collect();
+        let mut rows: Vec<Row> = with_room(sorted.len())?;
+        rows.extend(sorted.into_iter().zip(values).map(joined));
         run.exec.memory.back_to(before);
         run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "a window")?;
         Ok(rows)
@@ -108,13 +112,13 @@ fn append_transposed(columns: Vec<Vec<Datum>>, length: usize, rows: &mut Vec<Row
 }
 
 impl<'w> Partition<'w> {
-    fn new(window: &'w Window, rows: &'w [Sorted]) -> Partition<'w> {
-        let mut peers = Vec::with_capacity(rows.len());
+    fn new(window: &'w Window, rows: &'w [Sorted]) -> Result<Partition<'w>> {
+        let mut peers = with_room(rows.len())?;
         for group in rows.chunk_by(|left, right| compare_values(&window.order, &left.order, &right.order).is_eq()) {
             let start = peers.len();
             peers.resize(start + group.len(), (start, start + group.len()));
         }
-        Partition { window, rows, peers }
+        Ok(Partition { window, rows, peers })
     }
 
     /// Computes a call for each row.
@@ -129,7 +133,7 @@ impl<'w> Partition<'w> {
     fn aggregate(&self, aggregate: &ResolvedAggregate, call: &WindowCall, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let frames = Frames::new(self, &call.frame, run)?;
         let inputs = self.aggregate_inputs(aggregate, call, run)?;
-        let mut values = Vec::with_capacity(self.rows.len());
+        let mut values = with_room(self.rows.len())?;
         let mut state: Option<(Box<dyn Accumulator>, Part)> = None;
         for row in 0..self.rows.len() {
             run.tick()?;
@@ -172,7 +176,7 @@ impl<'w> Partition<'w> {
         call: &WindowCall,
         run: &mut Run<'_, '_>,
     ) -> Result<Vec<Option<Row>>> {
-        let mut inputs = Vec::with_capacity(self.rows.len());
+        let mut inputs = with_room(self.rows.len())?;
         for sorted in self.rows {
             let arguments = if run.passes(call.filter.as_ref(), &sorted.row)? {
                 let arguments = run.evaluate_all(&call.arguments, &sorted.row)?;
