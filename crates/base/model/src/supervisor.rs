@@ -22,6 +22,12 @@ pub trait Supervisor: Debug + Send + Sync {
     /// shorten the patience and wake `waker`, but not under a lock that this takes: it is called with latches held, too.
     fn waits(&self, wait: &Abort, waker: Waker);
 
+    /// The transaction is about to sleep until the log's disk has taken what came before it. To end the wait, shorten the
+    /// patience and wake `waker`, as for [`Supervisor::waits`]. An implementation that does nothing cannot end it early.
+    fn waits_for_log(&self, waker: Waker) {
+        drop(waker);
+    }
+
     /// The wait is over, whatever became of it.
     fn goes_on(&self);
 }

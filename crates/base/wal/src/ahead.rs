@@ -20,10 +20,25 @@ impl Shared {
         while let Some(task) = self.next_task() {
             // Whoever waits for a segment finds the error in the state; whoever needs the ceiling, a log that has stopped.
             let _ = match task {
-                Task::Segments(wanted) => self.prepare_segments_up_to(wanted),
-                Task::Ceiling(wanted) => self.cover(wanted - 1, wanted),
+                Task::Segments(wanted) => self.prepare_wanted(wanted),
+                Task::Ceiling(wanted) => {
+                    let raised = self.cover(wanted - 1, wanted);
+                    self.rouse();
+                    raised
+                }
             };
         }
+    }
+
+    /// Prepares segments, and removes those whose takers have left meanwhile.
+    fn prepare_wanted(&self, count: usize) -> Result<(), LogError> {
+        let prepared = self.prepare_segments_up_to(count);
+        // Whoever gives a promise back while this thread has the right leaves the segments to it: it looks again afterwards.
+        while self.has_surplus() {
+            let _right = lock(&self.preparing);
+            self.discard_surplus();
+        }
+        prepared
     }
 
     /// Waits for something to do; `None` when there will be nothing. The ceiling comes first: it takes two small syncs, and

@@ -27,6 +27,8 @@ pub enum LogError {
         /// Duration of the caller's wait.
         waited: Duration,
     },
+    /// The caller's patience ended before the disk took earlier records or made room; nothing was appended.
+    Interrupted,
     /// A write or an fsync failed earlier and the log has stopped for good. Whether transactions that were waiting are
     /// durable is unknown until a restart has recovered the log. SQLSTATE 08007.
     Stopped(DiskError),
@@ -102,6 +104,7 @@ impl fmt::Display for LogError {
             Self::Stalled { waited } => {
                 write!(f, "the log's buffer stayed full for {waited:?}: the disk does not keep up")
             }
+            Self::Interrupted => write!(f, "the wait for the log's disk was ended from outside"),
             Self::Stopped(error) => write!(
                 f,
                 "the log has stopped because the disk failed ({error}); the outcome of waiting transactions is unknown \

@@ -7,13 +7,14 @@
 use crate::error::LogError;
 use crate::format::{Payload, RecordKind, SEGMENT_RESERVE, overhead};
 use crate::options::LogOptions;
-use crate::shared::Shared;
+use crate::shared::{CallersPatience, Shared};
 use model::{Durability, LogPosition};
 
 /// A record that is being appended in parts. Dropped unfinished, it counts for nothing: what was appended is passed over by
 /// recovery, and goes with its segments.
 pub struct LargeRecord<'a> {
     shared: &'a Shared,
+    caller: CallersPatience<'a>,
     stamp: u64,
     /// Position of the first part. It identifies the record in its other parts.
     origin: Option<u64>,
@@ -22,10 +23,16 @@ pub struct LargeRecord<'a> {
 }
 
 impl<'a> LargeRecord<'a> {
-    pub(crate) fn begin(shared: &'a Shared, stamp: u64, bytes: u64, largest: usize) -> Result<Self, LogError> {
+    pub(crate) fn begin(
+        shared: &'a Shared,
+        stamp: u64,
+        bytes: u64,
+        largest: usize,
+        caller: CallersPatience<'a>,
+    ) -> Result<Self, LogError> {
         shared.check_size(largest)?;
-        let promised = shared.promise(Need::of(&shared.options, bytes, largest as u64))?;
-        Ok(Self { shared, stamp, origin: None, promised })
+        let promised = shared.promise(Need::of(&shared.options, bytes, largest as u64), caller)?;
+        Ok(Self { shared, caller, stamp, origin: None, promised })
     }
 
     /// Appends a part that is not the last.
@@ -54,7 +61,7 @@ impl<'a> LargeRecord<'a> {
         };
         // Half of the buffer: others find room while the disk writes this.
         let limit = self.shared.options.buffer_bytes / 2;
-        let mut state = self.shared.make_room(payload.record_bytes(), limit, &mut self.promised)?;
+        let mut state = self.shared.make_room(payload.record_bytes(), limit, &mut self.promised, self.caller)?;
         let place = state.buffer.push_redo(kind, self.stamp, payload);
         self.origin.get_or_insert(place.start);
         state.stats.records += u64::from(matches!(kind, RecordKind::Redo | RecordKind::LastPart));

@@ -7,13 +7,14 @@ use crate::large::LargeRecord;
 use crate::options::{Driver, LogOptions};
 use crate::recover::{Going, Recovered, Resumed, resume};
 use crate::segment::Segment;
-use crate::shared::{Phase, Shared, State, call_all};
+use crate::shared::{CallersPatience, Phase, Shared, State, call_all};
 use crate::stats::LogStats;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use env::thread::{self, JoinHandle};
 use env::{Disk, DiskError, Operation};
 use model::Durability;
 use model::LogPosition;
+use std::task::{Wake, Waker};
 
 /// A redo log in a directory that this process has locked.
 ///
@@ -93,7 +94,29 @@ impl Log {
     /// After every error nothing was appended: [`LogError::Full`], [`LogError::TooLarge`], [`LogError::Stalled`],
     /// [`LogError::Disk`], [`LogError::Stopped`], [`LogError::Closed`].
     pub fn append(&self, stamp: u64, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
-        self.shared.append(stamp, payload, durability)
+        self.append_within(stamp, payload, durability, &|| None)
+    }
+
+    /// Same as [`append`](Self::append), but waits no longer than its caller does.
+    ///
+    /// # Errors
+    /// Same as [`append`](Self::append), and [`LogError::Interrupted`].
+    pub fn append_within(
+        &self,
+        stamp: u64,
+        payload: &[u8],
+        durability: Durability,
+        caller: CallersPatience<'_>,
+    ) -> Result<LogPosition, LogError> {
+        self.shared.append(stamp, payload, durability, caller)
+    }
+
+    /// Waits until the log has room for a record of so many bytes. Others may take it before the caller does.
+    ///
+    /// # Errors
+    /// Same as [`append_within`](Self::append_within).
+    pub fn await_room(&self, bytes: usize, caller: CallersPatience<'_>) -> Result<(), LogError> {
+        self.shared.await_room(bytes, caller)
     }
 
     /// Begins a record that is appended in parts, `bytes` bytes in all, none of them larger than `largest`, and reserves the
@@ -103,7 +126,21 @@ impl Log {
     /// # Errors
     /// Same as [`append`](Self::append).
     pub fn begin_large(&self, stamp: u64, bytes: u64, largest: usize) -> Result<LargeRecord<'_>, LogError> {
-        LargeRecord::begin(&self.shared, stamp, bytes, largest)
+        self.begin_large_within(stamp, bytes, largest, &|| None)
+    }
+
+    /// Same as [`begin_large`](Self::begin_large), but waits no longer than its caller does, with each part too.
+    ///
+    /// # Errors
+    /// Same as [`append_within`](Self::append_within).
+    pub fn begin_large_within<'a>(
+        &'a self,
+        stamp: u64,
+        bytes: u64,
+        largest: usize,
+        caller: CallersPatience<'a>,
+    ) -> Result<LargeRecord<'a>, LogError> {
+        LargeRecord::begin(&self.shared, stamp, bytes, largest, caller)
     }
 
     /// Returns the position at which the last record ends.
@@ -135,9 +172,16 @@ impl Log {
         self.shared.wait_durable_unless(position.to_raw(), is_over)
     }
 
-    /// Makes every [`wait_durable_unless`](Self::wait_durable_unless) call its `is_over` again.
+    /// Makes every [`wait_durable_unless`](Self::wait_durable_unless) call its `is_over` again, and every wait of a caller with
+    /// patience of its own ask for that again.
     pub fn rouse(&self) {
         self.shared.rouse();
+    }
+
+    /// A waker that calls [`rouse`](Self::rouse).
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker::from(std::sync::Arc::new(Rouse(Arc::clone(&self.shared))))
     }
 
     /// Calls `callback` once, with the result that [`wait_durable`](Self::wait_durable) would have: on the log's thread, or
@@ -186,13 +230,13 @@ impl Log {
         self.shared.cover(ceiling.saturating_sub(1), ceiling)
     }
 
-    /// Ensures that the ceiling lies above `stamp`; if it does not, raises it to `ceiling`. Of several concurrent calls one
-    /// raises it, and the others wait for that one.
+    /// Ensures that the ceiling lies above `stamp`; if it does not, has the log's own thread raise it to `ceiling`, and waits no
+    /// longer than its caller does.
     ///
     /// # Errors
-    /// Same as [`raise_ceiling`](Self::raise_ceiling).
-    pub fn cover(&self, stamp: u64, ceiling: u64) -> Result<(), LogError> {
-        self.shared.cover(stamp, ceiling)
+    /// Same as [`raise_ceiling`](Self::raise_ceiling); [`LogError::Stalled`], [`LogError::Interrupted`].
+    pub fn cover(&self, stamp: u64, ceiling: u64, caller: CallersPatience<'_>) -> Result<(), LogError> {
+        self.shared.await_ceiling(stamp, ceiling, caller)
     }
 
     /// Requests that the log's own thread raise the ceiling, and does not wait. While it is being raised, further calls do
@@ -280,6 +324,15 @@ impl Log {
         drop(state);
         drop(lock(&self.shared.directory).take());
         call_all(callbacks.into_values(), &Err(LogError::Closed));
+    }
+}
+
+/// Wakes all who wait for the log.
+struct Rouse(Arc<Shared>);
+
+impl Wake for Rouse {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.rouse();
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::buffer::Buffer;
 use crate::control::Control;
 use crate::error::LogError;
-use crate::format::{Payload, RecordKind};
+use crate::format::{Payload, RecordKind, overhead};
 use crate::group::Writer;
 use crate::large::Need;
 use crate::options::{Driver, LogOptions};
@@ -11,12 +11,16 @@ use crate::segment::{Segment, discard};
 use crate::start::Start;
 use crate::stats::LogStats;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
-use env::time::Instant;
+use env::time::{Duration, Instant};
 use env::{Disk, DiskError, DiskLock};
 use model::Durability;
 use model::LogPosition;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// How long a caller will still wait for the disk: zero ends its wait; `None` leaves it to the log's own limit. Called under
+/// the log's latch before each sleep, and again after each [`Log::rouse`](crate::Log::rouse).
+pub type CallersPatience<'a> = &'a dyn Fn() -> Option<Duration>;
 
 /// Called once with the fate of a position.
 pub type Callback = Box<dyn FnOnce(Result<(), LogError>) + Send>;
@@ -183,17 +187,30 @@ impl Shared {
     }
 
     /// Gives the record a position and a place in the next group.
-    pub fn append(&self, stamp: u64, payload: &[u8], durability: Durability) -> Result<LogPosition, LogError> {
+    pub fn append(
+        &self,
+        stamp: u64,
+        payload: &[u8],
+        durability: Durability,
+        caller: CallersPatience<'_>,
+    ) -> Result<LogPosition, LogError> {
         self.check_size(payload.len())?;
         let payload_bytes = payload.len() as u64;
         let payload = Payload::new(payload);
-        let mut state = self.make_room(payload.record_bytes(), self.options.buffer_bytes, &mut 0)?;
+        let mut state = self.make_room(payload.record_bytes(), self.options.buffer_bytes, &mut 0, caller)?;
         assert!(state.stopped.is_none(), "L7: nothing is appended after a failure");
         let place = state.buffer.push_redo(RecordKind::Redo, stamp, payload);
         state.stats.records += 1;
         state.stats.payload_bytes += payload_bytes;
         self.wake_for(&mut state, durability);
         Ok(LogPosition::from_raw(place.end))
+    }
+
+    /// Waits until a record of so many bytes has room.
+    pub fn await_room(&self, bytes: usize, caller: CallersPatience<'_>) -> Result<(), LogError> {
+        self.check_size(bytes)?;
+        let bytes = bytes as u64 + overhead::PART;
+        self.make_room(bytes, self.options.buffer_bytes, &mut 0, caller).map(drop)
     }
 
     /// Checks that a segment takes a record of so many bytes.
@@ -224,9 +241,15 @@ impl Shared {
 
     /// Waits until a record of `bytes` bytes has room in memory, where `limit` bytes may wait, and reserved space on disk. A
     /// segment that it begins is one less of those which were `promised` to the caller.
-    pub fn make_room(&self, bytes: u64, limit: usize, promised: &mut usize) -> Result<MutexGuard<'_, State>, LogError> {
+    pub fn make_room(
+        &self,
+        bytes: u64,
+        limit: usize,
+        promised: &mut usize,
+        caller: CallersPatience<'_>,
+    ) -> Result<MutexGuard<'_, State>, LogError> {
         let mut state = self.lock();
-        let mut patience = Patience::new(self);
+        let mut patience = Patience::new(self, caller);
         loop {
             state.check_open()?;
             let pending = state.buffer.pending();
@@ -253,7 +276,7 @@ impl Shared {
     fn drain<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        patience: &mut Patience,
+        patience: &mut Patience<'_>,
     ) -> Result<MutexGuard<'a, State>, LogError> {
         if self.is_driven_by_callers() {
             drop(state);
@@ -272,7 +295,7 @@ impl Shared {
     fn await_segment<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        patience: &mut Patience,
+        patience: &mut Patience<'_>,
     ) -> Result<MutexGuard<'a, State>, LogError> {
         // A log that was refused and has gone on has room, even if it could not prepare the segment after.
         let was_refused = state.refused.is_some();
@@ -406,11 +429,34 @@ impl Shared {
         Ok(true)
     }
 
-    /// Wakes all who wait for durability, so that they ask whether their wait is over. The latch is taken in between: a waiter
-    /// has either asked after the caller made it so, or sleeps already.
+    /// Wakes all who wait for durability, space or a ceiling, so that they ask whether their wait is over. The latch is taken in
+    /// between: a waiter has either asked after the caller made it so, or sleeps already.
     pub fn rouse(&self) {
         drop(self.lock());
         self.done.iter().for_each(Condvar::notify_all);
+        self.space.notify_all();
+    }
+
+    /// Waits until the ceiling lies above `stamp`; has the thread that works ahead raise it to `ceiling`, since a disk that does
+    /// not return can be left waiting only by another thread.
+    pub fn await_ceiling(&self, stamp: u64, ceiling: u64, caller: CallersPatience<'_>) -> Result<(), LogError> {
+        if self.is_driven_by_callers() {
+            return self.cover(stamp, ceiling);
+        }
+        let mut patience = Patience::new(self, caller);
+        // Acquire, partner of the Release in `cover`: timestamps below may be used.
+        let is_covered = || stamp < self.ceiling.load(Ordering::Acquire);
+        while !is_covered() {
+            self.raise_ahead(ceiling);
+            let mut state = self.lock();
+            let wanted = self.ceiling_wanted.load(Ordering::Relaxed);
+            state.check_open()?;
+            while !is_covered() && self.ceiling.load(Ordering::Relaxed) < wanted {
+                state = patience.wait(&self.space, state)?;
+                state.check_open()?;
+            }
+        }
+        Ok(())
     }
 
     /// Calls `callback` when everything up to `position` is durable or never will be.
@@ -490,7 +536,7 @@ impl Shared {
 
 impl Shared {
     /// Prepares the segments that a large record needs beside those that are promised already, and returns their number.
-    pub fn promise(&self, need: Need) -> Result<usize, LogError> {
+    pub fn promise(&self, need: Need, caller: CallersPatience<'_>) -> Result<usize, LogError> {
         let wanted = {
             let mut state = self.lock();
             state.check_open()?;
@@ -500,15 +546,50 @@ impl Shared {
             state.promised += need.segments;
             state.promised
         };
-        self.prepare_segments_up_to(wanted).inspect_err(|_| self.give_back(need.segments))?;
+        self.await_segments(wanted, caller).inspect_err(|_| self.give_back(need.segments))?;
         Ok(need.segments)
     }
 
-    /// Forgets a promise of `count` segments, and removes those that nobody needs but one, the last first: numbers stay without
-    /// gaps.
+    /// Waits until `count` segments are prepared, or an attempt at it has failed.
+    fn await_segments(&self, count: usize, caller: CallersPatience<'_>) -> Result<(), LogError> {
+        if self.is_driven_by_callers() || self.options.read_only {
+            return self.prepare_segments_up_to(count);
+        }
+        let mut patience = Patience::new(self, caller);
+        let mut state = self.lock();
+        while state.next.len() < count {
+            state.check_open()?;
+            state.next_wanted = true;
+            self.ahead.notify_one();
+            let attempts = state.attempts;
+            while state.attempts == attempts {
+                state = patience.wait(&self.space, state)?;
+                state.check_open()?;
+            }
+            if let (true, Some(error)) = (state.next.len() < count, &state.attempt_error) {
+                return Err(error.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a promise of `count` segments. If a thread is preparing some, that thread removes what is too much.
     pub fn give_back(&self, count: usize) {
-        let _right = lock(&self.preparing);
         self.lock().promised -= count;
+        if let Ok(_right) = self.preparing.try_lock() {
+            self.discard_surplus();
+        }
+    }
+
+    /// Returns whether there are more segments than anybody needs and one.
+    pub fn has_surplus(&self) -> bool {
+        let state = self.lock();
+        state.next.len() > state.promised + 1 && state.check_open().is_ok()
+    }
+
+    /// Removes the segments that nobody needs but one, the last first: numbers stay without gaps. The caller has the right to
+    /// prepare segments.
+    pub fn discard_surplus(&self) {
         loop {
             let mut state = self.lock();
             if state.next.len() <= state.promised + 1 || state.check_open().is_err() {
@@ -545,15 +626,16 @@ pub fn call_all(callbacks: impl IntoIterator<Item = Callback>, result: &Result<(
     }
 }
 
-/// Time that an append will still wait for the disk.
-struct Patience {
-    limit: env::time::Duration,
+/// Time that a caller will still wait for the disk.
+struct Patience<'c> {
+    limit: Duration,
     since: Option<Instant>,
+    caller: CallersPatience<'c>,
 }
 
-impl Patience {
-    fn new(shared: &Shared) -> Self {
-        Self { limit: shared.options.append_timeout, since: None }
+impl<'c> Patience<'c> {
+    fn new(shared: &Shared, caller: CallersPatience<'c>) -> Self {
+        Self { limit: shared.options.append_timeout, since: None, caller }
     }
 
     fn is_fresh(&self) -> bool {
@@ -568,6 +650,11 @@ impl Patience {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         let Some(left) = self.limit.checked_sub(waited).filter(|left| !left.is_zero()) else {
             return Err(LogError::Stalled { waited });
+        };
+        let left = match (self.caller)() {
+            Some(patience) if patience.is_zero() => return Err(LogError::Interrupted),
+            Some(patience) => patience.min(left),
+            None => left,
         };
         let (state, _) = condition.wait_timeout(state, left).expect("no holder of this latch panics");
         Ok(state)

@@ -94,7 +94,7 @@ fn a_ceiling_is_raised_ahead_once_and_without_a_wait() {
             .map(|ahead| {
                 scope.spawn({
                     let log = &log;
-                    move || log.cover(10, 30 + ahead)
+                    move || log.cover(10, 30 + ahead, &|| None)
                 })
             })
             .collect();
@@ -102,9 +102,9 @@ fn a_ceiling_is_raised_ahead_once_and_without_a_wait() {
         late.into_iter().for_each(|late| late.join().unwrap().unwrap());
     });
     assert_eq!((log.ceiling(), gate.passed() - before), (20, 2), "one raise: two slots");
-    log.cover(19, 40).unwrap();
+    log.cover(19, 40, &|| None).unwrap();
     assert_eq!((log.ceiling(), gate.passed() - before), (20, 2));
-    log.cover(20, 40).unwrap();
+    log.cover(20, 40, &|| None).unwrap();
     assert_eq!((log.ceiling(), gate.passed() - before), (40, 4));
 }
 

@@ -60,7 +60,7 @@ impl<C: Clock> Mvto<C> {
     /// What it has read has changed, or it has read too much.
     pub(crate) fn advance(&self, core: &mut Core) -> Result<()> {
         let (to, slot) = self.register_again(core)?;
-        let refreshed = self.check_ceiling(to).and_then(|()| self.refresh(core, to));
+        let refreshed = self.check_ceiling(&core.view, to).and_then(|()| self.refresh(core, to));
         let left = if refreshed.is_ok() { core.slot.replace(slot) } else { Some(slot) };
         left.into_iter().for_each(|left| self.unregister(left));
         refreshed?;
@@ -107,7 +107,7 @@ impl<C: Clock> Mvto<C> {
     fn draw_later(&self, core: &Core) -> Result<Timestamp> {
         let slot = core.slot.expect("it has begun");
         let at = self.in_time(|| Ok(self.sites.draw_again(slot, &self.time)))?;
-        self.check_ceiling(at)?;
+        self.check_ceiling(&core.view, at)?;
         Ok(at)
     }
 

@@ -255,7 +255,7 @@ impl<C: Clock> Mvto<C> {
 
     fn prepare(&self, core: &mut Core, advance: bool) -> Result<()> {
         assert!(core.view.at >= self.bound.get(), "M5: nobody begins below the bound");
-        self.check_ceiling(core.view.at)?;
+        self.check_ceiling(&core.view, core.view.at)?;
         self.refresh_catalog(&mut core.work);
         if advance {
             self.advance_bound(false, &mut core.work.ready);
@@ -273,19 +273,20 @@ impl<C: Clock> Mvto<C> {
 
     /// Timestamps stay below a ceiling that is durable before any of them is used, so that a restart begins above all that
     /// were (design, rule 1).
-    pub(crate) fn check_ceiling(&self, at: Timestamp) -> Result<()> {
+    pub(crate) fn check_ceiling(&self, view: &View, at: Timestamp) -> Result<()> {
         // Acquire, partner of the Release below.
-        if at.0 < self.renew_at.load(Ordering::Acquire) { Ok(()) } else { self.renew_ceiling(at) }
+        if at.0 < self.renew_at.load(Ordering::Acquire) { Ok(()) } else { self.renew_ceiling(view, at) }
     }
 
     /// Half a lease before the ceiling the log's own thread renews it, and nobody waits. Whoever finds it passed (nothing has
     /// begun for long, or the disk is slow) waits; of all those who wait one renews it.
     #[cold]
-    fn renew_ceiling(&self, at: Timestamp) -> Result<()> {
+    fn renew_ceiling(&self, view: &View, at: Timestamp) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         let lease = self.time.clock().ticks_in(self.options.ceiling_lease).max(1);
         if at.0 >= log.ceiling() {
-            log.cover(at.0, at.0.saturating_add(lease)).map_err(crate::engine::log_fault)?;
+            let ceiling = at.0.saturating_add(lease);
+            view.log_wait(log, |caller| log.cover(at.0, ceiling, caller)).map_err(|error| view.log_error(error))?;
         }
         let ceiling = log.ceiling();
         assert!(at.0 < ceiling, "no timestamp is used before a ceiling above it is durable");

@@ -2,7 +2,7 @@
 
 use crate::begin::{Core, Outcome, is_installed};
 use crate::catalog::{Catalog, Table};
-use crate::engine::{Mvto, log_fault};
+use crate::engine::Mvto;
 use crate::gc::Garbage;
 use crate::ownership::Holder;
 use crate::reason::Reason;
@@ -11,7 +11,7 @@ use crate::write::{Claim, conflict};
 use crate::write_set::{Workspace, Write, WriteSet};
 use env::Clock;
 use model::{AbortClass, Committed, Durability, Error, Fault, LogPosition, Result, SerialPoint, Timestamp};
-use wal::{Log, LogError};
+use wal::{CallersPatience, Log, LogError};
 
 impl<C: Clock> Mvto<C> {
     /// Commits: the transaction's place is its begin timestamp, drawn now if it has touched nothing, or a later one where it
@@ -110,15 +110,16 @@ impl<C: Clock> Mvto<C> {
     /// encoded part by part.
     fn log(&self, core: &mut Core) -> Result<LogPosition> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
-        let Workspace { writes, record, .. } = &mut *core.work;
-        let logged = match encode_writes(record, writes, 0, log.part_bytes()) {
-            None => log.append(core.view.at.0, record, core.durability),
-            Some(next) => append_parts(log, core.view.at, writes, record, next, core.durability),
-        };
+        let Core { view, work, durability, .. } = core;
+        let Workspace { writes, record, .. } = &mut **work;
+        let logged = view.log_wait(log, |caller| match encode_writes(record, writes, 0, log.part_bytes()) {
+            None => log.append_within(view.at.0, record, *durability, caller),
+            Some(next) => append_parts(log, view.at, writes, record, next, *durability, caller),
+        });
         logged.map_err(|error| match error {
             // No record was appended.
             LogError::Stopped(_) => Fault::LogFailed { detail: error.to_string() }.into(),
-            error => log_fault(error),
+            error => view.log_error(error),
         })
     }
 
@@ -169,9 +170,10 @@ fn append_parts(
     record: &mut Vec<u8>,
     next: usize,
     durability: Durability,
+    caller: CallersPatience<'_>,
 ) -> std::result::Result<LogPosition, LogError> {
     let (bytes, largest) = encoded_size(writes);
-    let mut large = log.begin_large(at.0, bytes, largest.max(log.part_bytes()))?;
+    let mut large = log.begin_large_within(at.0, bytes, largest.max(log.part_bytes()), caller)?;
     let mut next = Some(next);
     while let Some(from) = next {
         large.append(record)?;

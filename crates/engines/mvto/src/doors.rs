@@ -250,11 +250,15 @@ impl<H: Handle> Supervised for Transaction<H> {
 
 impl<C: Clock> Tables for Mvto<C> {
     fn create_table_unlisted(&self, schema: Schema) -> Result<TableId> {
-        self.create(schema, |_| Timestamp::ZERO)
+        self.create_unlisted(schema, None)
+    }
+
+    fn create_table_supervised(&self, schema: Schema, supervisor: Arc<dyn Supervisor>) -> Result<TableId> {
+        self.create_unlisted(schema, Some(supervisor))
     }
 
     fn drop_table(&self, name: &str) -> Result<()> {
-        Mvto::drop_table(self, name)
+        self.drop_logged(name)
     }
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {

@@ -1,6 +1,6 @@
 //! The engine: state shared by all its transactions, and creation and removal of tables.
 
-use crate::begin::{Core, Outcome};
+use crate::begin::{Core, Outcome, View};
 use crate::catalog::{Catalog, Table};
 use crate::gc::{Bound, Garbage};
 use crate::memory::Memory;
@@ -9,18 +9,36 @@ use crate::reason::Reason;
 use crate::recover::RecoveryReport;
 use crate::sites::{Sites, Time};
 use crate::store::Pinned;
+use crate::wait::WaitsOnly;
 use crate::write_set::Workspace;
 use env::time::Duration;
 use env::{Clock, SystemClock};
 use model::{
-    Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId, Timestamp,
+    Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Result, Schema, Supervisor, TableId,
+    Timestamp,
 };
 use parts::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parts::sync::{Mutex, RwLock};
 use parts::wait::WaitTable;
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
-use wal::Log;
+use wal::{Log, LogError};
+
+/// What a change of the catalog waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// A place in the log. Whatever rests on the change comes after it there.
+    Logged,
+    /// The disk, before anybody sees the change.
+    Durable,
+}
+
+/// A changed catalog, the record of the change, and what its maker is told.
+struct Changed<T> {
+    catalog: Catalog,
+    record: Vec<u8>,
+    result: T,
+}
 
 /// The multi-version timestamp-ordering engine. Share it in an [`Arc`].
 #[derive(Debug)]
@@ -204,24 +222,31 @@ impl<C: Clock> Mvto<C> {
     /// # Errors
     /// The name is taken, the limit on tables is reached, the log could not take it.
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
-        self.create(schema, |at| at)
+        let made = |at, catalog: &Catalog| self.with_new_table(catalog, schema.clone(), at);
+        self.change_catalog(None, Change::Durable, made)
     }
 
-    /// Makes a table that transactions from `visible_from` on may use, which is given the timestamp of its creation.
-    pub(crate) fn create(&self, schema: Schema, visible_from: fn(Timestamp) -> Timestamp) -> Result<TableId> {
-        let _changing = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = self.catalog();
+    /// Creates a table that transactions of any age may use. Logged when it returns, before whatever the caller logs of it: who
+    /// waits for that waits for this.
+    ///
+    /// # Errors
+    /// Same as [`Mvto::create_table`]; [`Error::Unavailable`] if the supervisor ends a wait for the log's disk.
+    pub(crate) fn create_unlisted(&self, schema: Schema, supervisor: Option<Arc<dyn Supervisor>>) -> Result<TableId> {
+        let made = |_, catalog: &Catalog| self.with_new_table(catalog, schema.clone(), Timestamp::ZERO);
+        self.change_catalog(supervisor, Change::Logged, made)
+    }
+
+    /// A catalog with one table more, which transactions from `visible_from` on may use.
+    fn with_new_table(&self, catalog: &Catalog, schema: Schema, visible_from: Timestamp) -> Result<Changed<TableId>> {
         let open = catalog.tables().count();
         if open >= self.options.tables {
             let (limit, actual) = (self.options.tables as u64, open as u64 + 1);
             return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
         }
-        let id = catalog.next_id();
-        self.change_catalog(|at, record| {
-            crate::recover::encode_create(record, id, &schema);
-            Ok(catalog.with(Table::new(id, visible_from(at), schema, self.options.hash_seed, &self.memory.meter))?)
-        })?;
-        Ok(id)
+        let (id, mut record) = (catalog.next_id(), Vec::new());
+        crate::recover::encode_create(&mut record, id, &schema);
+        let table = Table::new(id, visible_from, schema, self.options.hash_seed, &self.memory.meter);
+        Ok(Changed { catalog: catalog.with(table)?, record, result: id })
     }
 
     /// Drops a table and all its rows. Transactions that already use it go on seeing it until they end. Durable when it
@@ -230,14 +255,24 @@ impl<C: Clock> Mvto<C> {
     /// # Errors
     /// There is no such table, or the log could not take it.
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        let _changing = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = self.catalog();
-        let unknown = || Invalid::UnknownTable { table: name.to_owned() };
-        let table = catalog.by_name(name).ok_or_else(unknown)?.clone();
-        let id = table.id;
-        self.change_catalog(|_, record| {
-            crate::recover::encode_drop(record, id);
-            Ok(catalog.without(id))
+        self.drop_as(name, Change::Durable)
+    }
+
+    /// Drops a table as [`Mvto::drop_table`] does. Logged when it returns, before whatever the caller logs afterwards.
+    ///
+    /// # Errors
+    /// Same as [`Mvto::drop_table`].
+    pub(crate) fn drop_logged(&self, name: &str) -> Result<()> {
+        self.drop_as(name, Change::Logged)
+    }
+
+    fn drop_as(&self, name: &str, change: Change) -> Result<()> {
+        let table = self.change_catalog(None, change, |_, catalog| {
+            let unknown = || Invalid::UnknownTable { table: name.to_owned() };
+            let table = catalog.by_name(name).ok_or_else(unknown)?.clone();
+            let mut record = Vec::new();
+            crate::recover::encode_drop(&mut record, table.id);
+            Ok(Changed { catalog: catalog.without(table.id), record, result: table })
         })?;
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(table);
         self.drop_spare_workspaces(); // They would keep the dropped table's memory.
@@ -246,22 +281,52 @@ impl<C: Clock> Mvto<C> {
 
     /// Makes, logs and publishes a new catalog. It takes a timestamp like a transaction, so that checkpoints and replay know
     /// on which side of a bound it lies.
-    fn change_catalog(&self, change: impl FnOnce(Timestamp, &mut Vec<u8>) -> Result<Catalog>) -> Result<()> {
-        let mut core = Core::new(Begin::default(), Durability::Fsync, self.options.wait_limit);
-        self.start(&mut core)?;
-        let mut record = Vec::new();
-        let changed = change(core.view.at, &mut record)
-            .and_then(|next| self.log_durably(core.view.at, &record).map(|()| next))
-            .map(|next| self.publish(next));
-        let outcome = Outcome::Committed { wrote: true };
-        self.end(&mut core, if changed.is_ok() { outcome } else { Outcome::Aborted(None) });
-        changed
+    fn change_catalog<T>(
+        &self,
+        supervisor: Option<Arc<dyn Supervisor>>,
+        how: Change,
+        change: impl Fn(Timestamp, &Catalog) -> Result<Changed<T>>,
+    ) -> Result<T> {
+        loop {
+            let mut core = Core::new(Begin::default(), Durability::Fsync, self.options.wait_limit);
+            core.view.supervisor = supervisor.clone().map(|supervisor| Arc::new(WaitsOnly(supervisor)) as _);
+            self.start(&mut core)?;
+            let changed = self.try_to_change(&core, how, &change);
+            let outcome = Outcome::Committed { wrote: true };
+            self.end(&mut core, if matches!(changed, Ok(Ok(_))) { outcome } else { Outcome::Aborted(None) });
+            match changed? {
+                Ok(result) => return Ok(result),
+                Err(bytes) => self.await_room(&core.view, bytes)?,
+            }
+        }
     }
 
-    fn log_durably(&self, at: Timestamp, record: &[u8]) -> Result<()> {
+    /// Changes the catalog if the log has room for the record at once; the record's length if not. Whoever changes the catalog
+    /// keeps others from it, so it does not wait for a disk meanwhile, unless it must be durable first.
+    fn try_to_change<T>(
+        &self,
+        core: &Core,
+        how: Change,
+        change: impl Fn(Timestamp, &Catalog) -> Result<Changed<T>>,
+    ) -> Result<std::result::Result<T, usize>> {
+        let _changing = self.changing_catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        let Changed { catalog, record, result } = change(core.view.at, &self.catalog())?;
+        if let Some(log) = &self.log {
+            let logged = match log.append_within(core.view.at.0, &record, Durability::Fsync, &|| Some(Duration::ZERO)) {
+                Err(LogError::Interrupted) => return Ok(Err(record.len())),
+                appended if how == Change::Durable => appended.and_then(|position| log.wait_durable(position)),
+                appended => appended.map(drop),
+            };
+            logged.map_err(log_fault)?;
+        }
+        self.publish(catalog);
+        Ok(Ok(result))
+    }
+
+    /// Waits until the log has room for a record.
+    fn await_room(&self, view: &View, bytes: usize) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
-        let position = log.append(at.0, record, Durability::Fsync).map_err(log_fault)?;
-        log.wait_durable(position).map_err(log_fault)
+        view.log_wait(log, |caller| log.await_room(bytes, caller)).map_err(|error| view.log_error(error))
     }
 
     fn publish(&self, next: Catalog) {

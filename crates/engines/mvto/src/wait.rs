@@ -7,18 +7,21 @@
 
 use crate::begin::{View, thread_number};
 use crate::catalog::Table;
-use crate::engine::Mvto;
+use crate::engine::{Mvto, log_fault};
 use crate::ownership::Holder;
 use crate::reason::Reason;
 use crate::store::{Pinned, Tuple};
 use env::Clock;
 use env::time::{Duration, Instant};
-use model::{Error, Result, Supervisor, Timestamp};
+use model::{Abort, Error, Result, Supervisor, Timestamp};
 use parts::epoch;
 use parts::index::Entry;
 use parts::sync::spin_loop;
 use parts::wait::Waited;
+use std::cell::OnceCell;
+use std::sync::Arc;
 use std::task::Waker;
+use wal::{CallersPatience, Log, LogError};
 
 /// Looks at the owner before a waiter sleeps: commits are short.
 #[cfg(not(feature = "shuttle"))]
@@ -67,6 +70,30 @@ impl Drop for Attended<'_> {
     }
 }
 
+/// A supervisor of waits alone: of an inner transaction, by which nobody names the session's.
+#[derive(Debug)]
+pub(crate) struct WaitsOnly(pub Arc<dyn Supervisor>);
+
+impl Supervisor for WaitsOnly {
+    fn begun(&self, _: Timestamp) {}
+
+    fn patience(&self) -> Option<Duration> {
+        self.0.patience()
+    }
+
+    fn waits(&self, wait: &Abort, waker: Waker) {
+        self.0.waits(wait, waker);
+    }
+
+    fn waits_for_log(&self, waker: Waker) {
+        self.0.waits_for_log(waker);
+    }
+
+    fn goes_on(&self) {
+        self.0.goes_on();
+    }
+}
+
 impl View {
     /// Returns whether it takes free tuples only and never waits.
     pub fn never_waits(&self) -> bool {
@@ -87,6 +114,33 @@ impl View {
         let reason = if is_interrupted { Reason::Interrupted } else { Reason::WaitLimit };
         let abort = reason.abort(self.name, at, Some(owner));
         if self.supervisor.is_some() { Error::Unavailable(Box::new(abort)) } else { abort.into() }
+    }
+
+    /// Calls the log, which may wait for its disk for no longer than the supervisor lets it. The supervisor is told when a wait
+    /// begins: most calls do not wait.
+    pub fn log_wait<T>(
+        &self,
+        log: &Log,
+        call: impl FnOnce(CallersPatience<'_>) -> std::result::Result<T, LogError>,
+    ) -> std::result::Result<T, LogError> {
+        let Some(supervisor) = &self.supervisor else { return call(&|| None) };
+        let attended = OnceCell::new();
+        call(&|| {
+            attended.get_or_init(|| {
+                supervisor.waits_for_log(log.waker());
+                Attended(Some(&**supervisor))
+            });
+            supervisor.patience()
+        })
+    }
+
+    /// The error of a call of the log that appended nothing.
+    pub fn log_error(&self, error: LogError) -> Error {
+        if let LogError::Interrupted = error {
+            let abort = Reason::Interrupted.abort(self.name, None, None);
+            return if self.supervisor.is_some() { Error::Unavailable(Box::new(abort)) } else { abort.into() };
+        }
+        log_fault(error)
     }
 
     /// Tells the supervisor, if there is one, of a wait.

@@ -69,6 +69,8 @@ pub enum Wait {
     ClientWrite,
     /// The log, by a session that holds no thread meanwhile.
     Log,
+    /// The log's disk, to take what came before or to make room.
+    LogRoom,
     /// The end of a sleep.
     Sleep,
 }
@@ -374,6 +376,11 @@ impl Supervisor for Cancel {
     fn waits(&self, wait: &Abort, waker: Waker) {
         let reason = Wait::Transaction { other: wait.other, table: wait.table.clone() };
         *self.latch() = Some(Waiting { reason, since: crate::clock::now(), waker });
+        self.tell_of_wait();
+    }
+
+    fn waits_for_log(&self, waker: Waker) {
+        *self.latch() = Some(Waiting { reason: Wait::LogRoom, since: crate::clock::now(), waker });
         self.tell_of_wait();
     }
 

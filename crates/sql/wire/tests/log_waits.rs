@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::gate::{stage, until, until_gone, waiting_for_the_log};
-use common::query;
+use common::gate::{Stage, stage, stage_with, until, until_gone, waiting_for_the_log};
+use common::{Client, query};
+use std::thread;
+use std::time::Duration;
 
 const TERMINATED: &str = "E[FATAL 57P01 terminating connection due to administrator command] end";
 
@@ -82,4 +84,131 @@ fn a_log_that_stands_still_does_not_keep_the_server_from_stopping() {
     let mut waiter = waiting_for_the_log(&stage, &mut watcher, "insert into t values (1)");
     stage.server.join();
     assert_eq!(waiter.answer(), TERMINATED);
+}
+
+const CANCELLED: &str = "E[ERROR 57014 canceling statement due to user request] Z[I]";
+
+/// A stage whose log has a small buffer, which is full; and a session whose statement waits for room in it.
+fn waiting_for_space(sql: &str) -> (Stage, Client, Client) {
+    let stage = stage_with(|options| options.log.buffer_bytes = 16 << 10);
+    let (mut watcher, mut filler) = (stage.server.client(), stage.server.client());
+    filler.query("set synchronous_commit = off");
+    assert_eq!(watcher.query("create table wide (t text)"), "C[CREATE TABLE] Z[I]");
+    stage.gate.0.shut();
+    let filling = thread::spawn(move || {
+        while filler.query("insert into wide values (repeat('x', 4000))") == "C[INSERT 0 1] Z[I]" {}
+        filler
+    });
+    until(&mut watcher, "select count(*) from pg_stat_activity where wait_event = 'WALWrite'", "D[1]");
+    let mut waiter = stage.server.client();
+    waiter.query("set synchronous_commit = off");
+    waiter.send(&query(sql));
+    let of_waiter = format!("select wait_event from pg_stat_activity where pid = {}", waiter.key.0);
+    until(&mut watcher, &of_waiter, "D[WALWrite]");
+    let fillers = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'WALWrite' and pid <> ";
+    watcher.query(&format!("{fillers}{}", waiter.key.0));
+    drop(filling.join().unwrap());
+    (stage, watcher, waiter)
+}
+
+/// Nothing was logged: the statement is undone, and the client is told so before the session ends.
+const UNDONE: &str = "E[ERROR 57P01 terminating connection due to administrator command] Z[I]";
+const WRITER: &str = "insert into wide values (repeat('y', 4000))";
+
+/// The statement is undone, and the session goes on.
+#[test]
+fn a_commit_that_waits_for_space_in_the_log_is_cancelled() {
+    for sql in [WRITER, "create table another (id int)"] {
+        let (stage, mut watcher, mut waiter) = waiting_for_space(sql);
+        stage.server.cancel(waiter.key);
+        assert_eq!(waiter.answer(), CANCELLED, "{sql}");
+        stage.gate.0.open();
+        assert_eq!(waiter.query(sql).replace("INSERT 0 1", "CREATE TABLE"), "C[CREATE TABLE] Z[I]", "{sql}");
+        let written = watcher.query("select count(*) from wide where t like 'y%'");
+        assert!(written.contains(if sql == WRITER { "D[1]" } else { "D[0]" }), "{written}");
+    }
+}
+
+#[test]
+fn a_commit_that_waits_for_space_in_the_log_meets_its_timeout() {
+    let (stage, _watcher, waiter) = waiting_for_space(WRITER);
+    let mut other = stage.server.client();
+    other.query("set synchronous_commit = off; set statement_timeout = '30ms'");
+    assert_eq!(other.query(WRITER), "E[ERROR 57014 canceling statement due to statement timeout] Z[I]");
+    drop(waiter);
+}
+
+#[test]
+fn a_commit_that_waits_for_space_in_the_log_is_terminated_or_left() {
+    let (_stage, mut watcher, mut waiter) = waiting_for_space(WRITER);
+    watcher.query(&format!("select pg_terminate_backend({})", waiter.key.0));
+    assert_eq!(waiter.answer(), UNDONE);
+    let (_stage, mut watcher, waiter) = waiting_for_space(WRITER);
+    let process = waiter.key.0;
+    drop(waiter);
+    until_gone(&mut watcher, process);
+}
+
+#[test]
+fn a_log_without_space_does_not_keep_the_server_from_stopping() {
+    let (mut stage, _watcher, mut waiter) = waiting_for_space(WRITER);
+    stage.server.join();
+    assert_eq!(waiter.answer(), UNDONE);
+}
+
+/// Every transaction needs a timestamp below the durable ceiling, which the disk does not raise.
+#[test]
+fn a_wait_for_the_ceiling_of_timestamps_is_ended() {
+    let stage = stage_with(|options| {
+        options.ceiling_lease = Duration::from_nanos(1);
+        // What is written when the server stops needs a timestamp, too, and gives up in the end.
+        options.log.append_timeout = Duration::from_secs(20);
+    });
+    let (mut timed, mut cancelled) = (stage.server.client(), stage.server.client());
+    timed.query("set statement_timeout = '30ms'");
+    stage.gate.0.shut();
+    assert_eq!(
+        timed.query("select id from t"),
+        "E[ERROR 57014 canceling statement due to statement timeout] Z[I]",
+        "what is being raised is not there yet"
+    );
+    // A request that comes before its statement is for the one before, so there are many.
+    let key = cancelled.key;
+    let answered = thread::spawn(move || cancelled.query("select id from t"));
+    while !answered.is_finished() {
+        stage.server.cancel(key);
+        thread::yield_now();
+    }
+    assert_eq!(answered.join().unwrap(), CANCELLED);
+    stage.gate.0.open();
+}
+
+/// A definition is logged with its transaction, and waits with it.
+#[test]
+fn a_definition_that_waits_for_the_log_is_terminated() {
+    let stage = stage();
+    let mut watcher = stage.server.client();
+    for sql in
+        ["create table another (id serial primary key)", "truncate t", "alter table t add column x int default 1"]
+    {
+        let mut waiter = waiting_for_the_log(&stage, &mut watcher, sql);
+        watcher.query(&format!("select pg_terminate_backend({})", waiter.key.0));
+        assert!(waiter.answer().contains("57P01"), "{sql}");
+        until_gone(&mut watcher, waiter.key.0);
+        stage.gate.0.open();
+        watcher.query("insert into t values (7) on conflict do nothing");
+    }
+}
+
+/// Values of sequences are told when they are durable; they belong to no transaction.
+#[test]
+fn a_sequence_that_waits_for_the_log_is_terminated() {
+    let stage = stage();
+    let mut watcher = stage.server.client();
+    assert_eq!(watcher.query("create sequence s"), "C[CREATE SEQUENCE] Z[I]");
+    let mut waiter = waiting_for_the_log(&stage, &mut watcher, "select nextval('s')");
+    watcher.query(&format!("select pg_terminate_backend({})", waiter.key.0));
+    assert_eq!(waiter.answer(), TERMINATED);
+    stage.gate.0.open();
+    assert!(watcher.query("select nextval('s')").contains("D[2]"), "nothing is given twice");
 }

@@ -2,8 +2,8 @@
 
 use crate::definition::Sequence;
 use crate::sequences::Exhausted;
-use crate::transact::transact;
-use model::{Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Store, TableId};
+use crate::transact::transact_unawaited;
+use model::{Access, Columns, Fault, Key, LogPosition, Mode, Result, RowBuf, RowRef, Store, TableId};
 
 /// Values in the first block: what PostgreSQL writes ahead.
 const FIRST_BLOCK: i64 = 32;
@@ -18,16 +18,18 @@ pub(crate) struct Counter {
     key: Key,
     last: i64,
     is_called: bool,
-    /// How many steps of `increment` from `last` are durably taken already.
+    /// How many steps of `increment` from `last` are logged as taken already.
     reserved: i64,
     increment: i64,
     block: i64,
+    /// What must be durable before anybody outside is told of a value.
+    rests_on: LogPosition,
 }
 
 impl Counter {
     /// The state that is kept under `key`, or that of a sequence which begins with `restart`.
     pub(crate) fn load(engine: &dyn Store, table: TableId, key: Key, restart: i64) -> Result<Counter> {
-        let (last, is_called) = transact(engine, Mode::ReadOnly, |access| {
+        let ((last, is_called), rests_on) = transact_unawaited(engine, Mode::ReadOnly, |access| {
             let mut row = RowBuf::new();
             if !access.read(table, &key, Columns::All, &mut row)? {
                 return Ok((restart, false));
@@ -37,7 +39,12 @@ impl Counter {
             let (value, is_called) = bytes.split_at(8);
             Ok((i64::from_le_bytes(value.try_into().map_err(|_| damaged())?), is_called != [0]))
         })?;
-        Ok(Counter { key, last, is_called, reserved: 0, increment: 0, block: FIRST_BLOCK })
+        Ok(Counter { key, last, is_called, reserved: 0, increment: 0, block: FIRST_BLOCK, rests_on })
+    }
+
+    /// What must be durable before anybody outside is told of the last value.
+    pub(crate) fn rests_on(&self) -> LogPosition {
+        self.rests_on
     }
 
     /// The next value, by the definition that the caller's transaction sees.
@@ -74,7 +81,7 @@ impl Counter {
         }
     }
 
-    /// Makes durable that `value` and some steps after it are given; says how many steps.
+    /// Logs that `value` and some steps after it are given; says how many steps.
     fn reserve<T>(&mut self, value: i64, definition: &Sequence<T>, engine: &dyn Store, table: TableId) -> Result<i64> {
         let Sequence { min, max, increment, .. } = *definition;
         // In 128 bits: the room may be nearly all of 64, twice.
@@ -95,9 +102,12 @@ impl Counter {
         Ok(())
     }
 
-    fn write(&self, value: i64, is_called: bool, engine: &dyn Store, table: TableId) -> Result<()> {
+    fn write(&mut self, value: i64, is_called: bool, engine: &dyn Store, table: TableId) -> Result<()> {
         let row = encode(value, is_called);
-        transact(engine, Mode::ReadWrite, |access| access.put(table, &self.key, RowRef::new(&row)))
+        let put = |access: &mut dyn Access| access.put(table, &self.key, RowRef::new(&row));
+        let ((), position) = transact_unawaited(engine, Mode::ReadWrite, put)?;
+        self.rests_on = self.rests_on.max(position);
+        Ok(())
     }
 
     /// The last value, and whether it was given.

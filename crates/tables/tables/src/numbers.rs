@@ -1,7 +1,7 @@
 //! Numbers that only count up: identifiers, versions, row numbers.
 
 use crate::sequences::Exhausted;
-use crate::transact::transact;
+use crate::transact::transact_unawaited;
 use model::{Access, Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Store, TableId};
 
 /// Numbers in the largest block: what a crash may lose, and how rarely a busy counter writes.
@@ -36,7 +36,8 @@ impl Numbers {
     /// Takes the block that begins at the stored ceiling.
     fn reserve(&mut self, engine: &dyn Store, table: TableId) -> std::result::Result<(), Exhausted> {
         let block = self.block;
-        let (from, to) = transact(engine, Mode::ReadWrite, |access| {
+        // Whatever is given a number is logged later, so it is durable only if this is.
+        let ((from, to), _) = transact_unawaited(engine, Mode::ReadWrite, |access| {
             let from = self.stored(access, table)?;
             let Some(to) = from.checked_add(block) else { return Ok((from, None)) };
             access.put(table, &self.key, RowRef::new(&to.to_le_bytes()))?;

@@ -8,7 +8,7 @@ use crate::counter::Counter;
 use crate::definition::{Oid, Relation, Sequence};
 use crate::numbers::Numbers;
 use crate::transact::{find, transact, transact_as};
-use model::{Access, Begin, Durability, Key, Mode, Result, RowRef, Scan, Schema, Store, TableId};
+use model::{Access, Begin, Durability, Key, LogPosition, Mode, Result, RowRef, Scan, Schema, Store, TableId};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -134,32 +134,37 @@ impl Sequences {
         Ok(all.entry(name).or_insert(Arc::new(Mutex::new(counter))).clone())
     }
 
-    /// The next value of a sequence, by the definition that the caller's transaction sees.
+    /// The next value of a sequence, by the definition that the caller's transaction sees; and what must be durable before
+    /// anybody outside is told of it.
     ///
     /// # Errors
     /// [`Exhausted::Above`] or [`Exhausted::Below`] at its end.
-    pub fn next_value<T>(&self, sequence: &Sequence<T>) -> std::result::Result<i64, Exhausted> {
+    pub fn next_value<T>(&self, sequence: &Sequence<T>) -> std::result::Result<(i64, LogPosition), Exhausted> {
         let counter = self.counter(sequence)?;
-        lock(&counter).next(sequence, &*self.engine, self.table)
+        let mut counter = lock(&counter);
+        let value = counter.next(sequence, &*self.engine, self.table)?;
+        Ok((value, counter.rests_on()))
     }
 
-    /// Sets the last value of a sequence, and whether it was given.
+    /// Sets the last value of a sequence, and whether it was given. Returns what must be durable before anybody outside is told.
     ///
     /// # Errors
     /// The engine's.
-    pub fn set_value<T>(&self, sequence: &Sequence<T>, value: i64, is_called: bool) -> Result<()> {
+    pub fn set_value<T>(&self, sequence: &Sequence<T>, value: i64, is_called: bool) -> Result<LogPosition> {
         let counter = self.counter(sequence)?;
-        lock(&counter).set(value, is_called, &*self.engine, self.table)
+        let mut counter = lock(&counter);
+        counter.set(value, is_called, &*self.engine, self.table)?;
+        Ok(counter.rests_on())
     }
 
-    /// The last value of a sequence, and whether it was given.
+    /// The last value of a sequence, and whether it was given; and what must be durable before anybody outside is told of it.
     ///
     /// # Errors
     /// The engine's.
-    pub fn state<T>(&self, sequence: &Sequence<T>) -> Result<(i64, bool)> {
+    pub fn state<T>(&self, sequence: &Sequence<T>) -> Result<((i64, bool), LogPosition)> {
         let counter = self.counter(sequence)?;
-        let state = lock(&counter).state();
-        Ok(state)
+        let counter = lock(&counter);
+        Ok((counter.state(), counter.rests_on()))
     }
 
     /// Gives back what remains of the blocks.

@@ -4,10 +4,11 @@
 use crate::catalog::Catalog;
 use crate::definition::{KeyForm, Oid, Relation, Storage};
 use crate::sequences::{Exhausted, Sequences, forget_all_but};
-use crate::transact::transact;
-use model::{ColumnType, Mode, Result, Schema, SchemaBuilder, Store};
+use crate::transact::{transact, transact_unawaited};
+use model::{ColumnType, Mode, Result, Schema, SchemaBuilder, Store, Supervisor};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Prefix of the names of these engine tables. The number of the table's relation and a fresh number follow: `sql 16384.3`.
 const PREFIX: &str = "sql ";
@@ -23,7 +24,8 @@ pub struct TouchedStorage {
     pub table: u32,
 }
 
-/// Makes an engine table for the rows of a table: one column for each of `columns`, all nullable.
+/// Makes an engine table for the rows of a table: one column for each of `columns`, all nullable. The supervisor may end its
+/// waits for a disk.
 ///
 /// # Errors
 /// The engine's.
@@ -34,12 +36,13 @@ pub fn create_row_storage(
     columns: impl ExactSizeIterator<Item = ColumnType>,
     key: KeyForm,
     by: model::Storage,
+    supervisor: Option<Arc<dyn Supervisor>>,
 ) -> std::result::Result<Storage, Exhausted> {
     let name = fresh_name(sequences, relation)?;
     // The engine has no typed rows without columns.
     let start = if columns.len() == 0 { Schema::bytes(name) } else { Schema::table(name) };
     let schema = columns.enumerate().fold(start, |schema, (at, kind)| schema.nullable(at.to_string(), kind));
-    create(engine, schema.storage(by), key)
+    create(engine, schema.storage(by), key, supervisor)
 }
 
 /// Makes an engine table for the entries of an index.
@@ -50,21 +53,31 @@ pub fn create_index_storage(
     engine: &dyn Store,
     sequences: &Sequences,
     relation: Oid,
+    supervisor: Option<Arc<dyn Supervisor>>,
 ) -> std::result::Result<Storage, Exhausted> {
     let name = fresh_name(sequences, relation)?;
-    create(engine, Schema::bytes(name).for_index(), KeyForm::Columns)
+    create(engine, Schema::bytes(name).for_index(), KeyForm::Columns, supervisor)
 }
 
 fn fresh_name(sequences: &Sequences, relation: Oid) -> std::result::Result<String, Exhausted> {
     Ok(format!("{PREFIX}{relation}.{}", sequences.fresh_version()?))
 }
 
-fn create(engine: &dyn Store, schema: SchemaBuilder, key: KeyForm) -> std::result::Result<Storage, Exhausted> {
+fn create(
+    engine: &dyn Store,
+    schema: SchemaBuilder,
+    key: KeyForm,
+    supervisor: Option<Arc<dyn Supervisor>>,
+) -> std::result::Result<Storage, Exhausted> {
     let schema = match key {
         KeyForm::RowNumber | KeyForm::Eight => schema.u64_key(),
         KeyForm::Columns => schema,
     };
-    let table = engine.create_table(schema.build().map_err(model::Error::from)?)?.0;
+    let schema = schema.build().map_err(model::Error::from)?;
+    let table = match supervisor {
+        Some(supervisor) => engine.create_table_supervised(schema, supervisor)?.0,
+        None => engine.create_table(schema)?.0,
+    };
     Ok(Storage { table, key })
 }
 
@@ -109,12 +122,13 @@ where
     }
 }
 
+/// Without a wait for the log: an engine table's end is logged after the definition that named it.
 fn unnamed<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, touched: &[TouchedStorage]) -> Result<HashSet<u32>>
 where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
-    transact(engine, Mode::ReadOnly, |access| {
+    let looked = transact_unawaited(engine, Mode::ReadOnly, |access| {
         let mut unnamed = HashSet::new();
         for TouchedStorage { relation, table } in touched {
             let found = catalog.relation_by_oid(access, *relation)?;
@@ -126,7 +140,8 @@ where
             }
         }
         Ok(unnamed)
-    })
+    });
+    Ok(looked?.0)
 }
 
 /// Removes what earlier runs left: temporary relations, engine tables that no definition names, states of sequences that are

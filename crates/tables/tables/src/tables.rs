@@ -288,7 +288,7 @@ pub(crate) fn define(
     for index in schema.indexes() {
         let name = relation_name(schema.name(), &index.name);
         let mut made = define_index(sequences, name, &index.columns, index.unique, Some(&index.name))?;
-        made.storage = Some(create_index_storage(engine, sequences, oid).map_err(as_limit)?);
+        made.storage = Some(create_index_storage(engine, sequences, oid, None).map_err(as_limit)?);
         table.indexes.push(made);
     }
     Ok(table)
@@ -358,7 +358,7 @@ fn row_storage(engine: &dyn Store, sequences: &Sequences, table: &Table, by: mod
     // Whoever asks has made the columns of plain types, or found the table to have none but them.
     let kinds: Vec<model::ColumnType> =
         table.columns.iter().map(|column| column.data_type.plain().unwrap_or(model::ColumnType::Bytes)).collect();
-    create_row_storage(engine, sequences, table.oid, kinds.into_iter(), table.storage.key, by).map_err(as_limit)
+    create_row_storage(engine, sequences, table.oid, kinds.into_iter(), table.storage.key, by, None).map_err(as_limit)
 }
 
 fn key_form(columns: &[Column], key: &[u16]) -> KeyForm {

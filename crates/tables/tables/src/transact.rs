@@ -2,7 +2,7 @@
 
 use env::Retries;
 use model::retry::{self, Failure};
-use model::{Abort, AbortClass, Access, Begin, Error, Finish, Mode, Result, RetryPolicy, Store, TableId};
+use model::{Abort, AbortClass, Access, Begin, Error, Finish, LogPosition, Mode, Result, RetryPolicy, Store, TableId};
 
 /// Runs `body` in a transaction of its own, again after conflicts, and returns once it is durable. Work of the layer itself
 /// that remains undone is done when the database is opened next.
@@ -13,18 +13,40 @@ pub fn transact<T>(store: &dyn Store, mode: Mode, body: impl FnMut(&mut dyn Acce
     transact_as(store, Begin { mode, ..Begin::default() }, body)
 }
 
+/// Runs `body` as [`transact`] does, and returns without waiting for the log: whatever is logged later is durable only if this
+/// is. Also returns the position that an answer about it must wait for.
+///
+/// # Errors
+/// As [`transact`].
+pub(crate) fn transact_unawaited<T>(
+    store: &dyn Store,
+    mode: Mode,
+    body: impl FnMut(&mut dyn Access) -> Result<T>,
+) -> Result<(T, LogPosition)> {
+    attempt(store, Begin { mode, ..Begin::default() }, body)
+}
+
 /// As [`transact`], with all that can be said of a transaction.
 pub(crate) fn transact_as<T>(
     store: &dyn Store,
     how: Begin,
-    mut body: impl FnMut(&mut dyn Access) -> Result<T>,
+    body: impl FnMut(&mut dyn Access) -> Result<T>,
 ) -> Result<T> {
+    let (value, position) = attempt(store, how, body)?;
+    store.wait_durable(position)?;
+    Ok(value)
+}
+
+fn attempt<T>(
+    store: &dyn Store,
+    how: Begin,
+    mut body: impl FnMut(&mut dyn Access) -> Result<T>,
+) -> Result<(T, LogPosition)> {
     let mut attempt = || {
         let mut transaction = store.begin(how)?;
         let value = body(&mut transaction)?;
         let committed = transaction.commit()?;
-        store.wait_durable(committed.log_position)?;
-        Ok(value)
+        Ok((value, committed.log_position))
     };
     let done = retry::run(&mut Retries::new(RetryPolicy::default()), |_| attempt().map_err(into_failure));
     done.map_err(Failure::into_error)

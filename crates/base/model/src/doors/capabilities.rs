@@ -86,13 +86,24 @@ pub trait SharedReads {
 /// An engine whose tables come and go while it runs.
 pub trait Tables {
     /// Creates a table that every transaction may use, those that began before it too: the caller decides who learns of it.
-    /// Durable when it returns, if the engine is.
+    /// Durable as soon as anything is that was committed afterwards.
     ///
     /// # Errors
     /// The name is taken, the limit on tables is reached, the log could not take it.
     fn create_table_unlisted(&self, schema: crate::Schema) -> Result<TableId>;
 
-    /// Drops a table and all its rows. Transactions that use it meanwhile abort or go on seeing it.
+    /// Same as [`Tables::create_table_unlisted`], with waits for a disk that the supervisor may end. Provided for engines that
+    /// do not wait.
+    ///
+    /// # Errors
+    /// Same as [`Tables::create_table_unlisted`]; [`Error::Unavailable`](crate::Error::Unavailable) if a wait was ended.
+    fn create_table_supervised(&self, schema: crate::Schema, supervisor: Arc<dyn Supervisor>) -> Result<TableId> {
+        drop(supervisor);
+        self.create_table_unlisted(schema)
+    }
+
+    /// Drops a table and all its rows. Transactions that use it meanwhile abort or go on seeing it. Durable as soon as anything
+    /// is that was committed afterwards.
     ///
     /// # Errors
     /// There is no such table, or the log could not take it.

@@ -3,6 +3,7 @@
 //! Each call through an object costs a few nanoseconds. The objects are doors themselves: `dyn Store` is [`Interactive`], and a
 //! boxed transaction is [`Access`] and [`Finish`], so that whatever is generic over door 1 takes them too.
 
+use crate::Supervisor;
 use crate::{
     Access, Begin, Committed, Durability, Error, Finish, Interactive, Invalid, LogPosition, Pending, Result, Savepoint,
     Savepoints, Schema, SharedReads, Snapshots, Supervised, TableId, Tables, Timestamp, Usage,
@@ -144,6 +145,14 @@ impl dyn Store + '_ {
     /// Same as there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
         self.required_ddl()?.create_table_unlisted(schema)
+    }
+
+    /// Same as [`Tables::create_table_supervised`].
+    ///
+    /// # Errors
+    /// Same as there; [`Invalid::Unsupported`] in an engine without [`Interactive::ddl`].
+    pub fn create_table_supervised(&self, schema: Schema, supervisor: Arc<dyn Supervisor>) -> Result<TableId> {
+        self.required_ddl()?.create_table_supervised(schema, supervisor)
     }
 
     /// Same as [`Tables::drop_table`].

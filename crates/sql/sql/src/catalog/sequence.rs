@@ -47,11 +47,12 @@ pub(crate) fn definition(names: &mut Names<'_>, sequence: u32) -> Result<Arc<Seq
 pub fn next_value(system: &mut System<'_>, sequence: u32) -> Result<i64> {
     let definition = definition(&mut system.names(), sequence)?;
     let of = || format!("\"{}\" ", definition.name);
-    let value = system.sequences().next_value(&definition).map_err(|why| match why {
+    let (value, rests_on) = system.sequences().next_value(&definition).map_err(|why| match why {
         Exhausted::Above(max) => end_of_sequence("maximum", &of(), max),
         Exhausted::Below(min) => end_of_sequence("minimum", &of(), min),
         other => other.into(),
     })?;
+    system.rest_on(rests_on);
     system.note_drawn(sequence, value);
     Ok(value)
 }
@@ -68,7 +69,8 @@ pub fn set_value(system: &mut System<'_>, sequence: u32, value: i64, is_called: 
             format!("setval: value {value} is out of bounds for sequence \"{}\" ({min}..{max})", definition.name);
         return Err(SqlError::new(sqlstate::NUMERIC_VALUE_OUT_OF_RANGE, message));
     }
-    system.sequences().set_value(&definition, value, is_called)?;
+    let rests_on = system.sequences().set_value(&definition, value, is_called)?;
+    system.rest_on(rests_on);
     if is_called {
         system.note_set(sequence, value);
     }
@@ -81,5 +83,7 @@ pub fn set_value(system: &mut System<'_>, sequence: u32, value: i64, is_called: 
 /// 42P01, 42809, the engine's.
 pub fn state(system: &mut System<'_>, sequence: u32) -> Result<(i64, bool)> {
     let definition = definition(&mut system.names(), sequence)?;
-    Ok(system.sequences().state(&definition)?)
+    let (state, rests_on) = system.sequences().state(&definition)?;
+    system.rest_on(rests_on);
+    Ok(state)
 }

@@ -5,6 +5,8 @@ use crate::database::Database;
 use crate::definition::{Column, KeyForm, Namespace, Oid, Relation, Storage};
 use crate::error::{Result, SqlError, state};
 use crate::storage::column_type;
+use model::Supervisor;
+use std::sync::Arc;
 use std::time::Duration;
 use tables::storage::{TEMPORARY, TouchedStorage};
 
@@ -131,6 +133,11 @@ impl<'s> Change<'s> {
         Ok(database.cache.forget_dependencies(*transaction, dependent)?)
     }
 
+    /// What ends the statement's waits for a disk.
+    fn supervisor(&self) -> Option<Arc<dyn Supervisor>> {
+        Some(self.exec.cancel.clone())
+    }
+
     /// Makes an engine table for the rows of a relation.
     ///
     /// # Errors
@@ -139,7 +146,8 @@ impl<'s> Change<'s> {
         let Database { store, sequences, .. } = &**self.exec.database;
         let kinds = columns.iter().map(|column| column_type(column.data_type));
         let by = model::Storage::Ordered;
-        let made = tables::storage::create_row_storage(&**store, sequences, relation, kinds, key, by)?;
+        let made =
+            tables::storage::create_row_storage(&**store, sequences, relation, kinds, key, by, self.supervisor())?;
         self.leave_storage(relation, made);
         Ok(made)
     }
@@ -150,7 +158,7 @@ impl<'s> Change<'s> {
     /// The engine's.
     pub fn create_index_storage(&mut self, relation: Oid) -> Result<Storage> {
         let Database { store, sequences, .. } = &**self.exec.database;
-        let made = tables::storage::create_index_storage(&**store, sequences, relation)?;
+        let made = tables::storage::create_index_storage(&**store, sequences, relation, self.supervisor())?;
         self.leave_storage(relation, made);
         Ok(made)
     }

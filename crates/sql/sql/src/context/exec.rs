@@ -24,7 +24,7 @@ pub struct Exec<'s> {
     /// The statement's memory.
     pub memory: Memory,
     /// Cancel flag of the statement.
-    pub cancel: &'s Cancel,
+    pub cancel: &'s Arc<Cancel>,
     pub(super) database: &'s Arc<Database>,
     pub(super) session: &'s mut State,
 }
@@ -37,7 +37,7 @@ impl<'s> Exec<'s> {
         (database, session): (&'s Arc<Database>, &'s mut State),
         parameters: &'s [Datum],
         memory: Memory,
-        cancel: &'s Cancel,
+        cancel: &'s Arc<Cancel>,
     ) -> Exec<'s> {
         Exec { transaction, parameters, memory, cancel, database, session }
     }
@@ -55,7 +55,7 @@ impl<'s> Exec<'s> {
     /// The right of functions about the system.
     pub fn system(&mut self) -> System<'_> {
         let Exec { transaction, database, session, cancel, .. } = self;
-        System { transaction: &mut **transaction, database, session, cancel }
+        System { transaction: &mut **transaction, database, session, cancel: &***cancel }
     }
 
     /// Checks whether the statement is cancelled. Call it once for every few hundred rows.

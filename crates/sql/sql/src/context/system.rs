@@ -8,7 +8,7 @@ use crate::env::{Registry, State};
 use crate::error::{Result, SqlError};
 use crate::memory::Budget;
 use crate::store::Transaction;
-use model::{Timestamp, Usage};
+use model::{LogPosition, Timestamp, Usage};
 use std::sync::Arc;
 use tables::Sequences;
 
@@ -39,6 +39,11 @@ impl System<'_> {
     /// 42704, 22023, 55P02.
     pub fn set(&mut self, name: &str, value: &str, local: bool) -> Result<()> {
         self.session.set(name, value, local)
+    }
+
+    /// Notes what must be durable before the next answer leaves.
+    pub fn rest_on(&mut self, position: LogPosition) {
+        self.session.rest_on(position);
     }
 
     /// Adds a notice for the client.

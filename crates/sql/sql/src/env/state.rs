@@ -4,6 +4,7 @@ use super::Deferred;
 use super::settings::{self, Settings};
 use crate::error::Result;
 use crate::types::{Env, IntervalStyle, Styles};
+use model::LogPosition;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tables::storage::TouchedStorage;
@@ -20,6 +21,9 @@ pub struct State {
     pub last_values: HashMap<u32, i64>,
     /// Sequence that returned a value last (`lastval`).
     pub last_sequence: Option<u32>,
+    /// Log position that answers must wait for because they tell of sequences. What happens to sequences belongs to no
+    /// transaction.
+    rests_on: LogPosition,
     /// Start of the transaction: `now()`. Microseconds since 1970.
     pub transaction_time: i64,
     /// Start of the statement. Microseconds since 1970.
@@ -89,6 +93,7 @@ impl State {
             process,
             last_values: HashMap::new(),
             last_sequence: None,
+            rests_on: LogPosition::ZERO,
             transaction_time: 0,
             statement_time: 0,
             notices: Vec::new(),
@@ -102,6 +107,16 @@ impl State {
         };
         state.follow_settings();
         state
+    }
+
+    /// Notes what must be durable before the next answer leaves.
+    pub(crate) fn rest_on(&mut self, position: LogPosition) {
+        self.rests_on = self.rests_on.max(position);
+    }
+
+    /// Log position that answers must wait for because they tell of sequences.
+    pub(crate) fn rests_on(&self) -> LogPosition {
+        self.rests_on
     }
 
     /// Session state for tests that run plans without a session.

@@ -19,6 +19,7 @@ pub(super) fn wait_event(entry: &Entry, activity: &Activity) -> Option<(&'static
         Some(Wait::Transaction { table: None, .. }) => Some(("IPC", "SafeSnapshot")),
         Some(Wait::ClientRead) => Some(("Client", "ClientRead")),
         Some(Wait::ClientWrite) => Some(("Client", "ClientWrite")),
+        Some(Wait::LogRoom) => Some(("IO", "WALWrite")),
         Some(Wait::Sleep) => Some(("Timeout", "PgSleep")),
         Some(Wait::Log) => Some(("IO", "WALSync")),
         None if entry.cancel.log_wait().is_some() => Some(("IO", "WALSync")),

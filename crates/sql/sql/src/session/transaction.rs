@@ -196,7 +196,7 @@ impl Session {
         let memory = database.memory(limit);
         memory.begin();
         interrupt::begin_statement(entry.cancel.clone());
-        let cancel = &*entry.cancel;
+        let cancel = &entry.cancel;
         let exec = Exec::new(&mut **transaction, (database, state), parameters, memory, cancel);
         Ok((exec, (&*database.store, cancel)))
     }
@@ -423,7 +423,8 @@ impl Session {
     /// open one has read. Rows of an open transaction are answers, too: a client may act on them and never commit.
     pub(super) fn awaited(&self) -> LogPosition {
         let open = self.open.as_ref().and_then(|open| open.transaction.as_ref());
-        open.map_or(self.awaited, |transaction| self.awaited.max(transaction.rests_on()))
+        let ended = self.awaited.max(self.state.rests_on());
+        open.map_or(ended, |transaction| ended.max(transaction.rests_on()))
     }
 
     /// Blocks until everything that the answers so far rest on is durable, those of failed statements included. Before they

@@ -6,6 +6,7 @@ use mvto::Mvto;
 use sql::store::Engine;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// A disk whose syncs do not return while its gate is shut.
 #[derive(Debug)]
@@ -113,9 +114,17 @@ impl Drop for OpenAtLast {
 
 /// A server with a table `t`.
 pub fn stage() -> Stage {
+    stage_with(|_| {})
+}
+
+/// A stage whose engine has other options. Waits for space have no limit of their own that a test could see.
+pub fn stage_with(change: impl FnOnce(&mut mvto::Options)) -> Stage {
     let gate = Arc::<Gate>::default();
     let disk = Gated { disk: SimDisk::new(1, SimDiskOptions::default()), gate: gate.clone() };
-    let engine = Arc::new(Mvto::open(Arc::new(disk), mvto::Options::default()).unwrap());
+    let mut options = mvto::Options::default();
+    options.log.append_timeout = Duration::from_secs(3600);
+    change(&mut options);
+    let engine = Arc::new(Mvto::open(Arc::new(disk), options).unwrap());
     let server = start_on(Arc::new(Engine(engine.clone())));
     let mut client = server.client();
     assert_eq!(client.query("create table t (id int primary key)"), "C[CREATE TABLE] Z[I]");
