@@ -99,7 +99,7 @@ pub use checkpoint::{CheckpointInfo, CheckpointReader, CheckpointWriter};
 pub use error::{Damage, DamageKind, LogError};
 pub use format::FORMAT_VERSION;
 pub use large::LargeRecord;
-pub use log::Log;
+pub use log::{LOG_THREAD, Log};
 pub use model::{Durability, LogPosition};
 pub use options::{Driver, LogOptions};
 pub use recover::{RecordReader, Recovered, RecoveredRecord, RecoveryReport, TailCut};

@@ -16,6 +16,9 @@ use model::Durability;
 use model::LogPosition;
 use std::task::{Wake, Waker};
 
+/// Name of the thread that writes and syncs, and calls callbacks.
+pub const LOG_THREAD: &str = "seriatim-log";
+
 /// A redo log in a directory that this process has locked.
 ///
 /// Dropped without [`close`](Self::close), it ends like a crash: what was not durable is lost.
@@ -69,7 +72,7 @@ impl Log {
         });
         let log = Self { shared, threads: Mutex::default() };
         if log.shared.options.driver == Driver::Threads {
-            log.start("seriatim-log", Shared::write_groups)?;
+            log.start(LOG_THREAD, Shared::write_groups)?;
             log.start("seriatim-ahead", Shared::work_ahead)?;
         }
         Ok((log, recovered))

@@ -106,7 +106,7 @@ impl Reason {
             Reason::OwnWriter => {
                 "it reads at a point before which every transaction that may write has ended, and one of its own thread is still open: end that one first"
             }
-            Reason::Interrupted => "its wait for an older transaction was ended from outside",
+            Reason::Interrupted => "its wait, for an older transaction or for the log's disk, was ended from outside",
             Reason::Age => "the transaction is older than the limit on age",
             Reason::OlderThanSchema => "the table was created after the transaction began",
             Reason::Requested => "the caller aborted or dropped it",

@@ -1,7 +1,9 @@
 //! Knobs of a database.
 
-use crate::{Database, Durability, Engine, EngineOptions, Result, RetryPolicy};
+use crate::closing::{Closing, OnFailure};
+use crate::{Database, Durability, Engine, EngineOptions, Error, Result, RetryPolicy};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Opens a database with other knobs than the defaults.
@@ -27,6 +29,7 @@ pub(crate) struct Settings {
     pub retry: RetryPolicy,
     pub checkpoint_after: Option<u64>,
     pub lock_patience: Duration,
+    pub closing: Closing,
 }
 
 /// 64 MiB of log replay in about a second, so that is what a start after a crash may cost by default.
@@ -44,6 +47,7 @@ impl Default for Builder {
                 retry: RetryPolicy::default(),
                 checkpoint_after: Some(CHECKPOINT_AFTER_BYTES),
                 lock_patience: LOCK_PATIENCE,
+                closing: Closing::default(),
             },
         }
     }
@@ -71,6 +75,26 @@ impl Builder {
     pub fn lock_patience(mut self, patience: Duration) -> Builder {
         self.settings.lock_patience = patience;
         self
+    }
+
+    /// How long the drop of the last handle waits for the disk to take the rest of the log. Default 60 s. Beyond it the drop
+    /// returns, a thread goes on, and the directory stays locked by this process until the disk returns. What was acknowledged
+    /// is durable already. [`Database::close`] waits without a limit, and says what came of it.
+    pub fn close_limit(mut self, limit: Duration) -> Builder {
+        self.settings.closing.limit = limit;
+        self
+    }
+
+    /// What is called if the drop of the last handle could not close the database cleanly, or not within
+    /// [`Builder::close_limit`]: nobody else is told. Default: nothing.
+    pub fn on_unclean_close(mut self, call: impl Fn(&Error) + Send + Sync + 'static) -> Builder {
+        self.settings.closing.on_failure = Some(OnFailure(Arc::new(call)));
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_settings(self) -> Settings {
+        self.settings
     }
 
     /// Opens the database in the directory `path`, which is created where it is missing.

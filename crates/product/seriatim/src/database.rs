@@ -2,6 +2,7 @@
 
 use crate::SchemaBuilder;
 use crate::builder::{Builder, Settings};
+use crate::closing::Closing;
 use crate::defined::Kept;
 use crate::directory::check_to_open;
 use crate::engine::{self, Engine, EngineStats, OpenEngine};
@@ -14,8 +15,8 @@ use crate::{
     BytesKey, BytesTable, CheckpointReport, Conflict, Error, Invalid, Record, RecoveryReport, Result, RetryPolicy,
     RowTable, Schema, Table, Transaction,
 };
-use env::RealDisk;
 use env::time::Duration;
+use env::{Disk, RealDisk};
 use model::{Begin, Store};
 use mvto::Pace;
 use std::any::TypeId;
@@ -46,7 +47,9 @@ pub(crate) struct Shared {
     pub memory_limit: usize,
     pub retry: RetryPolicy,
     place: Option<PathBuf>,
-    housekeeper: Housekeeper,
+    housekeeper: Arc<Housekeeper>,
+    /// How the drop of the last handle waits for the disk; `None` in memory.
+    closing: Option<Closing>,
     retries: Mutex<Vec<(&'static str, u64)>>,
     /// Tables whose rows are known to fit a record with narrow fields.
     checked: Mutex<HashSet<(Place, TypeId)>>,
@@ -103,16 +106,22 @@ impl Database {
     }
 
     pub(crate) fn with_settings(settings: Settings, place: Option<&Path>) -> Result<Database> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         engine::check(&settings, place.is_some())?;
         let is_read_only = settings.mvto.log.read_only;
         place.map_or(Ok(()), |place| check_to_open(place, is_read_only))?;
         let disk = place.map(if is_read_only { RealDisk::read_only } else { RealDisk::new });
-        let backlog = disk.as_ref().map_or(0, log_bytes);
+        Database::on_disk(settings, disk.map(|disk| Arc::new(disk) as _), place)
+    }
+
+    fn on_disk(settings: Settings, disk: Option<Arc<dyn Disk>>, place: Option<&Path>) -> Result<Database> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let is_read_only = settings.mvto.log.read_only;
+        let is_on_disk = disk.is_some();
+        let backlog = disk.as_deref().map_or(0, log_bytes);
         let engine = engine::open(&settings, disk)?;
         let kept = Kept::open(engine.clone(), is_read_only)?;
-        let checkpoint_after = settings.checkpoint_after.filter(|_| place.is_some() && !is_read_only);
-        let housekeeper = Housekeeper::start(engine.clone(), checkpoint_after, backlog)?;
+        let checkpoint_after = settings.checkpoint_after.filter(|_| is_on_disk && !is_read_only);
+        let housekeeper = Arc::new(Housekeeper::start(engine.clone(), checkpoint_after, backlog)?);
         Ok(Database {
             shared: Arc::new(Shared {
                 // Only uniqueness matters, so no order is needed.
@@ -125,6 +134,7 @@ impl Database {
                 retry: settings.retry,
                 place: place.map(Path::to_owned),
                 housekeeper,
+                closing: is_on_disk.then_some(settings.closing),
                 retries: Mutex::default(),
                 checked: Mutex::default(),
                 kept,
@@ -299,8 +309,9 @@ impl Database {
         self.shared.engine.clone()
     }
 
-    /// Closes the database now, whoever else has a handle: what they ask from then on is refused. Dropping the last handle
-    /// does the same, and cannot say if it failed.
+    /// Closes the database now, whoever else has a handle: what they ask from then on is refused. Waits for the disk as long as
+    /// that takes. Dropping the last handle does the same for at most [`Builder::close_limit`], and tells a failure to
+    /// [`Builder::on_unclean_close`] alone.
     ///
     /// # Errors
     /// [`Error::Fault`] if the rest of the log could not be written.
@@ -370,18 +381,78 @@ impl Shared {
     }
 
     fn close(&self) -> Result<()> {
-        self.housekeeper.stop();
-        match self.engine.upkeep() {
-            Some(upkeep) => Ok(upkeep.close()?),
-            None => Ok(()),
+        close(&*self.engine, &self.housekeeper)
+    }
+}
+
+fn close(engine: &dyn OpenEngine, housekeeper: &Housekeeper) -> Result<()> {
+    housekeeper.stop();
+    engine.upkeep().map_or(Ok(()), |upkeep| Ok(upkeep.close()?))
+}
+
+impl Drop for Shared {
+    /// A restart recovers from a failure as from a crash.
+    fn drop(&mut self) {
+        let closed = match &self.closing {
+            None => self.close(),
+            Some(closing) => {
+                let (engine, housekeeper) = (self.engine.clone(), self.housekeeper.clone());
+                closing.wait_for(move || close(&*engine, &housekeeper))
+            }
+        };
+        if let (Err(error), Some(closing)) = (closed, &self.closing) {
+            closing.tell(&error);
         }
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // Nobody is left to hear of a failure, and a restart recovers from it as from a crash.
-        let _ = self.close();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use env::{Operation, SimDisk, SimDiskOptions, WatchedDisk};
+    use std::sync::{RwLock, mpsc};
+
+    /// A disk that does not return holds a drop for no longer than the limit. The directory stays locked until it does return;
+    /// then the database is closed, and everything is there.
+    #[test]
+    fn a_drop_does_not_wait_for_a_disk_that_stands_still() {
+        // Syncs pass the gate while nobody holds it.
+        let (gate, disk) = (Arc::<RwLock<()>>::default(), SimDisk::new(1, SimDiskOptions::default()));
+        let open = |builder: Builder| {
+            let gate = gate.clone();
+            let disk = WatchedDisk::new(disk.clone(), move |operation, _| {
+                if operation == Operation::Sync {
+                    drop(gate.read().unwrap());
+                }
+            });
+            let disk: Arc<dyn Disk> = Arc::new(disk);
+            Database::on_disk(builder.into_settings(), Some(disk), None)
+        };
+        let (told, hears) = mpsc::channel();
+        let builder = Database::builder().durability(crate::Durability::Async).close_limit(Duration::from_millis(20));
+        let db = open(builder.on_unclean_close(move |error| drop(told.send(error.to_string())))).unwrap();
+        let words: BytesTable = db.bytes_table("words").unwrap();
+        db.run(|txn| words.put(txn, "eins", "one")).unwrap();
+        let shut = gate.write().unwrap();
+        drop(db);
+        let message = hears.try_recv().expect("the drop says that it has not waited");
+        assert!(message.contains("locked until"), "{message}");
+        let refused = open(Database::builder().lock_patience(Duration::ZERO)).expect_err("it is still open");
+        assert!(matches!(refused, Error::Fault(crate::Fault::Locked { .. })), "{refused}");
+
+        drop(shut);
+        let db = loop {
+            match open(Database::builder()) {
+                Ok(db) => break db,
+                Err(Error::Fault(crate::Fault::Locked { .. })) => std::thread::yield_now(),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!(db.recovery().is_some_and(|found| found.clean), "it was closed in the end");
+        let words: BytesTable = db.bytes_table("words").unwrap();
+        assert!(db.read(|snapshot| words.contains(snapshot, "eins")).unwrap());
+        db.close().expect("the disk goes on");
+        assert!(hears.try_recv().is_err(), "one message");
     }
 }
 

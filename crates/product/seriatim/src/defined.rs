@@ -176,7 +176,7 @@ impl Database {
         }
         let unknown = || Invalid::UnknownTable { table: name.into() };
         let (_, schema) = self.find_plain(name).ok_or_else(unknown)?;
-        Ok(self.shared.store().drop_table(schema.name())?)
+        Ok(self.shared.engine.drop_table(schema.name())?)
     }
 
     /// The tables of the catalog; none if it cannot be read.

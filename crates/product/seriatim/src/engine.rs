@@ -3,7 +3,7 @@
 use crate::builder::Settings;
 use crate::{CheckpointReport, Fault, Invalid, LogStats, RecoveryReport, Result};
 use env::time::{Duration, Instant};
-use env::{RealDisk, thread};
+use env::{Disk, thread};
 use model::{Schema, Store, TableId};
 use mvto::{Mvto, Pace};
 use std::fmt;
@@ -60,6 +60,9 @@ pub(crate) trait OpenEngine: Store {
     /// Creates a table that only transactions which begin later see.
     fn create_table(&self, schema: Schema) -> model::Result<TableId>;
 
+    /// Drops a table. Durable when it returns.
+    fn drop_table(&self, name: &str) -> model::Result<()>;
+
     /// Returns the table of this name.
     fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)>;
 
@@ -96,6 +99,10 @@ pub(crate) trait Upkeep {
 impl OpenEngine for model::Engine<Mvto> {
     fn create_table(&self, schema: Schema) -> model::Result<TableId> {
         self.0.create_table(schema)
+    }
+
+    fn drop_table(&self, name: &str) -> model::Result<()> {
+        self.0.drop_table(name)
     }
 
     fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
@@ -157,6 +164,10 @@ impl OpenEngine for model::Engine<TwoPhaseLocking> {
         self.0.create_table(schema)
     }
 
+    fn drop_table(&self, name: &str) -> model::Result<()> {
+        self.0.drop_table(name)
+    }
+
     fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
         self.0.table(name)
     }
@@ -180,10 +191,10 @@ impl OpenEngine for model::Engine<TwoPhaseLocking> {
 }
 
 /// Opens the engine that the settings name, in memory or on a disk.
-pub(crate) fn open(settings: &Settings, disk: Option<RealDisk>) -> Result<Arc<dyn OpenEngine>> {
+pub(crate) fn open(settings: &Settings, disk: Option<Arc<dyn Disk>>) -> Result<Arc<dyn OpenEngine>> {
     Ok(match settings.engine {
         Engine::Mvto => Arc::new(model::Engine(Arc::new(match disk {
-            Some(disk) => open_mvto(&Arc::new(disk), settings)?,
+            Some(disk) => open_mvto(&disk, settings)?,
             None => Mvto::in_memory(settings.mvto.clone())?,
         }))),
         Engine::Twopl => Arc::new(model::Engine(Arc::new(TwoPhaseLocking::new(twopl_options(settings))))),
@@ -219,7 +230,7 @@ fn twopl_options(settings: &Settings) -> twopl::Options {
 }
 
 /// Opens mvto, and waits for a process that still has the directory's lock if it is on its way out.
-fn open_mvto(disk: &Arc<RealDisk>, settings: &Settings) -> Result<Mvto> {
+fn open_mvto(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Mvto> {
     let begun = Instant::now();
     loop {
         match Mvto::open(disk.clone(), settings.mvto.clone()) {

@@ -3,9 +3,9 @@
 
 use crate::engine::{OpenEngine, Upkeep};
 use crate::{Error, Result};
+use env::Disk;
 use env::thread::{JoinHandle, spawn_named};
 use env::time::Duration;
-use env::{Disk, RealDisk};
 use model::Fault;
 use mvto::Pace;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -127,7 +127,7 @@ impl Growth {
 
 /// Bytes of log in the directory. After a crash it counts reserved space too, and the checkpoint that comes early then
 /// does no harm.
-pub(crate) fn log_bytes(disk: &RealDisk) -> u64 {
+pub(crate) fn log_bytes(disk: &dyn Disk) -> u64 {
     // A directory that is not there yet has no log, and one that cannot be read will be complained about by opening it.
     let names = disk.list("").unwrap_or_default();
     let logs = names.iter().filter(|name| name.starts_with("wal-"));
@@ -137,6 +137,7 @@ pub(crate) fn log_bytes(disk: &RealDisk) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use env::RealDisk;
 
     #[test]
     fn growth_counts_the_backlog_until_a_checkpoint() {

@@ -81,6 +81,7 @@
 mod backup;
 mod builder;
 mod bytes;
+mod closing;
 mod database;
 mod defined;
 mod directory;
