@@ -4,6 +4,7 @@
 mod support;
 
 use conformance::registers::{abort, invalid, limit};
+use env::{SimDisk, SimDiskOptions};
 use model::{
     AbortClass, Access, Begin, ColumnType, Columns, Comparison, Finish, Interactive, Invalid, Item, Key, Limit,
     LimitKind, Mode, Predicate, RowBuf, Scan, Schema, Storage, TableId, Value, ValueRef,
@@ -12,7 +13,7 @@ use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 use support::{
@@ -232,6 +233,23 @@ fn knobs_are_kept_within_their_limits() {
     let logged = of(Options { row_bytes: usize::MAX, key_bytes: usize::MAX, log: log.clone(), ..Options::default() });
     assert!(logged.row_bytes + logged.key_bytes < log.max_payload(), "a row with its key is logged whole");
     assert_eq!(of(Options { sites: 3, ..Options::default() }).sites, 4, "a power of two");
+}
+
+/// A record that no segment of the log takes is a limit, and nobody suspects the disk.
+#[test]
+fn a_definition_larger_than_a_segment_is_a_limit_and_no_fault() {
+    let log = wal::LogOptions { segment_bytes: 4096, driver: wal::Driver::Caller, ..Default::default() };
+    let disk = Arc::new(SimDisk::new(1, SimDiskOptions::default()));
+    let engine = Mvto::open(disk, Options { log, ..Options::default() }).expect("an empty disk");
+    let columns = |count: u32| {
+        let start = Schema::table("wide").u64_key();
+        let wide = (0..count).fold(start, |schema, at| schema.nullable(format!("column_{at:0>40}"), ColumnType::Int));
+        wide.build().expect("a good schema")
+    };
+    let refused = limit(engine.create_table(columns(200)));
+    assert_eq!(refused.kind, LimitKind::WriteSetBytes);
+    assert!(refused.actual > refused.limit && refused.limit < 4096, "{refused:?}");
+    engine.create_table(columns(5)).expect("the log goes on");
 }
 
 // ---------------------------------------------------------------------------------------------------------------

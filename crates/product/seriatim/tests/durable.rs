@@ -97,6 +97,7 @@ fn the_second_opening_is_refused_and_harms_nothing() -> Result<(), Error> {
     let error = Database::open(directory.path()).unwrap_err();
     assert!(matches!(error, Error::Fault(Fault::Locked { .. })), "{error}");
     assert_eq!(error.sqlstate(), "55006");
+    assert!(error.to_string().contains("this process has the database open already"), "{error}");
     db.run(|txn| accounts.insert(txn, &account(1)))?;
     // A transaction keeps the database open.
     let txn = db.begin()?;
