@@ -99,6 +99,8 @@ fn waiting_for_space(sql: &str) -> (Stage, Client, Client) {
         while filler.query("insert into wide values (repeat('x', 4000))") == "C[INSERT 0 1] Z[I]" {}
         filler
     });
+    // Before that, a full buffer has room again in a moment.
+    stage.gate.0.await_writer();
     until(&mut watcher, "select count(*) from pg_stat_activity where wait_event = 'WALWrite'", "D[1]");
     let mut waiter = stage.server.client();
     waiter.query("set synchronous_commit = off");

@@ -19,6 +19,9 @@ struct Gated {
 pub struct Gate {
     is_shut: Mutex<bool>,
     opened: Condvar,
+    /// Whether the log's writer stands at the gate: from then on nothing leaves the log's buffer.
+    holds_writer: Mutex<bool>,
+    writer_came: Condvar,
 }
 
 impl Gate {
@@ -31,7 +34,16 @@ impl Gate {
         self.opened.notify_all();
     }
 
+    /// Waits until the log's writer stands at the gate.
+    pub fn await_writer(&self) {
+        drop(self.writer_came.wait_while(self.holds_writer.lock().unwrap(), |holds| !*holds).unwrap());
+    }
+
     fn pass(&self) {
+        if *self.is_shut.lock().unwrap() && thread::current().name() == Some("seriatim-log") {
+            *self.holds_writer.lock().unwrap() = true;
+            self.writer_came.notify_all();
+        }
         drop(self.opened.wait_while(self.is_shut.lock().unwrap(), |is_shut| *is_shut).unwrap());
     }
 }
