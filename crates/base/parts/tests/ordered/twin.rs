@@ -314,7 +314,9 @@ fn prefetching_comes_upon_what_is_there_and_leaves_no_trace() {
         let records = Records::<4>::new(width);
         let guard = &epoch::pin();
         let key = |number: u64| number.to_be_bytes();
-        (0..400).step_by(2).for_each(|number| drop(records.insert(&key(number), 0, guard)));
+        for number in (0..400).step_by(2) {
+            assert!(matches!(records.insert(&key(number), 0, guard), Insert::Inserted(_)));
+        }
         for first in 0..400 {
             let keys: Vec<[u8; 8]> = (0..20).map(|step| key((first + step * 37) % 400)).collect();
             let mut found = Vec::new();

@@ -55,7 +55,7 @@ impl<'s> Exec<'s> {
     /// The right of functions about the system.
     pub fn system(&mut self) -> System<'_> {
         let Exec { transaction, database, session, cancel, .. } = self;
-        System { transaction: &mut **transaction, database, session, cancel: &***cancel }
+        System { transaction: &mut **transaction, database, session, cancel }
     }
 
     /// Checks whether the statement is cancelled. Call it once for every few hundred rows.
