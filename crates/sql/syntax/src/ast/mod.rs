@@ -1,6 +1,6 @@
 //! The syntax tree: plain data, with the places that errors need.
 //!
-//! It has what PostgreSQL's language has and this server handles; [`crate::lower`] refuses the rest. Printed, a tree is SQL that
+//! It has what PostgreSQL's language has and this server handles; `lower` refuses the rest. Printed, a tree is SQL that
 //! is read as the same tree again: views and defaults are kept as text.
 
 mod copy;
