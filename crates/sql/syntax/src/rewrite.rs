@@ -30,8 +30,8 @@ pub fn rewrite(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
 fn concerns(pair: &[TokenWithSpan]) -> bool {
     match &pair[0].token {
         Token::Word(word) if word.quote_style.is_none() => {
-            const WORDS: [&str; 9] =
-                ["TABLE", "SYMMETRIC", "ASYMMETRIC", "EXCLUDE", "ROWS", "KEY", "CONFLICT", "OF", "BY"];
+            const WORDS: [&str; 10] =
+                ["TABLE", "SYMMETRIC", "ASYMMETRIC", "EXCLUDE", "ROWS", "KEY", "CONFLICT", "OF", "BY", "OPERATOR"];
             WORDS.iter().any(|known| word.value.eq_ignore_ascii_case(known))
         }
         Token::Period => pair[1].token == Token::Mul,
@@ -65,6 +65,7 @@ impl Pass<'_> {
             Some("SYMMETRIC") if self.is(self.at.wrapping_sub(1), "BETWEEN") => self.symmetric(),
             Some("EXCLUDE") => self.exclude(),
             Some("ROWS") => self.rows_from(),
+            Some("OPERATOR") => self.quantified_operator(),
             Some("FOR") => self.lock(),
             Some("ON") if self.is(self.at + 1, "CONFLICT") => self.conflict(),
             None if self.token(self.at) == Some(&Token::Period) => self.all_fields(),
@@ -210,6 +211,21 @@ impl Pass<'_> {
         if is_ours {
             self.put(carrier_word(ROWS_FROM), self.span(self.at));
             self.at += 2;
+        }
+        is_ours
+    }
+
+    /// `x OPERATOR(pg_catalog.=) ANY (..)` becomes `x = ANY (..)`: there are no other operators of these names.
+    fn quantified_operator(&mut self) -> bool {
+        let (open, schema) = (self.at + 1, self.at + 2);
+        let has_schema = self.is(schema, "pg_catalog") && self.token(schema + 1) == Some(&Token::Period);
+        let symbol = if has_schema { schema + 2 } else { schema };
+        let is_ours = self.token(open) == Some(&Token::LParen)
+            && self.token(symbol + 1) == Some(&Token::RParen)
+            && ["ANY", "SOME", "ALL"].iter().any(|word| self.is(symbol + 2, word));
+        if is_ours {
+            self.out.extend(self.tokens.get(symbol).cloned());
+            self.at = symbol + 2;
         }
         is_ours
     }

@@ -51,6 +51,14 @@ pub struct Table<T = Type, M = Modifier> {
     pub comment: Option<String>,
     /// Whether it belongs to one session and goes with it.
     pub temporary: bool,
+    /// Whether changes of its rows ask and change no other tables: its foreign keys, and those to it, rest.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub triggers_disabled: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Where a table's or an index's entries are.
@@ -128,6 +136,10 @@ pub struct Index {
     pub columns: Vec<usize>,
     /// Whether each column descends (as it prints; entries ascend and are read backwards).
     pub descending: Vec<bool>,
+    /// The places in `columns` whose NULLs print on the other side than where the direction puts them: FIRST for a column that
+    /// ascends, LAST for one that descends. Entries do not depend on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nulls_reversed: Vec<usize>,
     /// Whether two rows may not agree (rows with a NULL never do).
     pub unique: bool,
     /// Whether it is the primary key: then the table's own keys are its entries.
@@ -143,6 +155,9 @@ pub struct Index {
     pub storage: Option<Storage>,
     /// The comment on it.
     pub comment: Option<String>,
+    /// The comment on the constraint that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint_comment: Option<String>,
 }
 
 /// A CHECK constraint.
@@ -154,6 +169,9 @@ pub struct Check {
     pub name: String,
     /// The condition, as SQL over the table's columns.
     pub expression: String,
+    /// The comment on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// A FOREIGN KEY constraint.
@@ -181,6 +199,9 @@ pub struct ForeignKey {
     pub deferrable: bool,
     /// INITIALLY DEFERRED: checked at COMMIT.
     pub initially_deferred: bool,
+    /// The comment on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// What happens to referencing rows.
@@ -296,6 +317,16 @@ impl Index {
     pub(crate) fn is_secondary_unique(&self) -> bool {
         self.unique && !self.primary && self.storage.is_some()
     }
+
+    /// Whether a column, by its place in the index, prints as descending.
+    pub fn descends(&self, place: usize) -> bool {
+        self.descending.get(place).copied().unwrap_or(false)
+    }
+
+    /// Whether a column, by its place in the index, prints with its NULLs first.
+    pub fn nulls_first(&self, place: usize) -> bool {
+        self.descends(place) != self.nulls_reversed.contains(&place)
+    }
 }
 
 impl<T, M> Relation<T, M> {
@@ -336,5 +367,34 @@ impl<T, M> Relation<T, M> {
             Relation::Sequence(sequence) => &sequence.schema,
             Relation::View(view) => &view.schema,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was written before a field came is read without it, and what does not use the field is written as it was.
+    #[test]
+    fn definitions_without_later_fields_read_and_write_as_before() {
+        fn same<D: Serialize + serde::de::DeserializeOwned>(written: &str) -> D {
+            let read: D = serde_json::from_str(written).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), written);
+            read
+        }
+        let index: Index = same(
+            r#"{"oid":16390,"name":"i","columns":[1,0],"descending":[false,true],"unique":false,"primary":false,"constraint":false,"storage":{"table":7,"key":"Columns"},"comment":null}"#,
+        );
+        assert_eq!([index.nulls_first(0), index.nulls_first(1)], [false, true]);
+        let reversed = Index { nulls_reversed: vec![0, 1], ..index };
+        assert_eq!([reversed.nulls_first(0), reversed.nulls_first(1)], [true, false]);
+        same::<Check>(r#"{"oid":16391,"name":"c","expression":"a > 0"}"#);
+        same::<ForeignKey>(
+            r#"{"oid":16392,"name":"f","columns":[0],"referenced":16384,"referenced_index":16390,"referenced_columns":[0],"on_delete":"NoAction","on_update":"Cascade","match_full":false,"deferrable":false,"initially_deferred":false}"#,
+        );
+        let table: Table = same(
+            r#"{"oid":16384,"schema":"public","name":"t","version":3,"columns":[],"storage":{"table":5,"key":"RowNumber"},"indexes":[],"checks":[],"foreign_keys":[],"referenced_by":[],"comment":null,"temporary":false}"#,
+        );
+        assert!(!table.triggers_disabled);
     }
 }

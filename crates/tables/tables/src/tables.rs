@@ -281,6 +281,7 @@ pub(crate) fn define(
         referenced_by: Vec::new(),
         comment: None,
         temporary: false,
+        triggers_disabled: false,
     };
     table.storage = row_storage(engine, sequences, &table, schema.storage())?;
     let name = relation_name(schema.name(), "pkey");
@@ -345,12 +346,14 @@ fn define_index(
         name,
         columns: columns.iter().map(|&at| usize::from(at)).collect(),
         descending: vec![false; columns.len()],
+        nulls_reversed: vec![],
         unique,
         primary,
         constraint: primary,
         declared: declared.map(str::to_owned),
         storage: None,
         comment: None,
+        constraint_comment: None,
     })
 }
 

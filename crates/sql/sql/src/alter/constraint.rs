@@ -50,6 +50,7 @@ pub(crate) fn add_key(
         oid: change.fresh_oid()?,
         name,
         descending: vec![false; positions.len()],
+        nulls_reversed: vec![],
         columns: positions,
         unique: true,
         primary,
@@ -57,6 +58,7 @@ pub(crate) fn add_key(
         declared: None,
         storage: None,
         comment: None,
+        constraint_comment: None,
     };
     if primary {
         for at in &index.columns {
@@ -132,7 +134,7 @@ pub(crate) fn add_check(
             name::constraint(table, only.map_or("", String::as_str), "check")
         }
     };
-    table.checks.push(Check { oid: change.fresh_oid()?, name, expression });
+    table.checks.push(Check { oid: change.fresh_oid()?, name, expression, comment: None });
     Ok(())
 }
 

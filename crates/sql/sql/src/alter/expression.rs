@@ -1,6 +1,6 @@
 //! Expressions that stand in definitions as text: which columns they name, and how they follow a column's new name.
 
-use super::name::{fold, quote, quoted};
+use super::name::{fold, no_relation, no_schema, quote, quoted};
 use crate::catalog::{Oid, Relation, Sequence};
 use crate::context::Names;
 use crate::error::{Result, SqlError};
@@ -57,11 +57,11 @@ pub(crate) fn rename_column(expression: &str, old: &str, new: &str) -> Result<St
     Ok(syntax.to_string())
 }
 
-/// The sequences that a default calls: `nextval('name')`, with or without a cast.
+/// The sequences that a default calls: `nextval('name')`, with or without a cast to `regclass`.
 pub(crate) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTreeSet<Oid>> {
     let mut called = Vec::new();
     let _: ControlFlow<()> = visit_expressions(&parse::expression(expression)?, |expression| {
-        called.extend(next_value_argument(expression).and_then(literal));
+        called.extend(next_value_of_name(expression));
         ControlFlow::Continue(())
     });
     let mut found = BTreeSet::new();
@@ -73,20 +73,19 @@ pub(crate) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTree
 
 /// The expression with the sequences that it calls named with their schemas: they are the ones meant now, along whatever
 /// search path the expression is evaluated. A name that is text on purpose is looked up anew each time.
+///
+/// # Errors
+/// 42P01 and 3F000 for a name that means nothing, the engine's.
 pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result<Expr> {
     let mut expression = expression.clone();
     let visited = visit_expressions_mut(&mut expression, |expression| {
-        let is_text = |argument: &Expr| match argument {
-            Expr::Cast { data_type, .. } => {
-                matches!(data_type.meaning, Ok((Type::TEXT, _)))
-            }
-            _ => false,
-        };
-        let argument = next_value_argument(expression).filter(|argument| !is_text(argument));
-        let Some(name) = argument.and_then(literal) else { return ControlFlow::Continue(()) };
+        let Some(name) = next_value_of_name(expression) else { return ControlFlow::Continue(()) };
         let named = match sequence(names, &name) {
             Ok(Some(sequence)) => parse::expression(&next_value_of(&sequence)).map_err(SqlError::from),
-            Ok(None) => return ControlFlow::Continue(()),
+            Ok(None) => match check_relation(names, &name) {
+                Ok(()) => return ControlFlow::Continue(()),
+                Err(error) => Err(error),
+            },
             Err(error) => Err(error),
         };
         match named {
@@ -105,7 +104,7 @@ pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result
 pub(crate) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) -> Result<String> {
     let mut syntax = parse::expression(expression)?;
     let visited = visit_expressions_mut(&mut syntax, |expression| {
-        let named = next_value_argument(expression).and_then(literal).and_then(|name| name_parts(&name));
+        let named = next_value_of_name(expression).and_then(|name| name_parts(&name));
         if named.is_some_and(|(schema, name)| schema.as_ref() == Some(&old.schema) && name == old.name) {
             match parse::expression(&next_value_of(new)) {
                 Ok(renamed) => *expression = renamed,
@@ -118,6 +117,15 @@ pub(crate) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) 
         ControlFlow::Continue(()) => Ok(syntax.to_string()),
         ControlFlow::Break(error) => Err(error),
     }
+}
+
+/// The name in a call of `nextval` with a constant; not of one that is a text on purpose, whose sequence is looked up at each call.
+fn next_value_of_name(expression: &Expr) -> Option<String> {
+    let is_text = |argument: &Expr| match argument {
+        Expr::Cast { data_type, .. } => matches!(data_type.meaning, Ok((Type::TEXT, _))),
+        _ => false,
+    };
+    next_value_argument(expression).filter(|argument| !is_text(argument)).and_then(literal)
 }
 
 /// The argument of a call of `nextval`.
@@ -137,6 +145,24 @@ fn sequence(names: &mut Names<'_>, name: &str) -> Result<Option<Arc<Sequence>>> 
         Some(Relation::Sequence(sequence)) => Some(sequence),
         _ => None,
     })
+}
+
+/// Whether there is a relation of the name that a text gives. A number is an identifier, and not looked up.
+///
+/// # Errors
+/// 42P01, 3F000.
+fn check_relation(names: &mut Names<'_>, text: &str) -> Result<()> {
+    let Some((schema, name)) = name_parts(text) else { return Ok(()) };
+    let built_in = crate::catalog::built_in();
+    let is_built_in =
+        (built_in.table)(schema.as_deref(), &name).is_some() || (built_in.view)(schema.as_deref(), &name).is_some();
+    if is_built_in || names.relation(schema.as_deref(), &name)?.is_some() {
+        return Ok(());
+    }
+    match &schema {
+        Some(schema) if names.namespace(schema)?.is_none() => Err(no_schema(schema)),
+        _ => Err(no_relation(schema.as_deref(), &name)),
+    }
 }
 
 /// The schema, if there is one, and the name that a text gives.

@@ -3,8 +3,8 @@
 //! An operation takes names and definitions, never a statement's syntax, and leaves catalog, storage and rows agreeing:
 //! `table.rs`, `column.rs`, `column_type.rs`, `constraint.rs`, `foreign_key.rs`, `index.rs`, `sequence.rs` and `view.rs` make and
 //! change objects, `rename.rs` moves them, `drop.rs` removes them with what `dependents.rs` finds. `rows.rs` writes rows anew;
-//! `expression.rs` and `qualify.rs` read and rewrite the expressions and queries that definitions keep as text; `name.rs` finds
-//! free names, and words errors about names.
+//! `expression.rs` and `qualify.rs` read and rewrite the expressions and queries that definitions keep as text; `reads.rs` tells
+//! which columns a view names; `name.rs` finds free names, and words errors about names.
 
 pub(crate) mod column;
 pub(crate) mod column_type;
@@ -16,6 +16,7 @@ pub(crate) mod foreign_key;
 pub(crate) mod index;
 pub(crate) mod name;
 pub(crate) mod qualify;
+pub(crate) mod reads;
 pub(crate) mod rename;
 pub(crate) mod rows;
 pub(crate) mod sequence;

@@ -47,6 +47,7 @@ pub(crate) fn empty(change: &mut Change<'_>, schema: String, name: String) -> Re
         referenced_by: Vec::new(),
         comment: None,
         temporary: is_temporary,
+        triggers_disabled: false,
     })
 }
 

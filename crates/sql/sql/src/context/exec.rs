@@ -105,6 +105,12 @@ impl<'s> Exec<'s> {
         self.database.options.work_bytes
     }
 
+    /// Whether changes of a table's rows put foreign keys in question: not while its triggers are disabled, nor in a session
+    /// that replays what another database has checked.
+    pub fn asks_foreign_keys(&self, table: &Table) -> bool {
+        !table.triggers_disabled && !self.session.follows.is_replica
+    }
+
     /// The checks that wait for COMMIT.
     pub fn deferred(&mut self) -> &mut Deferred {
         &mut self.session.deferred

@@ -1,7 +1,7 @@
 //! COMMENT ON.
 
 use crate::alter::name::{kind, no_relation, no_schema, parts, split};
-use crate::catalog::{Column, Relation};
+use crate::catalog::{Column, Relation, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
@@ -13,6 +13,10 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
     let text = comment.text.clone().filter(|text| !text.is_empty());
     match comment.kind {
         ObjectKind::Column => on_column(change, &comment.name, text),
+        ObjectKind::Constraint => match &comment.table {
+            Some(table) => on_constraint(change, &comment.name, table, text),
+            None => Ok(()),
+        },
         ObjectKind::Schema => {
             let name = parts(&comment.name).join(".");
             let mut namespace = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
@@ -58,6 +62,40 @@ fn on_relation(change: &mut Change<'_>, wanted: &str, name: &ObjectName, comment
         }
     };
     change.replace(changed)
+}
+
+fn on_constraint(
+    change: &mut Change<'_>,
+    name: &ObjectName,
+    table: &ObjectName,
+    comment: Option<String>,
+) -> Result<()> {
+    let name = parts(name).join(".");
+    let (schema, called) = split(table)?;
+    let Relation::Table(mut table) =
+        change.names().relation(schema.as_deref(), &called)?.ok_or_else(|| no_relation(schema.as_deref(), &called))?
+    else {
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{called}\" is not a table")));
+    };
+    let place = comment_of_constraint(Arc::make_mut(&mut table), &name);
+    *place.ok_or_else(|| no_constraint_for(&called, &name))? = comment;
+    change.replace(Relation::Table(table))
+}
+
+/// Where a table keeps the comment on its constraint of this name.
+fn comment_of_constraint<'t>(table: &'t mut Table, name: &str) -> Option<&'t mut Option<String>> {
+    let Table { indexes, checks, foreign_keys, .. } = table;
+    let key = indexes.iter_mut().find(|index| index.constraint && index.name == name);
+    let check = checks.iter_mut().find(|check| check.name == name);
+    let foreign = foreign_keys.iter_mut().find(|foreign| foreign.name == name);
+    let key = key.map(|index| &mut index.constraint_comment);
+    key.or(check.map(|check| &mut check.comment)).or(foreign.map(|foreign| &mut foreign.comment))
+}
+
+/// 42704, as COMMENT says it.
+fn no_constraint_for(table: &str, name: &str) -> SqlError {
+    let message = format!("constraint \"{name}\" for table \"{table}\" does not exist");
+    SqlError::new(state::UNDEFINED_OBJECT, message)
 }
 
 fn on_column(change: &mut Change<'_>, name: &ObjectName, comment: Option<String>) -> Result<()> {

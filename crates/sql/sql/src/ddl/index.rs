@@ -35,7 +35,8 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
         notices.push(SqlError::new(state::DUPLICATE_TABLE, message));
         return Ok(());
     }
-    let (columns, descending) = columns(&table, &create.columns)?;
+    let columns = columns(&table, &create.columns)?;
+    let descending = create.columns.iter().map(|column| column.descending).collect();
     let name = match named {
         Some(name) => name,
         None => {
@@ -48,12 +49,14 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
         name,
         columns,
         descending,
+        nulls_reversed: nulls_reversed(&create.columns),
         unique: create.unique,
         primary: false,
         constraint: false,
         declared: None,
         storage: None,
         comment: None,
+        constraint_comment: None,
     };
     index::add(change, table, new)
 }
@@ -71,8 +74,8 @@ fn check_method(method: Option<&Ident>) -> Result<()> {
     }
 }
 
-/// The positions of the columns, and whether each descends.
-fn columns(table: &Table, written: &[IndexColumn]) -> Result<(Vec<usize>, Vec<bool>)> {
+/// The positions of the columns.
+fn columns(table: &Table, written: &[IndexColumn]) -> Result<Vec<usize>> {
     if written.len() > MOST_COLUMNS {
         let message = format!("cannot use more than {MOST_COLUMNS} columns in an index");
         return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));
@@ -84,7 +87,13 @@ fn columns(table: &Table, written: &[IndexColumn]) -> Result<(Vec<usize>, Vec<bo
             return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")));
         };
         check_ordered(table.columns[at].data_type)?;
-        columns.push((at, column.descending));
+        columns.push(at);
     }
-    Ok(columns.into_iter().unzip())
+    Ok(columns)
+}
+
+/// The places of the columns whose NULLs are asked for on the other side than their direction puts them.
+fn nulls_reversed(written: &[IndexColumn]) -> Vec<usize> {
+    let is_reversed = |column: &IndexColumn| column.nulls_first.is_some_and(|first| first != column.descending);
+    (0..).zip(written).filter(|(_, column)| is_reversed(column)).map(|(place, _)| place).collect()
 }

@@ -149,7 +149,7 @@ pub static KNOWN: &[Known] = &[
     reported("server_version", SERVER_VERSION, Text, Never, "Shows the server version."),
     known("server_version_num", "150000", Int(150000, 150000), Never, "Shows the server version as an integer."),
     reported("session_authorization", "postgres", Text, Session, "Sets the session user name."),
-    known("session_replication_role", "origin", Enum(&["origin", "replica", "local"]), Session, NO_EFFECT),
+    known("session_replication_role", "origin", Enum(&["origin", "replica", "local"]), Session, "With replica, foreign keys are not asked."),
     known("ssl", "off", Bool, Never, "Enables SSL connections."),
     reported("standard_conforming_strings", "on", Enum(&["on"]), Session, "Causes '...' strings to treat backslashes literally."),
     known("statement_timeout", "0", Milliseconds, Session, "Sets the maximum allowed duration of any statement."),

@@ -64,6 +64,8 @@ pub(crate) struct Follows {
     pub is_commit_asynchronous: bool,
     pub is_read_only_by_default: bool,
     pub is_deferrable_by_default: bool,
+    /// `session_replication_role = replica`
+    pub is_replica: bool,
 }
 
 /// A catalog lookup: a name and what it resolved to. A plan is valid as long as its names resolve to the same.
@@ -181,6 +183,7 @@ impl State {
             is_commit_asynchronous: settings.get("synchronous_commit").as_deref() == Some("off"),
             is_read_only_by_default: settings.is_on("default_transaction_read_only"),
             is_deferrable_by_default: settings.is_on("default_transaction_deferrable"),
+            is_replica: settings.get("session_replication_role").as_deref() == Some("replica"),
         };
     }
 }

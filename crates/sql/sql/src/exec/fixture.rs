@@ -127,6 +127,7 @@ impl Fixture {
             referenced_by: Vec::new(),
             comment: None,
             temporary: false,
+            triggers_disabled: false,
         }
     }
 
@@ -181,12 +182,14 @@ fn index(oid: u32, name: &str, columns: &[usize], unique: bool, storage: Option<
         name: name.to_owned(),
         columns: columns.to_vec(),
         descending: vec![false; columns.len()],
+        nulls_reversed: vec![],
         unique,
         primary: storage.is_none(),
         constraint: storage.is_none(),
         declared: None,
         storage,
         comment: None,
+        constraint_comment: None,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Comments: `pg_description`.
 
-use super::relations::class::{PG_CLASS, PG_NAMESPACE};
-use super::seed;
+use super::relations::class::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
 use super::value::{oid, text};
+use super::{derived, seed};
 use crate::Result;
-use crate::catalog::{Column, Oid, Relation};
+use crate::catalog::{Column, Oid, Relation, Table};
 use crate::context::Names;
 use crate::types::{Datum, Row};
 
@@ -19,11 +19,21 @@ pub(super) fn descriptions(names: &mut Names<'_>) -> Result<Vec<Row>> {
         );
         if let Relation::Table(table) = &relation {
             rows.extend(table.indexes.iter().filter_map(|index| row(index.oid, PG_CLASS, 0, index.comment.as_deref())));
+            rows.extend(constraints(table).filter_map(|(object, comment)| row(object, PG_CONSTRAINT, 0, comment)));
         }
     }
     let schemas = names.namespaces()?;
     rows.extend(schemas.iter().filter_map(|schema| row(schema.oid, PG_NAMESPACE, 0, schema.comment.as_deref())));
     Ok(rows)
+}
+
+/// A table's constraints, and the comments on them.
+fn constraints(table: &Table) -> impl Iterator<Item = (Oid, Option<&str>)> {
+    let keys = table.indexes.iter().filter(|index| index.constraint);
+    let keys = keys.map(|index| (derived::partner(index.oid), index.constraint_comment.as_deref()));
+    let checks = table.checks.iter().map(|check| (check.oid, check.comment.as_deref()));
+    let foreign = table.foreign_keys.iter().map(|foreign| (foreign.oid, foreign.comment.as_deref()));
+    keys.chain(checks).chain(foreign)
 }
 
 fn row(object: Oid, class: Oid, column: i32, comment: Option<&str>) -> Option<Row> {

@@ -81,13 +81,14 @@ fn indexes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     Ok(tables_of(&relations).flat_map(|table| table.indexes.iter().map(|index| index_row(table, index))).collect())
 }
 
-/// The bits of `indoption`: DESC and NULLS FIRST, which go together here.
-const DESCENDING: i16 = 3;
+/// The bits of `indoption`.
+const DESCENDING: i16 = 1;
+const NULLS_FIRST: i16 = 2;
 
 fn index_row(table: &Table, index: &Index) -> Row {
-    let options = (0..index.columns.len()).map(|at| {
-        let descending = index.descending.get(at).copied().unwrap_or(false);
-        int2(if descending { DESCENDING } else { 0 })
+    let options = (0..index.columns.len()).map(|place| {
+        let bit = |is_set: bool, bit: i16| if is_set { bit } else { 0 };
+        int2(bit(index.descends(place), DESCENDING) | bit(index.nulls_first(place), NULLS_FIRST))
     });
     let types = || types_at(table, &index.columns);
     vec![

@@ -8,6 +8,7 @@ mod absent;
 mod attributes;
 mod comments;
 mod constraints;
+mod depend;
 mod derived;
 mod fixed;
 mod functions;

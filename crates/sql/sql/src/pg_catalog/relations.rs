@@ -36,7 +36,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     2609 pg_description = super::comments::descriptions; {
         objoid: Oid, classoid: Oid, objsubid: Int4, description: Text
     }
-    2608 pg_depend = dependencies; {
+    2608 pg_depend = super::depend::dependencies; {
         classid: Oid, objid: Oid, objsubid: Int4, refclassid: Oid, refobjid: Oid, refobjsubid: Int4,
         deptype: Char
     }
@@ -51,6 +51,7 @@ const PUBLIC: Oid = 2200;
 /// The oids of catalogs that name the class of an object.
 pub(super) mod class {
     use crate::catalog::Oid;
+    pub(in crate::pg_catalog) const PG_TYPE: Oid = 1247;
     pub(in crate::pg_catalog) const PG_CLASS: Oid = 1259;
     pub(in crate::pg_catalog) const PG_ATTRDEF: Oid = 2604;
     pub(in crate::pg_catalog) const PG_CONSTRAINT: Oid = 2606;
@@ -294,56 +295,4 @@ fn rules(names: &mut Names<'_>) -> Result<Vec<Row>> {
             vec![oid(rule), text("_RETURN"), oid(view.oid), text("1"), text("O"), YES, text("<>"), action]
         })
         .collect())
-}
-
-/// Who goes when whom goes: sequences with their columns, indexes with their constraints.
-fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
-    let relations = names.relations()?;
-    let mut rows = Vec::new();
-    let mut depends = |class_of: Oid, object: Oid, on_class: Oid, on: Oid, column: usize, kind: &str| {
-        let column = Datum::Int4(i32::try_from(column).unwrap_or(i32::MAX));
-        rows.push(vec![oid(class_of), oid(object), Datum::Int4(0), oid(on_class), oid(on), column, text(kind)]);
-    };
-    for relation in &relations {
-        match relation {
-            Relation::Table(table) => {
-                for index in &table.indexes {
-                    let constraint = derived::partner(index.oid);
-                    if index.constraint {
-                        depends(class::PG_CLASS, index.oid, class::PG_CONSTRAINT, constraint, 0, "i");
-                    }
-                    let (class_of, object) = if index.constraint {
-                        (class::PG_CONSTRAINT, constraint)
-                    } else {
-                        (class::PG_CLASS, index.oid)
-                    };
-                    for &column in &index.columns {
-                        depends(class_of, object, class::PG_CLASS, table.oid, column + 1, "a");
-                    }
-                }
-                for (at, column) in table.live_columns() {
-                    if column.default.is_some() || column.generated.is_some() {
-                        let default = derived::default(table.oid, at + 1);
-                        depends(class::PG_ATTRDEF, default, class::PG_CLASS, table.oid, at + 1, "a");
-                    }
-                }
-            }
-            Relation::Sequence(sequence) => {
-                if let Some((table, column)) = sequence.owned_by {
-                    let column = usize::from(column);
-                    let identity = tables_of(&relations).any(|owner| {
-                        let column = column.checked_sub(1).and_then(|at| owner.columns.get(at));
-                        owner.oid == table && column.is_some_and(|column| column.identity.is_some())
-                    });
-                    let kind = if identity { "i" } else { "a" };
-                    depends(class::PG_CLASS, sequence.oid, class::PG_CLASS, table, column, kind);
-                }
-            }
-            Relation::View(view) => {
-                depends(class::PG_REWRITE, derived::partner(view.oid), class::PG_CLASS, view.oid, 0, "i");
-            }
-            Relation::Index(_) => {}
-        }
-    }
-    Ok(rows)
 }

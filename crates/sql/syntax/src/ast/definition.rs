@@ -86,6 +86,8 @@ pub enum ObjectKind {
     Collation,
     /// COLUMN
     Column,
+    /// CONSTRAINT
+    Constraint,
     /// DATABASE
     Database,
     /// ROLE
@@ -109,6 +111,7 @@ impl ObjectKind {
             ObjectKind::Type => "TYPE",
             ObjectKind::Collation => "COLLATION",
             ObjectKind::Column => "COLUMN",
+            ObjectKind::Constraint => "CONSTRAINT",
             ObjectKind::Database => "DATABASE",
             ObjectKind::Role => "ROLE",
             ObjectKind::User => "USER",
@@ -271,6 +274,8 @@ pub struct IndexColumn {
     pub name: Ident,
     /// DESC
     pub descending: bool,
+    /// NULLS FIRST, or NULLS LAST.
+    pub nulls_first: Option<bool>,
 }
 
 /// CREATE VIEW.
@@ -420,8 +425,13 @@ pub enum AlterAction {
     },
     /// VALIDATE CONSTRAINT
     ValidateConstraint(Ident),
-    /// ENABLE TRIGGER, DISABLE TRIGGER: the trigger, or ALL or USER.
-    Trigger(Ident),
+    /// ENABLE TRIGGER, DISABLE TRIGGER.
+    Trigger {
+        /// The trigger, or ALL or USER.
+        name: Ident,
+        /// ENABLE
+        enable: bool,
+    },
     /// Storage, replication, row security that is off: of any relation, without effect.
     Storage,
 }
@@ -498,6 +508,8 @@ pub struct Comment {
     pub kind: ObjectKind,
     /// Its name.
     pub name: ObjectName,
+    /// The table of a constraint.
+    pub table: Option<ObjectName>,
     /// The comment; `None`: NULL.
     pub text: Option<String>,
 }

@@ -138,8 +138,8 @@ fn storage(reader: &mut Reader<'_>) -> Result<AlterAction> {
     if let Some(words) = REFUSED.iter().find(|words| reader.says(words)) {
         return Err(reader.unsupported(&format!("ALTER TABLE ... {words}")));
     }
-    if reader.take_any(&["ENABLE TRIGGER", "DISABLE TRIGGER"]).is_some() {
-        return reader.name().map(AlterAction::Trigger);
+    if let Some(words) = reader.take_any(&["ENABLE TRIGGER", "DISABLE TRIGGER"]) {
+        return Ok(AlterAction::Trigger { name: reader.name()?, enable: words == "ENABLE TRIGGER" });
     }
     if reader.take_any(&NAMED).is_some() {
         reader.name()?;

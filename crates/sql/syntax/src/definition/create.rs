@@ -113,7 +113,7 @@ fn index(reader: &mut Reader<'_>, unique: bool) -> Result<CreateIndex> {
     Ok(CreateIndex { name, if_not_exists, unique, table, method, columns })
 }
 
-/// `name [COLLATE ...] [operator class] [ASC | DESC] [NULLS FIRST | LAST]`. The operator class and the place of NULL change nothing.
+/// `name [COLLATE ...] [operator class] [ASC | DESC] [NULLS FIRST | LAST]`. The operator class changes nothing.
 fn index_column(reader: &mut Reader<'_>) -> Result<IndexColumn> {
     let on_expression = |reader: &Reader<'_>| reader.unsupported("an index on an expression");
     if *reader.peek() == Token::LParen {
@@ -134,6 +134,6 @@ fn index_column(reader: &mut Reader<'_>) -> Result<IndexColumn> {
         }
     }
     let descending = reader.take_any(&["ASC", "DESC"]) == Some("DESC");
-    let _ = reader.take_any(&["NULLS FIRST", "NULLS LAST"]);
-    Ok(IndexColumn { name, descending })
+    let nulls_first = reader.take_any(&["NULLS FIRST", "NULLS LAST"]).map(|words| words == "NULLS FIRST");
+    Ok(IndexColumn { name, descending, nulls_first })
 }

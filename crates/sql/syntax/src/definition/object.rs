@@ -68,13 +68,20 @@ fn table(reader: &mut Reader<'_>) -> Result<ObjectName> {
 
 /// COMMENT, from ON on.
 pub(super) fn comment(reader: &mut Reader<'_>) -> Result<Comment> {
-    use ObjectKind::{Column, Database, Extension, Index, Role, Schema, Sequence, Table, View};
+    use ObjectKind::{Column, Constraint, Database, Extension, Index, Role, Schema, Sequence, Table, View};
     reader.expect("ON")?;
-    let kind = kind(reader, &[Table, Column, View, Index, Sequence, Schema, Database, Extension, Role])?;
+    let kinds = [Table, Column, Constraint, View, Index, Sequence, Schema, Database, Extension, Role];
+    let kind = kind(reader, &kinds)?;
     let name = reader.object_name()?;
+    let table = if kind == Constraint {
+        reader.expect("ON")?;
+        Some(reader.object_name()?)
+    } else {
+        None
+    };
     reader.expect("IS")?;
     let text = if reader.take("NULL") { None } else { Some(reader.string()?) };
-    Ok(Comment { kind, name, text })
+    Ok(Comment { kind, name, table, text })
 }
 
 /// LOCK, from the tables on.

@@ -114,7 +114,7 @@ fn actions_of_alter_table_follow_each_other() {
             AlterAction::DropColumn { if_exists: true, cascade: true, .. },
             AlterAction::Owner(_),
             AlterAction::Storage,
-            AlterAction::Trigger(_),
+            AlterAction::Trigger { enable: false, .. },
         ]
     ));
 }

@@ -8,8 +8,8 @@ use crate::alter;
 use crate::alter::constraint::no_constraint;
 use crate::alter::name::{fold, has_constraint};
 use crate::alter::rename;
-use crate::alter::table::load;
-use crate::catalog::Oid;
+use crate::alter::table::{load, store};
+use crate::catalog::{Oid, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use syntax::ast::AlterAction;
@@ -40,18 +40,27 @@ pub(super) fn apply(
             let name = fold(name);
             if has_constraint(&table, &name) { Ok(()) } else { Err(no_constraint(&table, &name)) }
         }
-        AlterAction::Trigger(name) => match fold(name).as_str() {
-            "all" | "user" => Ok(()),
-            name => {
-                let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
-                Err(SqlError::new(state::UNDEFINED_OBJECT, message))
-            }
-        },
+        AlterAction::Trigger { name, enable } => set_triggers(change, table, &fold(name), *enable),
         // Of every kind of relation: made before it comes to tables.
         AlterAction::Rename(_)
         | AlterAction::SetSchema(_)
         | AlterAction::Owner(_)
         | AlterAction::Sequence(_)
         | AlterAction::Storage => Err(SqlError::new(state::INTERNAL_ERROR, "this change is not of tables alone")),
+    }
+}
+
+/// ENABLE and DISABLE TRIGGER. The only triggers are those of foreign keys, which ALL means and USER does not.
+fn set_triggers(change: &mut Change<'_>, mut table: Table, name: &str, enable: bool) -> Result<()> {
+    match name {
+        "all" => {
+            table.triggers_disabled = !enable;
+            store(change, &table)
+        }
+        "user" => Ok(()),
+        name => {
+            let message = format!("trigger \"{name}\" for table \"{}\" does not exist", table.name);
+            Err(SqlError::new(state::UNDEFINED_OBJECT, message))
+        }
     }
 }

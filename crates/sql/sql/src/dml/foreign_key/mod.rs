@@ -80,6 +80,9 @@ impl ForeignKeys {
     /// # Errors
     /// 53200 for too much to remember.
     pub(crate) fn inserted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, row: &[Datum]) -> Result<()> {
+        if !exec.asks_foreign_keys(table) {
+            return Ok(());
+        }
         for at in 0..table.foreign_keys.len() {
             self.refers(exec, Constraint { child: table.clone(), at }, row)?;
         }
@@ -91,6 +94,9 @@ impl ForeignKeys {
     /// # Errors
     /// As [`ForeignKeys::inserted`], the engine's.
     pub(crate) fn deleted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, old: &[Datum]) -> Result<()> {
+        if !exec.asks_foreign_keys(table) {
+            return Ok(());
+        }
         for constraint in self.referring(exec, table)?.iter() {
             self.departs(exec, constraint, old, None)?;
         }
@@ -108,6 +114,9 @@ impl ForeignKeys {
         old: &[Datum],
         new: &[Datum],
     ) -> Result<()> {
+        if !exec.asks_foreign_keys(table) {
+            return Ok(());
+        }
         for constraint in self.referring(exec, table)?.iter() {
             if !rows::same(table, &constraint.key().referenced_columns, old, new) {
                 self.departs(exec, constraint, old, Some(new))?;

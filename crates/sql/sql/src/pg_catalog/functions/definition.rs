@@ -57,9 +57,14 @@ pub(super) fn index(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum>
 
 /// `CREATE INDEX` with the table's name as it is to be printed.
 fn print_index(table: &Table, index: &Index, on: &str) -> String {
-    let column = |(at, &position): (usize, &usize)| {
-        let descending = index.descending.get(at).copied().unwrap_or(false);
-        column_names(table, &[position]) + if descending { " DESC" } else { "" }
+    let column = |(place, &position): (usize, &usize)| {
+        let order = match (index.descends(place), index.nulls_first(place)) {
+            (false, false) => "",
+            (false, true) => " NULLS FIRST",
+            (true, false) => " DESC NULLS LAST",
+            (true, true) => " DESC",
+        };
+        column_names(table, &[position]) + order
     };
     let columns: Vec<String> = index.columns.iter().enumerate().map(column).collect();
     let unique = if index.unique { "UNIQUE " } else { "" };
@@ -238,10 +243,12 @@ pub(super) fn index_property(names: &mut Names<'_>, arguments: &[Datum]) -> Resu
 pub(super) fn index_column_property(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let Some((_, index)) = table_of_index(names, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
     let at = argument_int(arguments, 1).and_then(|number| usize::try_from(number.checked_sub(1)?).ok());
-    let Some(&descending) = at.and_then(|at| index.descending.get(at)) else { return Ok(Datum::Null) };
+    let Some(place) = at.filter(|&at| at < index.columns.len()) else { return Ok(Datum::Null) };
     Ok(match argument_text(arguments, 2).to_ascii_lowercase().as_str() {
-        "asc" | "nulls_last" => Datum::Bool(!descending),
-        "desc" | "nulls_first" => Datum::Bool(descending),
+        "asc" => Datum::Bool(!index.descends(place)),
+        "desc" => Datum::Bool(index.descends(place)),
+        "nulls_first" => Datum::Bool(index.nulls_first(place)),
+        "nulls_last" => Datum::Bool(!index.nulls_first(place)),
         "orderable" | "returnable" | "search_array" | "search_nulls" => Datum::Bool(true),
         "distance_orderable" => Datum::Bool(false),
         _ => Datum::Null,

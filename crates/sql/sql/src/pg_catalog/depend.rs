@@ -1,0 +1,149 @@
+//! `pg_depend`: what goes, or has to be made first, with what.
+//!
+//! The kinds of PostgreSQL: `n` (refuses that the other is dropped), `a` (goes with the other), `i` (is part of the other).
+//! The system's own objects cannot be dropped, and have no rows. `pg_dump` orders objects by these rows.
+
+use super::relations::class::{PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_TYPE};
+use super::relations::{schemas, tables_of};
+use super::value::{oid, text};
+use super::{derived, print};
+use crate::Result;
+use crate::alter::expression;
+use crate::alter::reads::reads;
+use crate::catalog::{Column, Index, Oid, Relation, Table, View};
+use crate::context::Names;
+use crate::types::{Datum, Row};
+use std::collections::BTreeSet;
+
+/// An object, or a column of it (from 1; 0 for the whole): class, identifier, column.
+type Object = (Oid, Oid, usize);
+
+/// The rows so far.
+#[derive(Default)]
+struct Dependencies(Vec<Row>);
+
+impl Dependencies {
+    fn add(&mut self, (class, object, column): Object, (on_class, on, on_column): Object, kind: &str) {
+        let number = |column: usize| Datum::Int4(i32::try_from(column).unwrap_or(i32::MAX));
+        let (object, on) = ([oid(class), oid(object), number(column)], [oid(on_class), oid(on), number(on_column)]);
+        self.0.push(object.into_iter().chain(on).chain([text(kind)]).collect());
+    }
+
+    /// On columns by their positions.
+    fn on_columns(&mut self, object: Object, relation: Oid, columns: &[usize], kind: &str) {
+        for column in columns.iter().collect::<BTreeSet<_>>() {
+            self.add(object, (PG_CLASS, relation, column + 1), kind);
+        }
+    }
+}
+
+/// The rows of `pg_depend`.
+pub(super) fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let schemas = schemas(names)?;
+    let relations = names.relations()?;
+    let mut found = Dependencies::default();
+    for relation in &relations {
+        if let Relation::Index(_) = relation {
+            continue; // It depends on its table or constraint, and through them on their schema.
+        }
+        let whole = (PG_CLASS, relation.oid(), 0);
+        if let Some(&schema) = schemas.get(relation.schema()) {
+            found.add(whole, (PG_NAMESPACE, schema, 0), "n");
+        }
+        match relation {
+            Relation::Table(table) => of_table(names, table, &mut found)?,
+            Relation::View(view) => of_view(names, view, &mut found)?,
+            Relation::Sequence(sequence) => {
+                if let Some((table, column)) = sequence.owned_by {
+                    let kind = if is_identity(&relations, table, column) { "i" } else { "a" };
+                    found.add(whole, (PG_CLASS, table, usize::from(column)), kind);
+                }
+            }
+            Relation::Index(_) => {}
+        }
+    }
+    Ok(found.0)
+}
+
+/// Whether a column, by its number, is an identity column.
+fn is_identity(relations: &[Relation], table: Oid, column: u16) -> bool {
+    let table = tables_of(relations).find(|owner| owner.oid == table);
+    let column = usize::from(column).checked_sub(1).and_then(|at| table?.columns.get(at));
+    column.is_some_and(|column| column.identity.is_some())
+}
+
+/// The types of a relation's rows and of arrays of them.
+fn row_types(relation: Oid, found: &mut Dependencies) {
+    let row_type = (PG_TYPE, derived::row_type(relation), 0);
+    found.add(row_type, (PG_CLASS, relation, 0), "i");
+    found.add((PG_TYPE, derived::row_array(relation), 0), row_type, "i");
+}
+
+fn of_table(names: &mut Names<'_>, table: &Table, found: &mut Dependencies) -> Result<()> {
+    row_types(table.oid, found);
+    for index in &table.indexes {
+        of_index(table, index, found);
+    }
+    for check in &table.checks {
+        let constraint = (PG_CONSTRAINT, check.oid, 0);
+        let columns = print::columns_in(&check.expression, table);
+        found.on_columns(constraint, table.oid, &columns, "a");
+        found.on_columns(constraint, table.oid, &columns, "n");
+    }
+    for foreign in &table.foreign_keys {
+        let constraint = (PG_CONSTRAINT, foreign.oid, 0);
+        found.on_columns(constraint, table.oid, &foreign.columns, "a");
+        found.on_columns(constraint, foreign.referenced, &foreign.referenced_columns, "n");
+        found.add(constraint, (PG_CLASS, foreign.referenced_index, 0), "n");
+    }
+    for (at, column) in table.live_columns() {
+        of_default(names, table, at, column, found)?;
+    }
+    Ok(())
+}
+
+fn of_index(table: &Table, index: &Index, found: &mut Dependencies) {
+    let whole = (PG_CLASS, index.oid, 0);
+    if !index.constraint {
+        return found.on_columns(whole, table.oid, &index.columns, "a");
+    }
+    let constraint = (PG_CONSTRAINT, derived::partner(index.oid), 0);
+    found.add(whole, constraint, "i");
+    found.on_columns(constraint, table.oid, &index.columns, "a");
+}
+
+fn of_default(
+    names: &mut Names<'_>,
+    table: &Table,
+    at: usize,
+    column: &Column,
+    found: &mut Dependencies,
+) -> Result<()> {
+    let default = (PG_ATTRDEF, derived::default(table.oid, at + 1), 0);
+    let itself = (PG_CLASS, table.oid, at + 1);
+    if let Some(expression) = &column.generated {
+        found.add(default, itself, "i");
+        found.on_columns(default, table.oid, &print::columns_in(expression, table), "n");
+    } else if let Some(expression) = &column.default {
+        found.add(default, itself, "a");
+        for sequence in expression::sequences(names, expression)? {
+            found.add(default, (PG_CLASS, sequence, 0), "n");
+        }
+    }
+    Ok(())
+}
+
+fn of_view(names: &mut Names<'_>, view: &View, found: &mut Dependencies) -> Result<()> {
+    row_types(view.oid, found);
+    let (rule, whole) = ((PG_REWRITE, derived::partner(view.oid), 0), (PG_CLASS, view.oid, 0));
+    found.add(rule, whole, "i");
+    found.add(rule, whole, "n");
+    for (relation, columns) in reads(names, &view.query)? {
+        let columns: Vec<usize> = columns.into_iter().collect();
+        match &columns[..] {
+            [] => found.add(rule, (PG_CLASS, relation, 0), "n"),
+            columns => found.on_columns(rule, relation, columns, "n"),
+        }
+    }
+    Ok(())
+}
