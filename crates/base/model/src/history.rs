@@ -93,7 +93,7 @@ impl<A: Access> Recorder<A> {
 
     /// Forgets all but the first `count` operations: what was rolled back did not happen, and reads since then may have seen
     /// it.
-    pub fn forget_after(&mut self, count: usize) {
+    pub fn truncate(&mut self, count: usize) {
         self.operations.truncate(count);
     }
 

@@ -179,7 +179,7 @@ impl Schema {
 
     fn check_typed_row(&self, key: &[u8], row: RowRef<'_>) -> Result<(), Invalid> {
         if !row.fits(&self.columns) {
-            return Err(self.misfit(row));
+            return Err(self.mismatch(row));
         }
         self.check_key_in(key, row)
     }
@@ -194,7 +194,7 @@ impl Schema {
             return Ok(());
         }
         if !row.has_tags_of(&self.columns) {
-            return Err(self.misfit(row));
+            return Err(self.mismatch(row));
         }
         self.check_key_in(key, row)
     }
@@ -214,7 +214,7 @@ impl Schema {
 
     /// Why a row does not fit.
     #[cold]
-    fn misfit(&self, row: RowRef<'_>) -> Invalid {
+    fn mismatch(&self, row: RowRef<'_>) -> Invalid {
         if row.check().is_err() {
             return self.wrong_row("not a typed row".into());
         }

@@ -98,8 +98,8 @@ fn classes_decide_on_a_retry() {
         (Requested, false, false, "40000"),
     ] {
         let error = Error::from(abort(class, Target::None));
-        let told = (error.is_retryable(), error.is_conflict(), error.sqlstate());
-        assert_eq!(told, (retryable, conflict, state), "{class}");
+        let reported = (error.is_retryable(), error.is_conflict(), error.sqlstate());
+        assert_eq!(reported, (retryable, conflict, state), "{class}");
         assert_eq!(error.to_string().ends_with("might succeed if retried"), retryable);
         assert_eq!(error.abort().map(|abort| abort.class), Some(class));
     }

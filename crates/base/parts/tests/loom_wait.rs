@@ -77,7 +77,7 @@ fn two_waiters_are_always_released() {
     });
 }
 
-/// A waiter whose word never changes is ended from outside: patience first, wake-up second.
+/// A waiter whose word never changes is ended from outside: its limit first, wake-up second.
 #[test]
 fn a_waiter_is_always_ended_from_outside() {
     loom::model(|| {

@@ -23,7 +23,7 @@ impl Shared {
                 Task::Segments(wanted) => self.prepare_wanted(wanted),
                 Task::Ceiling(wanted) => {
                     let raised = self.cover(wanted - 1, wanted);
-                    self.rouse();
+                    self.recheck_waits();
                     raised
                 }
             };

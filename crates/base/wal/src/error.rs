@@ -27,7 +27,7 @@ pub enum LogError {
         /// Duration of the caller's wait.
         waited: Duration,
     },
-    /// The caller's patience ended before the disk took earlier records or made room; nothing was appended.
+    /// The caller's time limit ended before the disk took earlier records or made room; nothing was appended.
     Interrupted,
     /// A write or an fsync failed earlier and the log has stopped for good. Whether transactions that were waiting are
     /// durable is unknown until a restart has recovered the log. SQLSTATE 08007.

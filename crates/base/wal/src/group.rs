@@ -117,15 +117,15 @@ impl Shared {
     /// Lets those who waited for the last group come with their next records, for a fraction of what the sync will take:
     /// without this the first to come would be synced alone and the others would wait for the group after.
     fn gather(&self) {
-        let (expected, patience) = {
+        let (expected, longest) = {
             let writer = lock(&self.writer);
             (writer.last_group, self.options.group_gather.min(writer.sync_time / 4))
         };
-        if expected < 2 || patience.is_zero() {
+        if expected < 2 || longest.is_zero() {
             return;
         }
         let start = Instant::now();
-        while self.arrived.load(Ordering::Relaxed) < expected && start.elapsed() < patience {
+        while self.arrived.load(Ordering::Relaxed) < expected && start.elapsed() < longest {
             thread::yield_now();
         }
     }
@@ -148,7 +148,7 @@ impl Shared {
                 // Before the next one may write: it would sync the same file again, and take that for success (L7).
                 let stopped = self.set_stopped(error.clone());
                 drop(writer);
-                stopped.tell();
+                stopped.notify_all();
                 Err(LogError::Stopped(error))
             }
         }

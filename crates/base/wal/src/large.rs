@@ -7,14 +7,14 @@
 use crate::error::LogError;
 use crate::format::{Payload, RecordKind, SEGMENT_RESERVE, overhead};
 use crate::options::LogOptions;
-use crate::shared::{CallersPatience, Shared};
+use crate::shared::{CallersWaitLimit, Shared};
 use model::{Durability, LogPosition};
 
 /// A record that is being appended in parts. Dropped unfinished, it counts for nothing: what was appended is passed over by
 /// recovery, and goes with its segments.
 pub struct LargeRecord<'a> {
     shared: &'a Shared,
-    caller: CallersPatience<'a>,
+    caller: CallersWaitLimit<'a>,
     stamp: u64,
     /// Position of the first part. It identifies the record in its other parts.
     origin: Option<u64>,
@@ -28,7 +28,7 @@ impl<'a> LargeRecord<'a> {
         stamp: u64,
         bytes: u64,
         largest: usize,
-        caller: CallersPatience<'a>,
+        caller: CallersWaitLimit<'a>,
     ) -> Result<Self, LogError> {
         shared.check_size(largest)?;
         let promised = shared.promise(Need::of(&shared.options, bytes, largest as u64), caller)?;

@@ -103,6 +103,6 @@ pub use log::{LOG_THREAD, Log};
 pub use model::{Durability, LogPosition};
 pub use options::{Driver, LogOptions};
 pub use recover::{RecordReader, Recovered, RecoveredRecord, RecoveryReport, TailCut};
-pub use shared::CallersPatience;
+pub use shared::CallersWaitLimit;
 pub use stats::LogStats;
 pub use verify::{SegmentReport, VerifyReport, verify};

@@ -5,9 +5,9 @@ use crate::error::LogError;
 use crate::group::Writer;
 use crate::large::LargeRecord;
 use crate::options::{Driver, LogOptions};
-use crate::recover::{Going, Recovered, Resumed, resume};
+use crate::recover::{Continuation, Recovered, Resumed, resume};
 use crate::segment::Segment;
-use crate::shared::{CallersPatience, Phase, Shared, State, call_all};
+use crate::shared::{CallersWaitLimit, Phase, Shared, State, call_all};
 use crate::stats::LogStats;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use env::thread::{self, JoinHandle};
@@ -41,7 +41,7 @@ impl Log {
     pub fn open(disk: Arc<dyn Disk>, options: LogOptions) -> Result<(Self, Recovered), LogError> {
         options.check()?;
         let Resumed { lock, control, going, recovered } = resume(&disk, &options)?;
-        let Going { buffer, next, refused } = going;
+        let Continuation { buffer, next, refused } = going;
         let (refused, start) = refused.unzip();
         let read_only = options.read_only;
         let stats = LogStats {
@@ -109,7 +109,7 @@ impl Log {
         stamp: u64,
         payload: &[u8],
         durability: Durability,
-        caller: CallersPatience<'_>,
+        caller: CallersWaitLimit<'_>,
     ) -> Result<LogPosition, LogError> {
         self.shared.append(stamp, payload, durability, caller)
     }
@@ -118,7 +118,7 @@ impl Log {
     ///
     /// # Errors
     /// Same as [`append_within`](Self::append_within).
-    pub fn await_room(&self, bytes: usize, caller: CallersPatience<'_>) -> Result<(), LogError> {
+    pub fn await_room(&self, bytes: usize, caller: CallersWaitLimit<'_>) -> Result<(), LogError> {
         self.shared.await_room(bytes, caller)
     }
 
@@ -141,7 +141,7 @@ impl Log {
         stamp: u64,
         bytes: u64,
         largest: usize,
-        caller: CallersPatience<'a>,
+        caller: CallersWaitLimit<'a>,
     ) -> Result<LargeRecord<'a>, LogError> {
         LargeRecord::begin(&self.shared, stamp, bytes, largest, caller)
     }
@@ -167,7 +167,8 @@ impl Log {
     }
 
     /// Same as [`wait_durable`](Self::wait_durable), but returns `false` once `is_over` returns true. It is called, under the
-    /// log's latch, before each sleep, and again after each [`rouse`](Self::rouse). With [`Driver::Caller`] it is not called.
+    /// log's latch, before each sleep, and again after each [`recheck_waits`](Self::recheck_waits). With [`Driver::Caller`] it is
+    /// not called.
     ///
     /// # Errors
     /// Same as [`wait_durable`](Self::wait_durable).
@@ -176,15 +177,15 @@ impl Log {
     }
 
     /// Makes every [`wait_durable_unless`](Self::wait_durable_unless) call its `is_over` again, and every wait of a caller with
-    /// patience of its own ask for that again.
-    pub fn rouse(&self) {
-        self.shared.rouse();
+    /// a time limit of its own ask for that again.
+    pub fn recheck_waits(&self) {
+        self.shared.recheck_waits();
     }
 
-    /// A waker that calls [`rouse`](Self::rouse).
+    /// A waker that calls [`recheck_waits`](Self::recheck_waits).
     #[must_use]
     pub fn waker(&self) -> Waker {
-        Waker::from(std::sync::Arc::new(Rouse(Arc::clone(&self.shared))))
+        Waker::from(std::sync::Arc::new(WakeWaiters(Arc::clone(&self.shared))))
     }
 
     /// Calls `callback` once, with the result that [`wait_durable`](Self::wait_durable) would have: on the log's thread, or
@@ -238,7 +239,7 @@ impl Log {
     ///
     /// # Errors
     /// Same as [`raise_ceiling`](Self::raise_ceiling); [`LogError::Stalled`], [`LogError::Interrupted`].
-    pub fn cover(&self, stamp: u64, ceiling: u64, caller: CallersPatience<'_>) -> Result<(), LogError> {
+    pub fn cover(&self, stamp: u64, ceiling: u64, caller: CallersWaitLimit<'_>) -> Result<(), LogError> {
         self.shared.await_ceiling(stamp, ceiling, caller)
     }
 
@@ -331,11 +332,11 @@ impl Log {
 }
 
 /// Wakes all who wait for the log.
-struct Rouse(Arc<Shared>);
+struct WakeWaiters(Arc<Shared>);
 
-impl Wake for Rouse {
+impl Wake for WakeWaiters {
     fn wake(self: std::sync::Arc<Self>) {
-        self.0.rouse();
+        self.0.recheck_waits();
     }
 }
 

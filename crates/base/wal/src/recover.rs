@@ -180,7 +180,7 @@ pub struct Resumed {
     /// The control file.
     pub control: Control,
     /// The way on.
-    pub going: Going,
+    pub going: Continuation,
     /// For the engine.
     pub recovered: Recovered,
 }
@@ -280,7 +280,7 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
 }
 
 /// Way in which a log goes on.
-pub struct Going {
+pub struct Continuation {
     /// Buffer of the appends.
     pub buffer: Buffer,
     /// The segment that follows, if it was prepared before the crash.
@@ -290,18 +290,22 @@ pub struct Going {
 }
 
 /// Goes on, or halts where the log ends: a disk that is full, or that nothing may be written to, can still be read.
-fn go_on(disk: &dyn Disk, options: &LogOptions, mut start: Start) -> Result<Going, LogError> {
+fn go_on(disk: &dyn Disk, options: &LogOptions, mut start: Start) -> Result<Continuation, LogError> {
     if options.read_only {
-        return Ok(Going { buffer: start.halted(), next: VecDeque::new(), refused: Some((LogError::ReadOnly, start)) });
+        return Ok(Continuation {
+            buffer: start.halted(),
+            next: VecDeque::new(),
+            refused: Some((LogError::ReadOnly, start)),
+        });
     }
     match start.reserve(disk, options).map_err(LogError::clean) {
         Ok(()) => {
             let (buffer, next) = start.finish().map_err(LogError::Disk)?;
-            Ok(Going { buffer, next, refused: None })
+            Ok(Continuation { buffer, next, refused: None })
         }
         Err(full @ LogError::Full(_)) => {
             start.settle().map_err(LogError::Disk)?;
-            Ok(Going { buffer: start.halted(), next: VecDeque::new(), refused: Some((full, start)) })
+            Ok(Continuation { buffer: start.halted(), next: VecDeque::new(), refused: Some((full, start)) })
         }
         Err(error) => Err(error),
     }

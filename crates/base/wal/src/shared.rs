@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// How long a caller will still wait for the disk: zero ends its wait; `None` leaves it to the log's own limit. Called under
-/// the log's latch before each sleep, and again after each [`Log::rouse`](crate::Log::rouse).
-pub type CallersPatience<'a> = &'a dyn Fn() -> Option<Duration>;
+/// the log's latch before each sleep, and again after each [`Log::recheck_waits`](crate::Log::recheck_waits).
+pub type CallersWaitLimit<'a> = &'a dyn Fn() -> Option<Duration>;
 
 /// Called once with the fate of a position.
 pub type Callback = Box<dyn FnOnce(Result<(), LogError>) + Send>;
@@ -192,7 +192,7 @@ impl Shared {
         stamp: u64,
         payload: &[u8],
         durability: Durability,
-        caller: CallersPatience<'_>,
+        caller: CallersWaitLimit<'_>,
     ) -> Result<LogPosition, LogError> {
         self.check_size(payload.len())?;
         let payload_bytes = payload.len() as u64;
@@ -207,7 +207,7 @@ impl Shared {
     }
 
     /// Waits until a record of so many bytes has room.
-    pub fn await_room(&self, bytes: usize, caller: CallersPatience<'_>) -> Result<(), LogError> {
+    pub fn await_room(&self, bytes: usize, caller: CallersWaitLimit<'_>) -> Result<(), LogError> {
         self.check_size(bytes)?;
         let bytes = bytes as u64 + overhead::PART;
         self.make_room(bytes, self.options.buffer_bytes, &mut 0, caller).map(drop)
@@ -246,19 +246,19 @@ impl Shared {
         bytes: u64,
         limit: usize,
         promised: &mut usize,
-        caller: CallersPatience<'_>,
+        caller: CallersWaitLimit<'_>,
     ) -> Result<MutexGuard<'_, State>, LogError> {
         let mut state = self.lock();
-        let mut patience = Patience::new(self, caller);
+        let mut budget = WaitBudget::new(self, caller);
         loop {
             state.check_open()?;
             let pending = state.buffer.pending();
             if let Some(LogError::ReadOnly) = state.refused {
                 return Err(LogError::ReadOnly);
             } else if state.refused.is_some() {
-                state = self.await_segment(state, &mut patience)?;
+                state = self.await_segment(state, &mut budget)?;
             } else if pending > 0 && pending + bytes as usize > limit {
-                state = self.drain(state, &mut patience)?;
+                state = self.drain(state, &mut budget)?;
             } else if state.buffer.fits(bytes) {
                 return Ok(state);
             } else if let Some(next) = state.next.pop_front() {
@@ -267,7 +267,7 @@ impl Shared {
                 *promised = promised.saturating_sub(1);
                 state.buffer.switch(next);
             } else {
-                state = self.await_segment(state, &mut patience)?;
+                state = self.await_segment(state, &mut budget)?;
             }
         }
     }
@@ -276,7 +276,7 @@ impl Shared {
     fn drain<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<MutexGuard<'a, State>, LogError> {
         if self.is_driven_by_callers() {
             drop(state);
@@ -287,15 +287,15 @@ impl Shared {
         if state.sleeping {
             self.work.notify_one();
         }
-        state.stats.append_waits += u64::from(patience.is_fresh());
-        patience.wait(&self.space, state)
+        state.stats.append_waits += u64::from(budget.is_fresh());
+        budget.wait(&self.space, state)
     }
 
     /// Waits for the end of an attempt to prepare the next segment; the attempt's error is the caller's.
     fn await_segment<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<MutexGuard<'a, State>, LogError> {
         // A log that was refused and has gone on has room, even if it could not prepare the segment after.
         let was_refused = state.refused.is_some();
@@ -306,13 +306,13 @@ impl Shared {
             let state = self.lock();
             return if has_gone_on(&state) { Ok(state) } else { prepared.map(|()| state) };
         }
-        state.stats.append_waits += u64::from(patience.is_fresh());
+        state.stats.append_waits += u64::from(budget.is_fresh());
         state.next_wanted = true;
         self.ahead.notify_one();
         let attempts = state.attempts;
         while state.next.is_empty() && state.attempts == attempts {
             state.check_open()?;
-            state = patience.wait(&self.space, state)?;
+            state = budget.wait(&self.space, state)?;
         }
         match (state.next.is_empty(), &state.attempt_error) {
             (true, Some(error)) if !has_gone_on(&state) => Err(error.clone()),
@@ -431,7 +431,7 @@ impl Shared {
 
     /// Wakes all who wait for durability, space or a ceiling, so that they ask whether their wait is over. The latch is taken in
     /// between: a waiter has either asked after the caller made it so, or sleeps already.
-    pub fn rouse(&self) {
+    pub fn recheck_waits(&self) {
         drop(self.lock());
         self.done.iter().for_each(Condvar::notify_all);
         self.space.notify_all();
@@ -439,11 +439,11 @@ impl Shared {
 
     /// Waits until the ceiling lies above `stamp`; has the thread that works ahead raise it to `ceiling`, since a disk that does
     /// not return can be left waiting only by another thread.
-    pub fn await_ceiling(&self, stamp: u64, ceiling: u64, caller: CallersPatience<'_>) -> Result<(), LogError> {
+    pub fn await_ceiling(&self, stamp: u64, ceiling: u64, caller: CallersWaitLimit<'_>) -> Result<(), LogError> {
         if self.is_driven_by_callers() {
             return self.cover(stamp, ceiling);
         }
-        let mut patience = Patience::new(self, caller);
+        let mut budget = WaitBudget::new(self, caller);
         // Acquire, partner of the Release in `cover`: timestamps below may be used.
         let is_covered = || stamp < self.ceiling.load(Ordering::Acquire);
         while !is_covered() {
@@ -452,7 +452,7 @@ impl Shared {
             let wanted = self.ceiling_wanted.load(Ordering::Relaxed);
             state.check_open()?;
             while !is_covered() && self.ceiling.load(Ordering::Relaxed) < wanted {
-                state = patience.wait(&self.space, state)?;
+                state = budget.wait(&self.space, state)?;
                 state.check_open()?;
             }
         }
@@ -514,7 +514,7 @@ impl Shared {
 
     /// Stops the log for good after a failure, and tells everybody.
     pub fn stop(&self, error: DiskError) {
-        self.set_stopped(error).tell();
+        self.set_stopped(error).notify_all();
     }
 
     /// Stops the log for good after a failure. Whoever holds the right to write calls this before it gives it up, and tells
@@ -536,7 +536,7 @@ impl Shared {
 
 impl Shared {
     /// Prepares the segments that a large record needs beside those that are promised already, and returns their number.
-    pub fn promise(&self, need: Need, caller: CallersPatience<'_>) -> Result<usize, LogError> {
+    pub fn promise(&self, need: Need, caller: CallersWaitLimit<'_>) -> Result<usize, LogError> {
         let wanted = {
             let mut state = self.lock();
             state.check_open()?;
@@ -551,11 +551,11 @@ impl Shared {
     }
 
     /// Waits until `count` segments are prepared, or an attempt at it has failed.
-    fn await_segments(&self, count: usize, caller: CallersPatience<'_>) -> Result<(), LogError> {
+    fn await_segments(&self, count: usize, caller: CallersWaitLimit<'_>) -> Result<(), LogError> {
         if self.is_driven_by_callers() || self.options.read_only {
             return self.prepare_segments_up_to(count);
         }
-        let mut patience = Patience::new(self, caller);
+        let mut budget = WaitBudget::new(self, caller);
         let mut state = self.lock();
         while state.next.len() < count {
             state.check_open()?;
@@ -563,7 +563,7 @@ impl Shared {
             self.ahead.notify_one();
             let attempts = state.attempts;
             while state.attempts == attempts {
-                state = patience.wait(&self.space, state)?;
+                state = budget.wait(&self.space, state)?;
                 state.check_open()?;
             }
             if let (true, Some(error)) = (state.next.len() < count, &state.attempt_error) {
@@ -612,7 +612,7 @@ pub struct Stopped {
 
 impl Stopped {
     /// Calls them, without a latch.
-    pub fn tell(self) {
+    pub fn notify_all(self) {
         call_all(self.callbacks.into_values(), &Err(LogError::Stopped(self.error)));
     }
 }
@@ -627,14 +627,14 @@ pub fn call_all(callbacks: impl IntoIterator<Item = Callback>, result: &Result<(
 }
 
 /// Time that a caller will still wait for the disk.
-struct Patience<'c> {
+struct WaitBudget<'c> {
     limit: Duration,
     since: Option<Instant>,
-    caller: CallersPatience<'c>,
+    caller: CallersWaitLimit<'c>,
 }
 
-impl<'c> Patience<'c> {
-    fn new(shared: &Shared, caller: CallersPatience<'c>) -> Self {
+impl<'c> WaitBudget<'c> {
+    fn new(shared: &Shared, caller: CallersWaitLimit<'c>) -> Self {
         Self { limit: shared.options.append_timeout, since: None, caller }
     }
 
@@ -652,8 +652,8 @@ impl<'c> Patience<'c> {
             return Err(LogError::Stalled { waited });
         };
         let left = match (self.caller)() {
-            Some(patience) if patience.is_zero() => return Err(LogError::Interrupted),
-            Some(patience) => patience.min(left),
+            Some(limit) if limit.is_zero() => return Err(LogError::Interrupted),
+            Some(limit) => limit.min(left),
             None => left,
         };
         let (state, _) = condition.wait_timeout(state, left).expect("no holder of this latch panics");

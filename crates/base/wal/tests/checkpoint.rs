@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Told, commit, new_disk, open, payload};
+use common::{Acknowledged, commit, new_disk, open, payload};
 use env::disk::Fault;
 use env::{Operation, Survival};
 use seriatim_wal::{Durability, LogError, LogPosition, verify};
@@ -12,24 +12,24 @@ use std::io::ErrorKind;
 fn a_checkpoint_stands_for_the_records_before_its_bound() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
-    let mut told = Told::default();
+    let mut acknowledged = Acknowledged::default();
     for _ in 0..50 {
-        told.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
     }
     let before = log.stats().segments;
-    told.checkpoint(&log).unwrap();
+    acknowledged.checkpoint(&log).unwrap();
     let stats = log.stats();
     assert_eq!((stats.checkpoints, stats.checkpoint), (1, log.appended()));
     assert!(before > 3 && stats.segments == 1 && stats.segments_removed == before - 1, "{stats:?}");
     for _ in 0..3 {
-        told.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
     }
     log.close().unwrap();
     let report = verify(&disk).unwrap();
     assert_eq!(report.checkpoint.unwrap().bound, 50);
     assert!(report.is_sound() && report.segments.len() <= 2, "{report:?}");
     let (log, content) = open(&disk).unwrap();
-    assert_eq!(told.check(&content), 53);
+    assert_eq!(acknowledged.check(&content), 53);
     assert_eq!(log.stats().checkpoint, report.checkpoint.unwrap().start);
 }
 
@@ -74,21 +74,21 @@ fn a_checkpoint_waits_until_the_log_is_durable_up_to_its_beginning() {
 fn appends_go_on_while_a_checkpoint_is_written() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
-    let mut told = Told::default();
+    let mut acknowledged = Acknowledged::default();
     for _ in 0..10 {
-        told.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
     }
     let mut writer = log.begin_checkpoint().unwrap();
     for number in 0..10 {
         writer.write(&payload(number, common::length(number))).unwrap();
-        told.append(&log, Durability::None).unwrap();
-        told.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
     }
     writer.finish(10, LogPosition::ZERO).unwrap();
-    told.flush(&log).unwrap();
+    acknowledged.flush(&log).unwrap();
     drop(log);
     let cut = disk.power_cut_with(Survival::SyncedOnly);
-    assert_eq!(told.check(&open(&cut).unwrap().1), 30);
+    assert_eq!(acknowledged.check(&open(&cut).unwrap().1), 30);
 }
 
 /// Every change of a checkpoint is cut; the last one of them that counts is the rename.
@@ -97,21 +97,21 @@ fn an_interrupted_checkpoint_leaves_the_old_one_or_the_new_one() {
     let run = |seed, cut: Option<u64>| {
         let disk = new_disk(seed);
         let (log, _) = open(&disk).unwrap();
-        let mut told = Told::default();
+        let mut acknowledged = Acknowledged::default();
         for _ in 0..20 {
-            told.append(&log, Durability::None).unwrap();
+            acknowledged.append(&log, Durability::None).unwrap();
         }
-        told.checkpoint(&log).unwrap();
+        acknowledged.checkpoint(&log).unwrap();
         for _ in 0..20 {
-            told.append(&log, Durability::None).unwrap();
+            acknowledged.append(&log, Durability::None).unwrap();
         }
-        told.flush(&log).unwrap();
+        acknowledged.flush(&log).unwrap();
         let first = disk.changes();
         if let Some(cut) = cut {
             disk.cut_power_at(first + cut);
         }
-        let result = told.checkpoint(&log);
-        (disk, told, result, first)
+        let result = acknowledged.checkpoint(&log);
+        (disk, acknowledged, result, first)
     };
     let (disk, _, result, first) = run(1, None);
     result.unwrap();
@@ -119,9 +119,9 @@ fn an_interrupted_checkpoint_leaves_the_old_one_or_the_new_one() {
     let (mut old, mut new) = (0, 0);
     for cut in 0..changes {
         for seed in 0..8 {
-            let (disk, told, result, _) = run(seed, Some(cut));
+            let (disk, acknowledged, result, _) = run(seed, Some(cut));
             let (_log, content) = open(&disk.power_cut()).unwrap();
-            assert_eq!(told.check(&content), 40);
+            assert_eq!(acknowledged.check(&content), 40);
             match content.checkpoint.unwrap().0 {
                 20 => old += 1,
                 40 => new += 1,
@@ -151,23 +151,23 @@ fn a_checkpoint_that_the_disk_refuses_harms_nothing() {
     for operation in [Operation::Create, Operation::Write, Operation::Sync, Operation::Rename, Operation::Remove] {
         let disk = new_disk(1);
         let (log, _) = open(&disk).unwrap();
-        let mut told = Told::default();
+        let mut acknowledged = Acknowledged::default();
         for _ in 0..20 {
-            told.append(&log, Durability::None).unwrap();
+            acknowledged.append(&log, Durability::None).unwrap();
         }
-        told.flush(&log).unwrap();
+        acknowledged.flush(&log).unwrap();
         // The first removal is that of an unfinished file, which is not there.
         let after = u64::from(operation == Operation::Remove);
         disk.inject(Fault { operation, after, kind: ErrorKind::StorageFull });
-        let error = told.checkpoint(&log).unwrap_err();
+        let error = acknowledged.checkpoint(&log).unwrap_err();
         assert!(!error.outcome_unknown(), "{operation}: {error}");
         assert!(log.failed().is_none());
         assert!(disk.paths().iter().all(|path| !path.ends_with(".tmp")), "{:?}", disk.paths());
-        told.append(&log, Durability::Fsync).unwrap();
-        told.checkpoint(&log).unwrap();
+        acknowledged.append(&log, Durability::Fsync).unwrap();
+        acknowledged.checkpoint(&log).unwrap();
         assert_eq!(log.stats().segments, 1, "{operation}");
         drop(log);
-        assert_eq!(told.check(&open(&disk.power_cut()).unwrap().1), 21);
+        assert_eq!(acknowledged.check(&open(&disk.power_cut()).unwrap().1), 21);
     }
 }
 
@@ -175,16 +175,16 @@ fn a_checkpoint_that_the_disk_refuses_harms_nothing() {
 fn a_failed_directory_sync_after_a_checkpoint_stops_the_log() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
-    let mut told = Told::default();
+    let mut acknowledged = Acknowledged::default();
     for _ in 0..20 {
-        told.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
     }
-    told.flush(&log).unwrap();
+    acknowledged.flush(&log).unwrap();
     disk.inject(Fault { operation: Operation::SyncDirectory, after: 0, kind: ErrorKind::Other });
-    assert!(told.checkpoint(&log).unwrap_err().outcome_unknown());
+    assert!(acknowledged.checkpoint(&log).unwrap_err().outcome_unknown());
     assert!(log.failed().is_some());
     drop(log);
-    assert_eq!(told.check(&open(&disk.power_cut()).unwrap().1), 20);
+    assert_eq!(acknowledged.check(&open(&disk.power_cut()).unwrap().1), 20);
 }
 
 #[test]

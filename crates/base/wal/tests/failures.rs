@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Told, commit, new_disk, open, open_with, payload, small};
+use common::{Acknowledged, commit, new_disk, open, open_with, payload, small};
 use env::disk::Fault;
 use env::{Operation, SimDisk, SimDiskOptions, Survival};
 use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::mpsc;
 
 /// Commits until something fails.
-fn live(log: &Log, told: &mut Told) -> Result<(), LogError> {
+fn live(log: &Log, acknowledged: &mut Acknowledged) -> Result<(), LogError> {
     for round in 1..=20 {
-        told.append(log, Durability::Fsync)?;
-        told.flush(log)?;
-        told.append(log, Durability::None)?;
-        told.append_large(log, Durability::None)?;
-        told.flush(log)?;
-        told.raise(log, round * 10)?;
+        acknowledged.append(log, Durability::Fsync)?;
+        acknowledged.flush(log)?;
+        acknowledged.append(log, Durability::None)?;
+        acknowledged.append_large(log, Durability::None)?;
+        acknowledged.flush(log)?;
+        acknowledged.raise(log, round * 10)?;
     }
     Ok(())
 }
@@ -36,8 +36,8 @@ fn a_failed_write_or_sync_stops_the_log_for_good() {
                 let calls = || disk.counts().get(&operation).copied().unwrap_or(0);
                 let before = calls();
                 disk.inject(Fault { operation, after, kind: ErrorKind::Other });
-                let mut told = Told::default();
-                let Err(error) = live(&log, &mut told) else {
+                let mut acknowledged = Acknowledged::default();
+                let Err(error) = live(&log, &mut acknowledged) else {
                     if calls() - before > after {
                         // A segment was being prepared, and nobody had to hear of it.
                         assert_eq!((driver, log.failed().is_none()), (Driver::Threads, true));
@@ -48,14 +48,14 @@ fn a_failed_write_or_sync_stops_the_log_for_good() {
                 if matches!(error, LogError::Disk(_)) {
                     // The next segment could not be prepared: that is clean, the log goes on.
                     assert!(log.failed().is_none());
-                    live(&log, &mut told).unwrap();
+                    live(&log, &mut acknowledged).unwrap();
                     continue;
                 }
                 struck += 1;
                 assert!(error.outcome_unknown(), "{operation} {after}: {error}");
                 stays_stopped(&disk, &log, driver);
                 drop(log);
-                after_a_stop(&disk, &mut told);
+                after_a_stop(&disk, &mut acknowledged);
             }
             assert!(struck > 10, "{operation} struck {struck} times with {driver:?}");
         }
@@ -84,12 +84,12 @@ fn stays_stopped(disk: &SimDisk, log: &Log, driver: Driver) {
 
 /// The process restarts on a disk whose cache still shows bytes that a failed sync has lost for good; what it finds and shows
 /// to people must survive the power cut that follows.
-fn after_a_stop(disk: &SimDisk, told: &mut Told) {
+fn after_a_stop(disk: &SimDisk, acknowledged: &mut Acknowledged) {
     let (log, content) = open(disk).unwrap();
-    told.appended = told.check(&content);
-    told.durable = told.appended;
+    acknowledged.appended = acknowledged.check(&content);
+    acknowledged.durable = acknowledged.appended;
     let cut = disk.power_cut_with(Survival::SyncedOnly);
-    assert_eq!(told.check(&open(&cut).unwrap().1), told.appended, "what was shown is durable");
+    assert_eq!(acknowledged.check(&open(&cut).unwrap().1), acknowledged.appended, "what was shown is durable");
     drop(log);
 }
 
@@ -125,27 +125,27 @@ fn a_full_disk_refuses_appends_and_nothing_else() {
                     continue;
                 }
             };
-            let mut told = Told::default();
+            let mut acknowledged = Acknowledged::default();
             for _ in 0..80 {
-                match told.append(&log, Durability::None) {
+                match acknowledged.append(&log, Durability::None) {
                     Ok(()) => {}
                     Err(error) => {
                         assert!(error.is_full(), "{error}");
                         refused += 1;
                     }
                 }
-                told.flush(&log).unwrap();
+                acknowledged.flush(&log).unwrap();
             }
             disk.set_capacity(u64::MAX);
-            told.append(&log, Durability::Fsync).unwrap();
-            told.flush(&log).unwrap();
+            acknowledged.append(&log, Durability::Fsync).unwrap();
+            acknowledged.flush(&log).unwrap();
             assert!(log.failed().is_none());
             if capacity % 512 == 0 {
                 log.close().unwrap();
             }
             drop(log);
             let cut = disk.power_cut_with(Survival::SyncedOnly);
-            assert_eq!(told.check(&open(&cut).unwrap().1), told.appended);
+            assert_eq!(acknowledged.check(&open(&cut).unwrap().1), acknowledged.appended);
         }
         assert!(refused > 100, "{refused}");
     }
@@ -155,31 +155,31 @@ fn a_full_disk_refuses_appends_and_nothing_else() {
 fn closing_needs_no_space() {
     let disk = new_disk(1);
     let (log, _) = open(&disk).unwrap();
-    let mut told = Told::default();
+    let mut acknowledged = Acknowledged::default();
     while disk.used() < 12 * 1024 {
-        told.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
     }
     disk.set_capacity(disk.used());
-    while told.append(&log, Durability::None).is_ok() {}
+    while acknowledged.append(&log, Durability::None).is_ok() {}
     log.close().unwrap();
     disk.set_capacity(u64::MAX);
     let (_log, content) = open(&disk).unwrap();
     assert!(content.report.clean);
-    assert_eq!(told.check(&content), told.appended);
+    assert_eq!(acknowledged.check(&content), acknowledged.appended);
 }
 
 /// A disk on which nothing is left, with a log that ended by a close, or by a power cut that has left anything behind its end.
-fn full_disk(seed: u64, is_clean: bool, told: &mut Told) -> SimDisk {
+fn full_disk(seed: u64, is_clean: bool, acknowledged: &mut Acknowledged) -> SimDisk {
     let disk = new_disk(seed);
     let (log, _) = open(&disk).unwrap();
     for _ in 0..(20 + seed % 20) {
-        told.append(&log, Durability::None).unwrap();
+        acknowledged.append(&log, Durability::None).unwrap();
     }
-    told.flush(&log).unwrap();
-    (0..seed % 4).for_each(|_| told.append(&log, Durability::None).unwrap());
+    acknowledged.flush(&log).unwrap();
+    (0..seed % 4).for_each(|_| acknowledged.append(&log, Durability::None).unwrap());
     let disk = if is_clean {
         log.close().unwrap();
-        told.durable = told.appended;
+        acknowledged.durable = acknowledged.appended;
         disk
     } else {
         disk.power_cut_with(Survival::Random)
@@ -195,40 +195,40 @@ fn a_restart_on_a_full_disk_reads_and_goes_on_when_there_is_space() {
     let mut refused = 0;
     for seed in 0..60 {
         for (driver, is_clean) in [(Driver::Caller, true), (Driver::Caller, false), (Driver::Threads, seed % 2 == 0)] {
-            let mut told = Told::default();
-            let disk = full_disk(seed, is_clean, &mut told);
+            let mut acknowledged = Acknowledged::default();
+            let disk = full_disk(seed, is_clean, &mut acknowledged);
             let options = LogOptions { driver, ..small() };
             for attempt in 0..2 {
                 let (log, content) = open_with(&disk, options.clone()).unwrap();
-                let found = told.check(&content);
+                let found = acknowledged.check(&content);
                 if log.refused().is_none() {
                     continue; // The crash has left a prepared segment.
                 }
                 refused += 1;
                 assert!(log.refused().unwrap().is_full() && log.failed().is_none());
-                (told.appended, told.durable) = (found, found);
-                assert!(told.append(&log, Durability::Fsync).unwrap_err().is_full());
+                (acknowledged.appended, acknowledged.durable) = (found, found);
+                assert!(acknowledged.append(&log, Durability::Fsync).unwrap_err().is_full());
                 assert!(log.begin_large(found, 5_000, 500).unwrap_err().is_full());
-                told.flush(&log).unwrap();
-                told.raise(&log, 7 + seed).unwrap();
+                acknowledged.flush(&log).unwrap();
+                acknowledged.raise(&log, 7 + seed).unwrap();
                 if attempt == 0 {
                     log.close().unwrap();
                 }
             }
             let cut = disk.power_cut_with(Survival::SyncedOnly);
-            assert!(told.check(&open(&cut).unwrap().1) >= told.durable, "what was shown is durable");
+            assert!(acknowledged.check(&open(&cut).unwrap().1) >= acknowledged.durable, "what was shown is durable");
 
             let (log, content) = open_with(&disk, options.clone()).unwrap();
-            told.appended = told.check(&content);
+            acknowledged.appended = acknowledged.check(&content);
             disk.set_capacity(u64::MAX);
             for _ in 0..10 {
-                told.append(&log, Durability::Fsync).unwrap();
-                told.flush(&log).unwrap();
+                acknowledged.append(&log, Durability::Fsync).unwrap();
+                acknowledged.flush(&log).unwrap();
             }
             assert!(log.refused().is_none());
             drop(log);
             let cut = disk.power_cut_with(Survival::Random);
-            assert_eq!(told.check(&open(&cut).unwrap().1), told.appended);
+            assert_eq!(acknowledged.check(&open(&cut).unwrap().1), acknowledged.appended);
         }
     }
     assert!(refused > 100, "{refused}");
@@ -237,31 +237,31 @@ fn a_restart_on_a_full_disk_reads_and_goes_on_when_there_is_space() {
 /// The write that ends what a crash has left open fails when space has come: the log stops, and a restart recovers.
 #[test]
 fn a_log_that_fails_to_go_on_stops() {
-    let mut told = Told::default();
-    let disk = full_disk(3, false, &mut told);
+    let mut acknowledged = Acknowledged::default();
+    let disk = full_disk(3, false, &mut acknowledged);
     let (log, content) = open(&disk).unwrap();
     assert!(log.refused().is_some());
-    told.appended = told.check(&content);
+    acknowledged.appended = acknowledged.check(&content);
     disk.set_capacity(u64::MAX);
     // One sync is the new segment's, the other that of what was found.
     disk.inject(Fault { operation: Operation::Sync, after: 1, kind: ErrorKind::Other });
-    assert!(told.append(&log, Durability::Fsync).unwrap_err().outcome_unknown());
+    assert!(acknowledged.append(&log, Durability::Fsync).unwrap_err().outcome_unknown());
     stays_stopped(&disk, &log, Driver::Caller);
     drop(log);
-    told.check(&open(&disk).unwrap().1);
+    acknowledged.check(&open(&disk).unwrap().1);
 }
 
 #[test]
 fn a_log_that_is_read_only_leaves_the_directory_as_it_is() {
     for is_clean in [true, false] {
-        let mut told = Told::default();
-        let disk = full_disk(7, is_clean, &mut told);
+        let mut acknowledged = Acknowledged::default();
+        let disk = full_disk(7, is_clean, &mut acknowledged);
         let changes = disk.changes();
         let options = LogOptions { read_only: true, ..small() };
         let (log, content) = open_with(&disk, options.clone()).unwrap();
-        told.check(&content);
+        acknowledged.check(&content);
         assert!(matches!(log.refused(), Some(LogError::ReadOnly)));
-        assert!(matches!(told.append(&log, Durability::Fsync), Err(LogError::ReadOnly)));
+        assert!(matches!(acknowledged.append(&log, Durability::Fsync), Err(LogError::ReadOnly)));
         assert!(matches!(log.begin_large(1, 5_000, 500), Err(LogError::ReadOnly)));
         assert!(matches!(log.begin_checkpoint(), Err(LogError::ReadOnly)));
         log.raise_ceiling(1_000).unwrap();
@@ -286,10 +286,10 @@ fn a_segment_that_could_not_be_prepared_is_tried_again() {
             let disk = new_disk(1);
             let (log, _) = open_with(&disk, LogOptions { driver, ..small() }).unwrap();
             disk.inject(Fault { operation, after: 0, kind });
-            let mut told = Told::default();
+            let mut acknowledged = Acknowledged::default();
             let mut refused = 0;
             for _ in 0..40 {
-                match told.append(&log, Durability::None) {
+                match acknowledged.append(&log, Durability::None) {
                     Ok(()) => {}
                     Err(LogError::Full(_)) if operation == Operation::Allocate => refused += 1,
                     Err(LogError::Disk(error)) => {
@@ -304,9 +304,9 @@ fn a_segment_that_could_not_be_prepared_is_tried_again() {
                 refused == 1 || (driver == Driver::Threads && refused == 0),
                 "{operation} refused {refused} appends"
             );
-            told.flush(&log).unwrap();
+            acknowledged.flush(&log).unwrap();
             drop(log);
-            assert_eq!(told.check(&open(&disk).unwrap().1), told.appended);
+            assert_eq!(acknowledged.check(&open(&disk).unwrap().1), acknowledged.appended);
         }
     }
 }
@@ -317,11 +317,11 @@ fn a_failed_directory_sync_stops_the_log() {
         let disk = new_disk(1);
         let (log, _) = open_with(&disk, LogOptions { driver, ..small() }).unwrap();
         disk.inject(Fault { operation: Operation::SyncDirectory, after: 0, kind: ErrorKind::Other });
-        let mut told = Told::default();
-        let error = (0..40).find_map(|_| told.append(&log, Durability::None).err()).unwrap();
+        let mut acknowledged = Acknowledged::default();
+        let error = (0..40).find_map(|_| acknowledged.append(&log, Durability::None).err()).unwrap();
         assert!(error.outcome_unknown(), "{error}");
         drop(log);
-        told.check(&open(&disk).unwrap().1);
+        acknowledged.check(&open(&disk).unwrap().1);
     }
 }
 
@@ -385,11 +385,14 @@ fn after_a_failed_sync_no_other_caller_is_acknowledged() {
             barrier.wait();
             log.wait_durable(position)
         };
-        let told = std::thread::scope(|scope| {
+        let outcomes = std::thread::scope(|scope| {
             let waiting: Vec<_> = (0..callers).map(|_| scope.spawn(wait)).collect();
             waiting.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
         });
-        assert!(told.iter().all(|told| told.as_ref().is_err_and(LogError::outcome_unknown)), "seed {seed}: {told:?}");
+        assert!(
+            outcomes.iter().all(|outcome| outcome.as_ref().is_err_and(LogError::outcome_unknown)),
+            "seed {seed}: {outcomes:?}"
+        );
         assert_eq!(syncs(), before + 1, "seed {seed}: a failed sync is never tried again");
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Told, commit, new_disk, open, open_with, payload, shared, small};
+use common::{Acknowledged, commit, new_disk, open, open_with, payload, shared, small};
 use env::{Disk, SimDisk, SimDiskOptions, Survival};
 use seriatim_wal::{Driver, Durability, FORMAT_VERSION, Log, LogError, LogOptions, LogPosition, verify};
 
@@ -206,7 +206,7 @@ fn a_part_that_no_segment_takes_is_refused_before_anything_is_reserved() {
         other => panic!("{other:?}"),
     }
     assert_eq!(disk.paths(), paths);
-    let mut told = Told::default();
-    told.append_large(&log, Durability::Fsync).unwrap();
-    told.flush(&log).unwrap();
+    let mut acknowledged = Acknowledged::default();
+    acknowledged.append_large(&log, Durability::Fsync).unwrap();
+    acknowledged.flush(&log).unwrap();
 }

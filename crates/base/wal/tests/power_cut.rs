@@ -2,76 +2,76 @@
 
 mod common;
 
-use common::{Content, Told, new_disk, open};
+use common::{Acknowledged, Content, new_disk, open};
 use env::{Disk, SimDisk, Survival};
 use seriatim_wal::{Durability, LogError, verify};
 
 /// A life of a log: single commits, groups, ceilings, checkpoints, a clean restart and an unclean one.
-fn live(disk: &SimDisk, told: &mut Told) -> Result<(), LogError> {
+fn live(disk: &SimDisk, acknowledged: &mut Acknowledged) -> Result<(), LogError> {
     let (log, content) = open(disk)?;
-    told.check(&content);
+    acknowledged.check(&content);
     for round in 1..=4 {
-        told.append(&log, Durability::Fsync)?;
-        told.flush(&log)?;
+        acknowledged.append(&log, Durability::Fsync)?;
+        acknowledged.flush(&log)?;
         for _ in 0..5 {
-            told.append(&log, Durability::None)?;
+            acknowledged.append(&log, Durability::None)?;
         }
-        told.raise(&log, round * 1_000)?;
-        told.append(&log, Durability::Async)?;
+        acknowledged.raise(&log, round * 1_000)?;
+        acknowledged.append(&log, Durability::Async)?;
         if round == 2 {
-            told.append_large(&log, Durability::Async)?;
+            acknowledged.append_large(&log, Durability::Async)?;
         }
-        told.flush(&log)?;
+        acknowledged.flush(&log)?;
     }
-    told.append(&log, Durability::None)?;
+    acknowledged.append(&log, Durability::None)?;
     log.close()?;
-    told.durable = told.appended;
+    acknowledged.durable = acknowledged.appended;
 
     let (log, content) = open(disk)?;
     assert!(content.report.clean);
-    assert_eq!(told.check(&content), told.appended);
-    told.append_large(&log, Durability::Fsync)?;
-    told.checkpoint(&log)?;
+    assert_eq!(acknowledged.check(&content), acknowledged.appended);
+    acknowledged.append_large(&log, Durability::Fsync)?;
+    acknowledged.checkpoint(&log)?;
     for _ in 0..12 {
-        told.append(&log, Durability::Fsync)?;
+        acknowledged.append(&log, Durability::Fsync)?;
     }
-    told.flush(&log)?;
+    acknowledged.flush(&log)?;
     drop(log);
 
     let (log, content) = open(disk)?;
     assert!(!content.report.clean);
-    told.appended = told.check(&content);
+    acknowledged.appended = acknowledged.check(&content);
     for _ in 0..10 {
-        told.append(&log, Durability::Fsync)?;
-        told.flush(&log)?;
+        acknowledged.append(&log, Durability::Fsync)?;
+        acknowledged.flush(&log)?;
     }
-    told.checkpoint(&log)?;
-    told.append(&log, Durability::Fsync)?;
-    told.flush(&log)
+    acknowledged.checkpoint(&log)?;
+    acknowledged.append(&log, Durability::Fsync)?;
+    acknowledged.flush(&log)
 }
 
-/// A life that is cut at one change; what it was told until then.
-fn live_until(disk: &SimDisk, change: u64) -> Told {
+/// A life that is cut at one change; what was acknowledged until then.
+fn live_until(disk: &SimDisk, change: u64) -> Acknowledged {
     disk.cut_power_at(change);
-    let mut told = Told::default();
-    match live(disk, &mut told) {
+    let mut acknowledged = Acknowledged::default();
+    match live(disk, &mut acknowledged) {
         Ok(()) => panic!("change {change} was never made"),
-        Err(LogError::Stopped(_) | LogError::Disk(_)) => told,
+        Err(LogError::Stopped(_) | LogError::Disk(_)) => acknowledged,
         Err(error) => panic!("the power cut at change {change} looks like {error}"),
     }
 }
 
 fn changes_of_a_life() -> u64 {
     let disk = new_disk(0);
-    let mut told = Told::default();
-    live(&disk, &mut told).unwrap();
-    told.check(&open(&disk.power_cut_with(Survival::SyncedOnly)).unwrap().1);
-    assert!(told.appended > 50, "a life worth cutting");
+    let mut acknowledged = Acknowledged::default();
+    live(&disk, &mut acknowledged).unwrap();
+    acknowledged.check(&open(&disk.power_cut_with(Survival::SyncedOnly)).unwrap().1);
+    assert!(acknowledged.appended > 50, "a life worth cutting");
     disk.changes()
 }
 
 /// Opens what is left and lives on a little; then only what was synced is kept, and that must still hold everything.
-fn recovers(disk: &SimDisk, told: &Told, context: &str) -> Content {
+fn recovers(disk: &SimDisk, acknowledged: &Acknowledged, context: &str) -> Content {
     let found = verify(disk);
     let (log, content) = open(disk).unwrap_or_else(|error| panic!("{context}: {error}"));
     match found {
@@ -82,8 +82,8 @@ fn recovers(disk: &SimDisk, told: &Told, context: &str) -> Content {
         }
         Err(error) => assert!(content.report.created, "{context}: {error}"),
     }
-    let mut later = told.clone();
-    later.appended = told.check(&content);
+    let mut later = acknowledged.clone();
+    later.appended = acknowledged.check(&content);
     later.durable = later.appended;
     // Recovered records must not be lost later, whether or not an append has synced them.
     let synced = disk.power_cut_with(Survival::SyncedOnly);
@@ -102,10 +102,10 @@ fn at_every_change_whatever_the_disk_keeps() {
     for change in 0..changes {
         for seed in 0..4 {
             let disk = new_disk(seed);
-            let told = live_until(&disk, change);
+            let acknowledged = live_until(&disk, change);
             for survival in [Survival::Random, Survival::SyncedOnly, Survival::Everything] {
                 let context = format!("seed {seed}, change {change} of {changes}, {survival:?}");
-                let content = recovers(&disk.power_cut_with(survival), &told, &context);
+                let content = recovers(&disk.power_cut_with(survival), &acknowledged, &context);
                 cuts += u32::from(content.report.cut.is_some());
             }
         }
@@ -120,7 +120,7 @@ fn at_every_change_of_the_recovery() {
     let mut interrupted = 0;
     for change in 0..changes {
         let disk = new_disk(change);
-        let told = live_until(&disk, change);
+        let acknowledged = live_until(&disk, change);
         let left = disk.power_cut();
         for second in 0.. {
             let again = left.copy();
@@ -130,7 +130,7 @@ fn at_every_change_of_the_recovery() {
                 Err(LogError::Disk(_) | LogError::Stopped(_)) => interrupted += 1,
                 Err(error) => panic!("change {change}, then {second}: {error}"),
             }
-            recovers(&again.power_cut(), &told, &format!("change {change}, then {second}"));
+            recovers(&again.power_cut(), &acknowledged, &format!("change {change}, then {second}"));
         }
     }
     assert!(interrupted > changes, "recoveries make changes that can be cut");

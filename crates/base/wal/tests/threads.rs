@@ -388,14 +388,14 @@ fn a_crowd_with_and_without_threads_of_the_log() {
     }
 }
 
-/// The power goes while threads are at work: of each thread a prefix is found, with all that it was told.
+/// The power goes while threads are at work: of each thread a prefix is found, with all that was acknowledged to it.
 #[test]
 fn a_crowd_in_the_dark() {
     for cut in (20..400).step_by(20) {
         let disk = new_disk(cut);
         let (log, _) = open_with(&disk, threaded()).unwrap();
         disk.cut_power_at(disk.changes() + cut);
-        let told: Vec<u64> = std::thread::scope(|scope| {
+        let acknowledged: Vec<u64> = std::thread::scope(|scope| {
             let log = &log;
             let threads: Vec<_> = (0..3u64).map(|thread| scope.spawn(move || commit_until_dark(log, thread))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -403,8 +403,12 @@ fn a_crowd_in_the_dark() {
         drop(log);
         let (_log, content) = open(&disk.power_cut()).unwrap();
         let found = count_by_thread(&content);
-        for (thread, told) in told.into_iter().enumerate() {
-            assert!(found[thread] >= told, "thread {thread} was told of {told}, {} are found", found[thread]);
+        for (thread, acknowledged) in acknowledged.into_iter().enumerate() {
+            assert!(
+                found[thread] >= acknowledged,
+                "{acknowledged} were acknowledged to thread {thread}, {} are found",
+                found[thread]
+            );
         }
     }
 }

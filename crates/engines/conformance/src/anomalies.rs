@@ -57,31 +57,31 @@ fn compare<F: Sessions>(path: &Path, recorded: &str) {
 /// The script as it runs now; where a line differs, the recorded one stands before it.
 fn difference(recorded: &str, now: &str) -> String {
     let (recorded, now): (Vec<&str>, Vec<&str>) = (recorded.lines().collect(), now.lines().collect());
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let (mut old, mut new) = (0, 0);
     while old < recorded.len() || new < now.len() {
         let is_output = |lines: &[&str], at: usize| lines.get(at).is_some_and(|line| line.starts_with("    "));
         match (recorded.get(old), now.get(new)) {
             (Some(a), Some(b)) if a == b => {
-                told.push(format!("  {a}"));
+                lines.push(format!("  {a}"));
                 (old, new) = (old + 1, new + 1);
             }
             (Some(a), _) if is_output(&recorded, old) => {
-                told.push(format!("- {a}"));
+                lines.push(format!("- {a}"));
                 old += 1;
             }
             (_, Some(b)) => {
-                told.push(format!("+ {b}"));
+                lines.push(format!("+ {b}"));
                 new += 1;
             }
             (Some(a), None) => {
-                told.push(format!("- {a}"));
+                lines.push(format!("- {a}"));
                 old += 1;
             }
             (None, None) => unreachable!("the loop's condition"),
         }
     }
-    told.join("\n")
+    lines.join("\n")
 }
 
 /// A part for each script of this name in the folder `scripts`.

@@ -274,7 +274,7 @@ pub fn eight_clients_with_long_scans<F: Sessions>() {
 }
 
 /// Four clients that never wait: every conflict is an abort.
-pub fn four_clients_without_patience<F: Sessions>() {
+pub fn four_clients_that_never_wait<F: Sessions>() {
     assert_setting_serial::<F>(&Setting { knobs: Knobs::impatient(), commits_one_in: 20, ..Setting::default() });
 }
 

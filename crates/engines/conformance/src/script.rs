@@ -58,7 +58,7 @@ pub fn run<F: Sessions>(script: &str) -> Played {
             continue;
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let output = stage.command(&words).unwrap_or_else(|error| stage.tell(&error));
+        let output = stage.command(&words).unwrap_or_else(|error| stage.describe_error(&error));
         for line in output.lines() {
             writeln!(text, "{OUTPUT}{line}").expect("a string takes all");
         }
@@ -98,7 +98,7 @@ struct Named<'a> {
     key: Key,
 }
 
-type Told = Result<String, Error>;
+type Shown = Result<String, Error>;
 
 impl<F: Sessions> Stage<F> {
     fn new() -> Self {
@@ -117,7 +117,7 @@ impl<F: Sessions> Stage<F> {
         Stage { engine, rows, hashed, people, open, savepoints, names, log }
     }
 
-    fn command(&mut self, words: &[&str]) -> Told {
+    fn command(&mut self, words: &[&str]) -> Shown {
         match words {
             ["setup", rows @ ..] => self.setup(rows),
             ["collect"] => Ok(format!("collected {}", F::collect(&self.engine))),
@@ -139,7 +139,7 @@ impl<F: Sessions> Stage<F> {
         }
     }
 
-    fn setup(&mut self, rows: &[&str]) -> Told {
+    fn setup(&mut self, rows: &[&str]) -> Shown {
         let open = self.engine.begin_owned(Begin::default())?;
         let mut open = self.log.begin(open);
         for row in rows {
@@ -150,7 +150,7 @@ impl<F: Sessions> Stage<F> {
         self.end(open, "setup").map(|_| String::new())
     }
 
-    fn begin(&mut self, who: &str, how: &[&str]) -> Told {
+    fn begin(&mut self, who: &str, how: &[&str]) -> Shown {
         let mode = match how {
             [] | ["lazily"] => Mode::ReadWrite,
             ["own"] | ["own", "beside"] => Mode::OwnAtStatement,
@@ -168,13 +168,13 @@ impl<F: Sessions> Stage<F> {
         Ok("ok".into())
     }
 
-    fn commit(&mut self, who: &str) -> Told {
+    fn commit(&mut self, who: &str) -> Shown {
         let open = self.take(who);
         self.end(open, who)
     }
 
     /// Commits. Says so where an engine names transactions by their serial point, and this one was named by another.
-    fn end(&mut self, open: Observed<Open<F>>, who: &str) -> Told {
+    fn end(&mut self, open: Observed<Open<F>>, who: &str) -> Shown {
         let name = open.inner().timestamp();
         let ended = self.log.end(open, Finish::commit, |ended| match ended {
             Ok(committed) => Outcome::Committed(claim::<F>(committed)),
@@ -200,14 +200,14 @@ impl<F: Sessions> Stage<F> {
         self.open.remove(who).unwrap_or_else(|| panic!("{who} is not open"))
     }
 
-    fn statement(&mut self, who: &str, words: &[&str]) -> Told {
+    fn statement(&mut self, who: &str, words: &[&str]) -> Shown {
         let mut open = self.take(who);
-        let told = self.run_statement(who, &mut open, words);
+        let shown = self.run_statement(who, &mut open, words);
         self.keep(who, open);
-        told
+        shown
     }
 
-    fn run_statement(&mut self, who: &str, open: &mut Observed<Open<F>>, words: &[&str]) -> Told {
+    fn run_statement(&mut self, who: &str, open: &mut Observed<Open<F>>, words: &[&str]) -> Shown {
         match words {
             ["savepoint", name] => {
                 let done = open.recorded();
@@ -227,7 +227,7 @@ impl<F: Sessions> Stage<F> {
         }
     }
 
-    fn access(&self, transaction: &mut Observed<Open<F>>, verb: &str, name: &str, rest: &[&str]) -> Told {
+    fn access(&self, transaction: &mut Observed<Open<F>>, verb: &str, name: &str, rest: &[&str]) -> Shown {
         let Named { table, key } = self.named(name);
         let mut row = RowBuf::new();
         let new = || self.row(table, &key, rest[0]);
@@ -254,7 +254,7 @@ impl<F: Sessions> Stage<F> {
         if found { format!("{name} = {}", self.value(table, row.row())) } else { format!("{name} is not there") }
     }
 
-    fn scan(&self, transaction: &mut Observed<Open<F>>, words: &[&str]) -> Told {
+    fn scan(&self, transaction: &mut Observed<Open<F>>, words: &[&str]) -> Shown {
         let filter = match words {
             ["people", "where", "age", comparison, age] => {
                 let comparison = match *comparison {
@@ -281,38 +281,38 @@ impl<F: Sessions> Stage<F> {
         };
         scan.filter = filter.as_ref();
         scan.direction = direction;
-        let told = self.told_of(transaction, &scan, limit)?;
-        Ok(if told.is_empty() { "nothing".into() } else { told })
+        let shown = self.rows_of(transaction, &scan, limit)?;
+        Ok(if shown.is_empty() { "nothing".into() } else { shown })
     }
 
     /// People in the order of an index. Its entries are a range like any other, and each leads to a row.
-    fn scan_people(&self, transaction: &mut Observed<Open<F>>, index: usize, way: (Direction, usize)) -> Told {
+    fn scan_people(&self, transaction: &mut Observed<Open<F>>, index: usize, way: (Direction, usize)) -> Shown {
         let (found, _) = self.people.scan_index(transaction, index, (Bound::Unbounded, Bound::Unbounded), way)?;
         let person = |key: &Key, row: &RowBuf| {
             format!("{} = {}", self.name(self.people.rows, key), self.value(self.people.rows, row.row()))
         };
-        let told: Vec<String> = found.iter().map(|found| person(&found.key, &found.row)).collect();
-        Ok(if told.is_empty() { "nothing".into() } else { told.join(", ") })
+        let shown: Vec<String> = found.iter().map(|found| person(&found.key, &found.row)).collect();
+        Ok(if shown.is_empty() { "nothing".into() } else { shown.join(", ") })
     }
 
-    fn told_of(&self, transaction: &mut Observed<Open<F>>, scan: &Scan<'_>, limit: usize) -> Told {
-        let mut told = Vec::new();
+    fn rows_of(&self, transaction: &mut Observed<Open<F>>, scan: &Scan<'_>, limit: usize) -> Shown {
+        let mut shown = Vec::new();
         transaction.scan(scan, &mut |item: Item<'_>| {
-            told.push(format!("{} = {}", self.name(scan.table, item.key), self.value(scan.table, item.row)));
-            if told.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            shown.push(format!("{} = {}", self.name(scan.table, item.key), self.value(scan.table, item.row)));
+            if shown.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        Ok(told.join(", "))
+        Ok(shown.join(", "))
     }
 
-    fn state(&mut self) -> Told {
+    fn state(&mut self) -> Shown {
         let mut reader = self.log.begin(begin::<F>(&self.engine, Mode::ReadOnly));
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         for table in [self.rows.rows, self.people.rows] {
-            told.push(self.told_of(&mut reader, &Scan::table(table), usize::MAX)?);
+            shown.push(self.rows_of(&mut reader, &Scan::table(table), usize::MAX)?);
         }
         self.end(reader, "state")?;
-        told.retain(|rows| !rows.is_empty());
-        Ok(if told.is_empty() { "nothing".into() } else { told.join(", ") })
+        shown.retain(|rows| !rows.is_empty());
+        Ok(if shown.is_empty() { "nothing".into() } else { shown.join(", ") })
     }
 
     fn named(&self, name: &str) -> Named<'_> {
@@ -368,9 +368,9 @@ impl<F: Sessions> Stage<F> {
     }
 
     /// Returns the text of an error, with transactions under their names in the script.
-    fn tell(&self, error: &Error) -> String {
+    fn describe_error(&self, error: &Error) -> String {
         match error {
-            Error::Aborted(abort) => self.tell_abort(abort),
+            Error::Aborted(abort) => self.describe_abort(abort),
             Error::Duplicate(duplicate) if duplicate.table.is_index() => {
                 let Duplicate { table, key } = &**duplicate;
                 format!("error: duplicate key {} in table {}", self.name_in(table.name(), key), table.name())
@@ -379,10 +379,10 @@ impl<F: Sessions> Stage<F> {
         }
     }
 
-    fn tell_abort(&self, abort: &Abort) -> String {
-        let mut told = format!("abort {}", abort.rule);
+    fn describe_abort(&self, abort: &Abort) -> String {
+        let mut shown = format!("abort {}", abort.rule);
         if let Some(schema) = &abort.table {
-            write!(told, ", table {}", schema.name()).expect("a string takes all");
+            write!(shown, ", table {}", schema.name()).expect("a string takes all");
             let key = |key: &Key| self.name_in(schema.name(), key);
             let target = match &abort.target {
                 Target::None => String::new(),
@@ -390,14 +390,14 @@ impl<F: Sessions> Stage<F> {
                 Target::Gap(it) => format!(", the gap at {}", key(it)),
                 Target::Range(..) => ", a range".into(),
             };
-            told += &target;
+            shown += &target;
         }
         if let Some(other) = abort.other {
             let unknown = || format!("unknown {other}");
-            write!(told, ", other {}", self.names.get(&other).cloned().unwrap_or_else(unknown))
+            write!(shown, ", other {}", self.names.get(&other).cloned().unwrap_or_else(unknown))
                 .expect("a string takes all");
         }
-        told
+        shown
     }
 }
 

@@ -240,16 +240,16 @@ pub fn a_chain_of_procedures_is_not_awaited<F: Procedures>() {
 /// Every ticket calls back, with what waiting for it would give.
 pub fn every_ticket_calls_back<F: Procedures>() {
     let stage = Stage::<F>::open();
-    let (told, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     for n in 0..MANY {
-        let told = told.clone();
+        let sender = sender.clone();
         let end = if n % 3 == 0 { End::Refuse } else { End::Commit };
         let ticket = stage.submit(stage.step(n, 5).ending(end));
-        ticket.on_resolved(move |completed| told.send((n, completed.map(|done| done.0))).expect("the test listens"));
+        ticket.on_resolved(move |completed| sender.send((n, completed.map(|done| done.0))).expect("the test listens"));
     }
-    drop(told);
+    drop(sender);
     let mut called: Vec<u64> = Vec::new();
-    for (n, completed) in heard {
+    for (n, completed) in receiver {
         match completed {
             Ok(seen) => assert!(n % 3 != 0 && seen == Seen { before: None, drawn: None }, "{n}: {seen:?}"),
             Err(refused) => assert!(n % 3 == 0 && matches!(refused, Refused::SoldOut), "{n}: {refused:?}"),

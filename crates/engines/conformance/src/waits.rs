@@ -116,13 +116,13 @@ pub fn a_wait_has_a_limit<F: Waits>() {
 
 /// Ends waits when told to, and passes on what waits.
 #[derive(Debug)]
-struct Attendant {
+struct TestSupervisor {
     raised: AtomicBool,
     waker: Mutex<Option<Waker>>,
     waits: Mutex<mpsc::Sender<Abort>>,
 }
 
-impl Attendant {
+impl TestSupervisor {
     fn raise(&self) {
         self.raised.store(true, SeqCst);
         let waker = self.waker.lock().expect("no panic").clone();
@@ -130,19 +130,19 @@ impl Attendant {
     }
 }
 
-impl Supervisor for Attendant {
-    fn begun(&self, _: Timestamp) {}
+impl Supervisor for TestSupervisor {
+    fn transaction_begins(&self, _: Timestamp) {}
 
-    fn patience(&self) -> Option<Duration> {
+    fn wait_limit(&self) -> Option<Duration> {
         self.raised.load(SeqCst).then_some(Duration::ZERO)
     }
 
-    fn waits(&self, wait: &Abort, waker: Waker) {
+    fn wait_begins(&self, wait: &Abort, waker: Waker) {
         *self.waker.lock().expect("no panic") = Some(waker);
         let _ = self.waits.lock().expect("no panic").send(wait.clone()); // The test may have ended.
     }
 
-    fn goes_on(&self) {
+    fn wait_ends(&self) {
         *self.waker.lock().expect("no panic") = None;
     }
 }
@@ -151,13 +151,14 @@ impl Supervisor for Attendant {
 pub fn a_wait_can_be_ended_from_outside<F: Waits>() {
     let (engine, table, older, mut younger) = older_and_younger::<F>();
     let (send, waits) = mpsc::channel();
-    let attendant = Arc::new(Attendant { raised: false.into(), waker: Mutex::default(), waits: Mutex::new(send) });
-    younger.supervised().expect("waits can be ended").set_supervisor(attendant.clone());
+    let supervisor =
+        Arc::new(TestSupervisor { raised: false.into(), waker: Mutex::default(), waits: Mutex::new(send) });
+    younger.supervised().expect("waits can be ended").set_supervisor(supervisor.clone());
     let ended = thread::scope(|scope| {
         let waiting = scope.spawn(|| put(&mut younger, table, X, 9));
         let wait = waits.recv().expect("it waits");
         assert_eq!(wait.other, older.timestamp(), "it says for whom");
-        attendant.raise();
+        supervisor.raise();
         waiting.join().expect("no panic")
     });
     let ended = ended.expect_err("the wait was ended");

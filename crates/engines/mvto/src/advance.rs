@@ -67,7 +67,7 @@ impl<C: Clock> Mvto<C> {
         core.view.at = to;
         if !core.work.writes.owns_anything() {
             core.view.name = to;
-            core.view.supervisor.as_ref().inspect(|supervisor| supervisor.begun(to));
+            core.view.supervisor.as_ref().inspect(|supervisor| supervisor.transaction_begins(to));
         }
         Ok(())
     }

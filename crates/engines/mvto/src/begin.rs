@@ -8,7 +8,7 @@ use crate::ownership::Owner;
 use crate::read_set::ReadSet;
 use crate::reason::Reason;
 use crate::sites::{Beginner, ClockFault, SiteState, Slot};
-use crate::write_set::{Buffered, Lent, Workspace, Write};
+use crate::write_set::{BorrowedWorkspace, Buffered, Workspace, Write};
 use env::Clock;
 use env::time::Duration;
 use model::{
@@ -29,7 +29,7 @@ pub(crate) struct Core {
     pub began: Timestamp,
     /// Registration at the timestamp at which it reads; `None` before its first statement and after its end.
     pub slot: Option<Slot>,
-    pub work: Lent,
+    pub work: BorrowedWorkspace,
     pub poison: Option<Box<Error>>,
     /// Source of the values that its body may draw.
     pub draws: Option<Draws>,
@@ -103,7 +103,7 @@ impl Core {
             durability,
             began: Timestamp::ZERO,
             slot: None,
-            work: Lent::default(),
+            work: BorrowedWorkspace::default(),
             poison: None,
             draws: how.draws,
             shared: None,
@@ -163,7 +163,7 @@ impl<C: Clock> Mvto<C> {
         }
         self.check_log()?;
         let advance = self.in_time(|| self.register(core))?;
-        core.view.supervisor.iter().for_each(|supervisor| supervisor.begun(core.view.at));
+        core.view.supervisor.iter().for_each(|supervisor| supervisor.transaction_begins(core.view.at));
         let opened = self.prepare(core, advance);
         if let Err(error) = &opened {
             self.end(core, Outcome::Aborted(reason_of(error)));
@@ -190,7 +190,7 @@ impl<C: Clock> Mvto<C> {
 
     #[cold]
     fn continue_time(&self) {
-        let _no_survey = self.bound.surveyor();
+        let _no_survey = self.bound.survey_state();
         if self.sites.continue_time(&self.time) {
             self.clock_steps.fetch_add(1, Ordering::Relaxed); // For the statistics.
         }
@@ -215,8 +215,8 @@ impl<C: Clock> Mvto<C> {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
         }
         let new = || Box::new(Workspace::new(&self.memory.meter));
-        core.work = Lent::new(state.extra.spare.pop().unwrap_or_else(new));
-        take_ready(&mut state, self.bound.reach(), TAKEN_AT_BEGIN, &mut core.work.ready);
+        core.work = BorrowedWorkspace::new(state.extra.spare.pop().unwrap_or_else(new));
+        take_ready(&mut state, self.bound.collection_limits(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
         (core.view.at, core.view.name, core.began, core.slot) = (at, at, at, Some(slot));
         Ok(Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE)))
@@ -308,7 +308,7 @@ impl<C: Clock> Mvto<C> {
 
     /// Lets an open transaction use a table that was created, unlisted, after it began. Its other tables stay as they were:
     /// it may hold tuples of ones that were dropped since.
-    pub(crate) fn learn_of(&self, core: &mut Core, id: TableId) {
+    pub(crate) fn add_unlisted_table(&self, core: &mut Core, id: TableId) {
         if core.is_open() && id >= core.work.catalog.next_id() {
             core.work.catalog = Arc::new(core.work.catalog.with_newer(&self.catalog()));
         }
@@ -381,7 +381,7 @@ impl<C: Clock> Mvto<C> {
         self.leave_site(slot, &mut state);
         // A workspace of an older catalog would keep dropped tables. `drop_table` takes away those that are here already.
         let is_current = work.catalog.version == self.catalog_version.load(Ordering::Acquire);
-        if is_current && work.is_modest() && state.extra.spare.len() < SPARE_WORKSPACES {
+        if is_current && work.is_reusable() && state.extra.spare.len() < SPARE_WORKSPACES {
             state.extra.spare.push(work);
         }
     }

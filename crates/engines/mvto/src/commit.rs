@@ -11,7 +11,7 @@ use crate::write::{Claim, conflict};
 use crate::write_set::{Workspace, Write, WriteSet};
 use env::Clock;
 use model::{AbortClass, Committed, Durability, Error, Fault, LogPosition, Result, SerialPoint, Timestamp};
-use wal::{CallersPatience, Log, LogError};
+use wal::{CallersWaitLimit, Log, LogError};
 
 impl<C: Clock> Mvto<C> {
     /// Commits: the transaction's place is its begin timestamp, drawn now if it has touched nothing, or a later one where it
@@ -170,7 +170,7 @@ fn append_parts(
     record: &mut Vec<u8>,
     next: usize,
     durability: Durability,
-    caller: CallersPatience<'_>,
+    caller: CallersWaitLimit<'_>,
 ) -> std::result::Result<LogPosition, LogError> {
     let (bytes, largest) = encoded_size(writes);
     let mut large = log.begin_large_within(at.0, bytes, largest.max(log.part_bytes()), caller)?;

@@ -72,7 +72,7 @@ impl<H: Handle> Transaction<H> {
     /// A statement about one table.
     fn on_table<T>(&mut self, table: TableId, run: impl FnOnce(&Mvto<H::Clock>, &mut Core) -> Result<T>) -> Result<T> {
         self.statement(|engine, core| {
-            engine.learn_of(core, table);
+            engine.add_unlisted_table(core, table);
             run(engine, core)
         })
     }
@@ -243,7 +243,7 @@ impl<H: Handle> Savepoints for Transaction<H> {
 
 impl<H: Handle> Supervised for Transaction<H> {
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
-        self.timestamp().inspect(|&at| supervisor.begun(at));
+        self.timestamp().inspect(|&at| supervisor.transaction_begins(at));
         self.core.view.supervisor = Some(supervisor);
     }
 }
@@ -306,15 +306,15 @@ impl<C: Clock> Interactive for Mvto<C> {
         log.wait_durable_unless(position, is_over).map_err(log_fault)
     }
 
-    fn rouse(&self) {
-        self.log.iter().for_each(Log::rouse);
+    fn recheck_waits(&self) {
+        self.log.iter().for_each(Log::recheck_waits);
     }
 
     fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>> {
         if position <= (**self).durable() {
             return Pending::ready(Ok(()));
         }
-        Pending::later(Syncing { engine: self.clone(), position, told: None })
+        Pending::later(Syncing { engine: self.clone(), position, pending: None })
     }
 
     fn ddl(&self) -> Option<&dyn Tables> {
@@ -331,12 +331,12 @@ struct Syncing<C> {
     engine: Arc<Mvto<C>>,
     position: LogPosition,
     /// The log's answer, once it was requested.
-    told: Option<Pending<Result<()>>>,
+    pending: Option<Pending<Result<()>>>,
 }
 
 impl<C: Clock> Syncing<C> {
     /// Registers a callback with the log.
-    fn tell(&self, callback: Box<dyn FnOnce(Result<()>) + Send>) {
+    fn register(&self, callback: Box<dyn FnOnce(Result<()>) + Send>) {
         match &self.engine.log {
             None => callback(Ok(())),
             Some(log) => log.on_durable(self.position, Box::new(|synced| callback(synced.map_err(log_fault)))),
@@ -346,26 +346,26 @@ impl<C: Clock> Syncing<C> {
 
 impl<C: Clock> Later<Result<()>> for Syncing<C> {
     fn wait(self: Box<Self>) -> Result<()> {
-        match self.told {
-            Some(told) => told.wait(),
+        match self.pending {
+            Some(pending) => pending.wait(),
             None => self.engine.wait_durable(self.position),
         }
     }
 
     fn on_resolved(self: Box<Self>, callback: Box<dyn FnOnce(Result<()>) + Send>) {
-        match self.told {
-            Some(told) => told.on_resolved(callback),
-            None => self.tell(callback),
+        match self.pending {
+            Some(pending) => pending.on_resolved(callback),
+            None => self.register(callback),
         }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        if self.told.is_none() {
-            let (promise, told) = promise();
-            self.tell(Box::new(|synced| promise.resolve(synced)));
-            self.told = Some(told);
+        if self.pending.is_none() {
+            let (promise, pending) = promise();
+            self.register(Box::new(|synced| promise.resolve(synced)));
+            self.pending = Some(pending);
         }
-        Pin::new(self.told.as_mut().expect("the log was asked")).poll(context)
+        Pin::new(self.pending.as_mut().expect("the log was asked")).poll(context)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, SiteExtra};
 use crate::horizon::Horizon;
 use crate::sites::SiteState;
-use crate::store::{Pinned, Remains, Space, Tuple, VersionPool};
+use crate::store::{KeyState, Pinned, Space, Tuple, VersionPool};
 use crate::write_set::Workspace;
 use env::Clock;
 use model::{TableId, Timestamp};
@@ -64,12 +64,12 @@ pub(crate) struct Bound {
     /// The number of the published horizon. Release after `horizon` was replaced; partner of `Bound::refresh`.
     published: AtomicU64,
     horizon: RwLock<Arc<Horizon>>,
-    surveyor: Mutex<Surveyor>,
+    survey_state: Mutex<SurveyState>,
 }
 
 /// State that one survey leaves for the next; surveys come one after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Surveyor {
+pub(crate) struct SurveyState {
     /// The floor of the survey before: who is older than that has seen two.
     last_floor: u64,
     /// Surveys since a horizon was published.
@@ -78,7 +78,7 @@ pub(crate) struct Surveyor {
 
 /// Limits up to which collection may go.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reach {
+pub(crate) struct CollectionLimits {
     bound: Timestamp,
     floor: Timestamp,
 }
@@ -95,13 +95,13 @@ impl Bound {
     }
 
     /// The right to survey: one at a time.
-    pub fn surveyor(&self) -> MutexGuard<'_, Surveyor> {
-        self.surveyor.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn survey_state(&self) -> MutexGuard<'_, SurveyState> {
+        self.survey_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the limits up to which collection may go now.
-    pub fn reach(&self) -> Reach {
-        Reach { bound: self.get(), floor: Timestamp(self.floor.load(Ordering::Relaxed)) }
+    pub fn collection_limits(&self) -> CollectionLimits {
+        CollectionLimits { bound: self.get(), floor: Timestamp(self.floor.load(Ordering::Relaxed)) }
     }
 
     /// Replaces a horizon by the published one, if that is newer.
@@ -125,8 +125,8 @@ impl<C: Clock> Mvto<C> {
     /// Computes the bound anew (M5), and takes over some collectable garbage of every site. Publishes a horizon if the bound
     /// is held back, from time to time or, if it is `urgent`, now.
     pub(crate) fn advance_bound(&self, urgent: bool, ready: &mut Vec<Garbage>) {
-        let mut surveyor = self.bound.surveyor();
-        let (reach, mut open) = (self.bound.reach(), Vec::new());
+        let mut survey_state = self.bound.survey_state();
+        let (reach, mut open) = (self.bound.collection_limits(), Vec::new());
         let floor = self.sites.survey(&self.time, self.age_limit_ticks, &mut open, |state| {
             take_ready(state, reach, TAKEN_AT_ADVANCE, ready);
         });
@@ -134,14 +134,15 @@ impl<C: Clock> Mvto<C> {
         debug_assert!(bound <= floor && floor <= self.time.noted(), "M5: nobody draws below the floor any more");
         self.bound.bound.fetch_max(bound, Ordering::AcqRel);
         self.bound.floor.fetch_max(bound, Ordering::Relaxed);
-        surveyor.since_published += 1;
+        survey_state.since_published += 1;
         // If no transaction is older than the last survey, the bound alone advances fast enough.
-        let held_back = bound < surveyor.last_floor && surveyor.since_published * ORDERED_PER_ADVANCE >= open.len();
+        let held_back =
+            bound < survey_state.last_floor && survey_state.since_published * ORDERED_PER_ADVANCE >= open.len();
         if held_back || urgent && bound < floor {
             self.bound.publish(open, floor);
-            surveyor.since_published = 0;
+            survey_state.since_published = 0;
         }
-        surveyor.last_floor = floor;
+        survey_state.last_floor = floor;
     }
 
     /// Collects what can be collected now: versions, deleted rows, dropped tables. Returns how many versions went. For a thread
@@ -169,7 +170,7 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn collect_versions(&self) -> usize {
         let mut work = Workspace { catalog: self.catalog(), ..Workspace::new(&self.memory.meter) };
         self.advance_bound(true, &mut work.ready);
-        let reach = self.bound.reach();
+        let reach = self.bound.collection_limits();
         loop {
             self.sites.for_each(|state| take_ready(state, reach, TAKEN_AT_REST, &mut work.ready));
             if work.ready.is_empty() {
@@ -231,14 +232,14 @@ impl<C: Clock> Mvto<C> {
 
     /// Takes out of a tuple what nobody reads. Returns how many versions went, and what is left; `None` if somebody else is
     /// at it, perhaps by an older horizon.
-    fn take_out(&self, tuple: &Tuple, horizon: &Horizon, pool: &mut VersionPool) -> Option<(usize, Remains)> {
+    fn take_out(&self, tuple: &Tuple, horizon: &Horizon, pool: &mut VersionPool) -> Option<(usize, KeyState)> {
         let trimming = tuple.try_trim()?;
         let bound = self.bound.get();
         let mut taken = trimming.cut(bound, pool);
         if horizon.floor() > bound && tuple.version_count() > 1 {
             taken += trimming.splice(horizon, &self.memory.meter, &epoch::pin());
         }
-        Some((taken, trimming.remains(bound, horizon)))
+        Some((taken, trimming.key_state(bound, horizon)))
     }
 
     /// Looks at what the workspace has taken over: takes out versions, and tuples of which nothing is left.
@@ -260,15 +261,15 @@ impl<C: Clock> Mvto<C> {
             let looked = self.take_out(&tuple, &work.horizon, &mut work.pool);
             work.collected += looked.map_or(0, |(taken, _)| taken);
             let (at, held) = match looked.map(|(_, left)| left) {
-                Some(Remains::Row) => {
+                Some(KeyState::Row) => {
                     tuple.unpin();
                     continue;
                 }
-                Some(Remains::Until(newest)) => (newest, newest < work.horizon.floor()),
+                Some(KeyState::Until(newest)) => (newest, newest < work.horizon.floor()),
                 None => (at, held), // Somebody else is at it, perhaps by an older horizon.
                 // Whoever finds the key absent must still be able to wait for the delete.
-                Some(Remains::Nothing { log_position, .. }) if log_position > durable => (at, held),
-                Some(Remains::Nothing { .. }) => {
+                Some(KeyState::Nothing { log_position, .. }) if log_position > durable => (at, held),
+                Some(KeyState::Nothing { .. }) => {
                     remove_dead(table, tuple, self.bound.get(), &work.horizon);
                     continue;
                 }
@@ -280,9 +281,9 @@ impl<C: Clock> Mvto<C> {
 
 /// Gives up a pin. Where nothing is left in the tuple it becomes that of a queue entry, unless there is one (S3).
 pub(crate) fn leftover(table: TableId, tuple: Pinned, at: Timestamp) -> Option<Garbage> {
-    match tuple.remains(Timestamp(u64::MAX), &Horizon::default()) {
-        Remains::Nothing { .. } => tuple.queued().map(|tuple| Garbage { table, tuple, at, held: false }),
-        Remains::Row | Remains::Until(_) => {
+    match tuple.key_state(Timestamp(u64::MAX), &Horizon::default()) {
+        KeyState::Nothing { .. } => tuple.queued().map(|tuple| Garbage { table, tuple, at, held: false }),
+        KeyState::Row | KeyState::Until(_) => {
             tuple.unpin();
             None
         }
@@ -306,7 +307,7 @@ fn remove_dead(table: &Table, tuple: Pinned, bound: Timestamp, horizon: &Horizon
         }
         // No other pins it, so no transaction has written it since it was found dead and durably so.
         if found.is_pinned_once_only()
-            && let Remains::Nothing { begin, .. } = found.remains(bound, horizon)
+            && let KeyState::Nothing { begin, .. } = found.key_state(bound, horizon)
         {
             // Older writers, who would have met the tombstone, now meet the stamp.
             debug_assert!(begin < bound || begin < horizon.floor(), "M5: older ones may still read it");
@@ -341,7 +342,12 @@ pub(crate) fn discard(space: &Space, tuple: &Tuple, guard: &Guard) {
 }
 
 /// Moves up to `count` entries whose time has come from the fronts of a site's queues.
-pub(crate) fn take_ready(state: &mut SiteState<SiteExtra>, reach: Reach, count: usize, ready: &mut Vec<Garbage>) {
+pub(crate) fn take_ready(
+    state: &mut SiteState<SiteExtra>,
+    reach: CollectionLimits,
+    count: usize,
+    ready: &mut Vec<Garbage>,
+) {
     let SiteExtra { garbage, held, .. } = &mut state.extra;
     for (queue, limit) in [(garbage, reach.floor), (held, reach.bound)] {
         let mut left = count;

@@ -12,7 +12,7 @@ use crate::ownership::Holder;
 use crate::read_set::ReadSet;
 use crate::store::{Pinned, Tuple, VersionRef};
 use crate::wait::is_held;
-use crate::write_set::{Kept, Workspace, WriteSet};
+use crate::write_set::{ReadForUpdate, Workspace, WriteSet};
 use env::Clock;
 use model::{Columns, Key, Mode, Result, RowBuf, RowRef, TableId};
 use parts::epoch::{self, Guard};
@@ -28,7 +28,7 @@ pub(crate) struct Scope<'a> {
     /// Read set for its reads, if the transaction may have to move.
     pub reads: Option<&'a mut ReadSet>,
     /// Where tuples go that are read for update.
-    pub kept: Option<&'a mut Kept>,
+    pub kept: Option<&'a mut ReadForUpdate>,
 }
 
 /// Why a row is read.
@@ -51,7 +51,7 @@ pub(crate) enum Seen<'g> {
 }
 
 /// A key's tuple, if it has one, and its newest version below the reader.
-pub(crate) type Sought<'g> = Option<(&'g Tuple, Option<VersionRef<'g>>)>;
+pub(crate) type FoundTuple<'g> = Option<(&'g Tuple, Option<VersionRef<'g>>)>;
 
 impl<C: Clock> Mvto<C> {
     /// Reads one row, own writes first.
@@ -165,7 +165,7 @@ impl<C: Clock> Mvto<C> {
         table: &Table,
         key: &[u8],
         guard: &'g Guard,
-    ) -> std::result::Result<Sought<'g>, Pinned> {
+    ) -> std::result::Result<FoundTuple<'g>, Pinned> {
         let mut backoff = Backoff::new();
         loop {
             let found = if view.stamps {
@@ -194,7 +194,7 @@ impl<C: Clock> Mvto<C> {
         table: &Table,
         tuple: &'g Tuple,
         guard: &'g Guard,
-    ) -> std::result::Result<Sought<'g>, Pinned> {
+    ) -> std::result::Result<FoundTuple<'g>, Pinned> {
         match self.look(view, tuple, guard) {
             Seen::Version(version) => Ok(Some((tuple, version))),
             Seen::Gone => self.seek(view, table, tuple.key(), guard),

@@ -13,7 +13,7 @@
 use crate::begin::{Core, View, table};
 use crate::catalog::Table;
 use crate::engine::Mvto;
-use crate::read::{Scope, Sought, rest_on};
+use crate::read::{FoundTuple, Scope, rest_on};
 use crate::read_set::Range;
 use crate::store::{Pinned, Tuple};
 use crate::write_set::{Workspace, WriteSet};
@@ -254,7 +254,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
 }
 
 /// The key and the row that were found, for as long as the transaction is registered.
-fn keep<'a>(view: &mut View, table: &'a Table, sought: Sought<'_>) -> Option<(&'a [u8], RowRef<'a>)> {
+fn keep<'a>(view: &mut View, table: &'a Table, sought: FoundTuple<'_>) -> Option<(&'a [u8], RowRef<'a>)> {
     let (tuple, version) = sought?;
     let version = version?;
     rest_on(view, version);

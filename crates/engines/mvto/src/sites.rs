@@ -378,12 +378,12 @@ impl<X> Sites<X> {
     ) -> Result<(), Timestamp> {
         for (number, site) in self.sites[..self.used.load(SeqCst)].iter().enumerate() {
             let mut state = lock(site);
-            let mut told = None;
+            let mut reported = None;
             loop {
                 site.doom_below(oldest_allowed(), &mut state);
                 let oldest = state.oldest_active(Active::may_write).filter(|&oldest| oldest < at.0);
                 let Some(oldest) = oldest.map(Timestamp) else { break };
-                if told.replace(oldest) != Some(oldest) {
+                if reported.replace(oldest) != Some(oldest) {
                     attend(oldest, number as u32);
                 }
                 let limit = limit(oldest);

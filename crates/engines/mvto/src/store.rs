@@ -87,9 +87,9 @@ const POOLED_BLOCKS: usize = 128;
 /// Bytes kept of each size, at most.
 const POOLED_BYTES: usize = 64 << 10;
 
-/// Remains of a key.
+/// State of a key, as collection finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remains {
+pub enum KeyState {
     /// A row.
     Row,
     /// A row or a tombstone, with older versions that somebody may read: nobody does once the bound is above this.
@@ -291,8 +291,8 @@ impl Tuple {
 
     /// Returns what is left of the key for transactions at or above `bound`, and for the snapshots of the horizon. The caller
     /// need not own the tuple, nor be registered.
-    pub fn remains(&self, bound: Timestamp, horizon: &Horizon) -> Remains {
-        self.trim().remains(bound, horizon)
+    pub fn key_state(&self, bound: Timestamp, horizon: &Horizon) -> KeyState {
+        self.trim().key_state(bound, horizon)
     }
 
     /// Returns whether there is no pin. For use after the kill (S1).
@@ -357,19 +357,19 @@ impl Trimming<'_> {
     }
 
     /// Returns what is left of the key for transactions at or above `bound`, and for the snapshots of the horizon.
-    pub fn remains(&self, bound: Timestamp, horizon: &Horizon) -> Remains {
+    pub fn key_state(&self, bound: Timestamp, horizon: &Horizon) -> KeyState {
         let Some(newest) = self.newest() else {
-            return Remains::Nothing { begin: Timestamp::ZERO, log_position: LogPosition::ZERO };
+            return KeyState::Nothing { begin: Timestamp::ZERO, log_position: LogPosition::ZERO };
         };
         let begin = newest.begin();
         let is_alone = newest.older().is_none();
         match newest.is_tombstone() {
-            false if is_alone => Remains::Row,
+            false if is_alone => KeyState::Row,
             // Alone, it says what its absence says: nobody reads a row of this key below it.
             true if begin < bound || is_alone && begin < horizon.floor() => {
-                Remains::Nothing { begin, log_position: newest.log_position() }
+                KeyState::Nothing { begin, log_position: newest.log_position() }
             }
-            _ => Remains::Until(begin),
+            _ => KeyState::Until(begin),
         }
     }
 

@@ -21,7 +21,7 @@ use parts::wait::Waited;
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::task::Waker;
-use wal::{CallersPatience, Log, LogError};
+use wal::{CallersWaitLimit, Log, LogError};
 
 /// Looks at the owner before a waiter sleeps: commits are short.
 #[cfg(not(feature = "shuttle"))]
@@ -62,11 +62,11 @@ fn may_wait(view: &View, holder: Holder) -> bool {
 }
 
 /// A wait that the transaction's supervisor has been told of, until it is dropped.
-struct Attended<'view>(Option<&'view dyn Supervisor>);
+struct SupervisedWait<'view>(Option<&'view dyn Supervisor>);
 
-impl Drop for Attended<'_> {
+impl Drop for SupervisedWait<'_> {
     fn drop(&mut self) {
-        self.0.inspect(|supervisor| supervisor.goes_on());
+        self.0.inspect(|supervisor| supervisor.wait_ends());
     }
 }
 
@@ -75,22 +75,22 @@ impl Drop for Attended<'_> {
 pub(crate) struct WaitsOnly(pub Arc<dyn Supervisor>);
 
 impl Supervisor for WaitsOnly {
-    fn begun(&self, _: Timestamp) {}
+    fn transaction_begins(&self, _: Timestamp) {}
 
-    fn patience(&self) -> Option<Duration> {
-        self.0.patience()
+    fn wait_limit(&self) -> Option<Duration> {
+        self.0.wait_limit()
     }
 
-    fn waits(&self, wait: &Abort, waker: Waker) {
-        self.0.waits(wait, waker);
+    fn wait_begins(&self, wait: &Abort, waker: Waker) {
+        self.0.wait_begins(wait, waker);
     }
 
-    fn waits_for_log(&self, waker: Waker) {
-        self.0.waits_for_log(waker);
+    fn log_wait_begins(&self, waker: Waker) {
+        self.0.log_wait_begins(waker);
     }
 
-    fn goes_on(&self) {
-        self.0.goes_on();
+    fn wait_ends(&self) {
+        self.0.wait_ends();
     }
 }
 
@@ -101,16 +101,16 @@ impl View {
     }
 
     /// Returns how long a wait that began at `started` may go on. Takes no lock.
-    fn patience(&self, started: Instant) -> Duration {
+    fn wait_limit(&self, started: Instant) -> Duration {
         let left = self.wait_limit.saturating_sub(started.elapsed());
-        let supervised = self.supervisor.as_ref().and_then(|supervisor| supervisor.patience());
-        supervised.map_or(left, |patience| patience.min(left))
+        let supervised = self.supervisor.as_ref().and_then(|supervisor| supervisor.wait_limit());
+        supervised.map_or(left, |limit| limit.min(left))
     }
 
     /// The error of a wait that ends without what it was for.
     pub fn unavailable(&self, at: Option<(&Table, &[u8])>, owner: Timestamp) -> Error {
-        let patience = self.supervisor.as_ref().map(|supervisor| supervisor.patience());
-        let is_interrupted = patience == Some(Some(Duration::ZERO));
+        let limit = self.supervisor.as_ref().map(|supervisor| supervisor.wait_limit());
+        let is_interrupted = limit == Some(Some(Duration::ZERO));
         let reason = if is_interrupted { Reason::Interrupted } else { Reason::WaitLimit };
         let abort = reason.abort(self.name, at, Some(owner));
         if self.supervisor.is_some() { Error::Unavailable(Box::new(abort)) } else { abort.into() }
@@ -121,16 +121,16 @@ impl View {
     pub fn log_wait<T>(
         &self,
         log: &Log,
-        call: impl FnOnce(CallersPatience<'_>) -> std::result::Result<T, LogError>,
+        call: impl FnOnce(CallersWaitLimit<'_>) -> std::result::Result<T, LogError>,
     ) -> std::result::Result<T, LogError> {
         let Some(supervisor) = &self.supervisor else { return call(&|| None) };
         let attended = OnceCell::new();
         call(&|| {
             attended.get_or_init(|| {
-                supervisor.waits_for_log(log.waker());
-                Attended(Some(&**supervisor))
+                supervisor.log_wait_begins(log.waker());
+                SupervisedWait(Some(&**supervisor))
             });
-            supervisor.patience()
+            supervisor.wait_limit()
         })
     }
 
@@ -144,12 +144,17 @@ impl View {
     }
 
     /// Tells the supervisor, if there is one, of a wait.
-    fn attend(&self, at: Option<(&Table, &[u8])>, owner: Timestamp, waker: impl FnOnce() -> Waker) -> Attended<'_> {
+    fn register_wait(
+        &self,
+        at: Option<(&Table, &[u8])>,
+        owner: Timestamp,
+        waker: impl FnOnce() -> Waker,
+    ) -> SupervisedWait<'_> {
         let supervisor = self.supervisor.as_deref();
         if let Some(supervisor) = supervisor {
-            supervisor.waits(&Reason::WaitLimit.abort(self.name, at, Some(owner)), waker());
+            supervisor.wait_begins(&Reason::WaitLimit.abort(self.name, at, Some(owner)), waker());
         }
-        Attended(supervisor)
+        SupervisedWait(supervisor)
     }
 }
 
@@ -189,22 +194,29 @@ impl<C: Clock> Mvto<C> {
             }
             debug_assert!(may_wait(view, holder), "M7: {:?} waits for {holder:?}", view.owner());
             if !self.take_if_doomed(tuple, holder) && tuple.ownership.announce_waiter(holder) {
-                self.sleep_behind(view, table, tuple, holder, started)?;
+                self.sleep_until_released(view, table, tuple, holder, started)?;
             }
         }
     }
 
     /// Sleeps while `holder`, who knows of it, has the tuple. The wait began at `started`.
-    fn sleep_behind(&self, view: &View, table: &Table, tuple: &Pinned, holder: Holder, started: Instant) -> Result<()> {
+    fn sleep_until_released(
+        &self,
+        view: &View,
+        table: &Table,
+        tuple: &Pinned,
+        holder: Holder,
+        started: Instant,
+    ) -> Result<()> {
         let address = tuple.address().as_ptr().addr();
         let at = Some((table, tuple.key()));
         let Some(owner) = holder.owner() else { return Ok(()) };
-        let _attended = view.attend(at, owner, || self.waits.waker(address));
+        let _attended = view.register_wait(at, owner, || self.waits.waker(address));
         let (called, until_too_old, mut is_over) = (Instant::now(), self.until_too_old(owner), false);
         let remaining = || {
-            let patience = view.patience(started);
-            is_over = patience.is_zero();
-            Some(until_too_old.map_or(patience, |limit| patience.min(limit.saturating_sub(called.elapsed()))))
+            let limit = view.wait_limit(started);
+            is_over = limit.is_zero();
+            Some(until_too_old.map_or(limit, |limit| limit.min(limit.saturating_sub(called.elapsed()))))
         };
         match self.waits.wait(address, remaining, || tuple.ownership.is_awaited(holder)) {
             Waited::TimedOut if is_over => Err(view.unavailable(at, owner)),
@@ -242,14 +254,14 @@ impl<C: Clock> Mvto<C> {
     /// The wait has ended before.
     pub(crate) fn wait_for_older_writers(&self, view: &View) -> Result<()> {
         let started = Instant::now();
-        let mut attended = Attended(None);
+        let mut attended = SupervisedWait(None);
         let attend = |oldest, site| {
-            drop(std::mem::replace(&mut attended, Attended(None)));
-            attended = view.attend(None, oldest, || self.sites.waker(site));
+            drop(std::mem::replace(&mut attended, SupervisedWait(None)));
+            attended = view.register_wait(None, oldest, || self.sites.waker(site));
         };
         let limit = |oldest| {
-            let patience = view.patience(started);
-            Some(self.until_too_old(oldest).map_or(patience, |limit| patience.min(limit)))
+            let limit = view.wait_limit(started);
+            Some(self.until_too_old(oldest).map_or(limit, |limit| limit.min(limit)))
         };
         let waited = self.sites.wait_for_older_writers(view.at, || self.oldest_allowed(), limit, attend);
         waited.map_err(|oldest| {

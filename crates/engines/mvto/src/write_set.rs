@@ -1,8 +1,8 @@
 //! The write buffer of a transaction, and the workspace that it borrows from its site.
 
 mod arena;
-mod kept;
 mod order;
+mod read_for_update;
 
 use crate::catalog::Catalog;
 use crate::gc::Garbage;
@@ -16,8 +16,8 @@ use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
 
 use arena::Arena;
-pub(crate) use kept::Kept;
 use order::Order;
+pub(crate) use read_for_update::ReadForUpdate;
 
 /// Write sets up to this size are searched from front to back.
 const LINEAR: usize = 16;
@@ -270,7 +270,7 @@ pub(crate) struct Workspace {
     /// Read set, if it owns at the statement.
     pub reads: ReadSet,
     /// Tuples that were read for update.
-    pub kept: Kept,
+    pub kept: ReadForUpdate,
     pub pool: VersionPool,
     /// Horizon as last looked up.
     pub horizon: Arc<Horizon>,
@@ -290,12 +290,12 @@ pub(crate) struct Workspace {
 
 /// A workspace that a transaction has between its first statement and its end.
 #[derive(Debug, Default)]
-pub(crate) struct Lent(Option<Box<Workspace>>);
+pub(crate) struct BorrowedWorkspace(Option<Box<Workspace>>);
 
-impl Lent {
-    /// Lent by a site.
-    pub fn new(work: Box<Workspace>) -> Lent {
-        Lent(Some(work))
+impl BorrowedWorkspace {
+    /// Takes a workspace that a site lends.
+    pub fn new(work: Box<Workspace>) -> BorrowedWorkspace {
+        BorrowedWorkspace(Some(work))
     }
 
     /// Gives it back.
@@ -304,14 +304,14 @@ impl Lent {
     }
 }
 
-impl Deref for Lent {
+impl Deref for BorrowedWorkspace {
     type Target = Workspace;
     fn deref(&self) -> &Workspace {
         self.0.as_ref().expect("a statement begins by borrowing it")
     }
 }
 
-impl DerefMut for Lent {
+impl DerefMut for BorrowedWorkspace {
     fn deref_mut(&mut self) -> &mut Workspace {
         self.0.as_mut().expect("a statement begins by borrowing it")
     }
@@ -327,7 +327,7 @@ impl Workspace {
             catalog: Arc::default(),
             writes: WriteSet::default(),
             reads: ReadSet::default(),
-            kept: Kept::default(),
+            kept: ReadForUpdate::default(),
             pool: VersionPool::new(meter.clone()),
             garbage: Vec::new(),
             ready: Vec::new(),
@@ -340,7 +340,7 @@ impl Workspace {
     }
 
     /// Returns whether it is small enough to be kept for another transaction.
-    pub fn is_modest(&self) -> bool {
+    pub fn is_reusable(&self) -> bool {
         let entries = self.writes.entries.capacity().max(self.reads.capacity());
         self.writes.arena.capacity() + self.record.capacity() <= KEPT_BYTES && entries <= 4096
     }

@@ -82,18 +82,18 @@ fn a_forgotten_insert_leaves_its_key_free() {
     assert_eq!(now(&engine, table, 3), Some(33));
 }
 
-/// A request for a row without patience gets it, too.
+/// A request that never waits gets the row, too.
 #[test]
-fn without_patience_a_forgotten_row_is_free() {
+fn a_request_that_never_waits_takes_an_abandoned_row() {
     #[derive(Debug)]
     struct Unmoved;
     impl Supervisor for Unmoved {
-        fn begun(&self, _: model::Timestamp) {}
-        fn patience(&self) -> Option<Duration> {
+        fn transaction_begins(&self, _: model::Timestamp) {}
+        fn wait_limit(&self) -> Option<Duration> {
             None
         }
-        fn waits(&self, _: &model::Abort, _: std::task::Waker) {}
-        fn goes_on(&self) {}
+        fn wait_begins(&self, _: &model::Abort, _: std::task::Waker) {}
+        fn wait_ends(&self) {}
     }
     let (engine, table, _owner) = forgotten(limited());
     let mut hasty = begin_as(&engine, Mode::OwnAtStatement);

@@ -140,13 +140,13 @@ fn a_position_can_be_waited_for_polled_or_listened_to() {
 
     let (disk, db, table) = with_undurable_row();
     let mut pending = Interactive::durable(&db, rests_on(&db, table));
-    let (told, heard) = std::sync::mpsc::channel();
-    let waker = Waker::from(Arc::new(Bell(std::sync::Mutex::new(told))));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let waker = Waker::from(Arc::new(Bell(std::sync::Mutex::new(sender))));
     let mut context = Context::from_waker(&waker);
     let synced = loop {
         match Pin::new(&mut pending).poll(&mut context) {
             Poll::Ready(synced) => break synced,
-            Poll::Pending => heard.recv().unwrap(),
+            Poll::Pending => receiver.recv().unwrap(),
         }
     };
     synced.unwrap();
@@ -154,9 +154,9 @@ fn a_position_can_be_waited_for_polled_or_listened_to() {
 
     let (disk, db, table) = with_undurable_row();
     disk.inject(DiskFault { operation: Operation::Sync, after: 0, kind: std::io::ErrorKind::Other });
-    let (told, heard) = std::sync::mpsc::channel();
-    Interactive::durable(&db, rests_on(&db, table)).on_resolved(move |synced| told.send(synced).unwrap());
-    assert!(matches!(heard.recv().unwrap(), Err(Error::Fault(Fault::OutcomeUnknown { .. }))));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    Interactive::durable(&db, rests_on(&db, table)).on_resolved(move |synced| sender.send(synced).unwrap());
+    assert!(matches!(receiver.recv().unwrap(), Err(Error::Fault(Fault::OutcomeUnknown { .. }))));
 }
 
 /// Rings when it is woken.

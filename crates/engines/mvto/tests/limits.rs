@@ -265,13 +265,13 @@ fn mistake<T: std::fmt::Debug>(
     let mut open = begin(engine);
     let own = at(&open);
     put(&mut open, registers, 1, own).expect("nobody in the way");
-    let told = invalid(what(&mut open));
+    let reported = invalid(what(&mut open));
     assert!(open.poison().is_none(), "it lives on");
     let written = get(&mut open, registers, 1).expect("it lives on");
     let committed = open.commit().expect("it lives on");
     assert_eq!(written, Some(committed.claimed().0));
     assert_eq!(all(&mut begin(engine), registers).expect("nobody in the way"), [(1, committed.claimed().0)]);
-    told
+    reported
 }
 
 #[test]
@@ -302,8 +302,8 @@ fn scans_of_columns_that_are_not_there_are_refused() {
         Scan::table(registers).columns(Columns::Some(&[0])),
     ];
     for scan in &scans {
-        let told = mistake(&engine, registers, |open| open.scan(scan, &mut |_| ControlFlow::Continue(())));
-        assert!(matches!(told, Invalid::Row { .. }), "{told:?}");
+        let reported = mistake(&engine, registers, |open| open.scan(scan, &mut |_| ControlFlow::Continue(())));
+        assert!(matches!(reported, Invalid::Row { .. }), "{reported:?}");
     }
 }
 

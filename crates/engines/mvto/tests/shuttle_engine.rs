@@ -129,9 +129,9 @@ fn live(engine: &Engine, table: &Indexed, shape: Shape, plans: &[Plan]) -> Vec<S
         let mut transaction = engine.begin(Begin { mode: plan.mode, ..Begin::default() }).expect("it only notes down");
         transaction.set_reads_wait(plan.statements.len() % 2 == 0);
         let tell = |it: &Statement| (it.clone(), answer(&mut transaction, table, shape, it));
-        let told = plan.statements.iter().map(tell).collect();
+        let answers = plan.statements.iter().map(tell).collect();
         match transaction.commit() {
-            Ok(committed) => stories.push((committed.claimed(), told)),
+            Ok(committed) => stories.push((committed.claimed(), answers)),
             Err(error) => assert!(
                 !matches!(plan.mode, Mode::ReadOnly | Mode::Snapshot),
                 "read-only transactions always commit: {error}"
@@ -154,8 +154,8 @@ fn run_and_replay(plans: &[Vec<Plan>], shape: Shape) {
     let threads: Vec<_> = plans.iter().map(spawn).collect();
     let mut stories: Vec<Story> = threads.into_iter().flat_map(|it| it.join().expect("no panic")).collect();
     stories.sort_by_key(|(point, _)| *point);
-    for (point, told) in &stories {
-        for (statement, answered) in told {
+    for (point, answers) in &stories {
+        for (statement, answered) in answers {
             assert_eq!(*answered, answer(&mut twin, &table, shape, statement), "{statement:?} at {point} of {plans:?}");
         }
         twin.commit();

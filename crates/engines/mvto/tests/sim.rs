@@ -41,7 +41,7 @@ use support::{Engine, Open, registers};
 /// Steps of one seed.
 const STEPS: usize = 500;
 /// Steps that a failure tells.
-const TOLD: usize = 30;
+const KEPT_STEPS: usize = 30;
 /// Transactions open at once, at most. Each seed has a limit of its own: with few, more is collected.
 const OPEN: usize = 8;
 /// Durability of the acknowledgements, mixed.
@@ -52,20 +52,20 @@ type Tally = BTreeMap<&'static str, u64>;
 
 /// Report of a failure: the steps, in words, and the number of events of each kind.
 #[derive(Debug, Default)]
-struct Chronicle {
+struct Trace {
     step: usize,
     last: VecDeque<String>,
-    /// A digest of everything told: equal seeds, equal digests.
+    /// A digest of all answers: equal seeds, equal digests.
     digest: u64,
     tally: Tally,
 }
 
-impl Chronicle {
+impl Trace {
     fn tell(&mut self, what: String) {
         for byte in what.bytes() {
             self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3); // FNV-1a
         }
-        if self.last.len() == TOLD {
+        if self.last.len() == KEPT_STEPS {
             self.last.pop_front();
         }
         self.last.push_back(format!("{:>4} {what}", self.step));
@@ -95,7 +95,7 @@ enum Slot {
 }
 
 /// A statement, where it ran, and what it was answered.
-type Told = (Table, Statement, String);
+type Answered = (Table, Statement, String);
 
 /// An open transaction.
 struct Live {
@@ -105,7 +105,7 @@ struct Live {
     durability: Durability,
     /// The greatest serial point of the commits that had returned when it first touched data.
     floor: Option<SerialPoint>,
-    told: Vec<Told>,
+    answers: Vec<Answered>,
     savepoints: Vec<(Savepoint, usize)>,
 }
 
@@ -115,7 +115,7 @@ struct Story {
     point: SerialPoint,
     writes: bool,
     acknowledged: bool,
-    told: Vec<Told>,
+    answers: Vec<Answered>,
 }
 
 /// Causes of errors that have been put there since the engine was opened.
@@ -134,7 +134,7 @@ struct World {
     random: Randomness,
     statements: BoxedStrategy<Statement>,
     runner: TestRunner,
-    chronicle: Rc<RefCell<Chronicle>>,
+    trace: Rc<RefCell<Trace>>,
     disk: SimDisk,
     clock: SimClock,
     engine: Option<Engine>,
@@ -181,7 +181,7 @@ fn ledger_key(number: u64) -> Key {
 }
 
 impl World {
-    fn new(seed: u64, chronicle: Rc<RefCell<Chronicle>>) -> World {
+    fn new(seed: u64, trace: Rc<RefCell<Trace>>) -> World {
         let mut random = Randomness::from_seed(seed);
         let mut bytes = [0; 32];
         random.fill(&mut bytes);
@@ -195,7 +195,7 @@ impl World {
             statements: statement().boxed(),
             runner: TestRunner::new_with_rng(Config::default(), rng),
             random,
-            chronicle,
+            trace,
             disk,
             clock: SimClock::new(0, 1),
             engine: None,
@@ -220,11 +220,11 @@ impl World {
     }
 
     fn tell(&self, what: impl Into<String>) {
-        self.chronicle.borrow_mut().tell(what.into());
+        self.trace.borrow_mut().tell(what.into());
     }
 
     fn count(&self, what: &'static str) {
-        *self.chronicle.borrow_mut().tally.entry(what).or_default() += 1;
+        *self.trace.borrow_mut().tally.entry(what).or_default() += 1;
     }
 
     fn engine(&self) -> &Engine {
@@ -272,8 +272,8 @@ impl World {
             Err(error) => self.excuse("begin", &error),
             Ok(transaction) => {
                 self.tell(format!("T{number} begins, {mode:?}, {durability:?}"));
-                let (told, savepoints) = (Vec::new(), Vec::new());
-                self.open.push(Live { number, transaction, mode, durability, floor: None, told, savepoints });
+                let (answers, savepoints) = (Vec::new(), Vec::new());
+                self.open.push(Live { number, transaction, mode, durability, floor: None, answers, savepoints });
             }
         }
     }
@@ -301,7 +301,7 @@ impl World {
             Statement::Savepoint => {
                 live.floor.get_or_insert(self.greatest);
                 match live.transaction.savepoint() {
-                    Ok(savepoint) => live.savepoints.push((savepoint, live.told.len())),
+                    Ok(savepoint) => live.savepoints.push((savepoint, live.answers.len())),
                     Err(error) => return self.lose(live, "a savepoint", &error),
                 }
                 self.tell(format!("T{} sets a savepoint", live.number));
@@ -314,7 +314,7 @@ impl World {
                     Err(error) => return self.lose(live, "a rollback", &error),
                 }
                 // Reads after the savepoint still count as reads: their answers must hold, but they saw rows that are gone.
-                live.told.truncate(done);
+                live.answers.truncate(done);
             }
             statement => {
                 let reads_only = matches!(live.mode, Mode::ReadOnly | Mode::Snapshot);
@@ -344,7 +344,7 @@ impl World {
             assert!(self.is_troubled() || answered.contains("Limit"), "an error without a cause: {answered}");
             return self.abort(live);
         }
-        live.told.push((table, statement, answered));
+        live.answers.push((table, statement, answered));
         self.open.push(live);
     }
 
@@ -372,7 +372,7 @@ impl World {
     fn commit(&mut self, mut live: Live) {
         live.floor.get_or_insert(self.greatest);
         let reads_only = matches!(live.mode, Mode::ReadOnly | Mode::Snapshot);
-        let changed = live.told.iter().any(|(_, statement, _)| !statement.only_reads());
+        let changed = live.answers.iter().any(|(_, statement, _)| !statement.only_reads());
         let writes = !reads_only && (changed || self.random.chance(1, 2));
         if writes {
             let row = RowBuf::from_bytes(&live.number.to_be_bytes());
@@ -381,11 +381,11 @@ impl World {
                 return self.lose(live, "the ledger", &error);
             }
         }
-        let Live { number, transaction, durability, floor, told, .. } = live;
+        let Live { number, transaction, durability, floor, answers, .. } = live;
         match transaction.commit() {
             Err(error) => {
                 self.tell(format!("T{number} cannot commit: {error}"));
-                let drawn = !told.is_empty();
+                let drawn = !answers.is_empty();
                 assert!(!(reads_only && drawn && error.is_conflict()), "T{number} only reads: {error}");
                 self.excuse("a commit", &error);
             }
@@ -396,7 +396,7 @@ impl World {
                 assert!(point > floor.expect("set above"), "T{number} at {point}, after {floor:?} had returned");
                 self.greatest = self.greatest.max(point);
                 self.count(if writes { "commits" } else { "read-only commits" });
-                self.stories.push(Story { number, point, writes, acknowledged: false, told });
+                self.stories.push(Story { number, point, writes, acknowledged: false, answers });
                 self.acknowledge(committed, durability, writes);
             }
         }
@@ -757,8 +757,8 @@ fn replay(base: &Twin, mut stories: Vec<&Story>) -> Twin {
     for pair in stories.windows(2) {
         assert!(pair[0].point < pair[1].point, "T{} and T{} share {}", pair[0].number, pair[1].number, pair[0].point);
     }
-    for Story { number, point, told, .. } in stories {
-        for (table, statement, answered) in told {
+    for Story { number, point, answers, .. } in stories {
+        for (table, statement, answered) in answers {
             let twins = answer(&mut twin, &table.twin, table.shape, statement);
             assert_eq!(*answered, twins, "T{number} at {point}: {:?} {statement:?}", table.shape);
         }
@@ -769,24 +769,24 @@ fn replay(base: &Twin, mut stories: Vec<&Story>) -> Twin {
 
 /// Runs one seed. Returns what it met, and a digest of all its steps.
 fn simulate(seed: u64) -> (Tally, u64) {
-    let chronicle = Rc::new(RefCell::new(Chronicle::default()));
+    let trace = Rc::new(RefCell::new(Trace::default()));
     let run = || {
-        let mut world = World::new(seed, chronicle.clone());
+        let mut world = World::new(seed, trace.clone());
         for step in 1..=STEPS {
-            world.chronicle.borrow_mut().step = step;
+            world.trace.borrow_mut().step = step;
             world.step();
         }
         world.crash();
         world.restart();
     };
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
-        let Chronicle { step, last, .. } = &*chronicle.borrow();
+        let Trace { step, last, .. } = &*trace.borrow();
         let last: Vec<&str> = last.iter().map(String::as_str).collect();
         eprintln!("seed {seed} fails at step {step}; its last steps:\n{}", last.join("\n"));
         eprintln!("again: SEED={seed} cargo test -p seriatim-mvto --test sim -- one_seed");
         resume_unwind(panic);
     }
-    let Chronicle { tally, digest, .. } = chronicle.take();
+    let Trace { tally, digest, .. } = trace.take();
     (tally, digest)
 }
 

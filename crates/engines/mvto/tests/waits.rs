@@ -11,20 +11,20 @@ use std::thread;
 use std::time::Duration;
 use support::{Open, all, begin, begin_as, get, put, rule, with_registers};
 
-/// Ends waits when it is told to, and tells of them.
+/// Ends waits when it is asked to, and reports them.
 #[derive(Debug)]
-struct Attendant {
+struct TestSupervisor {
     begun: AtomicU64,
     raised: AtomicBool,
     waker: Mutex<Option<Waker>>,
     waits: Mutex<mpsc::Sender<Abort>>,
 }
 
-impl Attendant {
-    fn new() -> (Arc<Attendant>, mpsc::Receiver<Abort>) {
-        let (waits, told) = mpsc::channel();
+impl TestSupervisor {
+    fn new() -> (Arc<TestSupervisor>, mpsc::Receiver<Abort>) {
+        let (waits, reported) = mpsc::channel();
         let (begun, raised) = (AtomicU64::new(0), AtomicBool::new(false));
-        (Arc::new(Attendant { begun, raised, waker: Mutex::default(), waits: Mutex::new(waits) }), told)
+        (Arc::new(TestSupervisor { begun, raised, waker: Mutex::default(), waits: Mutex::new(waits) }), reported)
     }
 
     fn raise(&self) {
@@ -34,21 +34,21 @@ impl Attendant {
     }
 }
 
-impl Supervisor for Attendant {
-    fn begun(&self, transaction: Timestamp) {
+impl Supervisor for TestSupervisor {
+    fn transaction_begins(&self, transaction: Timestamp) {
         self.begun.store(transaction.0, Ordering::Relaxed);
     }
 
-    fn patience(&self) -> Option<Duration> {
+    fn wait_limit(&self) -> Option<Duration> {
         self.raised.load(Ordering::Relaxed).then_some(Duration::ZERO)
     }
 
-    fn waits(&self, wait: &Abort, waker: Waker) {
+    fn wait_begins(&self, wait: &Abort, waker: Waker) {
         *self.waker.lock().expect("no panic") = Some(waker);
         let _ = self.waits.lock().expect("no panic").send(wait.clone()); // Not every test listens.
     }
 
-    fn goes_on(&self) {
+    fn wait_ends(&self) {
         *self.waker.lock().expect("no panic") = None;
     }
 }
@@ -65,11 +65,11 @@ fn supervised(
     engine: &support::Engine,
     mode: Mode,
     limit: Option<Duration>,
-) -> (Open, Arc<Attendant>, mpsc::Receiver<Abort>) {
+) -> (Open, Arc<TestSupervisor>, mpsc::Receiver<Abort>) {
     let mut transaction = engine.begin_owned(Begin { mode, wait_limit: limit, ..Begin::default() }).expect("begin");
-    let (attendant, told) = Attendant::new();
-    transaction.set_supervisor(attendant.clone());
-    (transaction, attendant, told)
+    let (supervisor, reported) = TestSupervisor::new();
+    transaction.set_supervisor(supervisor.clone());
+    (transaction, supervisor, reported)
 }
 
 const FOR_EVER: Option<Duration> = Some(Duration::from_secs(3600));
@@ -80,19 +80,19 @@ fn a_wait_that_is_ended_from_outside_fails_its_statement_only() {
     let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1), (2, 2)]);
     let mut owner = begin_as(&engine, Mode::OwnAtStatement);
     put(&mut owner, table, 1, 10).expect("nobody in the way");
-    let (mut waiter, attendant, told) = supervised(&engine, Mode::OwnAtStatement, FOR_EVER);
+    let (mut waiter, supervisor, reported) = supervised(&engine, Mode::OwnAtStatement, FOR_EVER);
     put(&mut waiter, table, 2, 20).expect("nobody in the way");
     let met = thread::scope(|scope| {
         let waiting = scope.spawn(|| unavailable(put(&mut waiter, table, 1, 11)));
-        let wait = told.recv().expect("it waits");
+        let wait = reported.recv().expect("it waits");
         assert_eq!(wait.other, owner.timestamp(), "it says for whom");
-        assert_eq!(wait.transaction.0, attendant.begun.load(Ordering::Relaxed), "and was told its own name before");
-        attendant.raise();
+        assert_eq!(wait.transaction.0, supervisor.begun.load(Ordering::Relaxed), "and was given its own name before");
+        supervisor.raise();
         waiting.join().expect("no panic")
     });
     assert_eq!((met.rule, met.other), ("interrupted", owner.timestamp()));
     assert_eq!(engine.stats().asleep, 0);
-    attendant.raised.store(false, Ordering::Relaxed);
+    supervisor.raised.store(false, Ordering::Relaxed);
     waiter.commit().expect("it lives on");
     owner.commit().expect("it was not disturbed");
     assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 10), (2, 20)]);
@@ -104,15 +104,15 @@ fn the_wait_of_a_snapshot_is_ended_from_outside() {
     let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1)]);
     let mut writer = begin_as(&engine, Mode::OwnAtStatement);
     put(&mut writer, table, 1, 2).expect("nobody in the way");
-    let (mut snapshot, attendant, told) = supervised(&engine, Mode::Snapshot, FOR_EVER);
+    let (mut snapshot, supervisor, reported) = supervised(&engine, Mode::Snapshot, FOR_EVER);
     let met = thread::scope(|scope| {
         let waiting = scope.spawn(|| unavailable(get(&mut snapshot, table, 1)));
-        assert_eq!(told.recv().expect("it waits").other, writer.timestamp());
-        attendant.raise();
+        assert_eq!(reported.recv().expect("it waits").other, writer.timestamp());
+        supervisor.raise();
         waiting.join().expect("no panic")
     });
     assert_eq!(met.rule, "interrupted");
-    attendant.raised.store(false, Ordering::Relaxed);
+    supervisor.raised.store(false, Ordering::Relaxed);
     writer.commit().expect("nobody in the way");
     assert_eq!(get(&mut snapshot, table, 1).expect("nothing is older"), Some(2));
 }
@@ -135,7 +135,7 @@ fn a_supervised_transaction_outlives_the_limit_on_waiting() {
 
 /// NOWAIT: what an older transaction holds is unavailable at once, and what a younger one holds, too.
 #[test]
-fn without_patience_whatever_is_held_is_unavailable() {
+fn without_waiting_whatever_is_held_is_unavailable() {
     let (engine, _, table) = with_registers(Options { sites: 1, ..Options::default() }, &[(1, 1), (2, 2)]);
     let mut older = begin_as(&engine, Mode::OwnAtStatement);
     put(&mut older, table, 1, 10).expect("nobody in the way");
@@ -150,11 +150,7 @@ fn without_patience_whatever_is_held_is_unavailable() {
     let met = unavailable(hasty.read_for_update(table, &Key::from_u64(2), &mut row));
     assert_eq!((met.rule, met.other), ("wait-limit", younger.timestamp()));
     hasty.set_wait_limit(None);
-    assert_eq!(
-        rule(put(&mut hasty, table, 2, 21)),
-        "younger-owner",
-        "with patience it is a conflict: it owns something"
-    );
+    assert_eq!(rule(put(&mut hasty, table, 2, 21)), "younger-owner", "with limit it is a conflict: it owns something");
 }
 
 /// One that owns at commit meets several owners that execute: it waits for each, with nothing in its hands, and then commits.
@@ -166,12 +162,12 @@ fn a_commit_waits_for_all_owners_that_execute() {
     for (key, owner) in (1..).zip(&mut owners) {
         put(owner, table, key, 10 * key).expect("nobody in the way");
     }
-    let (mut committer, _, told) = supervised(&engine, Mode::ReadWrite, FOR_EVER);
+    let (mut committer, _, reported) = supervised(&engine, Mode::ReadWrite, FOR_EVER);
     (0..=3).for_each(|key| put(&mut committer, table, key, 100 + key).expect("it buffers"));
     thread::scope(|scope| {
         let committing = scope.spawn(|| committer.commit().expect("each owner ends"));
         for owner in owners {
-            assert_eq!(told.recv().expect("it waits").other, owner.timestamp(), "for one after the other");
+            assert_eq!(reported.recv().expect("it waits").other, owner.timestamp(), "for one after the other");
             let mut beside = begin_as(&engine, Mode::OwnAtStatement);
             put(&mut beside, table, 0, 7).expect("whoever waits owns nothing");
             drop(beside);

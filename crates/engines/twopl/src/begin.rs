@@ -1,7 +1,7 @@
 //! An open transaction: its identity, its locks, its undo log.
 
 use super::doors::Mark;
-use super::locks::{Granted, Kind, LockMode, Owner, Patience, Refusal, wait_for_lock};
+use super::locks::{Granted, Kind, LockMode, Owner, Refusal, WaitPolicy, wait_for_lock};
 use super::store::{Catalog, Keyspace, Record, State, Table};
 use super::{Reason, TwoPhaseLocking};
 use model::{
@@ -81,7 +81,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// Locks what a procedure declared, in the order of tables and keys (I7); from now on it may touch nothing else.
     ///
     /// # Errors
-    /// [`Invalid`] for what cannot be a key, a limit, or the end of the transaction's patience.
+    /// [`Invalid`] for what cannot be a key, a limit, or the transaction's wait limit.
     pub(super) fn lock_footprint(&mut self, footprint: Footprint) -> Result<()> {
         for same_key in footprint.keys().chunk_by(|one, next| (one.table, &one.key) == (next.table, &next.key)) {
             let first = &same_key[0];
@@ -192,8 +192,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         let granted = match state.lock.request(&self.owner, mode) {
             Some(granted) => granted,
             None => {
-                let waited = self.patience(keyspace, &record.key, |patience, owner| {
-                    wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode), patience)
+                let waited = self.with_wait_policy(keyspace, &record.key, |policy, owner| {
+                    wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode), policy)
                 });
                 let (guard, granted) = waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
                 state = guard;
@@ -203,8 +203,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         self.note(keyspace, record, granted);
         if granted.newly_exclusive && keyspace.ranges.is_any() {
             drop(state);
-            let wait_out = |patience: &Patience<'_>, owner: &_| keyspace.ranges.wait_out(owner, &record.key, patience);
-            let waited = self.patience(keyspace, &record.key, wait_out);
+            let wait_out = |policy: &WaitPolicy<'_>, owner: &_| keyspace.ranges.wait_out(owner, &record.key, policy);
+            let waited = self.with_wait_policy(keyspace, &record.key, wait_out);
             waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
             state = record.latch();
         }
@@ -239,12 +239,17 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         Ok(())
     }
 
-    fn patience<R>(&self, keyspace: &Keyspace, key: &Key, wait: impl FnOnce(&Patience<'_>, &Arc<Owner>) -> R) -> R {
+    fn with_wait_policy<R>(
+        &self,
+        keyspace: &Keyspace,
+        key: &Key,
+        wait: impl FnOnce(&WaitPolicy<'_>, &Arc<Owner>) -> R,
+    ) -> R {
         let TwoPhaseLocking { sleepers, clock, options, counters, .. } = &*self.engine;
         let limit = self.how.wait_limit.unwrap_or(options.wait_limit);
         let about = |other| self.abort_for(Reason::WaitLimit, keyspace, Target::Key(key.clone()), Some(other));
         let supervisor = self.supervisor.as_deref().map(|supervisor| (supervisor, &about as &dyn Fn(_) -> _));
-        wait(&Patience { sleepers, clock, limit, waits: &counters.waits, supervisor }, &self.owner)
+        wait(&WaitPolicy { sleepers, clock, limit, waits: &counters.waits, supervisor }, &self.owner)
     }
 
     fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {

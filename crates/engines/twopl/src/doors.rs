@@ -142,7 +142,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
 impl<H: Deref<Target = TwoPhaseLocking>> Supervised for Transaction<H> {
     /// A wait that ends without its lock aborts the transaction here: rows are changed in place.
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
-        supervisor.begun(self.owner.timestamp);
+        supervisor.transaction_begins(self.owner.timestamp);
         self.supervisor = Some(supervisor);
     }
 }

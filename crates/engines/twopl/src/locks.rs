@@ -62,7 +62,7 @@ const SIGNALLED: usize = 1;
 const ASLEEP: usize = 2;
 
 /// For how long a transaction waits for others, and where.
-pub(super) struct Patience<'a> {
+pub(super) struct WaitPolicy<'a> {
     pub(super) sleepers: &'a Arc<WaitTable>,
     pub(super) clock: &'a MonotonicClock,
     /// Zero: it never waits.
@@ -77,11 +77,11 @@ pub(super) struct Patience<'a> {
 pub(super) type Supervised<'a> = (&'a dyn Supervisor, &'a dyn Fn(Timestamp) -> Abort);
 
 /// A wait registered with its transaction's supervisor, until it is dropped.
-struct Attended<'a>(Option<&'a dyn Supervisor>);
+struct SupervisedWait<'a>(Option<&'a dyn Supervisor>);
 
-impl Drop for Attended<'_> {
+impl Drop for SupervisedWait<'_> {
     fn drop(&mut self) {
-        self.0.inspect(|supervisor| supervisor.goes_on());
+        self.0.inspect(|supervisor| supervisor.wait_ends());
     }
 }
 
@@ -131,7 +131,7 @@ impl Owner {
     }
 
     /// Waits for a signal; one that came since the last call counts. False when `until` (clock ticks) has passed.
-    fn sleep(&self, patience: &Patience<'_>, until: Option<u64>) -> bool {
+    fn sleep(&self, policy: &WaitPolicy<'_>, until: Option<u64>) -> bool {
         for _ in 0..LOOKS_BEFORE_SLEEP {
             if self.signal.load(Relaxed) == SIGNALLED {
                 break;
@@ -140,18 +140,18 @@ impl Owner {
         }
         let mut waited = Waited::Released;
         if self.signal.compare_exchange(QUIET, ASLEEP, AcqRel, Acquire).is_ok() {
-            let clock = patience.clock;
+            let clock = policy.clock;
             let limit = || until.map(|until| clock.duration_of(until.saturating_sub(clock.now())));
-            let remaining = || limit().into_iter().chain(patience.supervised()).min();
+            let remaining = || limit().into_iter().chain(policy.supervised()).min();
             let asleep = || self.signal.load(Acquire) == ASLEEP;
-            waited = patience.sleepers.wait(self.address(), remaining, asleep);
+            waited = policy.sleepers.wait(self.address(), remaining, asleep);
         }
         self.signal.swap(QUIET, AcqRel);
         waited == Waited::Released
     }
 }
 
-impl Patience<'_> {
+impl WaitPolicy<'_> {
     /// When a wait that begins now is over; `None` for one without end.
     fn deadline(&self) -> Option<u64> {
         self.clock.now().checked_add(self.clock.ticks_in(self.limit))
@@ -159,15 +159,15 @@ impl Patience<'_> {
 
     /// Returns the wait limit that the supervisor sets.
     fn supervised(&self) -> Option<Duration> {
-        self.supervisor.and_then(|(supervisor, _)| supervisor.patience())
+        self.supervisor.and_then(|(supervisor, _)| supervisor.wait_limit())
     }
 
     /// Tells the supervisor that `owner` is about to wait for `other`.
-    fn attend(&self, owner: &Owner, other: Timestamp) -> Attended<'_> {
+    fn register_wait(&self, owner: &Owner, other: Timestamp) -> SupervisedWait<'_> {
         if let Some((supervisor, about)) = self.supervisor {
-            supervisor.waits(&about(other), self.sleepers.waker(owner.address()));
+            supervisor.wait_begins(&about(other), self.sleepers.waker(owner.address()));
         }
-        Attended(self.supervisor.map(|(supervisor, _)| supervisor))
+        SupervisedWait(self.supervisor.map(|(supervisor, _)| supervisor))
     }
 
     /// The end of a wait that was for `other`, without what it was for.
@@ -296,22 +296,22 @@ impl Lock {
 /// `guard`.
 ///
 /// # Errors
-/// The owner has to give way, or its patience has ended; then it is in no queue.
+/// The owner has to give way, or its wait limit has passed; then it is in no queue.
 pub(super) fn wait_for_lock<'l, T>(
     (latched, mut guard): (&'l Mutex<T>, MutexGuard<'l, T>),
     lock_of: impl Fn(&mut T) -> &mut Lock,
     (owner, mode): (&Arc<Owner>, LockMode),
-    patience: &Patience<'_>,
+    policy: &WaitPolicy<'_>,
 ) -> Result<(MutexGuard<'l, T>, Granted), Refusal> {
     let lock = lock_of(&mut guard);
     let (held, other) = (lock.is_held_by(owner), lock.blocker(owner));
-    if patience.limit.is_zero() {
-        return Err(patience.refusal(other));
+    if policy.limit.is_zero() {
+        return Err(policy.refusal(other));
     }
-    let _attended = patience.attend(owner, other);
-    lock.enqueue(owner, mode, patience.sleepers);
-    patience.waits.fetch_add(1, Relaxed);
-    let until = patience.deadline();
+    let _registered = policy.register_wait(owner, other);
+    lock.enqueue(owner, mode, policy.sleepers);
+    policy.waits.fetch_add(1, Relaxed);
+    let until = policy.deadline();
     let mut in_time = true;
     loop {
         let lock = lock_of(&mut guard);
@@ -320,15 +320,15 @@ pub(super) fn wait_for_lock<'l, T>(
         }
         let refusal = match owner.wounded_by() {
             Some(by) => Some(Refusal { reason: Reason::Wounded, other: by }),
-            None if !in_time => Some(patience.refusal(other)),
+            None if !in_time => Some(policy.refusal(other)),
             None => None,
         };
         if let Some(refusal) = refusal {
-            lock.withdraw(owner, patience.sleepers);
+            lock.withdraw(owner, policy.sleepers);
             return Err(refusal);
         }
         drop(guard);
-        in_time = owner.sleep(patience, until);
+        in_time = owner.sleep(policy, until);
         guard = latch(latched);
     }
 }
@@ -397,8 +397,8 @@ impl Ranges {
     /// Waits until no other transaction's range covers `key`, whose record the owner has just locked exclusively.
     ///
     /// # Errors
-    /// The owner has to give way, or its patience has ended.
-    pub(super) fn wait_out(&self, owner: &Arc<Owner>, key: &Key, patience: &Patience<'_>) -> Result<(), Refusal> {
+    /// The owner has to give way, or its wait limit has passed.
+    pub(super) fn wait_out(&self, owner: &Arc<Owner>, key: &Key, policy: &WaitPolicy<'_>) -> Result<(), Refusal> {
         let (mut until, mut in_time) = (None, true);
         let mut attended = None;
         loop {
@@ -406,21 +406,21 @@ impl Ranges {
             list.waiting.retain(|waiter| !Arc::ptr_eq(waiter, owner));
             let mut others = list.held.iter().filter(|range| range.blocks(owner, key)).map(|range| &range.owner);
             let Some(other) = others.clone().next().map(|other| other.timestamp) else { return Ok(()) };
-            if patience.limit.is_zero() || !in_time {
-                return Err(patience.refusal(other));
+            if policy.limit.is_zero() || !in_time {
+                return Err(policy.refusal(other));
             }
             if let Some(by) = owner.wounded_by() {
                 return Err(Refusal { reason: Reason::Wounded, other: by });
             }
-            others.by_ref().for_each(|other| owner.wound(other, patience.sleepers));
+            others.by_ref().for_each(|other| owner.wound(other, policy.sleepers));
             list.waiting.push(owner.clone());
             attended.get_or_insert_with(|| {
-                until = patience.deadline();
-                patience.waits.fetch_add(1, Relaxed);
-                patience.attend(owner, other)
+                until = policy.deadline();
+                policy.waits.fetch_add(1, Relaxed);
+                policy.register_wait(owner, other)
             });
             drop(list);
-            in_time = owner.sleep(patience, until);
+            in_time = owner.sleep(policy, until);
         }
     }
 }

@@ -310,10 +310,10 @@ fn tickets_are_waited_for_later() {
     let tickets: Vec<_> = (0..20).map(|_| engine.submit(transfer(), Begin::default(), Box::new(never))).collect();
     let points: Vec<_> = tickets.into_iter().map(|ticket| ticket.wait().expect("declared").1.claimed()).collect();
     assert!(points.is_sorted(), "in the order of submission");
-    let (told, heard) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let ticket = engine.submit(transfer(), Begin::default(), Box::new(never));
-    ticket.on_resolved(move |completed| told.send(completed.is_ok()).expect("the test listens"));
-    assert!(heard.recv().expect("it calls back"));
+    ticket.on_resolved(move |completed| sender.send(completed.is_ok()).expect("the test listens"));
+    assert!(receiver.recv().expect("it calls back"));
     assert_eq!(get(&mut common::begin(&engine), t, 2).unwrap(), Some(21));
 }
 

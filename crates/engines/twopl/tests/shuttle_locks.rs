@@ -147,8 +147,8 @@ fn live(engine: &TwoPhaseLocking, table: &Indexed, programs: &[Vec<Statement>]) 
     let attempt = |program: &Vec<Statement>| {
         let mut it = common::begin(engine);
         let statements = program.iter().filter(|it| it.is_access());
-        let told = statements.map(|it_does| (it_does.clone(), answer(&mut it, table, SHAPE, it_does))).collect();
-        it.commit().ok().map(|committed| (committed.claimed(), told))
+        let answers = statements.map(|it_does| (it_does.clone(), answer(&mut it, table, SHAPE, it_does))).collect();
+        it.commit().ok().map(|committed| (committed.claimed(), answers))
     };
     programs.iter().filter_map(attempt).collect()
 }
@@ -179,8 +179,8 @@ fn run_and_replay(worlds: &Arc<[Vec<Vec<Statement>>; 3]>) {
     stories.sort_by_key(|(point, _)| *point);
     let mut twin = Twin::new();
     SHAPE.create(Storage::Ordered, |schema| twin.create_table(schema));
-    for (point, told) in &stories {
-        for (statement, answered) in told {
+    for (point, answers) in &stories {
+        for (statement, answered) in answers {
             assert_eq!(*answered, answer(&mut twin, &table, SHAPE, statement), "{statement:?} at {point}");
         }
         twin.commit();

@@ -167,7 +167,7 @@ fn the_older_waiter_goes_first() {
 
 /// A limit on waiting ends the wait; zero is no wait at all.
 #[test]
-fn patience_ends() {
+fn a_wait_reaches_its_limit() {
     let (engine, t) = engine();
     let mut holder = begin(&engine);
     put(&mut holder, t, X, 1).unwrap();

@@ -7,7 +7,7 @@
 use crate::engines::{Engine, OnEngine};
 use crate::record::{Forms, Log};
 use crate::retry::{Reasons, Retrying, reason};
-use crate::workloads::{Client, Seat, Stamps, Workload};
+use crate::workloads::{Client, ClientSlot, Stamps, Workload};
 use check::Record;
 use env::time::{Duration, Instant};
 use env::{MonotonicClock, Randomness, thread};
@@ -257,10 +257,10 @@ struct Stage<'a, E, W> {
 const LOADER: u32 = 0;
 
 impl<E: Engine, W: Workload> Stage<'_, E, W> {
-    fn seat(&self, client: u32) -> Seat<'_> {
+    fn seat(&self, client: u32) -> ClientSlot<'_> {
         let mut seeds = Randomness::from_seed(self.run.seed);
         let randomness = (0..=client).map(|_| seeds.fork()).last().expect("at least one fork");
-        Seat { tables: &self.tables, randomness, stamps: Stamps::of_client(client) }
+        ClientSlot { tables: &self.tables, randomness, stamps: Stamps::of_client(client) }
     }
 
     fn log(&self, client: u32) -> Option<Log<'_>> {
@@ -522,7 +522,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
 /// Client 0: the program that writes records `from..to`.
 struct Loader<'a, W> {
     workload: &'a W,
-    seat: Seat<'a>,
+    seat: ClientSlot<'a>,
     from: u64,
     to: u64,
     key: Key,
@@ -530,7 +530,7 @@ struct Loader<'a, W> {
 }
 
 impl<'a, W: Workload> Loader<'a, W> {
-    fn new(workload: &'a W, seat: Seat<'a>) -> Loader<'a, W> {
+    fn new(workload: &'a W, seat: ClientSlot<'a>) -> Loader<'a, W> {
         Loader { workload, seat, from: 0, to: 0, key: Key::new(), row: RowBuf::new() }
     }
 }

@@ -26,18 +26,18 @@ pub trait Workload: Sync {
     fn record(&self, number: u64, stamp: Stamp, key: &mut Key, row: &mut RowBuf) -> usize;
 
     /// A client. Equal seeds make equal choices.
-    fn client(&self, at: Seat<'_>) -> Self::Client;
+    fn client(&self, at: ClientSlot<'_>) -> Self::Client;
 
     /// A client that reads in the background for as long as the others run.
-    fn long_reader(&self, at: Seat<'_>) -> Self::Client;
+    fn long_reader(&self, at: ClientSlot<'_>) -> Self::Client;
 
     /// A client whose next transaction checks the whole database after a run, if the workload has such a check.
-    fn closing(&self, at: Seat<'_>) -> Option<Self::Client>;
+    fn closing(&self, at: ClientSlot<'_>) -> Option<Self::Client>;
 }
 
 /// Place of a client in a run.
 #[derive(Debug)]
-pub struct Seat<'a> {
+pub struct ClientSlot<'a> {
     /// The tables of [`Workload::schemas`], by position.
     pub tables: &'a [TableId],
     /// The source of its choices.

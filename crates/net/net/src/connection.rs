@@ -25,12 +25,12 @@ pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     socket2::SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
-/// Connects to an address, and gives up after `patience`.
+/// Connects to an address, and gives up after `time_limit`.
 ///
 /// # Errors
 /// Nobody listens there, or nobody answers in time.
-pub async fn connect(address: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
-    let connecting = timeout(patience, TcpStream::connect(address)).await;
+pub async fn connect(address: SocketAddr, time_limit: Duration) -> io::Result<TcpStream> {
+    let connecting = timeout(time_limit, TcpStream::connect(address)).await;
     connecting.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 

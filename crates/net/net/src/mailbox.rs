@@ -181,12 +181,12 @@ impl<T> Mailbox<T> {
                 state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let patience = deadline.saturating_duration_since(Instant::now());
-            if patience.is_zero() {
+            let time_limit = deadline.saturating_duration_since(Instant::now());
+            if time_limit.is_zero() {
                 state.sleeps = false;
                 return Ok(());
             }
-            state = self.arrived.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.arrived.wait_timeout(state, time_limit).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -1,13 +1,13 @@
 //! A cluster in virtual time: the loop from one happening to the next, for replicas of any protocol.
 //!
 //! ```text
-//!             agenda: happenings, connections to make or to give up
+//!             queue: scheduled events, connections to make or to give up
 //!   earliest  network: packets between nodes
 //!      of     access: packets between nodes and those outside (clients)
 //!             timers of replicas and outsiders
 //!                │
 //!                ▼
-//!   run ──► Replicas::{happen, receive, answer, wake} ──► World::{enter, network, access, cut, partition, ...}
+//!   run ──► Replicas::{on_scheduled, receive, answer, wake} ──► World::{enter, network, access, cut, partition, ...}
 //! ```
 //!
 //! [`World`] is what surrounds the nodes; a simulation keeps one and says by [`Replicas`] what its nodes do. The harness makes connections,
@@ -18,7 +18,7 @@ use std::fmt::Debug;
 use env::Randomness;
 
 use crate::network::{Delay, NetworkOptions, Packet, SimNetwork};
-use crate::{Agenda, Chronicle, MILLISECOND, SECOND, Violation, demand, one_of};
+use crate::{EventQueue, MILLISECOND, SECOND, Trace, Violation, demand, one_of};
 
 /// Event in a cluster.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +39,13 @@ pub struct World<H> {
     /// All chance but that of the networks.
     pub randomness: Randomness,
     /// The story.
-    pub chronicle: Chronicle,
+    pub trace: Trace,
     /// Between nodes.
     pub network: SimNetwork,
     /// Between nodes and outsiders, whose numbers follow those of the nodes: streams, always.
     pub access: SimNetwork,
     nodes: usize,
-    agenda: Agenda<Event<H>>,
+    queue: EventQueue<Event<H>>,
     /// Whether two nodes are connected.
     connected: Vec<bool>,
 }
@@ -54,7 +54,7 @@ impl<H> World<H> {
     /// Nodes that know nobody, and outsiders, at the beginning of time.
     pub fn new(
         mut randomness: Randomness,
-        chronicle: Chronicle,
+        trace: Trace,
         nodes: usize,
         outsiders: usize,
         options: NetworkOptions,
@@ -62,32 +62,32 @@ impl<H> World<H> {
         let streams = NetworkOptions { in_order: true, ..options };
         Self {
             now: 0,
-            chronicle,
+            trace,
             network: SimNetwork::new(randomness.next_u64(), nodes, options),
             access: SimNetwork::new(randomness.next_u64(), nodes + outsiders, streams),
             randomness,
             nodes,
-            agenda: Agenda::new(),
+            queue: EventQueue::new(),
             connected: vec![false; nodes * nodes],
         }
     }
 
     /// Enters what will happen at `at`.
     pub fn enter(&mut self, at: u64, what: H) {
-        self.agenda.enter(at, Event::Own(what));
+        self.queue.enter(at, Event::Own(what));
     }
 
     /// Lets every two nodes try to connect, now.
     pub fn connect_all(&mut self) {
         for one in 0..self.nodes {
-            (0..one).for_each(|other| self.agenda.enter(self.now, Event::Connect(one, other)));
+            (0..one).for_each(|other| self.queue.enter(self.now, Event::Connect(one, other)));
         }
     }
 
     /// Tells a step of the story, with its time.
-    pub fn tell(&mut self, words: impl FnOnce() -> String) {
+    pub fn step(&mut self, words: impl FnOnce() -> String) {
         let now = self.now;
-        self.chronicle.tell(|| format!("{} {}", clock(now), words()));
+        self.trace.step(|| format!("{} {}", clock(now), words()));
     }
 
     /// Returns whether two nodes are connected.
@@ -172,7 +172,7 @@ impl<H> World<H> {
             for other in 0..one {
                 if self.is_cut(one, other) {
                     let at = self.now + self.randomness.in_range(0..4 * SECOND);
-                    self.agenda.enter(at, Event::GiveUp(one, other));
+                    self.queue.enter(at, Event::GiveUp(one, other));
                 }
             }
         }
@@ -190,20 +190,20 @@ impl<H> World<H> {
 
     fn connect_later(&mut self, one: usize, other: usize, least: u64, most: u64) {
         let at = self.now + self.randomness.in_range(least..most);
-        self.agenda.enter(at, Event::Connect(one, other));
+        self.queue.enter(at, Event::Connect(one, other));
     }
 }
 
 /// Nodes of a protocol, and their clients, as a cluster runs them. An error is a violated guarantee and ends the run.
 pub trait Replicas {
     /// Event that was entered for a certain time ([`World::enter`]).
-    type Happening: Copy + Debug;
+    type ScheduledEvent: Copy + Debug;
 
     /// Owner of a timer.
     type Timer: Copy + Debug;
 
     /// Returns the environment of the nodes.
-    fn world(&mut self) -> &mut World<Self::Happening>;
+    fn world(&mut self) -> &mut World<Self::ScheduledEvent>;
 
     /// Returns whether a node runs.
     fn is_up(&self, node: usize) -> bool;
@@ -221,7 +221,7 @@ pub trait Replicas {
     ///
     /// # Errors
     /// [`Violation`].
-    fn happen(&mut self, what: Self::Happening) -> Result<(), Violation>;
+    fn on_scheduled(&mut self, what: Self::ScheduledEvent) -> Result<(), Violation>;
 
     /// A packet has arrived from another node.
     ///
@@ -292,11 +292,11 @@ pub fn run<R: Replicas>(replicas: &mut R) -> Result<(), Violation> {
     }
 }
 
-/// Returns the next thing to happen and its time. At equal times the agenda comes first, then networks, then timers.
+/// Returns the next thing to happen and its time. At equal times the queue comes first, then networks, then timers.
 fn next<R: Replicas>(replicas: &mut R) -> Option<(u64, Next<R::Timer>)> {
     let world = replicas.world();
     let firsts = [
-        world.agenda.next_at().map(|at| (at, Next::Event)),
+        world.queue.next_at().map(|at| (at, Next::Event)),
         world.network.next_at().map(|at| (at, Next::Packet)),
         world.access.next_at().map(|at| (at, Next::Outside)),
     ];
@@ -309,13 +309,13 @@ fn step<R: Replicas>(replicas: &mut R, what: Next<R::Timer>) -> Result<(), Viola
     let world = replicas.world();
     let now = world.now;
     match what {
-        Next::Event => match world.agenda.take_due(now) {
+        Next::Event => match world.queue.take_due(now) {
             Some((_, Event::Connect(one, other))) => connect(replicas, one, other),
             Some((_, Event::GiveUp(one, other))) => {
                 world.give_up(one, other);
                 Ok(())
             }
-            Some((_, Event::Own(what))) => replicas.happen(what),
+            Some((_, Event::Own(what))) => replicas.on_scheduled(what),
             None => Ok(()),
         },
         Next::Packet => match world.network.deliver(now) {

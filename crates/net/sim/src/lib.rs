@@ -1,10 +1,10 @@
 //! Simulated clusters: everything from one seed, in virtual time, on one thread. For replicas of any protocol.
 //!
-//! - [`agenda`]: [`Agenda`], virtual time: future events and their times.
+//! - [`event_queue`]: [`EventQueue`], virtual time: future events and their times.
 //! - [`network`]: [`SimNetwork`], packets between nodes: delays, losses, duplicates, broken connections, cuts.
 //! - [`clock`]: [`DriftingClock`], which starts anywhere and runs fast or slow.
 //! - [`cluster`]: [`run`](cluster::run) executes one event after another for the [`Replicas`] in a [`World`].
-//! - [`chronicle`]: record of a run: always a digest, the steps in words on request; and [`demand!`](crate::demand), which ends
+//! - [`trace`]: record of a run: always a digest, the steps in words on request; and [`demand!`](crate::demand), which ends
 //!   the run.
 //!
 //! Disks are [`env::SimDisk`]; random numbers come from [`env::Randomness`], by the seed.
@@ -17,17 +17,17 @@
 
 #![forbid(unsafe_code)]
 
-pub mod agenda;
-pub mod chronicle;
 pub mod clock;
 pub mod cluster;
+pub mod event_queue;
 pub mod network;
+pub mod trace;
 
-pub use agenda::Agenda;
-pub use chronicle::{Chronicle, Outcome, Tally, Violation};
 pub use clock::DriftingClock;
 pub use cluster::{Replicas, World};
+pub use event_queue::EventQueue;
 pub use network::{Delay, NetworkCounts, NetworkOptions, Packet, SimNetwork};
+pub use trace::{Outcome, Tally, Trace, Violation};
 
 use env::Randomness;
 

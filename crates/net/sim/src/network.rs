@@ -5,7 +5,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use crate::agenda::Agenda;
+use crate::event_queue::EventQueue;
 use env::Randomness;
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub struct SimNetwork {
     options: NetworkOptions,
     randomness: Randomness,
     links: Vec<Link>,
-    flights: Agenda<Flight>,
+    flights: EventQueue<Flight>,
     broken: Vec<(usize, usize)>,
     counts: NetworkCounts,
 }
@@ -86,7 +86,7 @@ impl SimNetwork {
             options,
             randomness: Randomness::from_seed(seed),
             links: vec![Link::default(); nodes * nodes],
-            flights: Agenda::new(),
+            flights: EventQueue::new(),
             broken: Vec::new(),
             counts: NetworkCounts::default(),
         }

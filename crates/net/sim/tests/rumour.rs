@@ -4,7 +4,7 @@
 use env::Randomness;
 use seriatim_sim::cluster::run;
 use seriatim_sim::{
-    Chronicle, DriftingClock, MILLISECOND, NetworkOptions, Outcome, Packet, Replicas, SECOND, Violation, World, demand,
+    DriftingClock, MILLISECOND, NetworkOptions, Outcome, Packet, Replicas, SECOND, Trace, Violation, World, demand,
 };
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const NODES: usize = 5;
 const CALM: u64 = 5 * SECOND;
 
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum ScheduledEvent {
     Fault,
     Calm,
     /// A node stops, and starts again without what it knew.
@@ -31,7 +31,7 @@ struct Node {
 }
 
 struct Gossip {
-    world: World<Happening>,
+    world: World<ScheduledEvent>,
     nodes: Vec<Node>,
     is_calm: bool,
     /// Answer that the outsider received.
@@ -40,9 +40,9 @@ struct Gossip {
 }
 
 impl Gossip {
-    fn new(seed: u64, told: usize) -> Self {
+    fn new(seed: u64, trace_lines: usize) -> Self {
         let options = NetworkOptions { loss_ppm: 1_000, ..NetworkOptions::default() };
-        let mut world = World::new(Randomness::from_seed(seed), Chronicle::new(told), NODES, 1, options);
+        let mut world = World::new(Randomness::from_seed(seed), Trace::new(trace_lines), NODES, 1, options);
         let node = |id: usize| Node {
             clock: DriftingClock::draw(1_000, &mut world.randomness),
             is_up: true,
@@ -52,8 +52,8 @@ impl Gossip {
         };
         let nodes = (0..NODES).map(node).collect();
         world.connect_all();
-        world.enter(SECOND / 4, Happening::Fault);
-        world.enter(CALM, Happening::Calm);
+        world.enter(SECOND / 4, ScheduledEvent::Fault);
+        world.enter(CALM, ScheduledEvent::Calm);
         Self { world, nodes, is_calm: false, answer: BTreeSet::new(), asks_at: CALM }
     }
 
@@ -68,10 +68,10 @@ impl Gossip {
             2 => self.world.isolate(node),
             3 => self.world.break_one(),
             4 => self.world.change_network(NetworkOptions::default()),
-            _ => self.world.enter(self.world.now, Happening::Restart(node)),
+            _ => self.world.enter(self.world.now, ScheduledEvent::Restart(node)),
         }
         let at = self.world.now + self.world.randomness.in_range(0..SECOND / 2);
-        self.world.enter(at, Happening::Fault);
+        self.world.enter(at, ScheduledEvent::Fault);
     }
 
     fn restart(&mut self, node: usize) {
@@ -79,8 +79,8 @@ impl Gossip {
         let state = &mut self.nodes[node];
         (state.is_up, state.known) = (false, own);
         self.world.disconnect(node);
-        self.world.chronicle.count("restarts");
-        self.world.enter(self.world.now + 10 * MILLISECOND, Happening::Start(node));
+        self.world.trace.count("restarts");
+        self.world.enter(self.world.now + 10 * MILLISECOND, ScheduledEvent::Start(node));
     }
 
     fn tell(&mut self, node: usize) {
@@ -94,11 +94,11 @@ impl Gossip {
 }
 
 impl Replicas for Gossip {
-    type Happening = Happening;
+    type ScheduledEvent = ScheduledEvent;
     /// A node's, or (by the number after the last) the outsider's.
     type Timer = usize;
 
-    fn world(&mut self) -> &mut World<Happening> {
+    fn world(&mut self) -> &mut World<ScheduledEvent> {
         &mut self.world
     }
 
@@ -122,26 +122,26 @@ impl Replicas for Gossip {
         Ok(())
     }
 
-    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+    fn on_scheduled(&mut self, what: ScheduledEvent) -> Result<(), Violation> {
         match what {
-            Happening::Fault => self.fault(),
-            Happening::Calm => {
+            ScheduledEvent::Fault => self.fault(),
+            ScheduledEvent::Calm => {
                 self.is_calm = true;
                 self.world.network.heal();
             }
-            Happening::Restart(node) => self.restart(node),
-            Happening::Start(node) => self.nodes[node].is_up = true,
+            ScheduledEvent::Restart(node) => self.restart(node),
+            ScheduledEvent::Start(node) => self.nodes[node].is_up = true,
         }
         Ok(())
     }
 
     fn receive(&mut self, packet: &Packet) -> Result<(), Violation> {
-        self.world.chronicle.digest(self.world.now);
+        self.world.trace.digest(self.world.now);
         let node = &mut self.nodes[packet.to];
         demand!(node.is_up, "a node that is down receives");
         demand!(node.peers.contains(&packet.from), "a packet comes over no connection");
         node.known.extend(packet.bytes.iter());
-        self.world.tell(|| format!("{} hears from {}", packet.to, packet.from));
+        self.world.step(|| format!("{} hears from {}", packet.to, packet.from));
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Replicas for Gossip {
     }
 
     fn hung_up(&mut self, _: usize, _: usize) {
-        self.world.chronicle.count("hung up");
+        self.world.trace.count("hung up");
     }
 
     fn is_over(&self) -> bool {
@@ -186,10 +186,10 @@ impl Replicas for Gossip {
     }
 }
 
-fn simulate(seed: u64, told: usize) -> Outcome {
-    let mut gossip = Gossip::new(seed, told);
+fn simulate(seed: u64, trace_lines: usize) -> Outcome {
+    let mut gossip = Gossip::new(seed, trace_lines);
     let result = run(&mut gossip);
-    Outcome::of(gossip.world.chronicle, result)
+    Outcome::of(gossip.world.trace, result)
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn in_the_end_everybody_knows_everything() {
 fn equal_seeds_take_equal_steps_and_tell_the_same_story() {
     let (one, other) = (simulate(7, 50), simulate(7, 50));
     assert_eq!((one.digest, &one.story, one.story.len()), (other.digest, &other.story, 50));
-    assert_eq!(simulate(7, 0).digest, one.digest, "told or not");
+    assert_eq!(simulate(7, 0).digest, one.digest, "traced or not");
     assert_ne!(simulate(8, 0).digest, one.digest);
 }
 

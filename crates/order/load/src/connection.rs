@@ -1,4 +1,4 @@
-//! A crowd's connection: to its own replica, or to the next that takes it.
+//! A client group's connection: to its own replica, or to the next that accepts it.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use net::handshake::initiate;
 use paxos::membership::{Identity, Refusal};
 use rsm::message::{ClientMessage, ReplicaMessage};
 
-use super::{Crowd, Shared};
+use super::{ClientGroup, Shared};
 
 /// Between two tries, so that a cluster that is down is not stormed.
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
@@ -26,17 +26,17 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// Bytes to send that may wait before the clients send no more.
 const MAX_UNSENT: usize = 1 << 20;
 
-/// A crowd and where it connects to.
+/// A client group and the replica that it connects to.
 pub(super) struct Connection {
     /// In the order in which they are tried.
     pub(super) addresses: Vec<String>,
     pub(super) key: Option<Arc<SharedKey>>,
-    pub(super) crowd: Crowd,
+    pub(super) group: ClientGroup,
     pub(super) shared: Arc<Shared>,
 }
 
 impl Connection {
-    /// Keeps the crowd connected until the load stops.
+    /// Keeps the group connected until the load stops.
     pub(super) async fn run(mut self, mut stopped: watch::Receiver<()>) {
         let mut position = 0;
         loop {
@@ -46,7 +46,7 @@ impl Connection {
                 lost = self.serve(&address) => lost,
             };
             self.shared.report(format!("{address}: {lost}"));
-            self.crowd.disconnected();
+            self.group.disconnected();
             position += 1;
             tokio::select! {
                 _ = stopped.changed() => return,
@@ -90,7 +90,7 @@ impl Connection {
     }
 
     fn deadline(&self) -> Instant {
-        let Moment(ns) = self.crowd.deadline();
+        let Moment(ns) = self.group.deadline();
         Instant::from_std(self.shared.start) + Duration::from_nanos(ns)
     }
 
@@ -99,13 +99,13 @@ impl Connection {
             return Ok(());
         }
         let mut too_long = Ok(());
-        self.crowd.poll(self.shared.now(), |message| {
+        self.group.poll(self.shared.now(), |message| {
             if let Err(error) = unsent.packer.push(&message) {
                 too_long = Err(io::Error::other(error));
             }
         });
         unsent.packer.drain_into(&mut unsent.bytes);
-        self.shared.shed.fetch_add(self.crowd.take_shed(), Ordering::Relaxed);
+        self.shared.shed.fetch_add(self.group.take_shed(), Ordering::Relaxed);
         too_long
     }
 
@@ -115,7 +115,7 @@ impl Connection {
         let mut acknowledged = 0;
         while let Some(frame) = decoder.next_frame().map_err(io::Error::other)? {
             for message in frame.messages::<ReplicaMessage>() {
-                self.crowd.handle(now, &message.map_err(io::Error::other)?, |latency| {
+                self.group.handle(now, &message.map_err(io::Error::other)?, |latency| {
                     acknowledged += 1;
                     latencies.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
                 });

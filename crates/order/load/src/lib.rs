@@ -1,13 +1,13 @@
 //! A load: many logical clients on few connections and one thread, so that what is measured is the order and not the clients.
 //!
-//! - [`crowd`] is the clients of one connection, without I/O.
+//! - [`client_group`] is the clients of one connection, without I/O.
 //! - `connection` keeps that connection: to another replica if its own is gone.
 //! - [`Load`] starts them, and can be asked at any time what was acknowledged and how long it took.
 
 #![forbid(unsafe_code)]
 
+pub mod client_group;
 mod connection;
-pub mod crowd;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use env::Moment;
 use net::auth::SharedKey;
 
-pub use crowd::{Crowd, Pace};
+pub use client_group::{ClientGroup, Pace};
 
 /// Parameters of a load.
 #[derive(Debug)]
@@ -200,11 +200,11 @@ async fn run_all(plan: LoadPlan, shared: &Arc<Shared>, stopped: &watch::Receiver
         if clients == 0 {
             continue;
         }
-        let crowd = Crowd::new(shared.now(), clients, nonce, plan.body.clone(), pace, plan.retry);
+        let group = ClientGroup::new(shared.now(), clients, nonce, plan.body.clone(), pace, plan.retry);
         nonce = nonce.wrapping_add(clients as u64);
         // Its own replica first, then those after it.
         let addresses = plan.addresses.iter().cycle().skip(position).take(connections).cloned().collect();
-        let connection = connection::Connection { addresses, key: key.clone(), crowd, shared: Arc::clone(shared) };
+        let connection = connection::Connection { addresses, key: key.clone(), group, shared: Arc::clone(shared) };
         tasks.spawn_local(connection.run(stopped.clone()));
     }
     tasks.await;

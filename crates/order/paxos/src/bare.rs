@@ -6,7 +6,7 @@
 
 use crate::core::{Ballot, Config, Core, Event, Image, Instance, Message, Output, Record, ReplicaId, Value, generated};
 use env::Randomness;
-use sim::{Chronicle, Outcome, Violation, demand};
+use sim::{Outcome, Trace, Violation, demand};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,19 +32,19 @@ impl Default for Exploration {
 /// Maximum number of messages on their way: others are lost.
 const POOL: usize = 192;
 
-/// Explores what follows from `seed`; the last `told` steps are told in words.
+/// Explores what follows from `seed`; the last `trace_lines` steps are kept in words.
 #[must_use]
-pub fn explore<C: Core>(seed: u64, exploration: &Exploration, told: usize) -> Outcome {
-    let mut world = World::<C>::new(seed, exploration, told);
+pub fn explore<C: Core>(seed: u64, exploration: &Exploration, trace_lines: usize) -> Outcome {
+    let mut world = World::<C>::new(seed, exploration, trace_lines);
     let result = (0..exploration.steps).try_for_each(|_| world.step());
-    world.chronicle.add("instances", world.prefixes.len() as u64 - 1);
-    Outcome::of(world.chronicle, result)
+    world.trace.add("instances", world.prefixes.len() as u64 - 1);
+    Outcome::of(world.trace, result)
 }
 
 struct World<C> {
     config: Config,
     randomness: Randomness,
-    chronicle: Chronicle,
+    trace: Trace,
     nodes: Vec<Node<C>>,
     pool: Vec<Letter>,
     /// Weight of each act.
@@ -95,7 +95,7 @@ enum Act {
 }
 
 impl<C: Core> World<C> {
-    fn new(seed: u64, exploration: &Exploration, told: usize) -> Self {
+    fn new(seed: u64, exploration: &Exploration, trace_lines: usize) -> Self {
         let mut randomness = Randomness::from_seed(seed);
         let replicas = randomness.in_range(exploration.replicas.0..exploration.replicas.1 + 1);
         let window = randomness.in_range(1..5);
@@ -103,12 +103,12 @@ impl<C: Core> World<C> {
         let config = Config { replicas, span, window, chunk: randomness.in_range(1..4) };
         let all = replicas + randomness.in_range(0..2);
         let weights = draw_weights(&mut randomness, exploration);
-        let mut chronicle = Chronicle::new(told);
-        chronicle.tell(|| format!("{config:?}, {} learners, weights {weights:?}", all - replicas));
+        let mut trace = Trace::new(trace_lines);
+        trace.step(|| format!("{config:?}, {} learners, weights {weights:?}", all - replicas));
         Self {
             config,
             randomness,
-            chronicle,
+            trace,
             nodes: (0..all).map(|id| Node::new(config, id)).collect(),
             pool: Vec::new(),
             weights,
@@ -192,12 +192,12 @@ impl<C: Core> World<C> {
     }
 
     fn take(&mut self, id: ReplicaId, event: Event) -> Result<(), Violation> {
-        self.chronicle.tell(|| format!("R{id} {event:?}"));
+        self.trace.step(|| format!("R{id} {event:?}"));
         let mut outputs = Vec::new();
         let node = &mut self.nodes[id as usize];
         node.core.step(event, &mut outputs);
         for output in &outputs {
-            self.chronicle.tell(|| format!("     {output:?}"));
+            self.trace.step(|| format!("     {output:?}"));
         }
         let mut messages = Vec::new();
         for output in outputs {
@@ -245,8 +245,8 @@ impl<C: Core> World<C> {
         let Node { journal, durable, sworn, .. } = &self.nodes[id as usize];
         let kept = self.randomness.in_range(*durable as u64..journal.len() as u64 + 1) as usize;
         let (sworn, records) = (*sworn, journal[..kept].to_vec());
-        self.chronicle.tell(|| format!("R{id} crashes; {kept} records are left"));
-        self.chronicle.count("crashes");
+        self.trace.step(|| format!("R{id} crashes; {kept} records are left"));
+        self.trace.count("crashes");
         let node = Node::<C>::recover(self.config, id, records, sworn)?;
         let promised = node.core.view().promised;
         demand!(promised >= sworn, "R{id} has forgotten ballot {sworn}: after a crash it knows {promised}");
@@ -281,8 +281,8 @@ impl<C: Core> World<C> {
         demand!(number <= self.requested, "R{id} delivers {number}, which nobody requested");
         node.state = fold(node.state, number);
         node.next += 1;
-        self.chronicle.digest(node.state);
-        self.chronicle.count("deliveries");
+        self.trace.digest(node.state);
+        self.trace.count("deliveries");
         if self.prefixes.len() as u64 == node.next {
             self.prefixes.push(node.state);
         }
@@ -297,7 +297,7 @@ impl<C: Core> World<C> {
         );
         let node = &mut self.nodes[id as usize];
         (node.next, node.state) = (instance, state.unwrap_or_default());
-        self.chronicle.count("installs");
+        self.trace.count("installs");
         Ok(())
     }
 

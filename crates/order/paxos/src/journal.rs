@@ -16,29 +16,29 @@
 //! - J2 The stamp of a record in the log is its number in this life after those of the lives before: it never decreases, so a
 //!   checkpoint's bound splits the records exactly.
 //! - J3 A record longer than the log takes is cut into pieces; a record of which pieces are missing at the end was never durable.
-//! - J4 A directory belongs to one replica of one cluster for ever ([`Resident`]): promises of another are never taken for one's own.
+//! - J4 A directory belongs to one replica of one cluster for ever ([`DirectoryOwner`]): promises of another are never taken for one's own.
 //! - J5 The number of a replica's life is greater than that of any life before, and durable before it says its first word.
 
 mod compaction;
+mod directory_owner;
 mod error;
 mod pieces;
 mod record;
-mod residence;
 #[cfg(test)]
 mod tests;
 
 use crate::config::Options;
 use crate::core::Record;
 use compaction::Compactor;
+use directory_owner::UnopenedDirectory;
 use env::Disk;
 use pieces::{Assembly, Pieces};
-use residence::Entrance;
 use std::sync::Arc;
 use wal::{Durability, Log, LogOptions, LogPosition, Recovered, RecoveryReport};
 
 pub use compaction::Compactions;
+pub use directory_owner::{DirectoryOwner, OwnedDirectory, enter_without_journal};
 pub use error::JournalError;
-pub use residence::{Residence, Resident, enter_without_journal};
 
 /// The journal of a running replica. Its records are numbered 1, 2, 3, ... from its opening on, as
 /// [`Effect::Journal`](crate::replica::Effect::Journal) counts them.
@@ -50,7 +50,7 @@ pub struct Journal {
     compactor: Compactor,
     log: Arc<Log>,
     report: RecoveryReport,
-    residence: Arc<Residence>,
+    directory: Arc<OwnedDirectory>,
     /// The greatest stamp of all lives before.
     base: u64,
     /// Records appended in this life.
@@ -67,7 +67,7 @@ impl Journal {
     /// there, and returns the records to recover from.
     ///
     /// # Errors
-    /// The directory belongs to somebody else ([`JournalError::Resident`]), has lost its log, is damaged below what was
+    /// The directory belongs to somebody else ([`JournalError::ForeignDirectory`]), has lost its log, is damaged below what was
     /// durable, was written by a newer version, is in use, or the disk fails.
     pub fn open(
         disk: Arc<dyn Disk>,
@@ -75,21 +75,21 @@ impl Journal {
         log: LogOptions,
         birth: u64,
     ) -> Result<(Self, Vec<Record>), JournalError> {
-        let entrance = Entrance::find(Arc::clone(&disk), options, birth)?;
+        let unopened = UnopenedDirectory::find(Arc::clone(&disk), options, birth)?;
         let driver = log.driver;
         let (log, mut recovered) = Log::open(disk, log)?;
-        // A journal has a resident before it has its first record: else this is another database's log.
-        if !entrance.is_known && (recovered.report.records > 0 || recovered.checkpoint.is_some()) {
+        // A directory has an owner before it has its first record: else this is another database's log.
+        if !unopened.is_known && (recovered.report.records > 0 || recovered.checkpoint.is_some()) {
             return Err(JournalError::NotAJournal);
         }
-        let residence = Arc::new(entrance.enter()?);
+        let directory = Arc::new(unopened.enter()?);
         let (records, base) = recover(&mut recovered)?;
         let log = Arc::new(log);
         let position = log.appended();
         let compactor = Compactor::start(Arc::clone(&log), driver)?;
         let pieces = Pieces::new(log.max_payload());
         let report = recovered.report;
-        Ok((Self { compactor, log, report, residence, base, appended: 0, position, pieces, failed: None }, records))
+        Ok((Self { compactor, log, report, directory, base, appended: 0, position, pieces, failed: None }, records))
     }
 
     /// Appends a record and returns its number. It is durable only when [`sync`](Self::sync) or a callback of
@@ -159,10 +159,10 @@ impl Journal {
         self.compactor.counts()
     }
 
-    /// Returns the residence of the directory that holds the journal.
+    /// Returns the directory that holds the journal.
     #[must_use]
-    pub fn residence(&self) -> &Arc<Residence> {
-        &self.residence
+    pub fn directory(&self) -> &Arc<OwnedDirectory> {
+        &self.directory
     }
 
     /// Records of earlier lives, all of which are durable: their numbers are below those of this one.

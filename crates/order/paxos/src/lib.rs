@@ -44,7 +44,7 @@
 //! - **P10** Recovery returns a prefix of the journalled records, at least as long as the one reported durable. (`journal`,
 //!   `wal`)
 //! - **P11** All replicas of a cluster agree on who votes, and no two use the same number; without a journal a replica that
-//!   stopped has no vote any more. ([`acquaintances`])
+//!   stopped has no vote any more. ([`known_voters`])
 //! - **P12** Numbers stay below 2^62, so that the unbounded numbers of the model and those of the machine agree. (decoder,
 //!   [`config::Options::check`])
 //!
@@ -74,7 +74,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod acquaintances;
 pub mod application;
 #[cfg(feature = "sim")]
 pub mod bare;
@@ -84,6 +83,7 @@ pub mod core;
 mod error;
 mod inbox;
 pub mod journal;
+pub mod known_voters;
 pub mod membership;
 pub mod message;
 pub mod node;

@@ -13,7 +13,7 @@ use net::handshake::{self, KeyRefusal, Part};
 
 use crate::config::Options;
 use crate::core::ReplicaId;
-use crate::journal::Resident;
+use crate::journal::DirectoryOwner;
 
 /// The other end of a connection that has greeted, and how to speak with it.
 pub type Greeted = handshake::Greeted<Identity>;
@@ -125,8 +125,8 @@ impl Membership {
 
     /// Membership of a replica with these options and the owner of its directory.
     #[must_use]
-    pub fn resident(options: &Options, incarnation: u64, resident: &Resident, records: u64) -> Self {
-        let Resident { birth, life, admitted, .. } = *resident;
+    pub fn of_owner(options: &Options, incarnation: u64, owner: &DirectoryOwner, records: u64) -> Self {
+        let DirectoryOwner { birth, life, admitted, .. } = *owner;
         Self { birth, life, admitted, records, ..Self::new(options, incarnation) }
     }
 

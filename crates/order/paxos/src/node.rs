@@ -27,13 +27,13 @@ use net::auth::{is_loopback, nonce, require_key};
 use net::credit::Credit;
 use net::mailbox::Mailbox;
 
-use crate::acquaintances::Acquaintances;
 use crate::application::{Application, MakeClientSide, NodeHandle, NodeParts, Submitter};
 use crate::board::Board;
 use crate::config::{Durability, Options};
 use crate::core::{Core, Proved, ReplicaId};
 use crate::inbox::CoreInput;
-use crate::journal::{Journal, Residence, enter_without_journal};
+use crate::journal::{Journal, OwnedDirectory, enter_without_journal};
+use crate::known_voters::KnownVoters;
 use crate::membership::Membership;
 use crate::replica::Replica;
 use crate::status::{Status, Waiting};
@@ -160,27 +160,28 @@ impl Node {
         let clock = NodeClock::start();
         let random = nonce()?;
         let seed = u64::from_le_bytes(*random.first_chunk().expect("a nonce has 32 bytes"));
-        let Reborn { replica, journal, residence } = Reborn::<C>::new(&mut options, clock, &random)?;
+        let RestartedReplica { replica, journal, directory } =
+            RestartedReplica::<C>::new(&mut options, clock, &random)?;
         let node = Self {
             address: listener.local_addr()?,
             threads: Mutex::default(),
             shared: Arc::new(Shared::new(&options.replica, &options.limits)),
             options: options.replica.clone(),
         };
-        let membership = membership(&node.options, seed, residence.as_deref(), journal.as_ref());
+        let membership = membership(&node.options, seed, directory.as_deref(), journal.as_ref());
         node.shared.board.write_records(membership.records);
         let NodeParts { application, on_leader, client_side, close } = build(node.handle());
         // Nobody else has set it: the node is new.
         let _ = node.shared.close.set(close);
         let setup = node.setup(options, membership, client_side);
-        let acquaintances = Acquaintances::new(membership, residence.clone());
-        let core = CoreLoop::new(replica, journal, residence, clock, on_leader, &node.shared);
+        let known_voters = KnownVoters::new(membership, directory.clone());
+        let core = CoreLoop::new(replica, journal, directory, clock, on_leader, &node.shared);
         let service = ServiceLoop::new(application, &node.options, &node.shared);
         // Dropped at an error, the node stops the threads that run already.
         let mut threads = node.threads();
         threads.core = Some(node.spawn("paxos-core", move || core.run())?);
         threads.service = Some(node.spawn("paxos-service", move || service.run())?);
-        threads.io = Some(node.spawn("paxos-io", move || transport::run(setup, acquaintances, listener))?);
+        threads.io = Some(node.spawn("paxos-io", move || transport::run(setup, known_voters, listener))?);
         drop(threads);
         Ok(node)
     }
@@ -298,45 +299,50 @@ impl Drop for Node {
 }
 
 /// A replica, and what it remembers of an earlier life.
-struct Reborn<C: Core> {
+struct RestartedReplica<C: Core> {
     replica: Replica<C>,
     journal: Option<Journal>,
-    residence: Option<Arc<Residence>>,
+    directory: Option<Arc<OwnedDirectory>>,
 }
 
 /// Returns the membership of a replica in this life.
-fn membership(options: &Options, seed: u64, residence: Option<&Residence>, journal: Option<&Journal>) -> Membership {
+fn membership(
+    options: &Options,
+    seed: u64,
+    directory: Option<&OwnedDirectory>,
+    journal: Option<&Journal>,
+) -> Membership {
     let records = journal.map_or(0, Journal::records_before);
-    match residence {
-        Some(residence) => Membership::resident(options, seed, &residence.resident(), records),
+    match directory {
+        Some(directory) => Membership::of_owner(options, seed, &directory.owner(), records),
         None => Membership::new(options, seed),
     }
 }
 
-impl<C: Core> Reborn<C> {
+impl<C: Core> RestartedReplica<C> {
     /// May change the replica's number: see [`enter_without_journal`].
     fn new(options: &mut NodeOptions, clock: NodeClock, random: &[u8; 32]) -> Result<Self, NodeError> {
         let [seed, birth] = [0, 8].map(|from| u64::from_le_bytes(*random[from..].first_chunk().expect("32 bytes")));
         // 0 is nobody's.
         let birth = birth.max(1);
-        let (replica, journal, residence) = match (options.replica.durability, &options.disk) {
+        let (replica, journal, directory) = match (options.replica.durability, &options.disk) {
             (Durability::Fsync, Some(disk)) => {
                 let (journal, records) = Journal::open(Arc::clone(disk), &options.replica, options.log.clone(), birth)?;
                 let replica = Replica::recover(options.replica.clone(), clock.now(), seed, records)?;
-                let residence = Arc::clone(journal.residence());
-                (replica, Some(journal), Some(residence))
+                let directory = Arc::clone(journal.directory());
+                (replica, Some(journal), Some(directory))
             }
             (_, disk) => {
-                let mut residence = None;
+                let mut directory = None;
                 if let Some(disk) = disk {
                     let (own, entered) = enter_without_journal(Arc::clone(disk), &options.replica, birth)?;
-                    (options.replica, residence) = (own, Some(Arc::new(entered)));
+                    (options.replica, directory) = (own, Some(Arc::new(entered)));
                 }
-                (Replica::new(options.replica.clone(), clock.now(), seed)?, None, residence)
+                (Replica::new(options.replica.clone(), clock.now(), seed)?, None, directory)
             }
         };
-        let is_admitted = residence.as_ref().is_some_and(|residence| residence.resident().admitted);
-        Ok(Self { replica: if is_admitted { replica } else { replica.novice() }, journal, residence })
+        let is_admitted = directory.as_ref().is_some_and(|directory| directory.owner().admitted);
+        Ok(Self { replica: if is_admitted { replica } else { replica.unadmitted() }, journal, directory })
     }
 }
 

@@ -97,9 +97,9 @@ pub trait TotalOrder: Send + Sync {
     /// [`OrderError::Busy`], [`OrderError::TooLarge`], [`OrderError::Stopped`]: nothing was handed in.
     fn propose(&self, payload: Bytes) -> Result<u64, OrderError>;
 
-    /// The next payload in the order, waiting for it at most `patience`.
+    /// The next payload in the order, waiting for it at most `time_limit`.
     ///
     /// # Errors
     /// [`OrderError::TimedOut`], [`OrderError::Missed`], [`OrderError::Stopped`].
-    fn deliver(&self, patience: Duration) -> Result<Delivered, OrderError>;
+    fn deliver(&self, time_limit: Duration) -> Result<Delivered, OrderError>;
 }

@@ -17,12 +17,12 @@ use net::mailbox::{Closed, Mailbox};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
 
-use crate::acquaintances::{Acquaintances, Rejection};
 use crate::application::{ClientSide, MakeClientSide};
 use crate::board::Board;
 use crate::core::{Image, Instance, ReplicaId};
 use crate::error::NodeError;
 use crate::inbox::CoreInput;
+use crate::known_voters::{KnownVoters, Rejection};
 use crate::membership::{Identity, Membership, Refusal};
 use crate::message::PeerMessage;
 use crate::replica::Input;
@@ -33,7 +33,7 @@ pub(crate) mod pieces;
 
 use link::Link;
 
-pub use acceptor::MAX_STRANGERS;
+pub use acceptor::MAX_PENDING_HANDSHAKES;
 pub use pieces::{MAX_SNAPSHOT_BYTES, PieceAssembly, SnapshotTooLong};
 
 /// Maximum time that a stopping node waits for the last replies to clients.
@@ -76,24 +76,23 @@ pub(crate) struct Setup {
 struct Net {
     setup: Setup,
     client_side: Option<Rc<dyn ClientSide>>,
-    acquaintances: RefCell<Acquaintances>,
+    known_voters: RefCell<KnownVoters>,
     links: RefCell<BTreeMap<ReplicaId, Rc<Link>>>,
 }
 
 /// Runs until the post is closed.
-pub(crate) fn run(setup: Setup, acquaintances: Acquaintances, listener: TcpListener) -> Result<(), NodeError> {
+pub(crate) fn run(setup: Setup, known_voters: KnownVoters, listener: TcpListener) -> Result<(), NodeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    LocalSet::new().block_on(&runtime, serve(setup, acquaintances, listener))
+    LocalSet::new().block_on(&runtime, serve(setup, known_voters, listener))
 }
 
-async fn serve(mut setup: Setup, acquaintances: Acquaintances, listener: TcpListener) -> Result<(), NodeError> {
+async fn serve(mut setup: Setup, known_voters: KnownVoters, listener: TcpListener) -> Result<(), NodeError> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let post = Arc::clone(&setup.post);
     let client_side = setup.client_side.take().map(|make| make());
     let hosting = client_side.clone().map(|client_side| spawn_local(client_side.run()));
-    let net =
-        Rc::new(Net { client_side, acquaintances: RefCell::new(acquaintances), links: RefCell::default(), setup });
+    let net = Rc::new(Net { client_side, known_voters: RefCell::new(known_voters), links: RefCell::default(), setup });
     spawn_local(acceptor::accept(Rc::clone(&net), listener));
     for id in net.connects_to() {
         spawn_local(link::keep(Rc::clone(&net), id));
@@ -140,11 +139,11 @@ impl Net {
         let Identity::Replica(other) = identity else {
             return self.client_side.as_ref().map_or(Err(Refusal::NoClients), |client_side| client_side.admit());
         };
-        let mut acquaintances = self.acquaintances.borrow_mut();
-        if expected.is_some_and(|id| id != other.id) && !acquaintances.is_oneself(other) {
+        let mut known_voters = self.known_voters.borrow_mut();
+        if expected.is_some_and(|id| id != other.id) && !known_voters.is_self(other) {
             return Err(Refusal::OtherReplica);
         }
-        acquaintances.meet(other).map_err(|rejection| match rejection {
+        known_voters.meet(other).map_err(|rejection| match rejection {
             Rejection::Refused(refusal) => refusal,
             Rejection::NotNoted(error) => {
                 (self.setup.fail)(error.into());
@@ -155,7 +154,7 @@ impl Net {
 
     /// Notes what was heard of peers. One that cannot be noted may come back as an old copy: this replica stops.
     fn note_peers(&self) {
-        if let Err(error) = self.acquaintances.borrow_mut().note() {
+        if let Err(error) = self.known_voters.borrow_mut().note() {
             (self.setup.fail)(error.into());
         }
     }

@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 /// Longer than anything here takes; nothing waits for it unless something is wrong.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Sockets that know each other before the nodes start.
 fn sockets(count: usize) -> (Vec<TcpListener>, Vec<String>) {
@@ -50,7 +50,7 @@ fn take(node: &NodeOrder, origins: &[u64], count: u64) -> Vec<Delivered> {
     let mut next: BTreeMap<u64, u64> = BTreeMap::new();
     let mut all: Vec<Delivered> = Vec::new();
     while origins.iter().any(|origin| next.get(origin).copied().unwrap_or(0) < count) {
-        let delivered = node.deliver(PATIENCE).unwrap();
+        let delivered = node.deliver(TIME_LIMIT).unwrap();
         let expected = next.entry(delivered.origin).or_default();
         assert_eq!(delivered.submission, *expected, "first in, first out");
         assert_eq!(delivered.payload, payload(delivered.origin, delivered.submission));
@@ -117,7 +117,7 @@ fn a_stopped_order_says_so() {
     propose(&nodes[0], 0, 0);
     assert_eq!(take(&nodes[0], &[0], 1)[0].position.index, 0);
     nodes[0].stop().unwrap();
-    assert!(matches!(nodes[0].deliver(PATIENCE), Err(OrderError::Stopped(_))));
+    assert!(matches!(nodes[0].deliver(TIME_LIMIT), Err(OrderError::Stopped(_))));
     assert!(matches!(nodes[0].propose(Bytes::new()), Err(OrderError::Stopped(_))));
     assert!(matches!(nodes[1].deliver(Duration::ZERO), Ok(_) | Err(OrderError::TimedOut)));
 }
@@ -140,9 +140,9 @@ fn a_life_goes_on_after_what_an_earlier_one_has_seen() {
     first.stop().unwrap();
     drop(first);
     let second = start(socket, Some(seen[1].position));
-    assert_eq!(second.deliver(PATIENCE).unwrap(), seen[2]);
+    assert_eq!(second.deliver(TIME_LIMIT).unwrap(), seen[2]);
     propose(&second, 0, 0);
-    assert_eq!(second.deliver(PATIENCE).unwrap().submission, 0, "submissions count in each life anew");
+    assert_eq!(second.deliver(TIME_LIMIT).unwrap().submission, 0, "submissions count in each life anew");
 }
 
 /// Requests of sessions are no payloads: neither such a directory nor such a replica is taken for one of an order.

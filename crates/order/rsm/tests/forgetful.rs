@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes; nothing waits for it unless something is wrong.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Long enough for a cluster that answers at all.
 const SHORT: Duration = Duration::from_secs(2);
@@ -60,21 +60,21 @@ fn new_disk(seed: u64) -> SimDisk {
     SimDisk::new(seed, SimDiskOptions::default())
 }
 
-fn ask(address: &str, command: Command<'_>, patience: Duration) -> Result<Vec<u8>, ClientError> {
-    let options = ClientOptions { patience, ..ClientOptions::new(vec![address.to_owned()]) };
+fn ask(address: &str, command: Command<'_>, time_limit: Duration) -> Result<Vec<u8>, ClientError> {
+    let options = ClientOptions { time_limit, ..ClientOptions::new(vec![address.to_owned()]) };
     let client = BlockingClient::new(options).unwrap();
     client.execute(command.to_bytes().into()).map(|answer| answer.bytes.to_vec())
 }
 
 fn put(address: &str) {
-    let answer = ask(address, Command::Put { key: b"x", value: b"1" }, PATIENCE).unwrap();
+    let answer = ask(address, Command::Put { key: b"x", value: b"1" }, TIME_LIMIT).unwrap();
     assert!(matches!(Answer::decode(&answer), Ok(Answer::Done { .. })));
 }
 
 fn wait_for(node: &Node, is_so: impl Fn(&Status) -> bool) {
     let start = Instant::now();
     while !node.status().is_some_and(|status| is_so(&status)) {
-        assert!(node.failure().is_none() && start.elapsed() < PATIENCE, "{:?} {:?}", node.failure(), node.status());
+        assert!(node.failure().is_none() && start.elapsed() < TIME_LIMIT, "{:?} {:?}", node.failure(), node.status());
         std::thread::yield_now();
     }
 }

@@ -4,19 +4,19 @@
 
 #![cfg(feature = "sim")]
 
-use seriatim_rsm::sim::{Given, Outcome, Tally, simulate};
+use seriatim_rsm::sim::{FixedSettings, Outcome, Tally, simulate};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Steps of a story that a failure prints.
-const TOLD: usize = 400;
+const TRACE_LINES: usize = 400;
 
 fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
 }
 
-fn run(seed: u64, told: usize) -> Outcome {
-    let outcome = catch_unwind(AssertUnwindSafe(|| simulate(seed, &Given::default(), told)));
+fn run(seed: u64, trace_lines: usize) -> Outcome {
+    let outcome = catch_unwind(AssertUnwindSafe(|| simulate(seed, &FixedSettings::default(), trace_lines)));
     outcome.unwrap_or_else(|panic| {
         eprintln!("seed {seed} panics; again: make sim-paxos SEED={seed}");
         resume_unwind(panic)
@@ -58,11 +58,12 @@ fn equal_seeds_take_equal_steps() {
     assert_ne!(run(3, 0).digest, run(10, 0).digest);
 }
 
-/// The seed of the environment, told step by step; without one, any.
+/// The seed that the environment names, with its trace; without one, any.
 #[test]
 fn one_seed() {
     let seed = number_from("SEED").unwrap_or(1);
-    let Outcome { tally, digest, violation, story } = run(seed, number_from("TOLD").map_or(TOLD, |told| told as usize));
+    let Outcome { tally, digest, violation, story } =
+        run(seed, number_from("TRACE").map_or(TRACE_LINES, |trace_lines| trace_lines as usize));
     story.iter().for_each(|line| println!("{line}"));
     println!("met {tally:#?}, digest {digest:016x}");
     assert_eq!(violation.map(|violation| violation.to_string()), None, "seed {seed}");

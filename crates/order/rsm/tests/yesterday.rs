@@ -3,7 +3,7 @@
 use env::{Disk, Moment, SimDisk, SimDiskOptions};
 use paxos::config::{Durability, Options};
 use paxos::core::{Image, Record};
-use paxos::journal::{Journal, Resident};
+use paxos::journal::{DirectoryOwner, Journal};
 use paxos::replica::{Effect, Input, Replica};
 use paxos::request::{Chunk, Request};
 use seriatim_rsm::executor::Executor;
@@ -34,11 +34,11 @@ fn yesterday() -> SimDisk {
 #[test]
 fn yesterdays_journal_is_recovered_with_its_sessions() {
     let disk = yesterday();
-    assert_eq!(Resident::read(&disk).unwrap().map(|resident| (resident.id, resident.admitted)), Some((1, true)));
+    assert_eq!(DirectoryOwner::read(&disk).unwrap().map(|owner| (owner.id, owner.admitted)), Some((1, true)));
     let options = Options { durability: Durability::Fsync, ..Options::new(3, 1) };
     let log = wal::LogOptions { segment_bytes: 4_096, buffer_bytes: 4_096, ..wal::LogOptions::default() };
     let (journal, records) = Journal::open(Arc::new(disk), &options, log, 7).unwrap();
-    assert_eq!((records.len(), journal.residence().resident().life), (6, 2));
+    assert_eq!((records.len(), journal.directory().owner().life), (6, 2));
     assert!(matches!(records[3], Record::Snapshot(1, Image(_))));
     let mut replica: Replica = Replica::recover(options.clone(), Moment(0), 1, records).unwrap();
     let mut executor = Executor::new(&options, KeyValue::default());
@@ -60,12 +60,12 @@ fn yesterdays_journal_is_recovered_with_its_sessions() {
     }
     let mut replies = Vec::new();
     executor.deliver(2, &chunk.into_value(), &mut replies).unwrap();
-    let told: Vec<_> = replies
+    let outcomes: Vec<_> = replies
         .into_iter()
         .map(|reply| match reply {
             seriatim_rsm::executor::Reply::Done { outcome, .. } => outcome,
             other => panic!("{other:?}"),
         })
         .collect();
-    assert!(matches!(told[..], [Outcome::Executed(1, _), Outcome::ForeignSession]), "{told:?}");
+    assert!(matches!(outcomes[..], [Outcome::Executed(1, _), Outcome::ForeignSession]), "{outcomes:?}");
 }

@@ -36,7 +36,7 @@ impl WithReserve {
 
     /// Lays in a reserve, if there is none and the system has one.
     #[cold]
-    fn lay_in(&self) {
+    fn allocate_reserve(&self) {
         // SAFETY: the layout is not of size zero.
         let Some(block) = NonNull::new(unsafe { MiMalloc.alloc(RESERVE) }) else { return };
         let none = ptr::null_mut();
@@ -50,7 +50,7 @@ impl WithReserve {
     #[cold]
     fn give_up(&self) -> bool {
         let Some(block) = NonNull::new(self.reserve.swap(ptr::null_mut(), Ordering::AcqRel)) else { return false };
-        // SAFETY: allocated by `lay_in` with this layout; taken out by us alone.
+        // SAFETY: allocated by `allocate_reserve` with this layout; taken out by us alone.
         unsafe { MiMalloc.dealloc(block.as_ptr(), RESERVE) };
         true
     }
@@ -58,7 +58,7 @@ impl WithReserve {
     #[inline]
     fn with_reserve(&self, bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
         if bytes >= LARGE && self.reserve.load(Ordering::Relaxed).is_null() {
-            self.lay_in();
+            self.allocate_reserve();
         }
         let block = allocate();
         // Larger requests are tried before they are made: the reserve is for those that cannot fail.
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_small_request_that_fails_finds_the_reserve_once() {
         let allocator = WithReserve::new();
-        allocator.lay_in();
+        allocator.allocate_reserve();
         let there = |allocator: &WithReserve| !allocator.reserve.load(Ordering::Relaxed).is_null();
         assert!(there(&allocator));
         let fails_while_there = || if there(&allocator) { ptr::null_mut() } else { NonNull::dangling().as_ptr() };

@@ -1,7 +1,7 @@
 //! `seriatim dump`.
 
 use crate::failure::{Failure, Outcome};
-use crate::look::open_to_read;
+use crate::inspect::open_to_read;
 use crate::values;
 use clap::{Args, ValueEnum};
 use serde_json::Value as Json;

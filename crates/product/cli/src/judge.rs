@@ -47,7 +47,7 @@ impl Check {
             Format::Json => check::Format::Json,
         };
         let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
-        let mut out = UntilGone(&mut out);
+        let mut out = UntilBrokenPipe(&mut out);
         match check::command(&self.file, model, format, &mut out, &mut err) {
             0 => Ok(()),
             code => Err(Failure::Code(u8::try_from(code).unwrap_or(2))),
@@ -57,9 +57,9 @@ impl Check {
 
 /// Standard output until its reader has seen enough (`| head`). What comes after is dropped, so that the exit code is still
 /// the verdict.
-struct UntilGone<W>(W);
+struct UntilBrokenPipe<W>(W);
 
-impl<W: Write> Write for UntilGone<W> {
+impl<W: Write> Write for UntilBrokenPipe<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.0.write(bytes) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is() {
-        let mut gone = UntilGone(Failing(io::ErrorKind::BrokenPipe));
+        let mut gone = UntilBrokenPipe(Failing(io::ErrorKind::BrokenPipe));
         assert_eq!(gone.write(b"abc").unwrap(), 3);
         gone.flush().unwrap();
-        let mut full = UntilGone(Failing(io::ErrorKind::StorageFull));
+        let mut full = UntilBrokenPipe(Failing(io::ErrorKind::StorageFull));
         assert_eq!(full.write(b"abc").unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(full.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
     }

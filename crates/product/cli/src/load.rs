@@ -2,7 +2,7 @@
 
 use crate::csv_table::{CsvTable, Dialect, Records};
 use crate::failure::{Failure, Outcome};
-use crate::look::{self, open_existing};
+use crate::inspect::{self, open_existing};
 use crate::memory::Memory;
 use crate::opening;
 use crate::output::counted;
@@ -95,8 +95,8 @@ impl Load {
         } else {
             // Errors in the file are found before a directory is created for it.
             let inferred = self.infer(&source, &dialect)?;
-            let db = look::open(self.memory.limit(Database::builder()), &self.data)?;
-            opening::surprises(&db, &self.data).iter().for_each(|line| eprintln!("{line}"));
+            let db = inspect::open(self.memory.limit(Database::builder()), &self.data)?;
+            opening::warnings(&db, &self.data).iter().for_each(|line| eprintln!("{line}"));
             match db.open_table(&self.table) {
                 Ok(table) => (db, table, false),
                 Err(_) => {

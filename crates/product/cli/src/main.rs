@@ -10,9 +10,9 @@ mod csv_table;
 mod dump;
 mod failure;
 mod history;
+mod inspect;
 mod judge;
 mod load;
-mod look;
 mod memory;
 mod opening;
 mod order;
@@ -55,12 +55,12 @@ enum Command {
     Order(order::Order),
     Load(load::Load),
     Dump(dump::Dump),
-    Tables(look::Tables),
-    Stats(look::StatsOf),
-    Verify(look::Verify),
+    Tables(inspect::Tables),
+    Stats(inspect::StatsOf),
+    Verify(inspect::Verify),
     Check(judge::Check),
-    Checkpoint(look::Checkpoint),
-    Backup(look::Backup),
+    Checkpoint(inspect::Checkpoint),
+    Backup(inspect::Backup),
 }
 
 fn main() -> ExitCode {

@@ -22,7 +22,7 @@ pub fn lines(database: &Database, path: &Path, elapsed: Duration) -> Vec<String>
 }
 
 /// The same for commands that have other things to say: only what may not be as meant.
-pub fn surprises(database: &Database, path: &Path) -> Vec<String> {
+pub fn warnings(database: &Database, path: &Path) -> Vec<String> {
     let is_new = database.recovery().is_some_and(|found| found.created);
     let new = is_new.then(|| format!("new database in {}", path.display()));
     new.into_iter().chain(refusal(database)).collect()

@@ -109,7 +109,7 @@ impl Serve {
             .max_transaction_age((!age.is_zero()).then_some(age));
         let builder = self.memory.limit(builder);
         match self.engine {
-            Kind::Mvto => crate::look::open(builder, &self.data),
+            Kind::Mvto => crate::inspect::open(builder, &self.data),
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
                 "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
             )),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use testing::{Directory, text};
 
 /// No answer takes that long: a test that waits for one that never comes ends here.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A connection that speaks bytes.
 struct Client {
@@ -27,8 +27,8 @@ impl Client {
 
     fn stranger(port: u16) -> Client {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
+        stream.set_write_timeout(Some(TIME_LIMIT)).unwrap();
         Client { stream }
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     pub mvto: mvto::Options,
     pub retry: RetryPolicy,
     pub checkpoint_after: Option<u64>,
-    pub lock_patience: Duration,
+    pub directory_lock_limit: Duration,
     pub closing: Closing,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Settings {
 const CHECKPOINT_AFTER_BYTES: u64 = 64 << 20;
 
 /// A process that was killed gives its memory back before its locks: some 10 GB a second.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const DIRECTORY_LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 impl Default for Builder {
     fn default() -> Builder {
@@ -46,7 +46,7 @@ impl Default for Builder {
                 mvto: mvto::Options::default(),
                 retry: RetryPolicy::default(),
                 checkpoint_after: Some(CHECKPOINT_AFTER_BYTES),
-                lock_patience: LOCK_PATIENCE,
+                directory_lock_limit: DIRECTORY_LOCK_LIMIT,
                 closing: Closing::default(),
             },
         }
@@ -72,8 +72,8 @@ impl Builder {
 
     /// How long opening waits for a process that is on its way out (killed, say) and still has the directory's lock. Nobody
     /// waits for one that runs. Default 10 s; zero: never.
-    pub fn lock_patience(mut self, patience: Duration) -> Builder {
-        self.settings.lock_patience = patience;
+    pub fn directory_lock_limit(mut self, limit: Duration) -> Builder {
+        self.settings.directory_lock_limit = limit;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Tables of bytes.
 
 use crate::range::Span;
-use crate::reach::{Reached, TableRef, Walk};
+use crate::resolve::{ResolvedTable, TableRef, Walk};
 use crate::{AsKey, KeyRange, Result, Schema, SchemaBuilder, Snapshot, Transaction};
 use model::{Access, Columns, Key, KeyKind, RowBuf, RowRef, Scan};
 use std::fmt;
@@ -189,7 +189,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
         self.range(at, ..)
     }
 
-    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(Reached<'s>) -> Result<Span>) -> Entries<'s, K> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Entries<'s, K> {
         Entries { walk: self.at.walk(at, span), keys: PhantomData }
     }
 
@@ -257,6 +257,6 @@ impl<K: BytesKey + ?Sized> DoubleEndedIterator for Entries<'_, K> {
 
 impl<K: BytesKey + ?Sized> std::iter::FusedIterator for Entries<'_, K> {}
 
-fn entry<K: BytesKey + ?Sized>(_: Reached<'_>, key: &[u8], row: RowRef<'_>) -> Result<(K::Owned, Vec<u8>)> {
+fn entry<K: BytesKey + ?Sized>(_: ResolvedTable<'_>, key: &[u8], row: RowRef<'_>) -> Result<(K::Owned, Vec<u8>)> {
     Ok((K::from_key(key), row.bytes().to_vec()))
 }

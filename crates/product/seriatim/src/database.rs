@@ -3,12 +3,12 @@
 use crate::SchemaBuilder;
 use crate::builder::{Builder, Settings};
 use crate::closing::Closing;
-use crate::defined::Kept;
+use crate::defined::KnownTables;
 use crate::directory::check_to_open;
 use crate::engine::{self, Engine, EngineStats, OpenEngine};
-use crate::housekeeper::{Housekeeper, log_bytes};
+use crate::maintenance::{MaintenanceThread, log_bytes};
 use crate::options::TransactionOptions;
-use crate::reach::{Place, TableRef};
+use crate::resolve::{Place, TableRef};
 use crate::shape::check_rows;
 use crate::snapshot::Snapshot;
 use crate::{
@@ -47,13 +47,13 @@ pub(crate) struct Shared {
     pub memory_limit: usize,
     pub retry: RetryPolicy,
     place: Option<PathBuf>,
-    housekeeper: Arc<Housekeeper>,
+    maintenance: Arc<MaintenanceThread>,
     /// How the drop of the last handle waits for the disk; `None` in memory.
     closing: Option<Closing>,
     retries: Mutex<Vec<(&'static str, u64)>>,
     /// Tables whose rows are known to fit a record with narrow fields.
     checked: Mutex<HashSet<(Place, TypeId)>>,
-    pub kept: Kept,
+    pub kept: KnownTables,
     #[cfg(feature = "sql")]
     pub durability: model::Durability,
     #[cfg(feature = "sql")]
@@ -119,9 +119,9 @@ impl Database {
         let is_on_disk = disk.is_some();
         let backlog = disk.as_deref().map_or(0, log_bytes);
         let engine = engine::open(&settings, disk)?;
-        let kept = Kept::open(engine.clone(), is_read_only)?;
+        let kept = KnownTables::open(engine.clone(), is_read_only)?;
         let checkpoint_after = settings.checkpoint_after.filter(|_| is_on_disk && !is_read_only);
-        let housekeeper = Arc::new(Housekeeper::start(engine.clone(), checkpoint_after, backlog)?);
+        let maintenance = Arc::new(MaintenanceThread::start(engine.clone(), checkpoint_after, backlog)?);
         Ok(Database {
             shared: Arc::new(Shared {
                 // Only uniqueness matters, so no order is needed.
@@ -133,7 +133,7 @@ impl Database {
                 memory_limit: settings.mvto.memory_limit(),
                 retry: settings.retry,
                 place: place.map(Path::to_owned),
-                housekeeper,
+                maintenance,
                 closing: is_on_disk.then_some(settings.closing),
                 retries: Mutex::default(),
                 checked: Mutex::default(),
@@ -276,8 +276,8 @@ impl Database {
     /// [`Invalid::Unsupported`](crate::Invalid::Unsupported) in memory, [`Error::Fault`] if the disk fails (the database stays as it was).
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
         let unsupported = Invalid::Unsupported { what: "a checkpoint of a database in memory" };
-        let upkeep = self.shared.engine.upkeep().ok_or(unsupported)?;
-        Ok(upkeep.checkpoint(Pace::Full)?)
+        let maintenance = self.shared.engine.maintenance().ok_or(unsupported)?;
+        Ok(maintenance.checkpoint(Pace::Full)?)
     }
 
     /// Why nothing can be written at present, while reads work: `None` as long as it can.
@@ -287,12 +287,12 @@ impl Database {
     /// [`Builder::read_only`] says [`Fault::ReadOnly`](crate::Fault::ReadOnly), and one whose log has failed
     /// [`Fault::LogFailed`](crate::Fault::LogFailed): that needs a restart.
     pub fn read_only(&self) -> Option<Error> {
-        self.shared.engine.upkeep()?.refuses_writes().map(Error::from)
+        self.shared.engine.maintenance()?.refuses_writes().map(Error::from)
     }
 
     /// What opening found and did; `None` in memory.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
-        self.shared.engine.upkeep()?.recovery()
+        self.shared.engine.maintenance()?.recovery()
     }
 
     /// Counters and gauges.
@@ -300,7 +300,7 @@ impl Database {
         Stats {
             engine: self.shared.engine.stats(),
             retries: self.shared.lock_retries().clone(),
-            checkpoint_failure: self.shared.housekeeper.last_failure(),
+            checkpoint_failure: self.shared.maintenance.last_failure(),
         }
     }
 
@@ -381,13 +381,13 @@ impl Shared {
     }
 
     fn close(&self) -> Result<()> {
-        close(&*self.engine, &self.housekeeper)
+        close(&*self.engine, &self.maintenance)
     }
 }
 
-fn close(engine: &dyn OpenEngine, housekeeper: &Housekeeper) -> Result<()> {
-    housekeeper.stop();
-    engine.upkeep().map_or(Ok(()), |upkeep| Ok(upkeep.close()?))
+fn close(engine: &dyn OpenEngine, maintenance: &MaintenanceThread) -> Result<()> {
+    maintenance.stop();
+    engine.maintenance().map_or(Ok(()), |maintenance| Ok(maintenance.close()?))
 }
 
 impl Drop for Shared {
@@ -396,8 +396,8 @@ impl Drop for Shared {
         let closed = match &self.closing {
             None => self.close(),
             Some(closing) => {
-                let (engine, housekeeper) = (self.engine.clone(), self.housekeeper.clone());
-                closing.wait_for(move || close(&*engine, &housekeeper))
+                let (engine, maintenance) = (self.engine.clone(), self.maintenance.clone());
+                closing.wait_for(move || close(&*engine, &maintenance))
             }
         };
         if let (Err(error), Some(closing)) = (closed, &self.closing) {
@@ -428,16 +428,16 @@ mod tests {
             let disk: Arc<dyn Disk> = Arc::new(disk);
             Database::on_disk(builder.into_settings(), Some(disk), None)
         };
-        let (told, hears) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let builder = Database::builder().durability(crate::Durability::Async).close_limit(Duration::from_millis(20));
-        let db = open(builder.on_unclean_close(move |error| drop(told.send(error.to_string())))).unwrap();
+        let db = open(builder.on_unclean_close(move |error| drop(sender.send(error.to_string())))).unwrap();
         let words: BytesTable = db.bytes_table("words").unwrap();
         db.run(|txn| words.put(txn, "eins", "one")).unwrap();
         let shut = gate.write().unwrap();
         drop(db);
-        let message = hears.try_recv().expect("the drop says that it has not waited");
+        let message = receiver.try_recv().expect("the drop says that it has not waited");
         assert!(message.contains("locked until"), "{message}");
-        let refused = open(Database::builder().lock_patience(Duration::ZERO)).expect_err("it is still open");
+        let refused = open(Database::builder().directory_lock_limit(Duration::ZERO)).expect_err("it is still open");
         assert!(matches!(refused, Error::Fault(crate::Fault::Locked { .. })), "{refused}");
 
         drop(shut);
@@ -452,7 +452,7 @@ mod tests {
         let words: BytesTable = db.bytes_table("words").unwrap();
         assert!(db.read(|snapshot| words.contains(snapshot, "eins")).unwrap());
         db.close().expect("the disk goes on");
-        assert!(hears.try_recv().is_err(), "one message");
+        assert!(receiver.try_recv().is_err(), "one message");
     }
 }
 

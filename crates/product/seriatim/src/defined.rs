@@ -5,7 +5,7 @@
 
 use crate::database::{Database, Shared};
 use crate::handles::Handles;
-use crate::reach::{Place, TableRef, check_shape};
+use crate::resolve::{Place, TableRef, check_shape};
 use crate::shape::difference;
 use crate::{Fault, Invalid, KeyKind, Result, RowKind, Schema};
 use model::{Store, TableId, Value};
@@ -14,7 +14,7 @@ use tables::storage::is_own;
 use tables::{Table, Tables, schema_of};
 
 /// What a database remembers of its tables.
-pub(crate) struct Kept {
+pub(crate) struct KnownTables {
     store: Arc<dyn Store>,
     /// Made by the first that needs it: a database of bytes alone has no catalog.
     tables: OnceLock<Tables>,
@@ -22,14 +22,14 @@ pub(crate) struct Kept {
     pub handles: Handles,
 }
 
-impl Kept {
+impl KnownTables {
     /// Makes the catalog ready, if there is one. Nobody uses the database yet.
-    pub fn open(store: Arc<dyn Store>, is_read_only: bool) -> Result<Kept> {
+    pub fn open(store: Arc<dyn Store>, is_read_only: bool) -> Result<KnownTables> {
         let tables = OnceLock::new();
         if let Some(found) = open_tables(&store, is_read_only)? {
             let _ = tables.set(found);
         }
-        Ok(Kept { store, tables, making: Mutex::default(), handles: Handles::default() })
+        Ok(KnownTables { store, tables, making: Mutex::default(), handles: Handles::default() })
     }
 
     /// The catalog, if there is one.

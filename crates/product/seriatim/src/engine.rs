@@ -69,11 +69,11 @@ pub(crate) trait OpenEngine: Store {
     fn stats(&self) -> EngineStats;
 
     /// Returns the care that the engine needs while it is open, if it needs any.
-    fn upkeep(&self) -> Option<&dyn Upkeep>;
+    fn maintenance(&self) -> Option<&dyn Maintenance>;
 }
 
 /// Care of an engine that has versions to collect and, on a disk, a log to shorten.
-pub(crate) trait Upkeep {
+pub(crate) trait Maintenance {
     /// Frees what nobody uses any more although no transaction runs.
     fn collect(&self);
 
@@ -124,12 +124,12 @@ impl OpenEngine for model::Engine<Mvto> {
         }
     }
 
-    fn upkeep(&self) -> Option<&dyn Upkeep> {
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&*self.0)
     }
 }
 
-impl Upkeep for Mvto {
+impl Maintenance for Mvto {
     fn collect(&self) {
         Mvto::collect(self);
     }
@@ -185,7 +185,7 @@ impl OpenEngine for model::Engine<TwoPhaseLocking> {
         }
     }
 
-    fn upkeep(&self) -> Option<&dyn Upkeep> {
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
         None
     }
 }
@@ -235,7 +235,7 @@ fn open_mvto(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Mvto> {
     loop {
         match Mvto::open(disk.clone(), settings.mvto.clone()) {
             Err(model::Error::Fault(Fault::Locked { by_ending: true, .. }))
-                if begun.elapsed() < settings.lock_patience =>
+                if begun.elapsed() < settings.directory_lock_limit =>
             {
                 // The system has no wait for a lock that ends after a time.
                 thread::sleep(LOCK_PAUSE);

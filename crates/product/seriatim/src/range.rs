@@ -1,6 +1,6 @@
 //! Ranges: how they are said, and how they are walked from both ends.
 
-use crate::reach::Reached;
+use crate::resolve::ResolvedTable;
 use crate::snapshot::Snapshot;
 use crate::{AsKey, AsPrefix, Error, Invalid, Result};
 use model::{Access, Columns, Direction, Key, RowRef, Scan, ScanEnd, TableId};
@@ -53,32 +53,32 @@ pub(crate) struct Span {
 
 impl Span {
     /// All rows.
-    pub fn all(of: Reached<'_>) -> Span {
+    pub fn all(of: ResolvedTable<'_>) -> Span {
         Span { table: of.rows(), rows: None, lower: Bound::Unbounded, upper: Bound::Unbounded }
     }
 
     /// The rows whose keys are in a range.
-    pub fn keys<K: ?Sized>(of: Reached<'_>, range: &impl KeyRange<K>) -> Result<Span> {
+    pub fn keys<K: ?Sized>(of: ResolvedTable<'_>, range: &impl KeyRange<K>) -> Result<Span> {
         let (lower, upper) = range.bounds();
         let stored = |bound: Bound<Key>| map_bound(bound, |key| of.stored_key(key));
         Ok(Span { lower: stored(lower)?, upper: stored(upper)?, ..Span::all(of) })
     }
 
     /// The rows whose keys start with these components.
-    pub fn prefix<K: ?Sized>(of: Reached<'_>, prefix: &impl AsPrefix<K>) -> Result<Span> {
+    pub fn prefix<K: ?Sized>(of: ResolvedTable<'_>, prefix: &impl AsPrefix<K>) -> Result<Span> {
         let mut key = Key::new();
         prefix.append_to(&mut key);
         Span::starting_with(of, key)
     }
 
     /// The rows whose keys start with these components, encoded.
-    pub fn starting_with(of: Reached<'_>, key: Key) -> Result<Span> {
+    pub fn starting_with(of: ResolvedTable<'_>, key: Key) -> Result<Span> {
         Ok(Span::all(of).at_prefix(of.stored_key(key)?))
     }
 
     /// Entries of an index.
-    fn entries(of: Reached<'_>, index: IndexId) -> Result<Span> {
-        let Reached::Defined(layout) = of else {
+    fn entries(of: ResolvedTable<'_>, index: IndexId) -> Result<Span> {
+        let ResolvedTable::Defined(layout) = of else {
             let index = format!("number {}", index.0);
             return Err(Invalid::UnknownIndex { table: "a table of bytes".into(), index }.into());
         };
@@ -86,13 +86,17 @@ impl Span {
     }
 
     /// Entries of an index whose columns start with these components.
-    pub fn entries_with(of: Reached<'_>, index: IndexId, key: &Key) -> Result<Span> {
+    pub fn entries_with(of: ResolvedTable<'_>, index: IndexId, key: &Key) -> Result<Span> {
         Ok(Span::entries(of, index)?.at_prefix(stored_entry(of, index, key)?))
     }
 
     /// Entries of an index whose columns are in the range. An entry may go on behind its columns (with the row's key), so a
     /// bound that leaves a value out, or an upper one that takes it in, moves behind all entries with that value.
-    pub fn entries_between(of: Reached<'_>, index: IndexId, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
+    pub fn entries_between(
+        of: ResolvedTable<'_>,
+        index: IndexId,
+        (lower, upper): (Bound<Key>, Bound<Key>),
+    ) -> Result<Span> {
         let span = Span::entries(of, index)?;
         let stored = |bound: Bound<Key>| map_bound(bound, |key| stored_entry(of, index, &key));
         let lower = match stored(lower)? {
@@ -113,7 +117,7 @@ impl Span {
     }
 
     /// The rows whose keys are between these bounds, encoded.
-    pub fn keys_between(of: Reached<'_>, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
+    pub fn keys_between(of: ResolvedTable<'_>, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<Span> {
         let stored = |bound: Bound<Key>| map_bound(bound, |key| of.stored_key(key));
         Ok(Span { lower: stored(lower)?, upper: stored(upper)?, ..Span::all(of) })
     }
@@ -146,10 +150,10 @@ fn map_bound(bound: Bound<Key>, map: impl FnOnce(Key) -> Result<Key>) -> Result<
     })
 }
 
-fn stored_entry(of: Reached<'_>, index: IndexId, key: &Key) -> Result<Key> {
+fn stored_entry(of: ResolvedTable<'_>, index: IndexId, key: &Key) -> Result<Key> {
     match of {
-        Reached::Defined(layout) => Ok(layout.stored_entry(index, key)?),
-        Reached::Plain(_) => Ok(key.clone()),
+        ResolvedTable::Defined(layout) => Ok(layout.stored_entry(index, key)?),
+        ResolvedTable::Plain(_) => Ok(key.clone()),
     }
 }
 

@@ -35,7 +35,7 @@ pub trait Record: Sized + 'static {
     const NARROW: bool = false;
 
     /// The field, and its type, that cannot hold what `row` has for it; `None` if all can.
-    fn misfit(row: RowRef<'_>) -> Option<(&'static str, &'static str)> {
+    fn mismatch(row: RowRef<'_>) -> Option<(&'static str, &'static str)> {
         let _ = row;
         None
     }
@@ -203,7 +203,7 @@ macro_rules! record {
 
                 const NARROW: bool = $( <$type as $crate::Field>::NARROW )||+;
 
-                fn misfit(row: $crate::RowRef<'_>) -> ::core::option::Option<(&'static str, &'static str)> {
+                fn mismatch(row: $crate::RowRef<'_>) -> ::core::option::Option<(&'static str, &'static str)> {
                     let mut values = row.values();
                     $(
                         if values.next().and_then(<$type as $crate::Field>::from_value).is_none() {

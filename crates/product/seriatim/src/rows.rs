@@ -1,7 +1,7 @@
 //! Tables whose shape is known only at run time.
 
 use crate::range::Span;
-use crate::reach::{Reached, TableRef, Walk};
+use crate::resolve::{ResolvedTable, TableRef, Walk};
 use crate::{Change, Invalid, Result, Schema, Snapshot, Transaction, Value};
 use model::{Access, Columns, Delta, Key, KeyKind, RowBuf, RowKind, RowRef, Scan, ValueRef};
 use std::fmt;
@@ -64,10 +64,10 @@ impl RowTable {
     /// [`Invalid::Key`] if these cannot be the table's key columns; [`Error::Aborted`](crate::Error::Aborted) in a
     /// transaction that may write, as every read and write below.
     pub fn get(&self, at: &Snapshot, key: impl IntoValues) -> Result<Option<Row>> {
-        let reached = self.at.reach(at)?;
+        let resolved = self.at.resolve(at)?;
         let key = self.key(&key.into_values())?;
-        let stored = reached.stored_key(key.clone())?;
-        at.read(reached.rows(), &stored, Columns::All, |row| Ok(self.row(reached, &key, row.row())))
+        let stored = resolved.stored_key(key.clone())?;
+        at.read(resolved.rows(), &stored, Columns::All, |row| Ok(self.row(resolved, &key, row.row())))
     }
 
     /// Writes a row where none is: a value for each column, in the schema's order.
@@ -76,11 +76,11 @@ impl RowTable {
     /// [`Invalid::Row`] if the values do not fit the columns; [`Error::Duplicate`](crate::Error::Duplicate) if the key or
     /// an entry of a unique index is taken; [`Error::Limit`](crate::Error::Limit) if the row is too large.
     pub fn insert(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
-        let reached = self.at.reach(txn)?;
+        let resolved = self.at.resolve(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        txn.statement(reached.has_entries(), |engine| match reached {
-            Reached::Plain(table) => Ok(engine.insert(table, &key, row.row())?),
-            Reached::Defined(layout) => layout.insert(engine, &key, row.row()),
+        txn.statement(resolved.has_entries(), |engine| match resolved {
+            ResolvedTable::Plain(table) => Ok(engine.insert(table, &key, row.row())?),
+            ResolvedTable::Defined(layout) => layout.insert(engine, &key, row.row()),
         })
     }
 
@@ -89,11 +89,11 @@ impl RowTable {
     /// # Errors
     /// As [`RowTable::insert`].
     pub fn put(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
-        let reached = self.at.reach(txn)?;
+        let resolved = self.at.resolve(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
-        txn.statement(reached.has_entries(), |engine| match reached {
-            Reached::Plain(table) => Ok(engine.put(table, &key, row.row())?),
-            Reached::Defined(layout) => layout.put(engine, &key, row.row()),
+        txn.statement(resolved.has_entries(), |engine| match resolved {
+            ResolvedTable::Plain(table) => Ok(engine.put(table, &key, row.row())?),
+            ResolvedTable::Defined(layout) => layout.put(engine, &key, row.row()),
         })
     }
 
@@ -119,7 +119,7 @@ impl RowTable {
         key: impl IntoValues,
         changes: impl IntoIterator<Item = (&'c str, Change)>,
     ) -> Result<bool> {
-        let reached = self.at.reach(txn)?;
+        let resolved = self.at.resolve(txn)?;
         let key = self.key(&key.into_values())?;
         let mut delta = Delta::new();
         for (name, change) in changes {
@@ -129,9 +129,9 @@ impl RowTable {
                 Change::Add(amount) => delta.add(column, amount),
             };
         }
-        txn.statement(reached.has_entries(), |engine| match reached {
-            Reached::Plain(table) => Ok(engine.update(table, &key, &delta)?),
-            Reached::Defined(layout) => layout.update(engine, &key, &delta),
+        txn.statement(resolved.has_entries(), |engine| match resolved {
+            ResolvedTable::Plain(table) => Ok(engine.update(table, &key, &delta)?),
+            ResolvedTable::Defined(layout) => layout.update(engine, &key, &delta),
         })
     }
 
@@ -140,11 +140,11 @@ impl RowTable {
     /// # Errors
     /// As [`RowTable::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl IntoValues) -> Result<bool> {
-        let reached = self.at.reach(txn)?;
+        let resolved = self.at.resolve(txn)?;
         let key = self.key(&key.into_values())?;
-        txn.statement(reached.has_entries(), |engine| match reached {
-            Reached::Plain(table) => Ok(engine.delete(table, &key)?),
-            Reached::Defined(layout) => layout.delete(engine, &key),
+        txn.statement(resolved.has_entries(), |engine| match resolved {
+            ResolvedTable::Plain(table) => Ok(engine.delete(table, &key)?),
+            ResolvedTable::Defined(layout) => layout.delete(engine, &key),
         })
     }
 
@@ -185,7 +185,7 @@ impl RowTable {
     /// # Errors
     /// As [`RowTable::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
-        at.count(Scan::table(self.at.reach(at)?.rows()))
+        at.count(Scan::table(self.at.resolve(at)?.rows()))
     }
 
     /// Whether there are none.
@@ -196,16 +196,16 @@ impl RowTable {
         Ok(self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(|_, _, _| Ok(())).transpose()?.is_none())
     }
 
-    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(Reached<'s>) -> Result<Span>) -> Rows<'s> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Rows<'s> {
         Rows { walk: self.at.walk(at, span), schema: self.schema.clone() }
     }
 
     /// The stored row under a program's key.
-    fn row(&self, reached: Reached<'_>, key: &Key, row: RowRef<'_>) -> Row {
+    fn row(&self, resolved: ResolvedTable<'_>, key: &Key, row: RowRef<'_>) -> Row {
         let mut buffer = RowBuf::new();
-        let row = match reached {
-            Reached::Plain(_) => row,
-            Reached::Defined(layout) => layout.program_row(row, &mut buffer),
+        let row = match resolved {
+            ResolvedTable::Plain(_) => row,
+            ResolvedTable::Defined(layout) => layout.program_row(row, &mut buffer),
         };
         Row { schema: self.schema.clone(), key: key.clone(), row: RowBuf::from_bytes(row.bytes()) }
     }
@@ -341,20 +341,20 @@ impl Iterator for Rows<'_> {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Result<Row>> {
-        self.walk.next(|reached, key, row| Ok(read_row(&self.schema, reached, key, row)))
+        self.walk.next(|resolved, key, row| Ok(read_row(&self.schema, resolved, key, row)))
     }
 }
 
 impl DoubleEndedIterator for Rows<'_> {
     fn next_back(&mut self) -> Option<Result<Row>> {
-        self.walk.next_back(|reached, key, row| Ok(read_row(&self.schema, reached, key, row)))
+        self.walk.next_back(|resolved, key, row| Ok(read_row(&self.schema, resolved, key, row)))
     }
 }
 
 impl std::iter::FusedIterator for Rows<'_> {}
 
-fn read_row(schema: &Arc<Schema>, reached: Reached<'_>, key: &[u8], row: RowRef<'_>) -> Row {
-    Row { schema: schema.clone(), key: reached.program_key(key), row: RowBuf::from_bytes(row.bytes()) }
+fn read_row(schema: &Arc<Schema>, resolved: ResolvedTable<'_>, key: &[u8], row: RowRef<'_>) -> Row {
+    Row { schema: schema.clone(), key: resolved.program_key(key), row: RowBuf::from_bytes(row.bytes()) }
 }
 
 /// What can be given as the values of a row, or of a key: one value, a tuple, an array, a slice or a vector of them.

@@ -86,7 +86,7 @@ impl Database {
         mut body: impl FnMut(&mut Transaction) -> Result<T, E>,
     ) -> Result<(T, Receipt), E> {
         let policy = options.retry.unwrap_or(self.shared.retry);
-        let (mut retries, nest) = (Retries::new(policy), Nest::enter(self.shared.id));
+        let (mut retries, nest) = (Retries::new(policy), NestingGuard::enter(self.shared.id));
         let mut attempts = 0;
         let done = retry::run(&mut retries, |failed| {
             attempts = failed + 1;
@@ -105,7 +105,7 @@ impl Database {
     fn attempt<T, E: From<Error>>(
         &self,
         options: &TransactionOptions,
-        nest: &Nest,
+        nest: &NestingGuard,
         body: &mut impl FnMut(&mut Transaction) -> Result<T, E>,
     ) -> Result<(T, Receipt), Failure<Conflict, E>> {
         let mut transaction = self.begin_with(options).map_err(failed)?;
@@ -137,8 +137,8 @@ impl Database {
         })
     }
 
-    /// Inside the body of another transaction, where it may be that one which is waited for, waiting has little patience.
-    fn limit_wait(&self, nest: &Nest, mut options: TransactionOptions) -> TransactionOptions {
+    /// Inside the body of another transaction, where it may be that one which is waited for, waits are short.
+    fn limit_wait(&self, nest: &NestingGuard, mut options: TransactionOptions) -> TransactionOptions {
         if nest.is_inner {
             let limit = options.wait_limit.unwrap_or(self.shared.wait_limit);
             options.wait_limit = Some(limit.min(NESTED_WAIT));
@@ -149,7 +149,7 @@ impl Database {
     /// A view at a point before which every writer has ended. Inside the body of another transaction, that one may be such a
     /// writer, and cannot end.
     pub(crate) fn settled_snapshot(&self, options: &TransactionOptions) -> Result<Snapshot> {
-        let nest = Nest::enter(self.shared.id);
+        let nest = NestingGuard::enter(self.shared.id);
         let options = self.limit_wait(&nest, options.clone());
         match Snapshot::begin(&self.shared, options)?.fix() {
             Err(Error::Aborted(conflict)) if nest.is_own_doing(&conflict) => Err(Error::Nested(conflict)),
@@ -209,17 +209,17 @@ thread_local! {
 }
 
 /// A place among the transactions that this thread runs, while its body runs.
-struct Nest {
+struct NestingGuard {
     /// Another transaction of the same database runs around it.
     is_inner: bool,
 }
 
-impl Nest {
-    fn enter(database: u64) -> Nest {
+impl NestingGuard {
+    fn enter(database: u64) -> NestingGuard {
         RUNNING.with_borrow_mut(|running| {
             let is_inner = running.contains(&database);
             running.push(database);
-            Nest { is_inner }
+            NestingGuard { is_inner }
         })
     }
 
@@ -231,7 +231,7 @@ impl Nest {
     }
 }
 
-impl Drop for Nest {
+impl Drop for NestingGuard {
     fn drop(&mut self) {
         RUNNING.with_borrow_mut(Vec::pop);
     }

@@ -1,7 +1,7 @@
 //! The shape that a table was created with against the one that is asked for.
 
 use crate::database::Shared;
-use crate::reach::TableRef;
+use crate::resolve::TableRef;
 use crate::snapshot::Snapshot;
 use crate::{Column, Invalid, KeyKind, Record, Result, Schema, TransactionOptions};
 use model::{RowBuf, Scan};
@@ -102,7 +102,7 @@ pub(crate) fn check_rows<R: Record>(shared: &Arc<Shared>, table: TableRef, schem
     let (mut found, mut buffer) = (None, RowBuf::new());
     snapshot.scan(
         &Scan::table(layout.rows()),
-        &mut |item| match R::misfit(layout.program_row(item.row, &mut buffer)) {
+        &mut |item| match R::mismatch(layout.program_row(item.row, &mut buffer)) {
             None => ControlFlow::Continue(()),
             Some((field, kind)) => {
                 let row = layout.program_row(item.row, &mut buffer);

@@ -3,7 +3,7 @@
 #[cfg(doc)]
 use crate::Error;
 use crate::range::{KeyRange, Span};
-use crate::reach::{Reached, TableRef, Walk};
+use crate::resolve::{ResolvedTable, TableRef, Walk};
 use crate::{AsKey, AsPrefix, Index, Invalid, Record, Result, Snapshot, Transaction};
 use model::{Access, Columns, Key, RowBuf, RowRef, Scan};
 use std::fmt;
@@ -181,7 +181,7 @@ impl<R: Record> Table<R> {
         self.range(at, ..)
     }
 
-    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(Reached<'s>) -> Result<Span>) -> Records<'s, R> {
+    fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Records<'s, R> {
         Records { walk: self.at.walk(at, span), records: PhantomData }
     }
 
@@ -206,7 +206,7 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// As [`Table::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
-        at.count(Scan::table(self.at.reach(at)?.rows()))
+        at.count(Scan::table(self.at.resolve(at)?.rows()))
     }
 
     /// Whether there are none.
@@ -314,7 +314,7 @@ fn decode_stored<R: Record>(layout: &Layout, row: RowRef<'_>) -> Result<R> {
 
 fn decode<R: Record>(row: RowRef<'_>) -> Result<R> {
     R::decode(row).ok_or_else(|| {
-        let what = match R::misfit(row) {
+        let what = match R::mismatch(row) {
             Some((field, kind)) => format!("column {field} has a value that no {kind} holds"),
             None => "a stored value does not fit the struct's field".into(),
         };

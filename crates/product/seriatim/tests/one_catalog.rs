@@ -145,17 +145,18 @@ fn a_record_opens_a_table_of_sql() -> Result<()> {
 #[test]
 fn a_type_that_does_not_fit_is_told_by_its_column() -> Result<()> {
     let db = Database::in_memory()?;
-    let told = |columns: &str| -> Result<String> {
+    let mismatch = |columns: &str| -> Result<String> {
         db.sql(&format!("DROP TABLE IF EXISTS customers; CREATE TABLE customers ({columns})"))?;
         Ok(complaint(db.table::<Customer>()))
     };
-    assert!(told("id bigint PRIMARY KEY, city text NOT NULL, code numeric")?.contains("column code is numeric"));
+    assert!(mismatch("id bigint PRIMARY KEY, city text NOT NULL, code numeric")?.contains("column code is numeric"));
     assert!(
-        told("id bigint PRIMARY KEY, city bytea NOT NULL, code text")?.contains("column city is bytea there, not text")
+        mismatch("id bigint PRIMARY KEY, city bytea NOT NULL, code text")?
+            .contains("column city is bytea there, not text")
     );
-    assert!(told("id bigint PRIMARY KEY, city text, code text")?.contains("column city is text or NULL there"));
-    assert!(told("id bigint, city text NOT NULL, code text")?.contains("no primary key"));
-    assert!(told("id bigint PRIMARY KEY, city text NOT NULL, code text")?.contains("no index by_city (city)"));
+    assert!(mismatch("id bigint PRIMARY KEY, city text, code text")?.contains("column city is text or NULL there"));
+    assert!(mismatch("id bigint, city text NOT NULL, code text")?.contains("no primary key"));
+    assert!(mismatch("id bigint PRIMARY KEY, city text NOT NULL, code text")?.contains("no index by_city (city)"));
     Ok(())
 }
 

@@ -466,7 +466,7 @@ fn an_idle_database_gives_deleted_rows_back() -> Result<(), Error> {
     let (db, table) = accounts(5_000)?;
     let full = db.stats().engine.memory_bytes;
     db.run(|txn| (1..=5_000).try_for_each(|id| table.delete(txn, id).map(drop)))?;
-    // Ends when the housekeeper has come by, which takes as long as it takes.
+    // Ends when the maintenance thread has run, however long that takes.
     while db.stats().engine.waiting_versions > 0 {
         std::thread::yield_now();
     }

@@ -220,7 +220,7 @@ impl Cancel {
     }
 
     /// Calls the callback of [`Cancel::on_wait`]: a wait for the log is long.
-    pub fn tell_of_wait(&self) {
+    pub fn notify_long_wait(&self) {
         if let Some(Hook(call)) = self.on_wait.get() {
             call();
         }
@@ -261,7 +261,7 @@ impl Cancel {
     }
 
     /// Has the session's wait for the log give its thread back, once the store was told to ask again
-    /// ([`model::Interactive::rouse`]).
+    /// ([`model::Interactive::recheck_waits`]).
     pub fn park(&self) {
         self.parks.store(true, Ordering::Relaxed);
     }
@@ -302,7 +302,7 @@ impl Cancel {
             if left.is_zero() {
                 return Ok(());
             }
-            std::thread::park_timeout(self.patience().map_or(left, |patience| patience.min(left)));
+            std::thread::park_timeout(self.wait_limit().map_or(left, |limit| limit.min(left)));
         }
     }
 
@@ -318,7 +318,7 @@ impl Cancel {
         let mut shown = None;
         std::future::poll_fn(|context| {
             let waits = shown.get_or_insert_with(|| self.wait(reason.clone(), context.waker().clone()));
-            waits.rouse(context.waker());
+            waits.wake_task(context.waker());
             if is_over(self) {
                 return Poll::Ready(None);
             }
@@ -348,7 +348,7 @@ impl Drop for LogWait<'_> {
 
 impl Waits<'_> {
     /// A task is woken by its last waker.
-    fn rouse(&self, waker: &Waker) {
+    fn wake_task(&self, waker: &Waker) {
         self.0.latch().iter_mut().for_each(|waiting| waiting.waker.clone_from(waker));
     }
 }
@@ -361,11 +361,11 @@ impl Drop for Waits<'_> {
 
 /// A statement's waits in the engine.
 impl Supervisor for Cancel {
-    fn begun(&self, transaction: Timestamp) {
+    fn transaction_begins(&self, transaction: Timestamp) {
         self.transaction.store(transaction.0, Ordering::Relaxed);
     }
 
-    fn patience(&self) -> Option<Duration> {
+    fn wait_limit(&self) -> Option<Duration> {
         if self.raised.load(Ordering::Relaxed) {
             return Some(Duration::ZERO);
         }
@@ -373,18 +373,18 @@ impl Supervisor for Cancel {
         Some(Duration::from_micros(deadline.saturating_sub(self.elapsed())))
     }
 
-    fn waits(&self, wait: &Abort, waker: Waker) {
+    fn wait_begins(&self, wait: &Abort, waker: Waker) {
         let reason = Wait::Transaction { other: wait.other, table: wait.table.clone() };
         *self.latch() = Some(Waiting { reason, since: crate::clock::now(), waker });
-        self.tell_of_wait();
+        self.notify_long_wait();
     }
 
-    fn waits_for_log(&self, waker: Waker) {
+    fn log_wait_begins(&self, waker: Waker) {
         *self.latch() = Some(Waiting { reason: Wait::LogRoom, since: crate::clock::now(), waker });
-        self.tell_of_wait();
+        self.notify_long_wait();
     }
 
-    fn goes_on(&self) {
+    fn wait_ends(&self) {
         *self.latch() = None;
     }
 }

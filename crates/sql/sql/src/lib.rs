@@ -1,7 +1,7 @@
 //! SQL over door 1: parse, bind, plan, execute. Names no engine.
 //!
 //! A statement passes through `session` (protocol states, transactions, retries) -> `parse` (text to syntax) -> `bind` (names
-//! and types) -> `improve` (indexes, joins) -> `exec` and `dml` (rows) -> `store` (the engine). A definition goes from `session`
+//! and types) -> `optimize` (indexes, joins) -> `exec` and `dml` (rows) -> `store` (the engine). A definition goes from `session`
 //! to `ddl` (what its syntax says) -> `alter` (catalog, storage and rows). `context` has what each of them may touch.
 
 #![forbid(unsafe_code)]
@@ -22,9 +22,9 @@ pub mod error;
 mod exec;
 mod explain;
 mod functions;
-mod improve;
 pub mod memory;
 mod open;
+mod optimize;
 mod pg_catalog;
 mod plan;
 pub mod session;

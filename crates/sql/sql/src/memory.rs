@@ -27,7 +27,7 @@ const FAR: usize = 80;
 
 impl Watermark {
     /// Returns whether `used` has come near `limit` for the first time since it was last far from it.
-    pub fn is_news(&mut self, used: usize, limit: usize) -> bool {
+    pub fn crosses_limit(&mut self, used: usize, limit: usize) -> bool {
         let percent = (used as u128 * 100 / limit.max(1) as u128) as usize;
         let was_high = self.is_high;
         self.is_high = percent >= NEAR || was_high && percent >= FAR;
@@ -266,8 +266,10 @@ mod tests {
         drop(Memory::kept(&budget, (10 << 20) - 5).expect("there is room"));
         assert_eq!((budget.take_peak(), budget.take_peak()), ((10 << 20) - 5, 0));
         let mut watermark = Watermark::default();
-        let news: Vec<usize> =
-            [50, 89, 90, 95, 81, 92, 79, 89, 90].into_iter().filter(|used| watermark.is_news(*used, 100)).collect();
+        let news: Vec<usize> = [50, 89, 90, 95, 81, 92, 79, 89, 90]
+            .into_iter()
+            .filter(|used| watermark.crosses_limit(*used, 100))
+            .collect();
         assert_eq!(news, [90, 90], "once for each crossing, and not while it hovers");
     }
 

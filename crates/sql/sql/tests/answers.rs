@@ -52,8 +52,8 @@ fn is_withheld(before: &[&str], sql: &str, code: &str) {
         assert!(outcome.is_ok(), "{statement}: {outcome:?}");
     }
     assert!(!survives(&disk), "{sql}: it is durable too early");
-    let told = client.try_run(sql).map_or_else(|error| error.code().to_owned(), |_| "00000".to_owned());
-    assert_eq!(told, code, "{sql}");
+    let reported = client.try_run(sql).map_or_else(|error| error.code().to_owned(), |_| "00000".to_owned());
+    assert_eq!(reported, code, "{sql}");
     assert!(survives(&disk), "{sql}: the answer rests on a row that a power cut takes away");
     drop((client, database));
 }

@@ -293,7 +293,7 @@ fn copy_of_a_deletion_is_a_deletion() {
     client.run("rollback");
 }
 
-// What is told is so.
+// What is reported is so.
 
 #[test]
 fn a_statement_is_told_complete_only_when_it_is_committed() {
@@ -367,8 +367,8 @@ impl Store for Faulty {
         self.engine.wait_durable_unless(position, is_over)
     }
 
-    fn rouse(&self) {
-        self.engine.rouse();
+    fn recheck_waits(&self) {
+        self.engine.recheck_waits();
     }
 
     fn durable(&self, position: LogPosition) -> Pending<EngineResult<()>> {
@@ -547,18 +547,18 @@ fn a_conflict_is_explained_only_when_somebody_hears_of_it() {
     let run = |client: &mut Client, conflicts: u32, sql: &str| {
         faults.conflicts.store(conflicts, Ordering::SeqCst);
         let before = faults.listed.load(Ordering::SeqCst);
-        let told = client.try_run(sql).map(|answer| answer.tags).map_err(|error| error.fields().detail.clone());
+        let outcome = client.try_run(sql).map(|answer| answer.tags).map_err(|error| error.fields().detail.clone());
         faults.conflicts.store(0, Ordering::SeqCst);
-        (told, faults.listed.load(Ordering::SeqCst) - before)
+        (outcome, faults.listed.load(Ordering::SeqCst) - before)
     };
-    let (told, listed) = run(&mut client, 5, "insert into t values (1)");
-    assert_eq!((told.unwrap(), listed), (vec!["INSERT 0 1".to_owned()], 0));
-    let (told, listed) = run(&mut client, 1000, "insert into t values (2)");
-    let detail = told.unwrap_err().unwrap();
+    let (outcome, listed) = run(&mut client, 5, "insert into t values (1)");
+    assert_eq!((outcome.unwrap(), listed), (vec!["INSERT 0 1".to_owned()], 0));
+    let (outcome, listed) = run(&mut client, 1000, "insert into t values (2)");
+    let detail = outcome.unwrap_err().unwrap();
     assert!(detail.contains("table \"t\"") && detail.contains("The server ran the statement 101 times."), "{detail}");
     assert_eq!(listed, 1, "it leaves once");
-    let (told, listed) = run(&mut client, 1, "begin; insert into t values (2); commit");
-    assert!(told.unwrap_err().unwrap().contains("table \"t\""));
+    let (outcome, listed) = run(&mut client, 1, "begin; insert into t values (2); commit");
+    assert!(outcome.unwrap_err().unwrap().contains("table \"t\""));
     assert_eq!(listed, 1, "in a block it leaves at once");
 }
 

@@ -67,12 +67,12 @@ const SHOP: &str = "
     CREATE TABLE journal (order_id bigint, note text);
     INSERT INTO products SELECT id, 1000 FROM generate_series(1, 6) AS id";
 
-/// An order: two products, their stock, the order with its lines, a note. Returns its number, which is told as soon as the
+/// An order: two products, their stock, the order with its lines, a note. Returns its number, which is acknowledged as soon as the
 /// sequence has given it, whatever becomes of the order.
-fn place(client: &mut Client, n: u64, mut told: impl FnMut(i64)) -> Option<i64> {
+fn place(client: &mut Client, n: u64, mut report: impl FnMut(i64)) -> Option<i64> {
     client.try_run("BEGIN").ok()?;
     // Whether it is on the disk is the caller's business.
-    match order(client, n, &mut told) {
+    match order(client, n, &mut report) {
         Some(id) if client.session.simple("COMMIT", &mut Answer::default()).is_ok() => Some(id),
         _ => {
             // After a power cut this cannot succeed either.
@@ -82,13 +82,13 @@ fn place(client: &mut Client, n: u64, mut told: impl FnMut(i64)) -> Option<i64> 
     }
 }
 
-fn order(client: &mut Client, n: u64, told: &mut dyn FnMut(i64)) -> Option<i64> {
+fn order(client: &mut Client, n: u64, report: &mut dyn FnMut(i64)) -> Option<i64> {
     let (first, second) = (1 + n % 6, 1 + (n + 1 + n / 6 % 5) % 6);
     let quantities = [(first, 1 + n % 3), (second, 2)];
     let total: u64 = quantities.iter().map(|(_, quantity)| quantity).sum();
     let number = client.try_run("SELECT nextval('orders_id_seq')").ok()?;
     let id: i64 = number.rows[0][0].parse().expect("a number");
-    told(id);
+    report(id);
     let customer = n % 4;
     client.try_run(&format!("INSERT INTO orders VALUES ({id}, 'customer {customer}', 2, {total})")).ok()?;
     for (product, quantity) in quantities {
@@ -99,9 +99,9 @@ fn order(client: &mut Client, n: u64, told: &mut dyn FnMut(i64)) -> Option<i64> 
     Some(id)
 }
 
-/// What the world was told before the power went.
+/// What was acknowledged to clients before the power cut.
 #[derive(Clone, Default)]
-struct Told {
+struct Acknowledged {
     /// Orders that were acknowledged.
     placed: BTreeSet<i64>,
     /// The highest number that a sequence gave.
@@ -110,41 +110,42 @@ struct Told {
 
 /// Two sessions place orders in turns until the power goes. Every other time both have committed before the first one waits:
 /// what one has committed is still on its way to the disk while the other one goes on.
-fn sell(disk: &SimDisk, rounds: u64) -> Told {
-    let mut told = Told::default();
-    let Some(database) = try_open(disk) else { return told };
+fn sell(disk: &SimDisk, rounds: u64) -> Acknowledged {
+    let mut acknowledged = Acknowledged::default();
+    let Some(database) = try_open(disk) else { return acknowledged };
     let mut clients = [Client::new(&database), Client::new(&database)];
     for round in 0..rounds {
         let mut committed = [None; 2];
         for (at, client) in clients.iter_mut().enumerate() {
-            committed[at] = place(client, round * 2 + at as u64, |id| told.highest = told.highest.max(id));
-            if round % 2 == 0 && !acknowledge(client, committed[at], &mut told) {
-                return told;
+            committed[at] =
+                place(client, round * 2 + at as u64, |id| acknowledged.highest = acknowledged.highest.max(id));
+            if round % 2 == 0 && !acknowledge(client, committed[at], &mut acknowledged) {
+                return acknowledged;
             }
         }
         for (client, id) in clients.iter_mut().zip(committed) {
-            if !acknowledge(client, id, &mut told) {
-                return told;
+            if !acknowledge(client, id, &mut acknowledged) {
+                return acknowledged;
             }
         }
     }
-    told
+    acknowledged
 }
 
 /// Tells the world of an order, if it is durable.
-fn acknowledge(client: &mut Client, id: Option<i64>, told: &mut Told) -> bool {
+fn acknowledge(client: &mut Client, id: Option<i64>, acknowledged: &mut Acknowledged) -> bool {
     let is_durable = client.session.wait_durable().is_ok();
-    told.placed.extend(id.filter(|_| is_durable));
+    acknowledged.placed.extend(id.filter(|_| is_durable));
     is_durable
 }
 
-/// Everything that was told is there, and everything that is there is whole.
-fn audit(database: &Arc<Database>, told: &Told, context: &str) {
+/// Everything that was acknowledged is there, and everything that is there is whole.
+fn audit(database: &Arc<Database>, acknowledged: &Acknowledged, context: &str) {
     indexes_fit(database, context);
     let mut client = Client::new(database);
     let found: BTreeSet<i64> =
         client.run("SELECT id FROM orders").rows.iter().map(|row| row[0].parse().unwrap()).collect();
-    let lost: Vec<&i64> = told.placed.difference(&found).collect();
+    let lost: Vec<&i64> = acknowledged.placed.difference(&found).collect();
     assert!(lost.is_empty(), "{context}: acknowledged orders are lost: {lost:?}");
     for (what, question) in [
         (
@@ -170,7 +171,7 @@ fn audit(database: &Arc<Database>, told: &Told, context: &str) {
         assert_eq!(client.show(question), "0", "{context}: {what}");
     }
     let next: i64 = client.show("SELECT nextval('orders_id_seq')").parse().unwrap();
-    assert!(next > told.highest, "{context}: the sequence gives {next} after {}", told.highest);
+    assert!(next > acknowledged.highest, "{context}: the sequence gives {next} after {}", acknowledged.highest);
 }
 
 /// Every engine table belongs to a definition, every definition has its engine tables, and every index has exactly one entry
@@ -215,34 +216,39 @@ fn every_acknowledged_order_survives_a_power_cut_at_every_change() {
     const ROUNDS: u64 = 48;
     let base = prepared(7, SHOP);
     let disk = base.copy();
-    let told = sell(&disk, ROUNDS);
-    assert!(told.placed.len() as u64 > ROUNDS, "too many orders failed without a cause: {:?}", told.placed);
-    audit(&reopen(&disk.power_cut_with(Survival::SyncedOnly), "no cut"), &told, "no cut");
+    let acknowledged = sell(&disk, ROUNDS);
+    assert!(
+        acknowledged.placed.len() as u64 > ROUNDS,
+        "too many orders failed without a cause: {:?}",
+        acknowledged.placed
+    );
+    audit(&reopen(&disk.power_cut_with(Survival::SyncedOnly), "no cut"), &acknowledged, "no cut");
     let mut cuts = 0;
-    let mut acknowledged = BTreeSet::new();
+    let mut counts = BTreeSet::new();
     for cut in 0..disk.changes() {
         let disk = base.copy();
         disk.cut_power_at(cut);
-        let mut told = sell(&disk, ROUNDS);
-        acknowledged.insert(told.placed.len());
+        let mut acknowledged = sell(&disk, ROUNDS);
+        counts.insert(acknowledged.placed.len());
         let after = disk.power_cut_with(survival(cut));
         let context = format!("power cut at change {cut}, {:?}", survival(cut));
         let database = reopen(&after, &context);
-        audit(&database, &told, &context);
+        audit(&database, &acknowledged, &context);
         cuts += 1;
         if cut % 8 == 0 {
             // And the shop goes on, to the next power cut.
             let mut client = Client::new(&database);
-            let id = place(&mut client, cut, |id| told.highest = told.highest.max(id)).expect("an order");
+            let id =
+                place(&mut client, cut, |id| acknowledged.highest = acknowledged.highest.max(id)).expect("an order");
             client.session.wait_durable().expect("the disk is well");
-            told.placed.insert(id);
+            acknowledged.placed.insert(id);
             drop((client, database));
             let context = format!("{context}, and again");
-            audit(&reopen(&after.power_cut_with(Survival::SyncedOnly), &context), &told, &context);
+            audit(&reopen(&after.power_cut_with(Survival::SyncedOnly), &context), &acknowledged, &context);
         }
     }
     assert!(cuts >= 200, "only {cuts} changes of the disk were cut");
-    assert!(acknowledged.len() as u64 > ROUNDS / 2, "the cuts hit few states: {acknowledged:?}");
+    assert!(counts.len() as u64 > ROUNDS / 2, "the cuts hit few states: {counts:?}");
 }
 
 /// Definitions that come, change and go, with rows in between. Each line is one transaction.
@@ -317,13 +323,13 @@ fn every_definition_is_the_old_or_the_new_one_after_a_power_cut_at_every_change(
     for cut in 0..disk.changes() {
         let disk = base.copy();
         disk.cut_power_at(cut);
-        let acknowledged = define(&disk, |_| {});
+        let done = define(&disk, |_| {});
         let after = disk.power_cut_with(survival(cut));
-        let context = format!("power cut at change {cut}, {:?}, after {acknowledged} definitions", survival(cut));
+        let context = format!("power cut at change {cut}, {:?}, after {done} definitions", survival(cut));
         let database = reopen(&after, &context);
         indexes_fit(&database, &context);
         let found = state(&database);
-        let expected = &states[acknowledged..states.len().min(acknowledged + 2)];
+        let expected = &states[done..states.len().min(done + 2)];
         assert!(
             expected.contains(&found),
             "{context}: neither the old nor the new state:\n{found}\nbut\n{expected:#?}"
@@ -372,29 +378,29 @@ fn concurrent_orders_survive_power_cuts() {
     let running = Arc::new(Mvto::open(Arc::new(disk.clone()) as Arc<dyn Disk>, options.clone()).unwrap());
     let database = open(Arc::new(Engine(running.clone())));
     Client::new(&database).run(SHOP);
-    let (told, stop) = (Mutex::new(Told::default()), AtomicBool::new(false));
+    let (acknowledged, stop) = (Mutex::new(Acknowledged::default()), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (database, told, stop) = (&database, &told, &stop);
+            let (database, acknowledged, stop) = (&database, &acknowledged, &stop);
             scope.spawn(move || {
                 let mut client = Client::new(database);
                 let mut n = thread;
                 // Stock lasts for some hundreds of orders.
                 while !stop.load(Ordering::Relaxed) && n < 600 {
                     let note = |id| {
-                        let mut told = told.lock().unwrap();
-                        told.highest = told.highest.max(id);
+                        let mut acknowledged = acknowledged.lock().unwrap();
+                        acknowledged.highest = acknowledged.highest.max(id);
                     };
                     if let Some(id) = place(&mut client, n, note) {
                         client.session.wait_durable().expect("the disk is well");
-                        told.lock().unwrap().placed.insert(id);
+                        acknowledged.lock().unwrap().placed.insert(id);
                     }
                     n += THREADS;
                 }
             });
         }
         for cut in 0..CUTS {
-            let before = told.lock().unwrap().clone();
+            let before = acknowledged.lock().unwrap().clone();
             let after = disk.power_cut_with(survival(cut));
             let context = format!("cut {cut}, {:?}", survival(cut));
             let engine = Mvto::open(Arc::new(after) as Arc<dyn Disk>, options.clone());
@@ -406,7 +412,7 @@ fn concurrent_orders_survive_power_cuts() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    let told = told.into_inner().unwrap();
-    assert!(told.placed.len() as u64 > CUTS, "hardly anything was ordered: {}", told.placed.len());
-    audit(&database, &told, "in the end");
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(acknowledged.placed.len() as u64 > CUTS, "hardly anything was ordered: {}", acknowledged.placed.len());
+    audit(&database, &acknowledged, "in the end");
 }

@@ -144,7 +144,7 @@ async fn exchange(
             Ok(false) => return None,
             Err(panicked) => return Some(panicked),
         }
-        let deadline = conversation.patience().and_then(|patience| Instant::now().checked_add(patience));
+        let deadline = conversation.idle_limit().and_then(|limit| Instant::now().checked_add(limit));
         loop {
             if input.is_empty() && input.capacity() > READ {
                 input = BytesMut::new();
@@ -200,7 +200,7 @@ async fn settle(
 
 /// Waits until the statement is to stop whose data the client owes.
 async fn stopped(cancel: &Cancel) {
-    let deadline = cancel.patience().and_then(|left| Instant::now().checked_add(left));
+    let deadline = cancel.wait_limit().and_then(|left| Instant::now().checked_add(left));
     let raised = cancel.unless(Wait::ClientRead, |cancel| cancel.check().is_err(), std::future::pending::<()>());
     tokio::select! {
         _ = raised => {}

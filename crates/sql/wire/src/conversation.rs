@@ -93,9 +93,9 @@ impl Conversation {
     }
 
     /// Returns the time limit for the next message; none outside of a transaction.
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn idle_limit(&self) -> Option<Duration> {
         let waits_inside = self.session.status() != Status::Idle && !matches!(self.mode, Mode::Copying(_));
-        waits_inside.then(|| self.session.idle_in_transaction()).filter(|patience| !patience.is_zero())
+        waits_inside.then(|| self.session.idle_in_transaction()).filter(|limit| !limit.is_zero())
     }
 
     /// Returns whether a COPY waits for its client's data.

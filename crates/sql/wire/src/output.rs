@@ -33,7 +33,7 @@ pub struct Output {
     /// Cancellation of the statement or the session.
     cancel: Arc<Cancel>,
     /// Maximum time that the client may accept no bytes.
-    patience: Duration,
+    read_limit: Duration,
     buffer: Vec<u8>,
     /// Offset of the statement's responses; `None` once some of them have been sent.
     statement: Option<usize>,
@@ -56,12 +56,12 @@ struct Rows {
 
 impl Output {
     /// Nothing to send yet.
-    pub fn new(stream: Arc<TcpStream>, phases: Phases, cancel: Arc<Cancel>, patience: Duration) -> Output {
+    pub fn new(stream: Arc<TcpStream>, phases: Phases, cancel: Arc<Cancel>, read_limit: Duration) -> Output {
         Output {
             stream,
             phases,
             cancel,
-            patience,
+            read_limit,
             buffer: Vec::new(),
             statement: None,
             unfinished: None,
@@ -179,12 +179,12 @@ impl Output {
     /// Waits until the client has taken something. A statement can be stopped meanwhile, and then holds nothing any more while
     /// the client takes the rest; what comes after it is stopped by the end of the session only.
     fn wait_until_writable(&mut self, purpose: Purpose) -> Result<()> {
-        let Output { stream, phases, cancel, patience, .. } = self;
-        let (in_statement, patience) = (purpose == Purpose::Statement, *patience);
+        let Output { stream, phases, cancel, read_limit, .. } = self;
+        let (in_statement, read_limit) = (purpose == Purpose::Statement, *read_limit);
         let is_over = |cancel: &Cancel| cancel.is_ended() || in_statement && cancel.check().is_err();
-        let deadline = cancel.patience().filter(|_| in_statement).and_then(|left| Instant::now().checked_add(left));
-        let given_up = Some(patience).filter(|patience| !patience.is_zero());
-        let given_up = given_up.and_then(|patience| Instant::now().checked_add(patience));
+        let deadline = cancel.wait_limit().filter(|_| in_statement).and_then(|left| Instant::now().checked_add(left));
+        let given_up = Some(read_limit).filter(|read_limit| !read_limit.is_zero());
+        let given_up = given_up.and_then(|read_limit| Instant::now().checked_add(read_limit));
         tokio::runtime::Handle::current().block_on(async {
             tokio::select! {
                 writable = cancel.unless(Wait::ClientWrite, is_over, stream.writable()) => match writable {
@@ -193,7 +193,7 @@ impl Output {
                 },
                 _ = phases.wait_for(|phase| *phase == Phase::Abandoning) => Err(terminated()),
                 () = at(deadline) => Err(cancel.reason()),
-                () = at(given_up) => Err(reads_nothing(patience)),
+                () = at(given_up) => Err(reads_nothing(read_limit)),
             }
         })
     }
@@ -212,8 +212,8 @@ fn lost(error: &io::Error) -> SqlError {
     SqlError::new(state::CONNECTION_FAILURE, format!("connection to client lost: {error}"))
 }
 
-fn reads_nothing(patience: Duration) -> SqlError {
-    let message = format!("connection to client lost: it has read nothing for {} s", patience.as_secs_f64());
+fn reads_nothing(read_limit: Duration) -> SqlError {
+    let message = format!("connection to client lost: it has read nothing for {} s", read_limit.as_secs_f64());
     SqlError::new(state::CONNECTION_FAILURE, message)
 }
 
@@ -230,7 +230,7 @@ impl Sink for Output {
         self.rows.styles.clone_from(styles);
     }
 
-    fn takes_names(&self, column: usize) -> bool {
+    fn resolves_names(&self, column: usize) -> bool {
         backend::format_of(&self.rows.formats, column) == Format::Text
     }
 

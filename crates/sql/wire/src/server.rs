@@ -225,9 +225,9 @@ struct Trouble {
 impl Trouble {
     /// Returns the message to log, if it is new, and the delay before the next attempt: longer and longer, up to a second.
     fn meet(&mut self, error: &io::Error) -> (Option<String>, Duration) {
-        let is_news = self.error.replace(error.raw_os_error()) != Some(error.raw_os_error());
+        let crosses_limit = self.error.replace(error.raw_os_error()) != Some(error.raw_os_error());
         self.times = self.times.saturating_add(1);
-        let news = is_news.then(|| format!("cannot accept connections: {error}; trying again until it passes"));
+        let news = crosses_limit.then(|| format!("cannot accept connections: {error}; trying again until it passes"));
         (news, Duration::from_millis(10 << self.times.min(7)).min(Duration::from_secs(1)))
     }
 
@@ -286,8 +286,8 @@ impl Shared {
             drop(running);
             if !lasting.is_empty() {
                 lasting.iter().for_each(|cancel| cancel.park());
-                self.database.store.rouse();
-                lasting.iter().for_each(|cancel| cancel.tell_of_wait());
+                self.database.store.recheck_waits();
+                lasting.iter().for_each(|cancel| cancel.notify_long_wait());
             }
             before = now;
         }
@@ -299,12 +299,12 @@ impl Shared {
         loop {
             let (budget, usage) = (&self.database.budget, self.database.store.usage());
             let held = budget.take_peak();
-            if statements.is_news(held, budget.limit()) {
+            if statements.crosses_limit(held, budget.limit()) {
                 near(held, budget.limit(), "statements of all sessions", "those that ask for more fail with 53200");
             }
             if let Some(usage) = usage {
                 let (used, limit) = (usage.memory_bytes as usize, usage.memory_limit_bytes as usize);
-                if rows.is_news(used, limit) {
+                if rows.crosses_limit(used, limit) {
                     near(used, limit, "the database", "at the limit, writes that make it larger fail with 53200");
                 }
             }
@@ -314,12 +314,12 @@ impl Shared {
 
     async fn stop(&self, mut gone: mpsc::Receiver<()>) {
         self.phase.send_replace(Phase::Stopping);
-        let patience = self.options.stop_timeout;
-        if tokio::time::timeout(patience, gone.recv()).await.is_ok() {
+        let limit = self.options.stop_timeout;
+        if tokio::time::timeout(limit, gone.recv()).await.is_ok() {
             return;
         }
         self.running().values().for_each(|cancel| cancel.end());
-        if tokio::time::timeout(patience, gone.recv()).await.is_err() {
+        if tokio::time::timeout(limit, gone.recv()).await.is_err() {
             log(format_args!("not every session has ended in time; their transactions are rolled back"));
             self.phase.send_replace(Phase::Abandoning);
         }

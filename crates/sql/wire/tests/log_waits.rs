@@ -19,8 +19,8 @@ fn a_commit_that_waits_for_the_log_is_terminated() {
     until(&mut watcher, &format!("select wait_event from pg_stat_activity where pid = {}", waiter.key.0), "D[WALSync]");
     assert!(watcher.query(&format!("select pg_terminate_backend({})", waiter.key.0)).contains("D[t]"));
     let (kind, body) = waiter.message().unwrap();
-    let told = String::from_utf8_lossy(&body);
-    assert!(kind == b'E' && told.contains("57P01") && told.contains("may not be durable"), "{told}");
+    let message = String::from_utf8_lossy(&body);
+    assert!(kind == b'E' && message.contains("57P01") && message.contains("may not be durable"), "{message}");
     assert_eq!(waiter.answer(), "end", "nothing else was said of the commit");
     until_gone(&mut watcher, waiter.key.0);
     stage.gate.0.open();
@@ -202,7 +202,7 @@ fn a_definition_that_waits_for_the_log_is_terminated() {
     }
 }
 
-/// Values of sequences are told when they are durable; they belong to no transaction.
+/// Values of sequences are returned when they are durable; they belong to no transaction.
 #[test]
 fn a_sequence_that_waits_for_the_log_is_terminated() {
     let stage = stage();

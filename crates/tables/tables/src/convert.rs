@@ -56,7 +56,12 @@ enum State {
 }
 
 /// Takes in the tables of an earlier version.
-pub(crate) fn take_in(engine: &dyn Store, catalog: &Catalog, sequences: &Sequences, size: BatchSize) -> Result<()> {
+pub(crate) fn convert_old_tables(
+    engine: &dyn Store,
+    catalog: &Catalog,
+    sequences: &Sequences,
+    size: BatchSize,
+) -> Result<()> {
     for (old, schema) in old_tables(engine) {
         let table = match transact(engine, Mode::ReadOnly, |access| state(access, catalog, old))? {
             State::Untouched => Some(begin(engine, catalog, sequences, old, &schema)?),

@@ -53,7 +53,7 @@ where
 {
     // The definitions of programs' tables have this layer's types, which are stored alike.
     if let Some(own) = Catalog::<Type, Modifier>::find(engine) {
-        convert::take_in(engine, &own, sequences, size)?;
+        convert::convert_old_tables(engine, &own, sequences, size)?;
     }
     clean(engine, catalog)
 }

@@ -28,7 +28,7 @@ fn open(disk: &SimDisk, options: Options) -> model::Result<Arc<dyn Store>> {
 }
 
 /// Takes in what there is.
-fn take_in(engine: &Arc<dyn Store>, size: BatchSize) -> model::Result<Catalog> {
+fn convert_old_tables(engine: &Arc<dyn Store>, size: BatchSize) -> model::Result<Catalog> {
     let catalog = Catalog::<Type, Modifier>::open(&**engine)?;
     prepare_in_batches(&**engine, &catalog, &Sequences::open(engine.clone())?, size)?;
     Ok(catalog)
@@ -106,20 +106,20 @@ fn a_directory_is_taken_in_whole_when_the_power_goes_at_any_change() {
     for name in ["closed", "killed"] {
         let disk = fixture(name);
         let (before, engine) = (disk.changes(), open(&disk, options()).unwrap());
-        let expected = contents(&*engine, &take_in(&engine, SMALL).unwrap());
+        let expected = contents(&*engine, &convert_old_tables(&engine, SMALL).unwrap());
         assert!(expected["products"].len() > 20 && expected["visits"].len() > 15, "{name}: more than a batch");
         let (total, mut resumed) = (disk.changes() - before, 0);
         assert!(total > 30, "{name}: {total} changes");
         for change in 0..total {
             let disk = fixture(name);
             disk.cut_power_at(disk.changes() + change);
-            let _ = open(&disk, options()).and_then(|engine| take_in(&engine, SMALL));
+            let _ = open(&disk, options()).and_then(|engine| convert_old_tables(&engine, SMALL));
             for survival in [Survival::SyncedOnly, Survival::Random, Survival::Everything] {
                 let context = format!("{name}: power cut at change {change} of {total}, {survival:?}");
                 let after = disk.power_cut_with(survival);
                 let engine = open(&after, options()).unwrap_or_else(|error| panic!("{context}: {error}"));
                 let under_way = noted(&*engine);
-                let catalog = take_in(&engine, SMALL).unwrap_or_else(|error| panic!("{context}: {error}"));
+                let catalog = convert_old_tables(&engine, SMALL).unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert_eq!(contents(&*engine, &catalog), expected, "{context}");
                 let tables = engine.tables();
                 assert!(!tables.iter().any(|(_, schema)| is_old(schema)), "{context}: an old table stays");
@@ -183,7 +183,7 @@ fn a_table_is_taken_in_where_two_of_it_do_not_fit() {
     fill(&*engine, 3_000, 2_000);
     let filled = engine.usage().unwrap().memory_bytes;
     assert!(filled > 6 << 20, "{filled} bytes: half of the limit");
-    let catalog = take_in(&engine, BatchSize::default()).unwrap();
+    let catalog = convert_old_tables(&engine, BatchSize::default()).unwrap();
     assert_eq!(contents(&*engine, &catalog)["people"].len(), 3_000);
 }
 
@@ -192,7 +192,7 @@ fn a_table_is_taken_in_where_two_of_it_do_not_fit() {
 fn batches_shrink_to_what_a_transaction_may_write() {
     let engine = in_memory(Options { write_set_rows: 20, ..options() });
     fill(&*engine, 100, 5);
-    let catalog = take_in(&engine, BatchSize::default()).unwrap();
+    let catalog = convert_old_tables(&engine, BatchSize::default()).unwrap();
     let found = contents(&*engine, &catalog);
     assert_eq!((found["people"].len(), found["people_by_name"].len()), (100, 100));
 }
@@ -208,7 +208,7 @@ fn a_name_that_is_taken_gets_a_number() {
     transact(&*engine, Mode::ReadWrite, form).unwrap();
     // Earlier versions knew no engine tables of the table layer's beside theirs.
     fill(&*engine, 9, 5);
-    let found = contents(&*engine, &take_in(&engine, SMALL).unwrap());
+    let found = contents(&*engine, &convert_old_tables(&engine, SMALL).unwrap());
     assert_eq!((found["people"].len(), found["people_1"].len()), (0, 9));
 }
 
@@ -220,7 +220,7 @@ fn rows_that_share_an_entry_of_a_unique_index_are_damage() {
     let mut key = Key::new();
     key.push_i64(7);
     transact(&*engine, Mode::ReadWrite, |access| access.insert(table, &key, again.row())).unwrap();
-    let Err(Error::Fault(fault)) = take_in(&engine, SMALL) else { panic!("two of one name") };
+    let Err(Error::Fault(fault)) = convert_old_tables(&engine, SMALL) else { panic!("two of one name") };
     assert!(fault.to_string().contains("share an entry of a unique index"), "{fault}");
     let mut left = engine.begin(Begin::default()).unwrap();
     assert_eq!(rows(&mut left, table).len(), 6, "what was to move in that batch is still there");
@@ -230,6 +230,6 @@ fn rows_that_share_an_entry_of_a_unique_index_are_damage() {
 fn definitions_of_indexes_that_make_no_sense_are_refused() {
     let engine = in_memory(options());
     engine.create_table(people(&[("by_nothing", false, 9)])).unwrap();
-    let Err(error) = take_in(&engine, SMALL) else { panic!("there is no column 9") };
+    let Err(error) = convert_old_tables(&engine, SMALL) else { panic!("there is no column 9") };
     assert!(error.to_string().contains("index by_nothing needs columns of the table"), "{error}");
 }

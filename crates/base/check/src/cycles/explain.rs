@@ -185,28 +185,30 @@ fn all_appended(history: &History, transaction: &Transaction, key: KeyId) -> Str
 }
 
 /// Describes what a transaction saw of a key, as a clause in the past tense.
-struct Sight {
+struct Observation {
     left: Left,
     clause: String,
 }
 
 /// A transaction's first read of a key that saw what is `wanted`, or else its first.
-fn sight(history: &History, transaction: &Transaction, key: KeyId, wanted: impl Fn(Left) -> bool) -> Sight {
+fn sight(history: &History, transaction: &Transaction, key: KeyId, wanted: impl Fn(Left) -> bool) -> Observation {
     let events = || history.events(transaction).iter();
     let sights = || events().filter_map(|event| saw(history, event, key));
     let best = sights().find(|sight| wanted(sight.left)).or_else(|| sights().next());
-    best.unwrap_or(Sight { left: Left::Nothing, clause: String::new() })
+    best.unwrap_or(Observation { left: Left::Nothing, clause: String::new() })
 }
 
-fn saw(history: &History, event: &Event, key: KeyId) -> Option<Sight> {
+fn saw(history: &History, event: &Event, key: KeyId) -> Option<Observation> {
     let name = history.key(key);
     match *event {
         Event::Read { key: k, value, .. } if k == key => Some(match value {
-            Some(value) => Sight { left: Left::Value(value), clause: format!("read {name}={}", history.value(value)) },
-            None => Sight { left: Left::Nothing, clause: format!("found {name} absent") },
+            Some(value) => {
+                Observation { left: Left::Value(value), clause: format!("read {name}={}", history.value(value)) }
+            }
+            None => Observation { left: Left::Nothing, clause: format!("found {name} absent") },
         }),
         Event::ReadList { key: k, elements } if k == key => {
-            Some(Sight { left: Left::List, clause: saw_list(history, history.elements(elements), key) })
+            Some(Observation { left: Left::List, clause: saw_list(history, history.elements(elements), key) })
         }
         Event::Scan { low, high, entries }
             if low.is_none_or(|low| low <= key) && high.is_none_or(|high| key <= high) =>
@@ -215,11 +217,11 @@ fn saw(history: &History, event: &Event, key: KeyId) -> Option<Sight> {
             let range = format!("scanned {} to {}", show(low), show(high));
             let entry = history.entries(entries).iter().find(|(k, _)| *k == key);
             Some(match entry {
-                Some(&(_, value)) => Sight {
+                Some(&(_, value)) => Observation {
                     left: Left::Value(value),
                     clause: format!("{range} and saw {name}={}", history.value(value)),
                 },
-                None => Sight { left: Left::Nothing, clause: format!("{range} and did not see {name}") },
+                None => Observation { left: Left::Nothing, clause: format!("{range} and did not see {name}") },
             })
         }
         _ => None,

@@ -41,7 +41,7 @@ impl Ranges {
         if model != Model::Strict || self.gaps.is_empty() {
             return;
         }
-        let lives = Lives::new(facts);
+        let lives = KeyLifetimes::new(facts);
         for gap in &self.gaps {
             let transaction = facts.transaction(gap.transaction);
             let during = (transaction.start_ns, transaction.end_ns);
@@ -133,14 +133,14 @@ fn add_gaps(facts: &Facts, scan: &Scan, written: &[KeyId], gaps: &mut Vec<Gap>) 
 
 /// The keys that were deleted at some time, ordered, with the time in which they may have been present; in blocks of powers of two, so
 /// that keys without overlap are passed over together.
-struct Lives {
+struct KeyLifetimes {
     keys: Vec<KeyId>,
     /// Binary tree over the keys: earliest beginning and latest end below each node; leaves in the upper half.
     spans: Vec<(u64, u64)>,
     leaves: usize,
 }
 
-impl Lives {
+impl KeyLifetimes {
     fn new(facts: &Facts) -> Self {
         let all = (0..facts.history.key_count() as u32).map(KeyId);
         let (keys, lives): (Vec<KeyId>, Vec<(u64, u64)>) = all
@@ -154,7 +154,7 @@ impl Lives {
             let (left, right) = (spans[2 * place], spans[2 * place + 1]);
             spans[place] = (left.0.min(right.0), left.1.max(right.1));
         }
-        Lives { keys, spans, leaves }
+        KeyLifetimes { keys, spans, leaves }
     }
 
     fn for_each_overlap(&self, low: u32, high: u32, during: (u64, u64), mut see: impl FnMut(KeyId)) {

@@ -127,13 +127,13 @@ mod tests {
 
     #[test]
     fn each_operation_is_told_before_it_is_done() {
-        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
         let sim = SimDisk::new(1, SimDiskOptions::default());
         let disk = WatchedDisk::new(sim.clone(), {
-            let told = Arc::clone(&told);
+            let heard = Arc::clone(&heard);
             move |operation, path| {
                 let names = sim.list("").expect("a root").join(" ");
-                told.lock().expect("no panic").push(format!("{operation} {path} [{names}]"));
+                heard.lock().expect("no panic").push(format!("{operation} {path} [{names}]"));
             }
         });
         let file = disk.create_new("a").expect("a new file");
@@ -144,6 +144,6 @@ mod tests {
         disk.remove("b").expect("it is there");
         let expected =
             ["create a []", "write a [a]", "sync a [a]", "rename a [a]", "open b [b]", "measure b [b]", "remove b [b]"];
-        assert_eq!(*told.lock().expect("no panic"), expected);
+        assert_eq!(*heard.lock().expect("no panic"), expected);
     }
 }

@@ -56,14 +56,14 @@ pub struct AsDeclared<E>(pub E);
 
 impl<E: Reexecutable> Declared for AsDeclared<E> {
     fn submit<P: Procedure>(&self, procedure: P, how: Begin, mut retry: Box<dyn Retry + Send>) -> Ticket<P> {
-        Pending::ready(self.0.execute(&mut HeldToFootprint(procedure), how, &mut *retry))
+        Pending::ready(self.0.execute(&mut FootprintChecked(procedure), how, &mut *retry))
     }
 }
 
 /// A procedure that touches what it declares, or fails.
-struct HeldToFootprint<P>(P);
+struct FootprintChecked<P>(P);
 
-impl<P: Procedure> Program for HeldToFootprint<P> {
+impl<P: Procedure> Program for FootprintChecked<P> {
     type Output = P::Output;
     type Error = P::Error;
 

@@ -32,7 +32,7 @@ pub trait Interactive: Send + Sync + 'static {
     fn wait_durable(&self, position: LogPosition) -> Result<()>;
 
     /// Same as [`Interactive::wait_durable`], but returns `false` once `is_over` returns true. `is_over` is called, under a
-    /// latch, before each sleep, and again after each [`Interactive::rouse`]. Provided for engines whose
+    /// latch, before each sleep, and again after each [`Interactive::recheck_waits`]. Provided for engines whose
     /// [`Interactive::wait_durable`] does not sleep.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ pub trait Interactive: Send + Sync + 'static {
     }
 
     /// Has every [`Interactive::wait_durable_unless`] ask again whether it is over.
-    fn rouse(&self) {}
+    fn recheck_waits(&self) {}
 
     /// Same as [`Interactive::wait_durable`], for callers that must not block: the log may become durable later. Ready if it is
     /// durable already.

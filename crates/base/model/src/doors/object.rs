@@ -31,8 +31,8 @@ pub trait Store: Send + Sync + 'static {
     /// Same as [`Interactive::wait_durable`].
     fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool>;
 
-    /// Same as [`Interactive::rouse`].
-    fn rouse(&self);
+    /// Same as [`Interactive::recheck_waits`].
+    fn recheck_waits(&self);
 
     /// Same as [`Interactive::durable`].
     fn durable(&self, position: LogPosition) -> Pending<Result<()>>;
@@ -79,8 +79,8 @@ impl<E: Interactive> Store for Engine<E> {
         self.0.wait_durable_unless(position, is_over)
     }
 
-    fn rouse(&self) {
-        self.0.rouse();
+    fn recheck_waits(&self) {
+        self.0.recheck_waits();
     }
 
     fn durable(&self, position: LogPosition) -> Pending<Result<()>> {
@@ -116,8 +116,8 @@ impl Interactive for dyn Store {
         Store::wait_durable_unless(self, position, is_over)
     }
 
-    fn rouse(&self) {
-        Store::rouse(self);
+    fn recheck_waits(&self) {
+        Store::recheck_waits(self);
     }
 
     fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>> {

@@ -38,7 +38,7 @@ pub use cursor::Cursor;
 pub use drain::Drain;
 
 use self::{
-    key::{Separator, Sought},
+    key::{SearchKey, Separator},
     node::{Fence, Found, Inner, Leaf, Target, prefetch_node},
 };
 use super::{
@@ -130,7 +130,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// The entry of `key`, if there is one. Leaves no trace: an absent key may be inserted anywhere in the serial order.
     #[inline]
     pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g E> {
-        let sought = Sought::new(key, self.width);
+        let sought = SearchKey::new(key, self.width);
         loop {
             let (leaf, seen) = self.leaf_of(sought, guard);
             let (_, found) = leaf.search(sought);
@@ -145,7 +145,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// Raises the stamp of the leaf that covers the key to at least `at`, and only then confirms that the key is absent.
     #[inline]
     pub fn get_or_stamp<'g>(&self, key: &[u8], at: u64, guard: &'g Guard) -> Option<&'g E> {
-        let sought = Sought::new(key, self.width);
+        let sought = SearchKey::new(key, self.width);
         loop {
             let (leaf, seen) = self.leaf_of(sought, guard);
             let (_, found) = leaf.search(sought);
@@ -175,7 +175,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         make: impl FnOnce() -> NonNull<E>,
     ) -> Insert<'g, E> {
         assert!(self.width == KeyWidth::Any || key.len() == 8, "a key of eight bytes");
-        let sought = Sought::new(key, self.width);
+        let sought = SearchKey::new(key, self.width);
         let mut backoff = Backoff::new();
         loop {
             let (leaf, seen) = self.leaf_of(sought, guard);
@@ -217,7 +217,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         guard: &'g Guard,
         decide: impl FnOnce(&'g E) -> Option<u64>,
     ) -> Option<NonNull<E>> {
-        let sought = Sought::new(key, self.width);
+        let sought = SearchKey::new(key, self.width);
         let mut backoff = Backoff::new();
         loop {
             let (leaf, seen) = self.leaf_of(sought, guard);
@@ -316,7 +316,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
 
     /// The leaf that covers a key, at a version at which it did.
     #[inline]
-    fn leaf_of<'g>(&self, sought: Sought<'_>, guard: &'g Guard) -> (&'g Leaf<E, FANOUT>, Version) {
+    fn leaf_of<'g>(&self, sought: SearchKey<'_>, guard: &'g Guard) -> (&'g Leaf<E, FANOUT>, Version) {
         let mut backoff = Backoff::new();
         loop {
             if let Some(found) = self.descend(Target::Covering(sought), guard, |_| {}) {
@@ -415,7 +415,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// Returns whether some are left out.
     #[inline]
     fn collect<'g>(&self, leaf: &'g Leaf<E, FANOUT>, cursor: &Cursor, most: usize, batch: &mut Vec<&'g E>) -> bool {
-        let before = |key, inclusive| leaf.partition_point(Sought::new(key, self.width), inclusive);
+        let before = |key, inclusive| leaf.partition_point(SearchKey::new(key, self.width), inclusive);
         let from = match cursor.lower() {
             Bound::Unbounded => 0,
             Bound::Included(key) => before(key, false),

@@ -88,7 +88,7 @@ pub fn commit(log: &Log, stamp: u64, payload: &[u8]) -> Result<(), LogError> {
 
 /// Acknowledgements given to a workload so far: every recovery is checked against them.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct Acknowledged {
     /// Stamps of appended records, in log order: 0, 1, 2, ...
     pub appended: u64,
     /// So many of them were acknowledged as durable.
@@ -97,7 +97,7 @@ pub struct Told {
     pub ceiling: u64,
 }
 
-impl Told {
+impl Acknowledged {
     /// Checks that the content is a prefix of what was appended and holds all that was acknowledged. The records' payloads
     /// follow from their stamps; the checkpoint holds all below its bound.
     pub fn check(&self, content: &Content) -> u64 {

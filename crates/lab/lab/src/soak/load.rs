@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Pause between two passes of the auditor and of the roll-up.
 const PAUSE: Duration = Duration::from_secs(5);
 /// Time limit for pgbench to connect.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// Failures that are kept of a round.
 const MOST_FAILURES: usize = 100;
 /// pgbench's duration, longer than any round: it ends when the server is killed.
@@ -146,14 +146,14 @@ pub fn wait_for_clients(shared: &Shared, clients: u32) -> Result<(), Failure> {
     let cannot = |error: postgres::Error| format!("cannot look for pgbench's sessions: {error:?}");
     let mut client = shared.address.connect().map_err(cannot)?;
     let started = Instant::now();
-    while started.elapsed() < PATIENCE {
+    while started.elapsed() < TIME_LIMIT {
         let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'";
         if client.query_one(count, &[]).map_err(cannot)?.get::<_, i64>(0) >= i64::from(clients) {
             return Ok(());
         }
         shared.rest(Duration::from_millis(50));
     }
-    Err(format!("pgbench has not opened {clients} sessions in {} s", PATIENCE.as_secs()))
+    Err(format!("pgbench has not opened {clients} sessions in {} s", TIME_LIMIT.as_secs()))
 }
 
 /// Returns the number of acknowledged transactions that pgbench reports after the server has been killed.

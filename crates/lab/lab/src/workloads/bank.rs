@@ -1,6 +1,6 @@
 //! Bank: transfers between two accounts, and an auditor who must always find the same sum.
 
-use super::{Client, Seat, Stamp, Stamps, Workload};
+use super::{Client, ClientSlot, Stamp, Stamps, Workload};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
@@ -38,7 +38,7 @@ impl Bank {
         Bank { parameters }
     }
 
-    fn seated(&self, at: Seat<'_>, audits: f64) -> Transactions {
+    fn seated(&self, at: ClientSlot<'_>, audits: f64) -> Transactions {
         Transactions {
             table: at.tables[0],
             accounts: self.parameters.accounts,
@@ -75,15 +75,15 @@ impl Workload for Bank {
         0
     }
 
-    fn client(&self, at: Seat<'_>) -> Transactions {
+    fn client(&self, at: ClientSlot<'_>) -> Transactions {
         self.seated(at, self.parameters.audits)
     }
 
-    fn long_reader(&self, at: Seat<'_>) -> Transactions {
+    fn long_reader(&self, at: ClientSlot<'_>) -> Transactions {
         self.seated(at, 100.0)
     }
 
-    fn closing(&self, at: Seat<'_>) -> Option<Transactions> {
+    fn closing(&self, at: ClientSlot<'_>) -> Option<Transactions> {
         Some(self.seated(at, 100.0))
     }
 }

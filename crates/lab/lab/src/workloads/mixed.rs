@@ -10,7 +10,7 @@
 //! in an index is as visible as one in any table.
 
 use super::ycsb::stamp_value;
-use super::{Client, Seat, Stamp, StampedBytes, Stamps, Workload};
+use super::{Client, ClientSlot, Stamp, StampedBytes, Stamps, Workload};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
@@ -119,7 +119,7 @@ impl Workload for Mixed {
         CELLS
     }
 
-    fn client(&self, at: Seat<'_>) -> Transactions {
+    fn client(&self, at: ClientSlot<'_>) -> Transactions {
         Transactions {
             tables: at.tables.try_into().expect("the tables of the workload"),
             schemas: self.schemas.clone(),
@@ -132,11 +132,11 @@ impl Workload for Mixed {
         }
     }
 
-    fn long_reader(&self, at: Seat<'_>) -> Transactions {
+    fn long_reader(&self, at: ClientSlot<'_>) -> Transactions {
         self.client(at)
     }
 
-    fn closing(&self, _: Seat<'_>) -> Option<Transactions> {
+    fn closing(&self, _: ClientSlot<'_>) -> Option<Transactions> {
         None
     }
 }

@@ -1,6 +1,6 @@
 //! YCSB: reads and blind writes of keys drawn by popularity, optionally scans, optionally beside long readers.
 
-use super::{Client, Seat, Stamp, StampedBytes, Stamps, Workload};
+use super::{Client, ClientSlot, Stamp, StampedBytes, Stamps, Workload};
 use crate::draw::{Chance, Zipf};
 use crate::record::{Form, KeyForm};
 use check::Scalar;
@@ -46,7 +46,7 @@ impl Ycsb {
         Ycsb { keys: Zipf::new(parameters.records, parameters.theta), parameters }
     }
 
-    fn seated(&self, at: Seat<'_>, role: Role) -> Transactions {
+    fn seated(&self, at: ClientSlot<'_>, role: Role) -> Transactions {
         Transactions {
             table: at.tables[0],
             role,
@@ -88,15 +88,15 @@ impl Workload for Ycsb {
         0
     }
 
-    fn client(&self, at: Seat<'_>) -> Transactions {
+    fn client(&self, at: ClientSlot<'_>) -> Transactions {
         self.seated(at, Role::Client { keys_per_txn: self.parameters.keys_per_txn })
     }
 
-    fn long_reader(&self, at: Seat<'_>) -> Transactions {
+    fn long_reader(&self, at: ClientSlot<'_>) -> Transactions {
         self.seated(at, Role::LongReader { keys: self.parameters.long_reader_keys })
     }
 
-    fn closing(&self, _: Seat<'_>) -> Option<Transactions> {
+    fn closing(&self, _: ClientSlot<'_>) -> Option<Transactions> {
         None
     }
 }

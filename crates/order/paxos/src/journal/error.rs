@@ -13,7 +13,7 @@ pub enum JournalError {
     /// The disk, outside of the log.
     Disk(DiskError),
     /// Another replica, or one of another cluster, lives in the directory.
-    Resident {
+    ForeignDirectory {
         /// The option in which they differ.
         option: &'static str,
         /// Value in the directory.
@@ -22,9 +22,9 @@ pub enum JournalError {
         wanted: String,
     },
     /// The file that says who lives in the directory is damaged.
-    BadResident,
+    BadOwnerFile,
     /// It was written by a newer version of this software.
-    NewerResident {
+    NewerOwnerFile {
         /// Its format version.
         found: u8,
     },
@@ -73,11 +73,11 @@ impl fmt::Display for JournalError {
         match self {
             Self::Log(error) => write!(f, "the journal: {error}"),
             Self::Disk(error) => write!(f, "{error}"),
-            Self::Resident { option, found, wanted } => {
+            Self::ForeignDirectory { option, found, wanted } => {
                 write!(f, "this directory belongs to a replica with {option} {found}, not {wanted}")
             }
-            Self::BadResident => write!(f, "the file REPLICA, which says whose directory this is, is damaged"),
-            Self::NewerResident { found } => {
+            Self::BadOwnerFile => write!(f, "the file REPLICA, which says whose directory this is, is damaged"),
+            Self::NewerOwnerFile { found } => {
                 write!(f, "the file REPLICA has format version {found}: use a newer version of this software")
             }
             Self::Lost => write!(

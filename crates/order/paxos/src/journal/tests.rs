@@ -1,7 +1,7 @@
 //! Journals on simulated disks: what was appended comes back, whatever the power does.
 
+mod directory_owner;
 mod power;
-mod residents;
 
 use super::*;
 use crate::core::generated::Decision;
@@ -79,9 +79,9 @@ fn what_was_appended_comes_back() {
 fn a_callback_tells_up_to_where_it_is_durable() {
     let (mut journal, _) = open(&disk(1)).unwrap();
     append(&mut journal, 1..=5);
-    let (sender, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     journal.on_durable(move |number| sender.send(number).unwrap());
-    assert_eq!(told.recv().unwrap().unwrap(), 5);
+    assert_eq!(receiver.recv().unwrap().unwrap(), 5);
 }
 
 #[test]
@@ -165,9 +165,9 @@ fn a_failed_sync_is_told_and_stays() {
     append(&mut journal, [1]);
     disk.inject(Fault { operation: env::Operation::Sync, after: 0, kind: ErrorKind::Other });
     assert!(journal.sync().unwrap_err().is_fatal());
-    let (sender, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     journal.on_durable(move |number| sender.send(number.is_err()).unwrap());
-    assert!(told.recv().unwrap());
+    assert!(receiver.recv().unwrap());
     assert!(journal.append(&record(2)).unwrap_err().is_fatal());
 }
 

@@ -13,7 +13,7 @@ use crate::board::{CoreFigures, JournalFigures, count};
 use crate::core::{Core, Message, ReplicaId};
 use crate::error::NodeError;
 use crate::inbox::CoreInput;
-use crate::journal::{Journal, Residence};
+use crate::journal::{Journal, OwnedDirectory};
 use crate::message::PeerMessage;
 use crate::replica::{Effect, Input, Replica};
 use crate::transport::Post;
@@ -52,7 +52,7 @@ pub(super) type OnLeader = Box<dyn FnMut(Option<ReplicaId>) + Send>;
 pub(super) struct CoreLoop<C: Core> {
     replica: Replica<C>,
     journal: Option<Journal>,
-    residence: Option<Arc<Residence>>,
+    directory: Option<Arc<OwnedDirectory>>,
     clock: NodeClock,
     shared: Arc<Shared>,
     /// Bytes of requests that came.
@@ -68,7 +68,7 @@ impl<C: Core> CoreLoop<C> {
     pub(super) fn new(
         replica: Replica<C>,
         journal: Option<Journal>,
-        residence: Option<Arc<Residence>>,
+        directory: Option<Arc<OwnedDirectory>>,
         clock: NodeClock,
         on_leader: OnLeader,
         shared: &Arc<Shared>,
@@ -76,7 +76,7 @@ impl<C: Core> CoreLoop<C> {
         Self {
             replica,
             journal,
-            residence,
+            directory,
             clock,
             shared: Arc::clone(shared),
             taken: 0,
@@ -170,8 +170,8 @@ impl<C: Core> CoreLoop<C> {
                     }
                 }
                 Effect::Admitted => {
-                    if let Some(residence) = &self.residence {
-                        residence.admit()?;
+                    if let Some(directory) = &self.directory {
+                        directory.admit()?;
                     }
                 }
                 Effect::Deliver(at, value) => {

@@ -28,7 +28,7 @@ pub(super) struct ServiceLoop<A> {
     application: A,
     shared: Arc<Shared>,
     /// The core has been told that instances below are executed.
-    told: Instance,
+    reported: Instance,
     /// It has been woken to hear so of instances below.
     woken: Instance,
     /// It is woken after so many instances; else it hears of them when it is awake.
@@ -38,9 +38,9 @@ pub(super) struct ServiceLoop<A> {
 impl<A: Application> ServiceLoop<A> {
     pub(super) fn new(application: A, options: &Options, shared: &Arc<Shared>) -> Self {
         let shared = Arc::clone(shared);
-        // The core waits for the application only when so many batches are undone: there is no hurry before.
+        // The core waits for the application only when so many batches wait for it: there is no hurry before.
         let wake_after = (options.undone_batches / 4).max(1);
-        Self { application, shared, told: 0, woken: 0, wake_after }
+        Self { application, shared, reported: 0, woken: 0, wake_after }
     }
 
     /// Runs until there is nobody to work for, or a state cannot be read.
@@ -83,10 +83,10 @@ impl<A: Application> ServiceLoop<A> {
     }
 
     fn tell_core(&mut self, next: Instance) -> Result<(), Closed> {
-        if next <= self.told {
+        if next <= self.reported {
             return Ok(());
         }
-        self.told = next;
+        self.reported = next;
         let input = CoreInput::Replica(Input::Executed(next));
         if next - self.woken < self.wake_after {
             return self.shared.inbox.leave(input, 1);

@@ -160,8 +160,8 @@ impl TotalOrder for NodeOrder {
     }
 
     /// One thread at a time takes; others wait for it.
-    fn deliver(&self, patience: Duration) -> Result<Delivered, OrderError> {
-        let give_up = Instant::now().checked_add(patience);
+    fn deliver(&self, time_limit: Duration) -> Result<Delivered, OrderError> {
+        let give_up = Instant::now().checked_add(time_limit);
         let mut taken = self.taken.lock().expect("no holder of this latch panics");
         if taken.is_empty() {
             self.refill(&mut taken, give_up)?;
@@ -187,7 +187,7 @@ impl Shared {
         let own = (self.submitter.id(), self.lock().life());
         let (leads, closes) = (Arc::clone(&self), Arc::clone(&self.deliveries));
         let deliveries = Arc::clone(&self.deliveries);
-        let on_own = Box::new(move |own| self.hear(own));
+        let on_own = Box::new(move |own| self.on_own_proposal(own));
         NodeParts {
             application: OrderApplication::new(deliveries, own, resume_after, on_own),
             on_leader: Box::new(move |leader| {
@@ -201,7 +201,7 @@ impl Shared {
     }
 
     /// Something has become of an own proposal, and so there may be room for others.
-    fn hear(&self, own: Own) {
+    fn on_own_proposal(&self, own: Own) {
         self.change(|proposer, now| match own {
             Own::Delivered(submission) => proposer.delivered(now, submission),
             Own::Early => proposer.early(now),

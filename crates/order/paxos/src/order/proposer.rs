@@ -165,7 +165,7 @@ mod tests {
     }
 
     /// A node whose order loses, repeats and mixes what it is handed.
-    struct Rough {
+    struct FaultyOrder {
         lives: Lives,
         proposer: Proposer,
         delivered: Vec<(u64, Vec<u8>)>,
@@ -174,7 +174,7 @@ mod tests {
         now: Moment,
     }
 
-    impl Rough {
+    impl FaultyOrder {
         fn new(seed: u64) -> Self {
             Self {
                 lives: Lives::default(),
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn whatever_is_lost_or_repeated_all_are_delivered_once_and_in_order() {
         for seed in 0..200 {
-            let mut rough = Rough::new(seed);
+            let mut rough = FaultyOrder::new(seed);
             let mut proposed = Vec::new();
             for _ in 0..300 {
                 let payload = vec![proposed.len() as u8; proposed.len() % 300];

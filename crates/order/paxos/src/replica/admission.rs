@@ -1,7 +1,7 @@
 //! A new voter is silent until every other voter knows it (decision 0026).
 //!
 //! A replica whose memory is new does not know whether another memory of its number has voted before. The others do: whoever connects
-//! with it has compared what it says of itself with whom it had met, and notes it ([`crate::acquaintances`]). So each voter was
+//! with it has compared what it says of itself with whom it had met, and notes it ([`crate::known_voters`]). So each voter was
 //! known to all others before its first vote; and one that has forgotten is refused by each of them that has not.
 
 use super::peers::PeerSet;
@@ -31,7 +31,7 @@ impl<C: Core> Replica<C> {
     /// The replica if its directory is new, or it has none: it does not vote before it has been connected with every other voter. Then
     /// it tells [`Effect::Admitted`].
     #[must_use]
-    pub fn novice(mut self) -> Self {
+    pub fn unadmitted(mut self) -> Self {
         if self.options.votes() {
             self.admission.missing = self.peers.voters().collect();
         }

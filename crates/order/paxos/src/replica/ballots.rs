@@ -71,10 +71,10 @@ fn ballot_of(message: &Message) -> Option<Ballot> {
 
 impl<C: Core> Replica<C> {
     /// Returns whether a peer's message may reach the core.
-    pub(super) fn is_sane(&mut self, message: &Message) -> bool {
+    pub(super) fn is_acceptable(&mut self, message: &Message) -> bool {
         let Some(ballot) = ballot_of(message) else { return true };
-        let is_sane = self.ballots.takes(ballot, self.view.promised, self.now);
-        self.counters.jumps_refused += u64::from(!is_sane);
-        is_sane
+        let is_acceptable = self.ballots.takes(ballot, self.view.promised, self.now);
+        self.counters.jumps_refused += u64::from(!is_acceptable);
+        is_acceptable
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The shortest time to wait for an answer, and the time while nothing is measured. The longest is twice the suspicion timeout: a
 /// snapshot may be longer on its way, but its pieces show that it is.
 const FLOOR: Duration = Duration::from_millis(50);
-const UNTOLD: Duration = Duration::from_millis(200);
+const INITIAL_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// An instance is given so much time to come by itself: a share of the suspicion timeout, between these bounds.
 const HOLE_SHARE: u32 = 10;
@@ -100,9 +100,9 @@ impl CatchUp {
 
     /// A part of the answer has come; the rest is on its way.
     pub(super) fn progress(&mut self, from: ReplicaId, now: Moment) {
-        let patience = self.patience();
+        let time_limit = self.time_limit();
         if let Some(query) = self.query.as_mut().filter(|query| query.peer == from) {
-            query.until = now + patience;
+            query.until = now + time_limit;
         }
     }
 
@@ -156,13 +156,13 @@ impl CatchUp {
     }
 
     fn ask(&mut self, peer: ReplicaId, now: Moment) {
-        self.query = Some(Query { peer, sent: now, until: now + self.patience() });
+        self.query = Some(Query { peer, sent: now, until: now + self.time_limit() });
         self.asked.insert(peer);
         self.turn = peer;
     }
 
-    fn patience(&self) -> Duration {
-        self.answers.timeout(self.silences, UNTOLD, FLOOR, self.cap)
+    fn time_limit(&self) -> Duration {
+        self.answers.timeout(self.silences, INITIAL_TIMEOUT, FLOOR, self.cap)
     }
 
     /// Nobody has anything: all may be asked again, later.

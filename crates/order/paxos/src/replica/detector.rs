@@ -38,7 +38,7 @@ pub(super) struct Detector {
     /// The ballot's owner was heard leading in it, or this replica leads in it.
     led: bool,
     /// Silence is borne until then.
-    patience_ends: Moment,
+    silence_ends: Moment,
     /// Since when the leader is suspected.
     suspecting: Option<Moment>,
     /// When this was said last.
@@ -60,7 +60,7 @@ impl Detector {
             ballot: view.promised,
             role: view.role,
             led: false,
-            patience_ends: now,
+            silence_ends: now,
             suspecting: None,
             said: None,
             retry_at: now,
@@ -111,7 +111,7 @@ impl Detector {
             }
             Role::Follower => {
                 (self.suspecting, self.said) = (None, None);
-                self.patience_ends = now + self.suspicion / 2;
+                self.silence_ends = now + self.suspicion / 2;
             }
         }
         true
@@ -130,14 +130,14 @@ impl Detector {
         if self.role == Role::Follower && ballot == self.ballot && from == self.owner() {
             self.led = true;
             (self.suspecting, self.candidacies) = (None, 0);
-            self.patience_ends = now + self.suspicion;
+            self.silence_ends = now + self.suspicion;
         }
     }
 
     /// Looks at the time: suspects, or finds that a majority is there again.
     pub(super) fn look(&mut self, now: Moment, peers: &Peers) {
         match self.role {
-            Role::Follower if now >= self.patience_ends => self.suspect(now),
+            Role::Follower if now >= self.silence_ends => self.suspect(now),
             Role::Leading if self.suspects() || now >= self.contact_ends => match peers.contact(self.suspicion) {
                 Some(until) if until > now => (self.suspecting, self.contact_ends) = (None, until),
                 _ => self.suspect(now),
@@ -153,7 +153,7 @@ impl Detector {
     }
 
     /// When to say to all that the leader is suspected.
-    pub(super) fn say_at(&self) -> Moment {
+    pub(super) fn announce_at(&self) -> Moment {
         match (self.suspecting, self.said) {
             (Some(_), Some(said)) if self.votes() => said + self.suspicion / 4,
             (Some(since), None) if self.votes() => since,
@@ -162,13 +162,13 @@ impl Detector {
     }
 
     /// It is said. Answers the ballot to name.
-    pub(super) fn say(&mut self, now: Moment) -> Ballot {
+    pub(super) fn announce(&mut self, now: Moment) -> Ballot {
         self.said = Some(now);
         self.ballot
     }
 
     /// When to become a candidate, as things are. `behind`: others are known to have executed much more than this replica.
-    pub(super) fn stand_at(&self, now: Moment, peers: &Peers, behind: bool) -> Moment {
+    pub(super) fn candidacy_at(&self, now: Moment, peers: &Peers, behind: bool) -> Moment {
         let Some(since) = self.suspecting.filter(|_| self.votes()) else { return Moment::NEVER };
         if !peers.is_majority(1 + peers.suspecting(now, self.suspicion)) {
             return Moment::NEVER;
@@ -194,10 +194,10 @@ impl Detector {
     pub(super) fn deadline(&self) -> Moment {
         let look = match self.role {
             _ if self.suspects() => Moment::NEVER,
-            Role::Follower => self.patience_ends,
+            Role::Follower => self.silence_ends,
             Role::Leading => self.contact_ends,
             Role::Preparing => Moment::NEVER,
         };
-        look.min(self.say_at())
+        look.min(self.announce_at())
     }
 }

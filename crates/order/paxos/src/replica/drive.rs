@@ -28,7 +28,7 @@ impl<C: Core> Replica<C> {
 
     /// Delivers what is decided, while the service keeps up.
     fn deliver(&mut self, effects: &mut Vec<Effect>) {
-        while self.ready && self.undone.has_room() {
+        while self.ready && self.untaken.has_room() {
             let before = self.view.executed;
             self.step(Event::Execute, effects);
             self.ready = self.view.executed > before;
@@ -53,13 +53,13 @@ impl<C: Core> Replica<C> {
             Output::Deliver(instance, value) => {
                 self.counters.batches += 1;
                 self.truncation.delivered(instance, value.len());
-                self.undone.delivered(value.len());
+                self.untaken.delivered(value.len());
                 self.forwards.delivered(&value, self.options.id, self.now);
                 effects.push(Effect::Deliver(instance, value));
             }
             Output::Install(instance, image) => {
                 self.counters.snapshots_installed += 1;
-                self.undone.replaced(instance);
+                self.untaken.replaced(instance);
                 self.ready = true;
                 // Some of them may be in there.
                 self.forwards.lose();

@@ -35,21 +35,21 @@ impl<C: Core> Replica<C> {
     /// Suspects, says so, comes forward.
     pub(super) fn fail_over(&mut self, effects: &mut Vec<Effect>) {
         self.detector.look(self.now, &self.peers);
-        if self.detector.say_at() <= self.now {
-            let ballot = self.detector.say(self.now);
+        if self.detector.announce_at() <= self.now {
+            let ballot = self.detector.announce(self.now);
             let voters = self.peers.voters();
             effects.extend(voters.map(|peer| Effect::Send(peer, PeerMessage::Suspicion(ballot))));
         }
-        if self.stand_at() <= self.now {
+        if self.candidacy_at() <= self.now {
             self.counters.candidacies += 1;
             self.drive(Event::Suspect, effects);
         }
     }
 
     /// When to become a candidate, as things are.
-    pub(super) fn stand_at(&self) -> Moment {
+    pub(super) fn candidacy_at(&self) -> Moment {
         match self.admission.is_over() {
-            true => self.detector.stand_at(self.now, &self.peers, self.is_behind()),
+            true => self.detector.candidacy_at(self.now, &self.peers, self.is_behind()),
             false => Moment::NEVER,
         }
     }
@@ -130,11 +130,11 @@ impl<C: Core> Replica<C> {
     pub(super) fn tell_leader(&mut self, effects: &mut Vec<Effect>) {
         let leader = self.detector.leader();
         let ballot = leader.map_or(0, |_| self.view.promised);
-        let changed = self.told != (leader, ballot);
+        let changed = self.reported != (leader, ballot);
         if !changed && !self.forwards.are_lost(self.now) {
             return;
         }
-        self.told = (leader, ballot);
+        self.reported = (leader, ballot);
         self.forwards.forget();
         effects.push(Effect::Leader(leader, self.view.promised));
     }

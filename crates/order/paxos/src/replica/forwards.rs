@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Number of batches in which a delivered request is looked up.
 const LOOK: usize = 4;
 
-/// Maximum number of doublings of the patience.
+/// Maximum number of doublings of the time limit.
 const MAX_DOUBLINGS: u32 = 6;
 
 #[derive(Debug)]
@@ -30,13 +30,13 @@ pub(super) struct Forwards {
     /// Bytes under way, at most: what a leader's window takes, twice.
     limit: usize,
     /// The first wait for the oldest one, before clients are told.
-    patience: Duration,
+    time_limit: Duration,
     under_way: VecDeque<Forward>,
     bytes: usize,
     time: RoundTrip,
     /// When the oldest one was sent or came to be the oldest.
     since: Moment,
-    /// Times in a row that the patience was for nothing.
+    /// Times in a row that the time limit passed without an answer.
     lapses: u32,
     lost: bool,
 }
@@ -45,7 +45,7 @@ impl Forwards {
     pub(super) fn new(limit: usize, suspicion: Duration) -> Self {
         Self {
             limit,
-            patience: suspicion * 2,
+            time_limit: suspicion * 2,
             under_way: VecDeque::new(),
             bytes: 0,
             time: RoundTrip::default(),
@@ -112,10 +112,10 @@ impl Forwards {
         self.lost
     }
 
-    /// Returns the time at which the oldest batch is given up. The patience doubles with each time in a row, because
+    /// Returns the time at which the oldest batch is given up. The limit doubles with each time in a row, because
     /// repetitions from clients would slow down a cluster that is merely slow.
     pub(super) fn deadline(&self) -> Moment {
-        if self.busy() { self.since + self.patience * (1 << self.lapses) } else { Moment::NEVER }
+        if self.busy() { self.since + self.time_limit * (1 << self.lapses) } else { Moment::NEVER }
     }
 
     /// Marks the batches as lost: it is unknown which of them will still be delivered.

@@ -67,7 +67,7 @@ mod round_trip;
 #[cfg(test)]
 mod tests;
 mod truncation;
-mod undone;
+mod untaken;
 
 use crate::config::{BadOption, Options};
 use crate::core::{Ballot, Config, Core, Image, Instance, Message, Output, Proved, Record, ReplicaId, Value, View};
@@ -87,7 +87,7 @@ use release::Release;
 use retransmission::Retransmission;
 use std::collections::VecDeque;
 use truncation::{Compaction, Truncation};
-use undone::Undone;
+use untaken::Untaken;
 
 /// A replica. See the module's tour.
 #[derive(Debug)]
@@ -109,9 +109,9 @@ pub struct Replica<C: Core = Proved> {
     /// Something was decided since the core last had nothing to deliver.
     ready: bool,
     /// Deliveries that the application has not executed yet.
-    undone: Undone,
+    untaken: Untaken,
     /// Leader and ballot as last reported to clients.
-    told: (Option<ReplicaId>, Ballot),
+    reported: (Option<ReplicaId>, Ballot),
     /// This replica was elected, and has not said so.
     announce: bool,
     /// During a heartbeat: for whom it is.
@@ -164,8 +164,8 @@ impl<C: Core> Replica<C> {
             own: VecDeque::new(),
             outputs: Vec::new(),
             ready: true,
-            undone: Undone::new(options.undone_batches, options.undone_bytes, view.executed),
-            told: (None, 0),
+            untaken: Untaken::new(options.undone_batches, options.undone_bytes, view.executed),
+            reported: (None, 0),
             announce: false,
             listeners: None,
             peers: Peers::new(options.replicas, options.id),
@@ -204,7 +204,7 @@ impl<C: Core> Replica<C> {
     /// When to call [`handle`](Self::handle) if nothing happens until then.
     #[must_use]
     pub fn deadline(&self) -> Moment {
-        let elections = self.detector.deadline().min(self.stand_at()).min(self.heartbeats.deadline());
+        let elections = self.detector.deadline().min(self.candidacy_at()).min(self.heartbeats.deadline());
         let batches = self.batch_departure().min(self.forwards.deadline());
         let repairs = self.catch_up.deadline();
         let repairs = if self.detector.leads() { repairs.min(self.retransmission.deadline()) } else { repairs };
@@ -217,7 +217,7 @@ impl<C: Core> Replica<C> {
         self.options.pending_bytes.saturating_sub(self.batcher.own_bytes())
     }
 
-    /// Returns whether it votes, if it is a voter: see [`novice`](Self::novice).
+    /// Returns whether it votes, if it is a voter: see [`unadmitted`](Self::unadmitted).
     #[must_use]
     pub fn is_admitted(&self) -> bool {
         self.admission.is_over()

@@ -20,7 +20,7 @@ impl<C: Core> Replica<C> {
                 self.release_durable(effects);
             }
             Input::Executed(below) => {
-                self.undone.taken(below);
+                self.untaken.taken(below);
                 self.settle(effects);
             }
             Input::Taken(at, image) => self.snapshot_taken(at, image, effects),
@@ -41,7 +41,7 @@ impl<C: Core> Replica<C> {
     }
 
     fn core_message(&mut self, from: ReplicaId, message: Message, effects: &mut Vec<Effect>) {
-        if !self.is_sane(&message) {
+        if !self.is_acceptable(&message) {
             return;
         }
         match &message {

@@ -22,7 +22,7 @@ use std::time::Duration;
 const FLOOR: Duration = Duration::from_millis(10);
 
 /// The time before anything was measured.
-const UNTOLD: Duration = Duration::from_millis(100);
+const INITIAL_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A proposal that is not chosen yet.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Retransmission {
     }
 
     fn timeout(&self, attempts: u32) -> Duration {
-        self.votes.timeout(attempts, UNTOLD.min(self.cap), FLOOR, self.cap)
+        self.votes.timeout(attempts, INITIAL_TIMEOUT.min(self.cap), FLOOR, self.cap)
     }
 
     fn get(&mut self, ballot: Ballot, instance: Instance) -> Option<&mut Open> {
@@ -177,7 +177,7 @@ impl Retransmission {
             if open.again_at <= now {
                 open.attempts += 1;
                 let (votes, cap) = timeouts;
-                open.again_at = now + votes.timeout(open.attempts, UNTOLD.min(cap), FLOOR, cap);
+                open.again_at = now + votes.timeout(open.attempts, INITIAL_TIMEOUT.min(cap), FLOOR, cap);
                 due.push((instance, open.value.clone(), open.accepted));
             }
             self.check_at = self.check_at.min(open.again_at);

@@ -122,7 +122,7 @@ impl Compaction {
     }
 
     /// Returns whether to replace the journal by these records.
-    fn is_worth(&mut self, records: &[Record]) -> bool {
+    fn should_compact(&mut self, records: &[Record]) -> bool {
         let kept = records.iter().map(record_bytes).sum::<u64>();
         let worth = self.bytes >= kept * JOURNAL_EXCESS;
         if worth {
@@ -180,7 +180,7 @@ impl<C: Core> Replica<C> {
             return;
         }
         let records = self.core.checkpoint();
-        if self.compaction.is_worth(&records) {
+        if self.compaction.should_compact(&records) {
             effects.push(Effect::Compact(self.release.emitted(), records));
         }
     }

@@ -20,14 +20,14 @@ use crate::membership::{Greeted, GreetingError, Identity, Refusal};
 
 /// Connections that have not greeted yet, at most. One more takes the place of the oldest that has said nothing, or of the oldest: so
 /// whoever fills the seats with silent sockets keeps nobody out, and peers say who they are at once.
-pub const MAX_STRANGERS: usize = 256;
+pub const MAX_PENDING_HANDSHAKES: usize = 256;
 
 /// The operating system may have no descriptor left for a while.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection that has not greeted yet.
 #[derive(Debug, Default)]
-struct Stranger {
+struct PendingHandshake {
     /// It has said who it is, without a proof so far.
     has_spoken: Cell<bool>,
     /// Its place is another's.
@@ -36,20 +36,20 @@ struct Stranger {
 
 /// In the order in which they came.
 #[derive(Debug, Default)]
-struct Strangers {
+struct PendingHandshakes {
     came: Cell<u64>,
-    waiting: RefCell<BTreeMap<u64, Rc<Stranger>>>,
+    waiting: RefCell<BTreeMap<u64, Rc<PendingHandshake>>>,
 }
 
-impl Strangers {
-    fn enter(&self) -> (u64, Rc<Stranger>) {
+impl PendingHandshakes {
+    fn enter(&self) -> (u64, Rc<PendingHandshake>) {
         let mut waiting = self.waiting.borrow_mut();
-        if waiting.len() >= MAX_STRANGERS {
+        if waiting.len() >= MAX_PENDING_HANDSHAKES {
             let silent = waiting.iter().find(|(_, stranger)| !stranger.has_spoken.get()).map(|(number, _)| *number);
             let last = silent.or_else(|| waiting.keys().next().copied()).and_then(|number| waiting.remove(&number));
             last.into_iter().for_each(|stranger| stranger.dismissed.notify_one());
         }
-        let (number, stranger) = (self.came.get(), Rc::<Stranger>::default());
+        let (number, stranger) = (self.came.get(), Rc::<PendingHandshake>::default());
         self.came.set(number + 1);
         waiting.insert(number, Rc::clone(&stranger));
         (number, stranger)
@@ -62,11 +62,11 @@ impl Strangers {
 
 /// Takes connections for ever.
 pub(super) async fn accept(net: Rc<Net>, listener: TcpListener) {
-    let strangers = Rc::<Strangers>::default();
+    let strangers = Rc::<PendingHandshakes>::default();
     loop {
         match listener.accept().await {
             Ok((stream, from)) if require_key(net.setup.key.as_ref(), from).is_ok() => {
-                spawn_local(welcome(Rc::clone(&net), stream, Rc::clone(&strangers)));
+                spawn_local(accept_connection(Rc::clone(&net), stream, Rc::clone(&strangers)));
             }
             Ok(_) => {}
             Err(_) => sleep(ACCEPT_PAUSE).await,
@@ -76,11 +76,11 @@ pub(super) async fn accept(net: Rc<Net>, listener: TcpListener) {
     }
 }
 
-async fn welcome(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<Strangers>) {
+async fn accept_connection(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<PendingHandshakes>) {
     let (number, stranger) = strangers.enter();
     let mut claimed = None;
     let greeted = tokio::select! {
-        greeted = hear_out(&net, &mut stream, &stranger, &mut claimed) => greeted,
+        greeted = read_greeting(&net, &mut stream, &stranger, &mut claimed) => greeted,
         () = stranger.dismissed.notified() => Err(GreetingError::Refusing(Refusal::TooManyConnections)),
     };
     strangers.leave(number);
@@ -98,10 +98,10 @@ async fn welcome(net: Rc<Net>, mut stream: TcpStream, strangers: Rc<Strangers>) 
     }
 }
 
-async fn hear_out(
+async fn read_greeting(
     net: &Net,
     stream: &mut TcpStream,
-    stranger: &Stranger,
+    stranger: &PendingHandshake,
     claimed: &mut Option<ReplicaId>,
 ) -> Result<Greeted, GreetingError> {
     prepare(stream)?;

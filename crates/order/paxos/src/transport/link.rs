@@ -290,7 +290,7 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
             for message in frame.messages::<PeerMessage>() {
                 let message = match message? {
                     PeerMessage::Records(records) => {
-                        net.acquaintances.borrow_mut().hear(id, records).map_err(Ended::Forgetful)?;
+                        net.known_voters.borrow_mut().update_records(id, records).map_err(Ended::Forgetful)?;
                         continue;
                     }
                     message => put_together(message, &mut assembly)?,

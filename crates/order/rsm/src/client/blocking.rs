@@ -68,6 +68,6 @@ impl BlockingClient {
     /// # Errors
     /// Errors of [`status`](remote::status).
     pub fn status(&self, address: &str) -> Result<String, ClientError> {
-        self.runtime.block_on(remote::status(address, self.options.key.as_ref(), self.options.patience))
+        self.runtime.block_on(remote::status(address, self.options.key.as_ref(), self.options.time_limit))
     }
 }

@@ -39,14 +39,14 @@ pub struct ClientOptions {
     /// Time after which a request without an answer is sent again, to another replica if this one is silent. Default 1 s.
     pub retry: Duration,
     /// Maximum time that a caller waits for an answer. Default 10 s.
-    pub patience: Duration,
+    pub time_limit: Duration,
 }
 
 impl ClientOptions {
     /// Defaults for these replicas.
     #[must_use]
     pub fn new(addresses: Vec<String>) -> Self {
-        Self { addresses, key: None, retry: Duration::from_secs(1), patience: Duration::from_secs(10) }
+        Self { addresses, key: None, retry: Duration::from_secs(1), time_limit: Duration::from_secs(10) }
     }
 }
 
@@ -169,7 +169,7 @@ impl Fate {
 #[derive(Clone, Debug)]
 pub struct Client {
     calls: mpsc::Sender<Call>,
-    patience: Duration,
+    time_limit: Duration,
     trouble: Arc<std::sync::Mutex<Option<String>>>,
 }
 
@@ -202,7 +202,7 @@ impl Client {
             trouble: Arc::clone(&trouble),
         };
         tokio::spawn(task.run(route));
-        Ok(Self { calls, patience: options.patience, trouble })
+        Ok(Self { calls, time_limit: options.time_limit, trouble })
     }
 
     /// Executes this request once, in the order of all requests of this client, and returns the service's answer.
@@ -220,7 +220,7 @@ impl Client {
             self.calls.send(call).await.map_err(|_| ClientError::Stopped)?;
             answered.await.unwrap_or(Err(ClientError::Stopped))
         };
-        timeout(self.patience, exchange).await.unwrap_or_else(|_| {
+        timeout(self.time_limit, exchange).await.unwrap_or_else(|_| {
             let connection = lock(&self.trouble).clone();
             Err(match fate.settle(GIVEN_UP) {
                 true => ClientError::NotSent { connection },
@@ -364,7 +364,7 @@ fn outcome(completion: Completion) -> Result<Answer, ClientError> {
 ///
 /// # Errors
 /// [`ClientError::TimedOut`], with the reason if there is no connection.
-pub async fn status(address: &str, key: Option<&SharedKey>, patience: Duration) -> Result<String, ClientError> {
+pub async fn status(address: &str, key: Option<&SharedKey>, time_limit: Duration) -> Result<String, ClientError> {
     let exchange = async {
         let mut connection = Connection::open(address, key).await?;
         connection.push(&ClientMessage::Status);
@@ -379,7 +379,7 @@ pub async fn status(address: &str, key: Option<&SharedKey>, patience: Duration) 
             }
         }
     };
-    match timeout(patience, exchange).await {
+    match timeout(time_limit, exchange).await {
         Ok(Ok(json)) => Ok(json),
         Ok(Err::<_, ConnectError>(error)) => Err(ClientError::TimedOut { connection: Some(error.to_string()) }),
         Err(_) => Err(ClientError::TimedOut { connection: None }),

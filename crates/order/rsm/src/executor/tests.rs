@@ -8,9 +8,9 @@ use proptest::prelude::*;
 
 /// Answers with what it was sent so far, and sends a count of zeros for `zeros N`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Journalist(Vec<u8>);
+struct RecordingService(Vec<u8>);
 
-impl Service for Journalist {
+impl Service for RecordingService {
     fn execute(&mut self, _: Instance, request: &[u8], reply: &mut Vec<u8>) {
         match request.strip_prefix(b"zeros ") {
             Some(count) => reply.resize(usize::from(count[0]), 0),
@@ -36,8 +36,8 @@ const NONCE: Option<u64> = Some(9);
 
 const SMALL: Limits = Limits { sessions: 8, reply_bytes: 64, kept_bytes: 256 };
 
-fn executor(id: ReplicaId) -> Executor<Journalist> {
-    Executor::with_limits(id, SMALL, Journalist::default())
+fn executor(id: ReplicaId) -> Executor<RecordingService> {
+    Executor::with_limits(id, SMALL, RecordingService::default())
 }
 
 fn batch(requests: &[(ReplicaId, Session, Sequence, &[u8])]) -> Value {
@@ -97,7 +97,7 @@ fn whoever_comes_too_early_or_from_nowhere_is_refused() {
 
 #[test]
 fn answers_are_kept_for_a_window_of_requests() {
-    let mut executor = Executor::with_limits(0, Limits::default(), Journalist::default());
+    let mut executor = Executor::with_limits(0, Limits::default(), RecordingService::default());
     deliver(&mut executor, &[(0, OPEN, 1, b"")]);
     for sequence in 1..=SESSION_WINDOW + 1 {
         deliver(&mut executor, &[(0, 1, sequence, b"x")]);

@@ -93,7 +93,7 @@ impl ClientServer {
             }
             Post::Replies(replies) => replies.into_iter().for_each(|reply| self.clients.reply(reply)),
             Post::Join(id, inbox) => self.clients.join(id, inbox).push(&self.leader_message()),
-            Post::Say(id, messages) => self.hear_local(id, messages),
+            Post::Say(id, messages) => self.receive_local(id, messages),
             Post::Leave(id) => self.clients.leave_local(id),
         }
     }
@@ -104,18 +104,18 @@ impl ClientServer {
         ReplicaMessage::Leader { leader, address }
     }
 
-    fn hear_local(&self, id: LocalId, messages: Vec<ClientMessage>) {
+    fn receive_local(&self, id: LocalId, messages: Vec<ClientMessage>) {
         let Some(client) = self.clients.local(id) else { return };
         let mut chunk = Chunk::new();
         for message in messages {
-            self.hear(&client, message, &mut chunk);
+            self.receive(&client, message, &mut chunk);
         }
         // Closed: the client is told by its mailbox.
         let _ = self.setup.submitter.submit(chunk);
     }
 
     /// Takes a client's message: requests go to the chunk.
-    fn hear(&self, client: &Rc<Client>, message: ClientMessage, chunk: &mut Chunk) {
+    fn receive(&self, client: &Rc<Client>, message: ClientMessage, chunk: &mut Chunk) {
         match message {
             ClientMessage::Status => client.push(&ReplicaMessage::Status((self.setup.status)())),
             request => self.clients.request(client, &request, self.setup.submitter.id(), chunk),
@@ -487,7 +487,7 @@ async fn read(server: &ClientServer, client: &Rc<Client>, mut stream: OwnedReadH
         while let Ok(Some(frame)) = decoder.next_frame().inspect_err(|_| client.dismiss()) {
             for message in frame.messages::<ClientMessage>() {
                 match message {
-                    Ok(message) => server.hear(client, message, &mut chunk),
+                    Ok(message) => server.receive(client, message, &mut chunk),
                     Err(_) => client.dismiss(),
                 }
             }

@@ -13,7 +13,7 @@ use paxos::config::Options;
 use paxos::core::{Instance, Message};
 use paxos::membership::{Greeting, Identity, Membership, Refusal};
 use paxos::message::PeerMessage;
-use paxos::transport::MAX_STRANGERS;
+use paxos::transport::MAX_PENDING_HANDSHAKES;
 
 use crate::client::{BlockingClient, ClientOptions};
 use crate::message::{ClientMessage, Outcome, ReplicaMessage};
@@ -22,12 +22,12 @@ use crate::service::{BadSnapshot, Service};
 use crate::status::Status;
 
 /// Nothing here takes nearly as long, unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Answers each request with this number of bytes.
-struct Talkative(usize);
+struct LongAnswers(usize);
 
-impl Service for Talkative {
+impl Service for LongAnswers {
     fn execute(&mut self, _: Instance, _: &[u8], reply: &mut Vec<u8>) {
         reply.resize(self.0, 7);
     }
@@ -46,13 +46,13 @@ fn node(limits: Limits, answer_bytes: usize) -> Node {
     let address = listener.local_addr().expect("bound").to_string();
     let mut options = NodeOptions::new(Options::new(1, 0), Listen::On(listener), vec![address]);
     options.limits = limits;
-    Node::start(options, Talkative(answer_bytes)).expect("a node")
+    Node::start(options, LongAnswers(answer_bytes)).expect("a node")
 }
 
 fn wait_for(node: &Node, what: &str, is_so: impl Fn(&Status) -> bool) {
     let start = Instant::now();
     while !node.status().is_some_and(|status| is_so(&status)) {
-        assert!(node.failure().is_none() && start.elapsed() < PATIENCE, "{what}: {:?}", node.status());
+        assert!(node.failure().is_none() && start.elapsed() < TIME_LIMIT, "{what}: {:?}", node.status());
         std::thread::yield_now();
     }
 }
@@ -66,7 +66,7 @@ struct Raw {
 impl Raw {
     fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the node listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a duration");
+        stream.set_read_timeout(Some(TIME_LIMIT)).expect("a duration");
         Self { stream, decoder: Decoder::new(MAX_FRAME_BYTES) }
     }
 
@@ -264,23 +264,23 @@ fn a_client_who_guesses_a_session_hears_that_it_is_another_s_and_its_owner_hears
     let request = |nonce| ClientMessage::Request { session, sequence: 1, nonce, body: Bytes::new() };
     thief.say(&request(4));
     let outcome = Outcome::ForeignSession;
-    let told = loop {
+    let reply = loop {
         match thief.hear() {
             Some(ReplicaMessage::Leader { .. }) => {}
             other => break other,
         }
     };
-    assert_eq!(told, Some(ReplicaMessage::Reply { session, sequence: 1, outcome }));
+    assert_eq!(reply, Some(ReplicaMessage::Reply { session, sequence: 1, outcome }));
     owner.say(&request(3));
-    let told = owner.hear();
-    assert!(matches!(told, Some(ReplicaMessage::Reply { outcome: Outcome::Executed(..), .. })), "{told:?}");
+    let reply = owner.hear();
+    assert!(matches!(reply, Some(ReplicaMessage::Reply { outcome: Outcome::Executed(..), .. })), "{reply:?}");
 }
 
 /// Sockets that say nothing fill every seat. A peer gets in all the same, and at the cost of one of them.
 #[test]
 fn sockets_that_say_nothing_do_not_keep_peers_out() {
     let node = node(Limits::default(), 1);
-    let silent: Vec<_> = (0..MAX_STRANGERS + 8).map(|_| Raw::connect(node.address())).collect();
+    let silent: Vec<_> = (0..MAX_PENDING_HANDSHAKES + 8).map(|_| Raw::connect(node.address())).collect();
     let learner = Identity::Replica(Membership::new(&Options::new(1, 7), 1));
     let _peer = Raw::greeted(node.address(), learner);
     // The youngest ones are still waited for: no time has passed by which they could have been given up.
@@ -328,9 +328,9 @@ fn a_replayed_frame_ends_a_connection_with_a_key_and_the_client_goes_on() {
     // The node tells clients the address that they know.
     let mut options = NodeOptions::new(Options::new(1, 0), Listen::On(listener), vec![between.clone()]);
     options.order.key = Some(key.clone());
-    let node = Node::start(options, Talkative(1)).expect("a node");
+    let node = Node::start(options, LongAnswers(1)).expect("a node");
     let retry = Duration::from_millis(50);
-    let client = ClientOptions { key: Some(key), retry, patience: PATIENCE, ..ClientOptions::new(vec![between]) };
+    let client = ClientOptions { key: Some(key), retry, time_limit: TIME_LIMIT, ..ClientOptions::new(vec![between]) };
     let client = BlockingClient::new(client).expect("a client");
     assert_eq!(client.execute(Bytes::from_static(b"x")).expect("an answer").bytes, [7].as_slice());
     wait_for(&node, "the replay was noticed", |status| status.clients.dismissed == 1);

@@ -14,7 +14,7 @@ use crate::service::BadSnapshot;
 use crate::status::Part;
 
 /// Nothing here takes nearly as long, unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Short, so that what a full queue has refused is soon sent again.
 const RETRY: Duration = Duration::from_millis(50);
@@ -84,7 +84,7 @@ impl Caller {
         let mut answers = std::collections::BTreeMap::new();
         let first = self.session.submit(Bytes::from_static(waiting.pop().expect("a request"))).expect("room");
         while answers.len() < requests.len() {
-            assert!(self.start.elapsed() < PATIENCE, "{} of {} answers", answers.len(), requests.len());
+            assert!(self.start.elapsed() < TIME_LIMIT, "{} of {} answers", answers.len(), requests.len());
             while self.session.room() > 0
                 && let Some(request) = waiting.pop()
             {
@@ -114,7 +114,7 @@ fn wait_for(node: &Node, what: &str, mut is_so: impl FnMut(&Status) -> bool) -> 
     let start = Instant::now();
     loop {
         assert!(node.failure().is_none(), "{what}: {:?}", node.failure());
-        assert!(start.elapsed() < PATIENCE, "{what}: {:?}", node.status());
+        assert!(start.elapsed() < TIME_LIMIT, "{what}: {:?}", node.status());
         match node.status() {
             Some(status) if is_so(&status) => return status,
             _ => std::thread::yield_now(),
@@ -329,9 +329,9 @@ fn a_replica_without_a_journal_whose_directory_knows_it_comes_back_as_a_learner(
 }
 
 /// Panics at a certain request.
-struct Fragile;
+struct PanickingService;
 
-impl Service for Fragile {
+impl Service for PanickingService {
     fn execute(&mut self, _: Instance, request: &[u8], _: &mut Vec<u8>) {
         assert!(request != b"break", "it broke");
     }
@@ -350,13 +350,13 @@ fn a_panic_stops_the_node_with_its_message() {
     let (listeners, addresses) = sockets(1);
     let listener = listeners.into_iter().next().expect("one");
     let options = NodeOptions::new(Options::new(1, 0), Listen::On(listener), addresses);
-    let node = Node::start(options, Fragile).expect("a node");
+    let node = Node::start(options, PanickingService).expect("a node");
     let (client, start) = (node.client(), Instant::now());
     let mut session = ClientSession::new(1, Duration::from_secs(1));
     session.submit(Bytes::from_static(b"break")).expect("room");
     let mut said: Vec<ReplicaMessage> = Vec::new();
     while client.receive(&mut said, None).is_ok() {
-        assert!(start.elapsed() < PATIENCE);
+        assert!(start.elapsed() < TIME_LIMIT);
         let (now, mut out) = (Moment(0), Vec::new());
         said.drain(..).for_each(|message| session.handle(now, &message, &mut Vec::new()));
         session.poll(now, |message| out.push(message));

@@ -8,14 +8,14 @@ mod wires;
 use super::client::Client;
 use super::host::Host;
 use super::judge::Judge;
-use super::setting::{Given, Setting, Weather};
+use super::setting::{FaultLevel, FixedSettings, Setting};
 use env::Randomness;
 use net::frame::{Decoder, MAX_FRAME_BYTES};
 use paxos::config::Durability;
 use paxos::core::ReplicaId;
 use paxos::replica::{Effect, Input};
 use sim::cluster::{clock, run};
-use sim::{Chronicle, MILLISECOND, Outcome, Packet, Replicas, SECOND, Violation, World, demand};
+use sim::{MILLISECOND, Outcome, Packet, Replicas, SECOND, Trace, Violation, World, demand};
 use std::fmt::Debug;
 
 /// Clients stop thinking of commands so long after the last fault.
@@ -26,7 +26,7 @@ const PATIENCE_NS: u64 = 20 * SECOND;
 
 /// Future event, in addition to those of every cluster.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum ScheduledEvent {
     /// A fault.
     Fault,
     /// The faults are over.
@@ -47,7 +47,7 @@ enum Happening {
 
 /// One run.
 struct Cluster {
-    world: World<Happening>,
+    world: World<ScheduledEvent>,
     setting: Setting,
     judge: Judge,
     /// By number. Where replicas without a journal crash, their second lives are nodes of their own.
@@ -63,27 +63,27 @@ struct Cluster {
     ticks: (u64, usize, u32),
 }
 
-/// Runs the cluster that follows from `seed`; the last `told` steps are told in words.
+/// Runs the cluster that follows from `seed`; the last `trace_lines` steps are kept in words.
 #[must_use]
-pub fn simulate(seed: u64, given: &Given, told: usize) -> Outcome {
+pub fn simulate(seed: u64, given: &FixedSettings, trace_lines: usize) -> Outcome {
     let mut randomness = Randomness::from_seed(seed);
     let setting = Setting::draw(&mut randomness, given);
-    let mut chronicle = Chronicle::new(told);
-    chronicle.tell(|| format!("{setting:?}"));
-    match Cluster::new(setting, randomness, chronicle) {
-        Err((chronicle, violation)) => Outcome::of(chronicle, Err(violation)),
+    let mut trace = Trace::new(trace_lines);
+    trace.step(|| format!("{setting:?}"));
+    match Cluster::new(setting, randomness, trace) {
+        Err((trace, violation)) => Outcome::of(trace, Err(violation)),
         Ok(mut cluster) => {
             cluster.begin();
             let result = run(&mut cluster).and_then(|()| cluster.finish());
             let mut world = cluster.world;
-            world.chronicle.add("simulated milliseconds", world.now / MILLISECOND);
-            Outcome::of(world.chronicle, result)
+            world.trace.add("simulated milliseconds", world.now / MILLISECOND);
+            Outcome::of(world.trace, result)
         }
     }
 }
 
 impl Cluster {
-    fn new(setting: Setting, mut randomness: Randomness, chronicle: Chronicle) -> Result<Self, (Chronicle, Violation)> {
+    fn new(setting: Setting, mut randomness: Randomness, trace: Trace) -> Result<Self, (Trace, Violation)> {
         let voters = setting.options.replicas;
         let without_journal = setting.options.durability == Durability::Memory;
         let second_lives = if without_journal { voters } else { 0 };
@@ -92,9 +92,9 @@ impl Cluster {
             (0..setting.clients).map(|number| Client::new(number, &setting, &mut randomness)).collect();
         let clients = match clients {
             Ok(clients) => clients,
-            Err(violation) => return Err((chronicle, violation)),
+            Err(violation) => return Err((trace, violation)),
         };
-        let mut world = World::new(randomness, chronicle, nodes, clients.len(), setting.network);
+        let mut world = World::new(randomness, trace, nodes, clients.len(), setting.network);
         Ok(Self {
             judge: Judge::default(),
             hosts: (0..nodes as u64).map(|id| Host::new(id, &setting, &mut world.randomness)).collect(),
@@ -114,14 +114,14 @@ impl Cluster {
         let first_learner = self.hosts.len() - self.setting.learners as usize;
         for node in (0..voters).chain(first_learner..self.hosts.len()) {
             let at = self.world.randomness.in_range(0..100 * MILLISECOND);
-            self.world.enter(at, Happening::Start(node));
+            self.world.enter(at, ScheduledEvent::Start(node));
         }
         self.world.connect_all();
-        if self.setting.weather != Weather::Calm {
-            self.world.enter(SECOND / 2, Happening::Fault);
+        if self.setting.faults != FaultLevel::Calm {
+            self.world.enter(SECOND / 2, ScheduledEvent::Fault);
         }
-        self.world.enter(self.setting.faults_ns, Happening::Calm);
-        self.world.enter(self.setting.faults_ns + AFTERMATH_NS, Happening::Close);
+        self.world.enter(self.setting.faults_ns, ScheduledEvent::Calm);
+        self.world.enter(self.setting.faults_ns + AFTERMATH_NS, ScheduledEvent::Close);
     }
 
     /// Nodes that are up at the end.
@@ -148,10 +148,10 @@ impl Cluster {
             demand!(at == other_at && state == other_state, "R{one} and R{other} differ after instance {at}");
         }
         for life in self.hosts.iter().filter_map(|host| host.life.as_ref()) {
-            nodes::count_replica(&mut self.world.chronicle, life.replica.counters());
+            nodes::count_replica(&mut self.world.trace, life.replica.counters());
         }
-        self.world.chronicle.add("instances", self.judge.instances());
-        self.world.chronicle.digest(self.judge.instances());
+        self.world.trace.add("instances", self.judge.instances());
+        self.world.trace.digest(self.judge.instances());
         self.judge.check_history()
     }
 }
@@ -164,10 +164,10 @@ enum Timer {
 }
 
 impl Replicas for Cluster {
-    type Happening = Happening;
+    type ScheduledEvent = ScheduledEvent;
     type Timer = Timer;
 
-    fn world(&mut self) -> &mut World<Happening> {
+    fn world(&mut self) -> &mut World<ScheduledEvent> {
         &mut self.world
     }
 
@@ -192,23 +192,23 @@ impl Replicas for Cluster {
         }
     }
 
-    fn happen(&mut self, what: Happening) -> Result<(), Violation> {
+    fn on_scheduled(&mut self, what: ScheduledEvent) -> Result<(), Violation> {
         match what {
-            Happening::Fault => self.next_fault(),
-            Happening::Calm => self.calm_down(),
-            Happening::Close => {
+            ScheduledEvent::Fault => self.next_fault(),
+            ScheduledEvent::Calm => self.heal_all(),
+            ScheduledEvent::Close => {
                 self.clients.iter_mut().for_each(Client::close);
                 Ok(())
             }
-            Happening::Start(node) => self.start(node),
-            Happening::Synced { node, .. } | Happening::Worked { node, .. } if self.is_paused(node) => {
+            ScheduledEvent::Start(node) => self.start(node),
+            ScheduledEvent::Synced { node, .. } | ScheduledEvent::Worked { node, .. } if self.is_paused(node) => {
                 self.world.enter(self.hosts[node].paused_until, what);
                 Ok(())
             }
-            Happening::Synced { node, life, record } => self.synced(node, life, record),
-            Happening::Worked { node, life } => self.worked(node, life),
-            Happening::Resume(node) => self.resume(node),
-            Happening::Dialed { client, attempt } => self.dialed(client, attempt),
+            ScheduledEvent::Synced { node, life, record } => self.synced(node, life, record),
+            ScheduledEvent::Worked { node, life } => self.worked(node, life),
+            ScheduledEvent::Resume(node) => self.resume(node),
+            ScheduledEvent::Dialed { client, attempt } => self.dialed(client, attempt),
         }
     }
 
@@ -247,7 +247,7 @@ impl Replicas for Cluster {
             && self.must_live().all(|node| self.hosts[node].life.is_some())
     }
 
-    /// The end of patience: a candidate may have to wait out the suspicion timeout a few times.
+    /// The time limit of a run: a candidate may have to wait out the suspicion timeout a few times.
     fn limit(&self) -> u64 {
         let suspicion = u64::try_from(self.setting.options.suspicion.as_nanos()).unwrap_or(u64::MAX);
         self.setting.faults_ns + AFTERMATH_NS + PATIENCE_NS + 20 * suspicion

@@ -6,10 +6,10 @@ use crate::executor::Executor;
 use bytes::Bytes;
 use env::{Randomness, SimDisk};
 use net::frame::{self, Decoder, Wire};
-use paxos::acquaintances::Acquaintances;
 use paxos::config::{Durability, Options};
 use paxos::core::{Ballot, Core, Image, Instance, Message, Proved, Record, ReplicaId, Session, Value};
 use paxos::journal::{Journal, JournalError};
+use paxos::known_voters::KnownVoters;
 use paxos::membership::Membership;
 use paxos::message::PeerMessage;
 use paxos::replica::{Input, Replica};
@@ -114,8 +114,8 @@ pub struct Life {
     pub replica: Replica,
     /// Membership at the start.
     membership: Membership,
-    /// The product's acquaintances.
-    pub acquaintances: Acquaintances,
+    /// The product's record of known voters.
+    pub known_voters: KnownVoters,
     /// The product's executor.
     pub executor: Executor<Registers>,
     /// The product's journal; `None` without durability.
@@ -180,18 +180,18 @@ impl Host {
         } else {
             (None, Replica::new(self.options.clone(), shown, seed).map_err(|error| bad(&error))?)
         };
-        let residence = journal.as_ref().map(|journal: &Journal| Arc::clone(journal.residence()));
-        let resident = residence.as_ref().map(|residence| residence.resident());
+        let directory = journal.as_ref().map(|journal: &Journal| Arc::clone(journal.directory()));
+        let owner = directory.as_ref().map(|directory| directory.owner());
         let before = journal.as_ref().map_or(0, Journal::records_before);
-        let membership = match &resident {
-            Some(resident) => Membership::resident(&self.options, seed, resident, before),
+        let membership = match &owner {
+            Some(owner) => Membership::of_owner(&self.options, seed, owner, before),
             None => Membership::new(&self.options, seed),
         };
-        let is_admitted = resident.is_some_and(|resident| resident.admitted);
+        let is_admitted = owner.is_some_and(|owner| owner.admitted);
         self.life = Some(Life {
-            replica: if is_admitted { replica } else { replica.novice() },
+            replica: if is_admitted { replica } else { replica.unadmitted() },
             membership,
-            acquaintances: Acquaintances::new(membership, residence),
+            known_voters: KnownVoters::new(membership, directory),
             executor: Executor::with_limits(id, setting.limits, Registers::new(setting.ballast)),
             journal,
             work: VecDeque::new(),

@@ -27,7 +27,7 @@ pub struct Judge {
     last: BTreeMap<Session, Sequence>,
     /// Place in the order of each executed command.
     places: HashMap<(u16, u32), Place>,
-    told: Vec<Told>,
+    completions: Vec<Completion>,
     /// State after each prefix of which a replica has taken a snapshot.
     snapshots: HashMap<Instance, Image>,
 }
@@ -41,7 +41,7 @@ struct Place {
 
 /// Knowledge of a client about one command.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct Completion {
     /// The command.
     pub named: Named,
     /// When it was handed in.
@@ -129,8 +129,8 @@ impl Judge {
     }
 
     /// A client learns what became of a command.
-    pub fn on_told(&mut self, told: Told) -> Result<(), Violation> {
-        let Told { named, outcome, .. } = told;
+    pub fn on_completion(&mut self, completion: Completion) -> Result<(), Violation> {
+        let Completion { named, outcome, .. } = completion;
         let place = self.places.get(&(named.client, named.number)).copied();
         match outcome {
             Knowledge::Executed(instance, before) => {
@@ -144,7 +144,7 @@ impl Judge {
             Knowledge::Forgotten => demand!(false, "the answer to {named:?} is forgotten, executed at {place:?}"),
             Knowledge::Unknown => {}
         }
-        self.told.push(told);
+        self.completions.push(completion);
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Judge {
 
     /// Asks the two judges of histories. Call it when no client waits any more.
     pub fn check_history(&self) -> Result<(), Violation> {
-        let records: Vec<Record> = self.told.iter().map(|told| self.record(told)).collect();
+        let records: Vec<Record> = self.completions.iter().map(|completion| self.record(completion)).collect();
         if records.is_empty() {
             return Ok(());
         }
@@ -166,8 +166,8 @@ impl Judge {
         Ok(())
     }
 
-    fn record(&self, told: &Told) -> Record {
-        let Told { named, start_ns, end_ns, outcome } = *told;
+    fn record(&self, completion: &Completion) -> Record {
+        let Completion { named, start_ns, end_ns, outcome } = *completion;
         let place = self.places.get(&(named.client, named.number));
         let status = match (outcome, place) {
             (Knowledge::Executed(..), _) => Status::Committed,

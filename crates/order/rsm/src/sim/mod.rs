@@ -1,9 +1,9 @@
 //! The simulation of whole nodes and clients: the product's code with all I/O replaced. Sockets are a [`sim::SimNetwork`], disks
-//! [`env::SimDisk`]s, clocks numbers, threads an agenda; everything follows from one seed. (`paxos::bare` simulates cores alone.)
+//! [`env::SimDisk`]s, clocks numbers, threads an event queue; everything follows from one seed. (`paxos::bare` simulates cores alone.)
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `setting.rs` | draws a run: sizes, limits, delays, weather |
+//! | `setting.rs` | draws a run: sizes, limits, delays, faults |
 //! | `cluster.rs` | the loop from one happening to the next, and the end |
 //! | `cluster/nodes.rs`, `wires.rs`, `access.rs` | what happens in a node, between nodes, between nodes and clients |
 //! | `cluster/faults.rs` | what goes wrong, and how it ends |
@@ -23,5 +23,5 @@ mod registers;
 pub mod setting;
 
 pub use cluster::simulate;
-pub use setting::{Given, Weather};
+pub use setting::{FaultLevel, FixedSettings};
 pub use sim::{Outcome, Tally, Violation};

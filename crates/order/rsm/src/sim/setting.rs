@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Which faults there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weather {
+pub enum FaultLevel {
     /// None.
     Calm,
     /// Packets are lost, late, doubled; connections break.
@@ -23,14 +23,20 @@ pub enum Weather {
     Chaos,
 }
 
-const WEATHERS: [Weather; 6] =
-    [Weather::Calm, Weather::Lossy, Weather::Partitions, Weather::Crashes, Weather::PowerFailures, Weather::Chaos];
+const WEATHERS: [FaultLevel; 6] = [
+    FaultLevel::Calm,
+    FaultLevel::Lossy,
+    FaultLevel::Partitions,
+    FaultLevel::Crashes,
+    FaultLevel::PowerFailures,
+    FaultLevel::Chaos,
+];
 
 /// Parts of a setting that are given, not drawn.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Given {
+pub struct FixedSettings {
     /// The faults.
-    pub weather: Option<Weather>,
+    pub faults: Option<FaultLevel>,
     /// Replicas that vote.
     pub replicas: Option<u64>,
     /// Durability of all replicas.
@@ -41,7 +47,7 @@ pub struct Given {
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The faults.
-    pub weather: Weather,
+    pub faults: FaultLevel,
     /// Options of every replica, except its number.
     pub options: Options,
     /// Limits of every executor.
@@ -81,12 +87,12 @@ pub struct Setting {
 impl Setting {
     /// The setting that follows from the randomness, but for what is given.
     #[must_use]
-    pub fn draw(randomness: &mut Randomness, given: &Given) -> Self {
-        let weather = given.weather.unwrap_or(*one_of(randomness, &WEATHERS));
+    pub fn draw(randomness: &mut Randomness, given: &FixedSettings) -> Self {
+        let faults = given.faults.unwrap_or(*one_of(randomness, &WEATHERS));
         let voters = *one_of(randomness, &[3, 3, 3, 3, 3, 3, 5, 5, 1, 2, 4, 7]);
         let durability = *one_of(randomness, &[Durability::Fsync, Durability::Fsync, Durability::Memory]);
         // Without a journal nobody survives that everybody stops.
-        let durability = if weather == Weather::PowerFailures { Durability::Fsync } else { durability };
+        let durability = if faults == FaultLevel::PowerFailures { Durability::Fsync } else { durability };
         let mut options = draw_options(randomness, given.replicas.unwrap_or(voters));
         options.durability = given.durability.unwrap_or(durability);
         let quick = randomness.chance(2, 3);
@@ -94,7 +100,7 @@ impl Setting {
         // Only a stream keeps pieces in order.
         let piece_bytes = if network.in_order { *one_of(randomness, &[16, 100, 1 << 20]) } else { 1 << 20 };
         Self {
-            weather,
+            faults,
             limits: draw_limits(randomness),
             learners: u64::from(randomness.chance(1, 4)),
             clients: randomness.in_range(1..6) as u16,

@@ -56,7 +56,8 @@ pub struct Access {
 
 impl Access {
     fn client(&self, addresses: Vec<String>) -> Outcome<BlockingClient> {
-        let options = ClientOptions { key: self.key.read()?, patience: self.timeout, ..ClientOptions::new(addresses) };
+        let options =
+            ClientOptions { key: self.key.read()?, time_limit: self.timeout, ..ClientOptions::new(addresses) };
         BlockingClient::new(options).map_err(Failure::trouble)
     }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Interval between status requests.
 const EVERY: Duration = Duration::from_secs(1);
 /// Time limit for a replica's answer.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIME_LIMIT: Duration = Duration::from_millis(200);
 
 /// Asks replicas how they do, and shows it where somebody looks.
 pub struct Monitor {
@@ -34,7 +34,7 @@ impl Monitor {
         }
         let options = ClientOptions {
             key: key_file.map(key).transpose()?,
-            patience: PATIENCE,
+            time_limit: TIME_LIMIT,
             ..ClientOptions::new(addresses.to_vec())
         };
         let client = BlockingClient::new(options).map_err(Failure::trouble)?;

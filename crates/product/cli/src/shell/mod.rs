@@ -60,8 +60,8 @@ impl Sql {
         let builder = self.memory.limit(seriatim::Database::builder().durability(Durability::Fsync));
         let database = match &self.data {
             Some(place) => {
-                let database = crate::look::open(builder, place)?;
-                opening::surprises(&database, place).iter().for_each(|line| eprintln!("{line}"));
+                let database = crate::inspect::open(builder, place)?;
+                opening::warnings(&database, place).iter().for_each(|line| eprintln!("{line}"));
                 database
             }
             None => builder.in_memory()?,
@@ -152,7 +152,7 @@ impl Shell {
         self.printer.finish(answer.is_ok())?;
         if let Err(error) = answer {
             self.has_failed = true;
-            complain(&error, text);
+            print_error(&error, text);
         }
         self.printer.time(begun.elapsed())
     }
@@ -188,7 +188,7 @@ fn copy_lines(
 }
 
 /// Prints an error as psql does, with a caret under the place that it is about.
-fn complain(error: &SqlError, text: &str) {
+fn print_error(error: &SqlError, text: &str) {
     let fields = error.fields();
     let mut out = io::stderr().lock();
     // Standard error is the last resort; there is nobody to tell if it fails.

@@ -73,7 +73,12 @@ fn check_users_of_type(names: &mut Names<'_>, table: &Table, at: usize) -> Resul
     let name = &table.columns[at].name;
     for found in views_over(names, table.oid)? {
         if view::may_use(&found, name) {
-            return Err(view::in_the_way(names, "cannot alter type of a column used by a view or rule", &found, name)?);
+            return Err(view::view_blocks_change(
+                names,
+                "cannot alter type of a column used by a view or rule",
+                &found,
+                name,
+            )?);
         }
     }
     for (_, column) in table.live_columns() {

@@ -1,7 +1,7 @@
 //! Keys and CHECK: in the definition, and over the rows that are there.
 
 use super::drop::drop_referring;
-use super::name::{self, Given};
+use super::name::{self, NewNames};
 use super::rows::{each_row, fill_index, rewrite};
 use super::table::{insert_index_entry, load, store};
 use super::{column, expression, foreign_key, index};
@@ -21,7 +21,7 @@ use crate::types::{Datum, Modifier, Scalar, Type};
 pub(crate) fn add_key(
     change: &mut Change<'_>,
     table: &mut Table,
-    given: &mut Given,
+    given: &mut NewNames,
     name: Option<&str>,
     columns: &[String],
     primary: bool,
@@ -182,7 +182,7 @@ pub(crate) fn add_key_to_rows(
     primary: bool,
 ) -> Result<()> {
     let old = table.clone();
-    let at = add_key(change, table, &mut Given::default(), name, columns, primary)?;
+    let at = add_key(change, table, &mut NewNames::default(), name, columns, primary)?;
     let index = table.indexes[at].clone();
     if primary {
         verify_not_null(&mut change.exec, &old, &index.columns)?;

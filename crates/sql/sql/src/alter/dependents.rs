@@ -24,7 +24,7 @@ pub(super) enum Object {
 
 /// What goes, in the order in which it was found, and why.
 #[derive(Default)]
-pub(super) struct Going {
+pub(super) struct DropSet {
     found: HashSet<Object>,
     pub(super) order: Vec<Object>,
     /// For each that nobody named: what it is, and what it depends on.
@@ -39,7 +39,7 @@ pub(crate) fn describe(names: &mut Names<'_>, relation: &Relation) -> Result<Str
     Ok(format!("{} {schema}{}", kind(relation), relation.name()))
 }
 
-impl Going {
+impl DropSet {
     pub(super) fn name(&mut self, oid: Oid) {
         self.add(Object::Relation(oid), None);
     }
@@ -56,7 +56,7 @@ impl Going {
 
     /// Adds what cannot be without the relation.
     pub(super) fn follow(&mut self, names: &mut Names<'_>, relation: &Relation) -> Result<()> {
-        crate::stack::deeper(|| {
+        crate::stack::ensure_stack(|| {
             let described = describe(names, relation)?;
             match relation {
                 Relation::Table(table) => self.follow_table(names, table, &described),

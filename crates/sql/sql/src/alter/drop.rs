@@ -1,6 +1,6 @@
 //! Drops relations, schemas and columns' users, with all that cannot be without them.
 
-use super::dependents::{Going, Object, describe};
+use super::dependents::{DropSet, Object, describe};
 use super::view::{may_use, views_over};
 use super::{column, expression, foreign_key, index, sequence};
 use crate::catalog::{Oid, Relation, Table};
@@ -19,7 +19,7 @@ pub(crate) fn relations(
     cascade: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
-    let mut going = Going::default();
+    let mut going = DropSet::default();
     named.iter().for_each(|relation| going.name(relation.oid()));
     for relation in named {
         going.follow(&mut change.names(), relation)?;
@@ -37,7 +37,7 @@ pub(crate) fn relations(
 /// # Errors
 /// 2BP01 if anything is, and nobody said CASCADE.
 pub(crate) fn schema(change: &mut Change<'_>, name: &str, cascade: bool, notices: &mut Vec<SqlError>) -> Result<()> {
-    let mut going = Going::default();
+    let mut going = DropSet::default();
     let schema = format!("schema {name}");
     let mut inside = change.names().relations_in(name)?;
     inside.retain(|relation| !matches!(relation, Relation::Index(_)));
@@ -69,7 +69,7 @@ pub(crate) fn temporary(change: &mut Change<'_>) -> Result<()> {
     Ok(())
 }
 
-fn remove(change: &mut Change<'_>, going: &Going) -> Result<()> {
+fn remove(change: &mut Change<'_>, going: &DropSet) -> Result<()> {
     // Constraints first, while both tables are there.
     let (constraints, others): (Vec<_>, Vec<_>) =
         going.order.iter().partition(|object| matches!(object, Object::ForeignKey(..)));
@@ -155,7 +155,7 @@ pub(crate) fn drop_referring(
     cascade: bool,
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
-    let mut going = Going::default();
+    let mut going = DropSet::default();
     if let Some(index) = table.indexes.iter().find(|other| other.oid == index) {
         going.follow_references(&mut change.names(), table, index.oid, &format!("index {}", index.name))?;
     }
@@ -177,7 +177,7 @@ pub(crate) fn drop_column_users(
     let name = &table.columns[at].name;
     let on = describe(&mut change.names(), &Relation::Table(Arc::new(table.clone())))?;
     let what = format!("column {name} of {on}");
-    let mut going = Going::default();
+    let mut going = DropSet::default();
     for (other, column) in table.live_columns().filter(|(other, _)| *other != at) {
         if let Some(generated) = &column.generated
             && expression::columns(generated)?.contains(name)
@@ -210,7 +210,7 @@ pub(crate) fn drop_owned(
     notices: &mut Vec<SqlError>,
 ) -> Result<()> {
     let Some(relation) = change.names().relation_by_oid(sequence)? else { return Ok(()) };
-    let mut going = Going::default();
+    let mut going = DropSet::default();
     going.name(sequence);
     going.follow(&mut change.names(), &relation)?;
     let described = describe(&mut change.names(), &relation)?;

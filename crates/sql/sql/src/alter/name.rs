@@ -92,9 +92,9 @@ pub(crate) fn no_schema(schema: &str) -> SqlError {
 
 /// Names that one statement gives, so that it gives none twice.
 #[derive(Default)]
-pub(crate) struct Given(HashSet<String>);
+pub(crate) struct NewNames(HashSet<String>);
 
-impl Given {
+impl NewNames {
     /// A free name for a relation, PostgreSQL's way: `table_columns_label`, numbered if it is taken.
     pub(crate) fn relation(
         &mut self,

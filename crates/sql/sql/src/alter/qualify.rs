@@ -46,7 +46,7 @@ fn rename<'s>(
     syntax: &mut (impl Visit + VisitMut),
     renamed: impl FnMut(&mut Names<'s>, &ObjectName) -> Result<Option<ObjectName>>,
 ) -> Result<()> {
-    let mut hiding = Hiding(BTreeSet::new());
+    let mut hiding = CteNames(BTreeSet::new());
     let _ = syntax.visit(&mut hiding);
     let mut renamer = Renamer { names, hidden: hiding.0, renamed };
     match syntax.visit_mut(&mut renamer) {
@@ -56,9 +56,9 @@ fn rename<'s>(
 }
 
 /// The names of the queries of WITH, which hide relations. One that is hidden somewhere stays as it is written everywhere.
-struct Hiding(BTreeSet<String>);
+struct CteNames(BTreeSet<String>);
 
-impl Visitor for Hiding {
+impl Visitor for CteNames {
     type Break = ();
 
     fn query(&mut self, query: &Query) -> ControlFlow<()> {

@@ -140,7 +140,7 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
     for found in views_over(&mut change.names(), table.oid)? {
         if view::may_use(&found, old) {
             let what = "renaming a column that a view uses is not supported";
-            return Err(view::in_the_way(&mut change.names(), what, &found, old)?);
+            return Err(view::view_blocks_change(&mut change.names(), what, &found, old)?);
         }
     }
     for check in &mut table.checks {
@@ -160,7 +160,7 @@ pub(crate) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: Str
     for found in views_over(&mut change.names(), oid)? {
         if view::may_use(&found, old) {
             let what = "renaming a column that a view uses is not supported";
-            return Err(view::in_the_way(&mut change.names(), what, &found, old)?);
+            return Err(view::view_blocks_change(&mut change.names(), what, &found, old)?);
         }
     }
     if view.columns.iter().any(|column| column.name == new) {

@@ -108,7 +108,12 @@ impl ast::VisitorMut for Renamer<'_, '_, '_> {
 }
 
 /// The error when a view stands in the way of a change that it cannot follow.
-pub(crate) fn in_the_way(names: &mut Names<'_>, what: &str, view: &Arc<View>, column: &str) -> Result<SqlError> {
+pub(crate) fn view_blocks_change(
+    names: &mut Names<'_>,
+    what: &str,
+    view: &Arc<View>,
+    column: &str,
+) -> Result<SqlError> {
     let described = describe(names, &Relation::View(view.clone()))?;
     Ok(SqlError::new(state::FEATURE_NOT_SUPPORTED, what)
         .detail(format!("rule _RETURN on {described} depends on column \"{column}\"")))

@@ -1,11 +1,11 @@
 //! Calls of aggregates.
 
 use super::Binder;
-use super::coerce::Placed;
+use super::coerce::LocatedExpr;
+use super::equality::equal;
 use super::function::{first_argument, has_star, plain_arguments};
 use super::name;
 use super::position::start;
-use super::same::same;
 use super::scope::Clause;
 use super::walk::refers_inwards_outwards;
 use crate::error::{Result, SqlError, state};
@@ -61,7 +61,7 @@ impl Binder<'_, '_> {
         &mut self,
         function: &Function,
         name: &str,
-        arguments: &[Placed],
+        arguments: &[LocatedExpr],
         at: Location,
     ) -> Result<ResolvedAggregate> {
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
@@ -82,9 +82,9 @@ impl Binder<'_, '_> {
     pub(super) fn aggregate_arguments(
         &mut self,
         aggregate: &ResolvedAggregate,
-        arguments: Vec<Placed>,
+        arguments: Vec<LocatedExpr>,
     ) -> Result<Vec<Expr>> {
-        let convert = |(place, (argument, at)): (usize, Placed)| match aggregate.arguments.get(place) {
+        let convert = |(place, (argument, at)): (usize, LocatedExpr)| match aggregate.arguments.get(place) {
             Some(wanted) if *wanted != Type::VOID && *wanted != Type::UNKNOWN => self.implicit(argument, *wanted, at),
             _ => self.known(argument),
         };
@@ -96,7 +96,7 @@ impl Binder<'_, '_> {
         &mut self,
         function: &Function,
         name: &str,
-        direct: Vec<Placed>,
+        direct: Vec<LocatedExpr>,
         at: Location,
     ) -> Result<AggregateCall> {
         if !is_ordered_set(name) {
@@ -105,7 +105,7 @@ impl Binder<'_, '_> {
         }
         let ordered = self.all_placed(function.within_group.iter().map(|key| &key.expr))?;
         let direct_count = direct.len();
-        let all: Vec<Placed> = direct.into_iter().chain(ordered).collect();
+        let all: Vec<LocatedExpr> = direct.into_iter().chain(ordered).collect();
         let types: Vec<Type> = all.iter().map(|(argument, _)| argument.data_type).collect();
         let found = resolve_aggregate(name, &types).map_err(|error| self.error_at(error, at))?;
         let Some(aggregate) = found else {
@@ -136,7 +136,7 @@ impl Binder<'_, '_> {
     }
 
     fn check_distinct_order(&self, arguments: &[Expr], order: &[SortKey], function: &Function) -> Result<()> {
-        let is_argument = |key: &SortKey| arguments.iter().any(|argument| same(argument, &key.expression));
+        let is_argument = |key: &SortKey| arguments.iter().any(|argument| equal(argument, &key.expression));
         if order.iter().all(is_argument) {
             return Ok(());
         }

@@ -5,7 +5,7 @@
 //! [`super::grouping`] and [`super::stages`] assign the real numbers.
 
 use super::Binder;
-use super::same::{same, same_all};
+use super::equality::{equal, equal_lists};
 use crate::error::Result;
 use crate::functions::{Resolved, ResolvedAggregate};
 use crate::plan::{AggregateCall, Expr, SortKey, WindowCall};
@@ -59,7 +59,7 @@ pub(super) struct SetSlot {
 impl Calls {
     /// Returns the column of an aggregate. Equal calls share one column.
     pub(super) fn aggregate(&mut self, call: AggregateCall) -> usize {
-        let is_it = |made: &AggregateCall| same_aggregate(made, &call);
+        let is_it = |made: &AggregateCall| equal_aggregates(made, &call);
         let at = self.aggregates.iter().position(is_it).unwrap_or_else(|| {
             self.aggregates.push(call);
             self.aggregates.len() - 1
@@ -90,19 +90,19 @@ impl Calls {
     }
 }
 
-fn same_aggregate(left: &AggregateCall, right: &AggregateCall) -> bool {
-    let same_function = |left: &ResolvedAggregate, right: &ResolvedAggregate| {
+fn equal_aggregates(left: &AggregateCall, right: &AggregateCall) -> bool {
+    let equal_functions = |left: &ResolvedAggregate, right: &ResolvedAggregate| {
         std::ptr::eq(left.aggregate, right.aggregate)
             && left.arguments == right.arguments
             && left.result == right.result
     };
     let same_filter = match (&left.filter, &right.filter) {
         (None, None) => true,
-        (Some(left), Some(right)) => same(left, right),
+        (Some(left), Some(right)) => equal(left, right),
         _ => false,
     };
-    same_function(&left.aggregate, &right.aggregate)
-        && same_all(&left.arguments, &right.arguments)
+    equal_functions(&left.aggregate, &right.aggregate)
+        && equal_lists(&left.arguments, &right.arguments)
         && left.distinct == right.distinct
         && same_filter
         && left.order.is_empty()

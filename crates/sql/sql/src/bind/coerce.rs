@@ -10,7 +10,7 @@ use crate::types::{self, CastContext, Datum, Modifier, Scalar, Styles, Type, cas
 use syntax::ast::Location;
 
 /// An expression and its location in the statement.
-pub(super) type Placed = (Expr, Location);
+pub(super) type LocatedExpr = (Expr, Location);
 
 impl Binder<'_, '_> {
     /// Converts an expression to a type and a modifier, if the context allows the cast.
@@ -134,7 +134,7 @@ impl Binder<'_, '_> {
     }
 
     /// Requires a boolean expression.
-    pub(super) fn boolean(&mut self, (expression, at): Placed, construct: &str) -> Result<Expr> {
+    pub(super) fn boolean(&mut self, (expression, at): LocatedExpr, construct: &str) -> Result<Expr> {
         if expression.data_type == Type::UNKNOWN || expression.data_type == Type::BOOL {
             return self.implicit(expression, Type::BOOL, at);
         }
@@ -144,7 +144,7 @@ impl Binder<'_, '_> {
     }
 
     /// Converts expressions to their common type, as CASE, UNION, ARRAY and the like do.
-    pub(super) fn common_typed(&mut self, expressions: Vec<Placed>, construct: &str) -> Result<(Vec<Expr>, Type)> {
+    pub(super) fn common_typed(&mut self, expressions: Vec<LocatedExpr>, construct: &str) -> Result<(Vec<Expr>, Type)> {
         let types: Vec<Type> = expressions.iter().map(|(expression, _)| expression.data_type).collect();
         let Some(common) = common_type(&types) else {
             let (left, right) = mismatched(&types);
@@ -170,7 +170,7 @@ impl Binder<'_, '_> {
     }
 
     /// Converts a value to a column's type, as INSERT and UPDATE do.
-    pub(super) fn assign(&mut self, (expression, at): Placed, column: &Column) -> Result<Expr> {
+    pub(super) fn assign(&mut self, (expression, at): LocatedExpr, column: &Column) -> Result<Expr> {
         let from = expression.data_type;
         let allowed = from == Type::UNKNOWN
             || cast::context(from, column.data_type).is_some_and(|needed| needed <= CastContext::Assignment);
@@ -200,7 +200,7 @@ impl Binder<'_, '_> {
 
     /// Calls a function with resolved arguments: converts them and folds constants. An error of folding is left to the
     /// execution, which may never evaluate the call.
-    pub(super) fn call(&mut self, function: Resolved, arguments: Vec<Placed>) -> Result<Expr> {
+    pub(super) fn call(&mut self, function: Resolved, arguments: Vec<LocatedExpr>) -> Result<Expr> {
         let wanted: Vec<Type> = function.arguments.clone();
         let mut converted = Vec::with_capacity(arguments.len());
         for (place, (argument, at)) in arguments.into_iter().enumerate() {

@@ -1,13 +1,13 @@
 //! FROM: tables, subqueries, functions and their joins.
 
 use super::Binder;
-use super::coerce::Placed;
+use super::coerce::LocatedExpr;
 use super::name::{self, fold};
 use super::position::NOWHERE;
 use super::query::Bound;
 use super::scope::{Clause, Frame, Names, ScopeColumn, TableNames};
 use super::table::rename;
-use super::target::Unknowns;
+use super::target::UnknownLiterals;
 use super::walk::{move_out, refers_to_nearest};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, common_type, resolve_function};
@@ -101,7 +101,7 @@ impl Binder<'_, '_> {
                 let bind = |binder: &mut Self| {
                     let keys = std::mem::replace(&mut binder.keys_wanted, false);
                     let base = std::mem::replace(&mut binder.lateral_base, binder.frames.len());
-                    let bound = binder.query(subquery, Unknowns::Text);
+                    let bound = binder.query(subquery, UnknownLiterals::Text);
                     binder.lateral_base = base;
                     binder.keys_wanted = keys;
                     bound
@@ -276,7 +276,7 @@ impl Binder<'_, '_> {
         for (name, at) in &columns {
             let from_left = self.using_column(left_columns, name, "left", *at)?;
             let from_right = self.using_column(right_columns, name, "right", *at)?;
-            let pair: (Placed, Placed) = ((from_left.value.clone(), *at), (from_right.value.clone(), *at));
+            let pair: (LocatedExpr, LocatedExpr) = ((from_left.value.clone(), *at), (from_right.value.clone(), *at));
             conditions
                 .push(self.compare(pair.0, Comparison::Equal, "=", pair.1).map_err(|error| self.error_at(error, *at))?);
             merged.push(self.merged_column(kind, from_left, from_right)?);

@@ -1,7 +1,7 @@
 //! Function calls, including the forms that only look like calls.
 
 use super::Binder;
-use super::coerce::Placed;
+use super::coerce::LocatedExpr;
 use super::name;
 use super::position::{NOWHERE, start};
 use super::scope::Clause;
@@ -59,7 +59,7 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn scalar_call(&mut self, name: &str, arguments: Vec<Placed>, at: Location) -> Result<Expr> {
+    fn scalar_call(&mut self, name: &str, arguments: Vec<LocatedExpr>, at: Location) -> Result<Expr> {
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
         let function = match resolve_function(name, &types) {
             Ok(function) => function,
@@ -77,7 +77,7 @@ impl Binder<'_, '_> {
     }
 
     /// `date(x)`: a call of a type's name with one argument is a cast if there is no such function.
-    fn cast_call(&mut self, name: &str, arguments: &[Placed]) -> Result<Option<Expr>> {
+    fn cast_call(&mut self, name: &str, arguments: &[LocatedExpr]) -> Result<Option<Expr>> {
         let ([(argument, at)], Some(data_type)) = (arguments, Type::parse_name(name)) else { return Ok(None) };
         let allowed =
             argument.data_type == Type::UNKNOWN || crate::types::cast::context(argument.data_type, data_type).is_some();
@@ -88,7 +88,7 @@ impl Binder<'_, '_> {
     }
 
     /// A set-returning function in an expression.
-    fn set_call(&mut self, function: Resolved, arguments: Vec<Placed>, at: Location) -> Result<Expr> {
+    fn set_call(&mut self, function: Resolved, arguments: Vec<LocatedExpr>, at: Location) -> Result<Expr> {
         let allowed = self.frame().clause.allow_set();
         allowed.map_err(|error| self.error_at(error, at))?;
         let converted = self.set_arguments(&function, arguments)?;
@@ -98,9 +98,9 @@ impl Binder<'_, '_> {
     }
 
     /// The arguments of a set-returning function, converted.
-    pub(super) fn set_arguments(&mut self, function: &Resolved, arguments: Vec<Placed>) -> Result<Vec<Expr>> {
+    pub(super) fn set_arguments(&mut self, function: &Resolved, arguments: Vec<LocatedExpr>) -> Result<Vec<Expr>> {
         let wanted = function.arguments.clone();
-        let convert = |(place, (argument, at)): (usize, Placed)| match wanted.get(place) {
+        let convert = |(place, (argument, at)): (usize, LocatedExpr)| match wanted.get(place) {
             Some(wanted) if *wanted != Type::VOID && *wanted != Type::UNKNOWN => self.implicit(argument, *wanted, at),
             _ => self.known(argument),
         };
@@ -108,7 +108,7 @@ impl Binder<'_, '_> {
     }
 
     /// The arguments of a call, bound.
-    pub(super) fn arguments(&mut self, function: &Function) -> Result<Vec<Placed>> {
+    pub(super) fn arguments(&mut self, function: &Function) -> Result<Vec<LocatedExpr>> {
         if let [Argument::TableRow(table)] = argument_list(function) {
             return Ok(vec![(self.row_of_table(table)?, name::location(table))]);
         }
@@ -118,10 +118,10 @@ impl Binder<'_, '_> {
 
     /// Binds the arguments of a call with named arguments, in the order of the function's parameters. Omitted arguments in
     /// between take their defaults.
-    fn named_arguments(&mut self, function: &Function, name: &str, at: Location) -> Result<Vec<Placed>> {
+    fn named_arguments(&mut self, function: &Function, name: &str, at: Location) -> Result<Vec<LocatedExpr>> {
         let parameters = crate::functions::parameters(name);
         let names = parameters.map_or(&[][..], |parameters| parameters.names);
-        let mut given: Vec<Option<Placed>> = vec![None; names.len()];
+        let mut given: Vec<Option<LocatedExpr>> = vec![None; names.len()];
         let mut described = Vec::new();
         let mut fits = true;
         for (place, argument) in argument_list(function).iter().enumerate() {
@@ -142,10 +142,10 @@ impl Binder<'_, '_> {
         }
         let count = given.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let default = parameters.and_then(|parameters| parameters.default.clone());
-        let or_default = |value: Option<Placed>| {
+        let or_default = |value: Option<LocatedExpr>| {
             value.or_else(|| default.clone().map(|default| (Expr::constant(default, Type::INT4), NOWHERE)))
         };
-        let arguments: Option<Vec<Placed>> = given.into_iter().take(count).map(or_default).collect();
+        let arguments: Option<Vec<LocatedExpr>> = given.into_iter().take(count).map(or_default).collect();
         arguments.filter(|_| fits).ok_or_else(|| {
             let message = format!("function {name}({}) does not exist", described.join(", "));
             let hint =

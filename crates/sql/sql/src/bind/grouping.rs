@@ -2,16 +2,16 @@
 
 use super::Binder;
 use super::calls::{AGGREGATES, Calls, KEYS, SETS, WINDOWS};
+use super::equality::equal;
 use super::position::start;
 use super::query::unnested;
-use super::same::same;
 use super::scope::{Clause, Names};
 use super::select::Parts;
 use super::target::Target;
 use super::walk::{self, Visitor, bound_offset};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Aggregation, Expr, ExprKind, Plan};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use syntax::ast::{Expr as Syntax, GroupingElement};
 
 /// Maximum number of grouping sets of a query (PostgreSQL's limit on the elements of CUBE gives the same).
@@ -57,7 +57,7 @@ impl Binder<'_, '_> {
             GroupingElement::Sets(sets) => {
                 let mut all = vec![];
                 for set in sets {
-                    all.extend(deeper(|| self.grouping_element(set, targets, keys))?);
+                    all.extend(ensure_stack(|| self.grouping_element(set, targets, keys))?);
                 }
                 Ok(all)
             }
@@ -91,7 +91,7 @@ impl Binder<'_, '_> {
             }
         };
         self.check_sortable(&key, start(syntax))?;
-        let found = keys.iter().position(|other| same(other, &key));
+        let found = keys.iter().position(|other| equal(other, &key));
         Ok(found.unwrap_or_else(|| {
             keys.push(key);
             keys.len() - 1
@@ -122,7 +122,7 @@ impl Binder<'_, '_> {
     ) -> Result<(Plan, usize)> {
         let grouping = parts.grouping.take().unwrap_or_else(|| Grouping { keys: vec![], sets: vec![vec![]] });
         for call in calls.aggregates.iter_mut().filter(|call| call.grouping.is_some()) {
-            let place = |argument: &Expr| grouping.keys.iter().position(|key| same(key, argument));
+            let place = |argument: &Expr| grouping.keys.iter().position(|key| equal(key, argument));
             let places: Option<Vec<usize>> = call.arguments.iter().map(place).collect();
             if places.is_none() {
                 let message = "arguments to GROUPING must be grouping expressions of the associated query level";
@@ -262,7 +262,7 @@ impl Visitor for Regroup<'_> {
             return false;
         }
         if depth == 0
-            && let Some(place) = self.grouping.keys.iter().position(|key| same(key, expression))
+            && let Some(place) = self.grouping.keys.iter().position(|key| equal(key, expression))
         {
             expression.kind = ExprKind::Column(KEYS + place);
             return false;

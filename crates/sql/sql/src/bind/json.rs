@@ -1,7 +1,7 @@
 //! Rows as JSON. A record contains values only, so the names of its columns are resolved here, where the row is known.
 
 use super::Binder;
-use super::coerce::Placed;
+use super::coerce::LocatedExpr;
 use super::function::plain_arguments;
 use crate::error::Result;
 use crate::functions::json_of_row;
@@ -30,21 +30,21 @@ impl Binder<'_, '_> {
         &mut self,
         name: &str,
         function: &Function,
-        arguments: Vec<Placed>,
-    ) -> Result<(Vec<Placed>, bool)> {
+        arguments: Vec<LocatedExpr>,
+    ) -> Result<(Vec<LocatedExpr>, bool)> {
         let is_row = |argument: &Expr| matches!(argument.kind, ExprKind::Row(_));
         if !MAKERS.contains(&name) || !arguments.iter().any(|(argument, _)| is_row(argument)) {
             return Ok((arguments, false));
         }
         let syntax = plain_arguments(function).unwrap_or_default();
-        let convert = |(place, (argument, at)): (usize, Placed)| match argument.kind {
+        let convert = |(place, (argument, at)): (usize, LocatedExpr)| match argument.kind {
             ExprKind::Row(values) => {
                 let names = syntax.get(place).and_then(|syntax| self.names_of_fields(syntax));
                 Ok((self.json_object(names.as_deref().unwrap_or_default(), values)?, at))
             }
             _ => Ok((argument, at)),
         };
-        let converted: Result<Vec<Placed>> = arguments.into_iter().enumerate().map(convert).collect();
+        let converted: Result<Vec<LocatedExpr>> = arguments.into_iter().enumerate().map(convert).collect();
         Ok((converted?, true))
     }
 
@@ -58,7 +58,7 @@ impl Binder<'_, '_> {
 
     /// Fields without a name are called `f1` and so on.
     fn json_object(&mut self, names: &[String], values: Vec<Expr>) -> Result<Expr> {
-        let mut arguments: Vec<Placed> = Vec::with_capacity(2 * values.len());
+        let mut arguments: Vec<LocatedExpr> = Vec::with_capacity(2 * values.len());
         for (at, value) in values.into_iter().enumerate() {
             let name = names.get(at).cloned().unwrap_or_else(|| format!("f{}", at + 1));
             let value = match value.kind {

@@ -1,12 +1,13 @@
 //! Binding: resolves names, decides types, makes conversions explicit. PostgreSQL calls it parse analysis.
 //!
 //! `scope.rs` resolves names; `expression` binds expressions, `coerce.rs` and `parameter.rs` their types; `from.rs` binds FROM,
-//! `select.rs` the rest of a SELECT, with `grouping.rs` and `stages.rs` for aggregates, windows and sets; `query.rs`,
+//! `select.rs` the rest of a SELECT, with `grouping.rs` and `windows_and_sets.rs` for aggregates, windows and sets; `query.rs`,
 //! `set_operation.rs` and `with.rs` compose queries; `write` binds INSERT, UPDATE and DELETE.
 
 mod aggregate;
 mod calls;
 mod coerce;
+mod equality;
 mod expression;
 mod from;
 mod function;
@@ -17,16 +18,15 @@ mod parameter;
 mod position;
 mod query;
 mod record;
-mod same;
 mod scope;
 mod select;
 mod set_operation;
 mod similar;
-mod stages;
 mod table;
 mod target;
 mod walk;
 mod window;
+mod windows_and_sets;
 mod with;
 mod write;
 
@@ -194,7 +194,7 @@ impl<'b, 's> Binder<'b, 's> {
             ast::Statement::Query(query) => match &*query.body {
                 ast::SetExpr::Write(inner) => self.writing_with(query.with.as_ref(), inner),
                 _ => {
-                    let bound = self.query(query, target::Unknowns::Text)?;
+                    let bound = self.query(query, target::UnknownLiterals::Text)?;
                     let plan = Arc::new(bound.plan);
                     Ok(Statement::Query(plan::Query { plan, fields: bound.fields, locks: self.locks }))
                 }

@@ -5,10 +5,10 @@ use super::aggregate::sort_key;
 use super::name::fold;
 use super::position::{NOWHERE, start};
 use super::scope::{Clause, Names};
-use super::target::Unknowns;
+use super::target::UnknownLiterals;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, Field, Plan, SortKey};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::{Datum, Modifier, Type};
 use syntax::ast::{Expr as Syntax, Limit, Location, LockClause, OrderByExpr, Query, SetExpr, Value, ValuesRow};
 
@@ -27,17 +27,17 @@ pub(super) struct Bound {
 
 /// Clauses after a query's body.
 #[derive(Clone, Copy)]
-pub(super) struct Tail<'q> {
+pub(super) struct TrailingClauses<'q> {
     pub order: &'q [OrderByExpr],
     pub limit: Option<&'q Limit>,
     pub offset: Option<&'q Syntax>,
     pub locks: &'q [LockClause],
 }
 
-impl<'q> Tail<'q> {
-    fn of(query: &'q Query) -> Tail<'q> {
+impl<'q> TrailingClauses<'q> {
+    fn of(query: &'q Query) -> TrailingClauses<'q> {
         let Query { order_by, limit, offset, locks, .. } = query;
-        Tail { order: order_by, limit: limit.as_ref(), offset: offset.as_ref(), locks }
+        TrailingClauses { order: order_by, limit: limit.as_ref(), offset: offset.as_ref(), locks }
     }
 
     fn is_empty(&self) -> bool {
@@ -49,7 +49,7 @@ impl<'q> Tail<'q> {
     }
 
     /// Combines the clauses inside and outside of parentheses.
-    fn around(self, inner: Tail<'q>) -> Result<Tail<'q>> {
+    fn around(self, inner: TrailingClauses<'q>) -> Result<TrailingClauses<'q>> {
         let twice =
             |what: &str| Err(SqlError::new(state::SYNTAX_ERROR, format!("multiple {what} clauses not allowed")));
         if !self.order.is_empty() && !inner.order.is_empty() {
@@ -60,27 +60,27 @@ impl<'q> Tail<'q> {
         }
         let (bounded, order) =
             (if self.bounds() { self } else { inner }, if self.order.is_empty() { inner.order } else { self.order });
-        Ok(Tail { order, locks: if self.locks.is_empty() { inner.locks } else { self.locks }, ..bounded })
+        Ok(TrailingClauses { order, locks: if self.locks.is_empty() { inner.locks } else { self.locks }, ..bounded })
     }
 }
 
 impl Binder<'_, '_> {
     /// Binds a query.
-    pub(super) fn query(&mut self, query: &Query, unknowns: Unknowns) -> Result<Bound> {
-        deeper(|| self.query_kind(query, unknowns))
+    pub(super) fn query(&mut self, query: &Query, unknowns: UnknownLiterals) -> Result<Bound> {
+        ensure_stack(|| self.query_kind(query, unknowns))
     }
 
-    fn query_kind(&mut self, query: &Query, unknowns: Unknowns) -> Result<Bound> {
+    fn query_kind(&mut self, query: &Query, unknowns: UnknownLiterals) -> Result<Bound> {
         let scope = self.open_with(query.with.as_ref())?;
-        let bound = self.body(&query.body, Tail::of(query), unknowns);
+        let bound = self.body(&query.body, TrailingClauses::of(query), unknowns);
         self.close_with(scope, bound)
     }
 
-    fn body(&mut self, body: &SetExpr, tail: Tail<'_>, unknowns: Unknowns) -> Result<Bound> {
+    fn body(&mut self, body: &SetExpr, tail: TrailingClauses<'_>, unknowns: UnknownLiterals) -> Result<Bound> {
         match body {
             SetExpr::Select(select) => self.select(select, tail, unknowns),
             SetExpr::Query(inner) if inner.with.is_none() => {
-                self.body(&inner.body, tail.around(Tail::of(inner))?, unknowns)
+                self.body(&inner.body, tail.around(TrailingClauses::of(inner))?, unknowns)
             }
             SetExpr::Query(inner) => {
                 let bound = self.query(inner, unknowns)?;
@@ -100,12 +100,12 @@ impl Binder<'_, '_> {
 
     /// Binds a side of UNION and the like. The literals of a query without WITH keep undecided types.
     pub(super) fn side(&mut self, side: &SetExpr) -> Result<Bound> {
-        let nothing = Tail { order: &[], limit: None, offset: None, locks: &[] };
-        deeper(|| self.body(side, nothing, Unknowns::Keep))
+        let nothing = TrailingClauses { order: &[], limit: None, offset: None, locks: &[] };
+        ensure_stack(|| self.body(side, nothing, UnknownLiterals::Keep))
     }
 
     /// VALUES
-    fn values(&mut self, values: &[ValuesRow], unknowns: Unknowns) -> Result<Bound> {
+    fn values(&mut self, values: &[ValuesRow], unknowns: UnknownLiterals) -> Result<Bound> {
         let width = values.first().map_or(0, Vec::len);
         let bind = |binder: &mut Self| {
             let mut rows = Vec::with_capacity(values.len());
@@ -123,7 +123,7 @@ impl Binder<'_, '_> {
         for at in (0..width).rev() {
             let column: Vec<_> = rows.iter_mut().filter_map(|row| (row.len() > at).then(|| row.remove(at))).collect();
             let is_open = column.iter().all(|(value, _)| value.data_type == Type::UNKNOWN);
-            columns.push(if is_open && unknowns == Unknowns::Keep {
+            columns.push(if is_open && unknowns == UnknownLiterals::Keep {
                 (column.into_iter().map(|(value, _)| value).collect(), Type::UNKNOWN)
             } else {
                 self.common_typed(column, "VALUES")?
@@ -143,7 +143,7 @@ impl Binder<'_, '_> {
     }
 
     /// ORDER BY and LIMIT over a complete query: they can refer to its columns only.
-    fn with_tail(&mut self, bound: Bound, tail: Tail<'_>) -> Result<Bound> {
+    fn with_tail(&mut self, bound: Bound, tail: TrailingClauses<'_>) -> Result<Bound> {
         if tail.is_empty() {
             return Ok(bound);
         }
@@ -220,7 +220,7 @@ impl Binder<'_, '_> {
     }
 
     /// LIMIT, OFFSET, FETCH.
-    pub(super) fn limited(&mut self, input: Plan, tail: Tail<'_>, keys: &[SortKey]) -> Result<Plan> {
+    pub(super) fn limited(&mut self, input: Plan, tail: TrailingClauses<'_>, keys: &[SortKey]) -> Result<Plan> {
         if !tail.bounds() {
             return Ok(input);
         }

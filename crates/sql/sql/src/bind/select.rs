@@ -2,13 +2,13 @@
 
 use super::Binder;
 use super::aggregate::sort_key;
+use super::equality::equal;
 use super::grouping::Grouping;
 use super::name::{self, fold};
 use super::position::start;
-use super::query::{Bound, Tail, unnested};
-use super::same::same;
+use super::query::{Bound, TrailingClauses, unnested};
 use super::scope::{Clause, Frame};
-use super::target::{Target, Unknowns};
+use super::target::{Target, UnknownLiterals};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey};
 use crate::types::Type;
@@ -43,7 +43,12 @@ pub(super) enum Distinction {
 
 impl Binder<'_, '_> {
     /// Binds a SELECT with the ORDER BY and LIMIT that belong to it.
-    pub(super) fn select(&mut self, select: &Select, tail: Tail<'_>, unknowns: Unknowns) -> Result<Bound> {
+    pub(super) fn select(
+        &mut self,
+        select: &Select,
+        tail: TrailingClauses<'_>,
+        unknowns: UnknownLiterals,
+    ) -> Result<Bound> {
         let keys_wanted = std::mem::replace(&mut self.keys_wanted, !tail.locks.is_empty());
         let from = self.from(&select.from);
         self.keys_wanted = keys_wanted;
@@ -52,7 +57,7 @@ impl Binder<'_, '_> {
         self.assemble(from.plan, parts, frame, tail)
     }
 
-    fn parts(&mut self, select: &Select, tail: Tail<'_>, unknowns: Unknowns) -> Result<Parts> {
+    fn parts(&mut self, select: &Select, tail: TrailingClauses<'_>, unknowns: UnknownLiterals) -> Result<Parts> {
         self.frame().calls.named_windows.clone_from(&select.windows);
         let mut targets = self.targets(&select.projection, unknowns)?;
         let condition = match &select.selection {
@@ -114,7 +119,7 @@ impl Binder<'_, '_> {
                 }
                 let mut found = visible().filter(|(_, target)| target.field.name == folded);
                 let Some((first, target)) = found.next() else { return Ok(None) };
-                if found.any(|(_, other)| !same(&other.expression, &target.expression)) {
+                if found.any(|(_, other)| !equal(&other.expression, &target.expression)) {
                     let message = format!("{clause} \"{folded}\" is ambiguous");
                     return Err(self.error_at(SqlError::new(state::AMBIGUOUS_COLUMN, message), at));
                 }
@@ -218,7 +223,7 @@ impl Binder<'_, '_> {
     }
 
     /// Stacks the operators: WHERE, groups, HAVING, windows, sets, the select list, DISTINCT, ORDER BY, locks, LIMIT.
-    fn assemble(&mut self, from: Plan, mut parts: Parts, frame: Frame, tail: Tail<'_>) -> Result<Bound> {
+    fn assemble(&mut self, from: Plan, mut parts: Parts, frame: Frame, tail: TrailingClauses<'_>) -> Result<Bound> {
         let Frame { names, mut calls, .. } = frame;
         let mut plan = filtered(from, parts.condition.take());
         let mut width = names.width;
@@ -228,7 +233,7 @@ impl Binder<'_, '_> {
             plan = filtered(plan, parts.having.take());
         }
         let mut targets: Vec<Expr> = parts.targets.iter().map(|target| target.expression.clone()).collect();
-        plan = self.staged(plan, width, calls, &mut targets);
+        plan = self.add_windows_and_sets(plan, width, calls, &mut targets);
         plan = projected(plan, targets);
         plan = self.ordered(plan, &parts, tail)?;
         let visible = parts.targets.iter().filter(|target| !target.hidden).count();
@@ -243,7 +248,7 @@ impl Binder<'_, '_> {
         Ok(Bound { plan, fields, places, recursive: false })
     }
 
-    fn ordered(&mut self, mut plan: Plan, parts: &Parts, tail: Tail<'_>) -> Result<Plan> {
+    fn ordered(&mut self, mut plan: Plan, parts: &Parts, tail: TrailingClauses<'_>) -> Result<Plan> {
         let column = |target: usize| {
             let field = &parts.targets[target].field;
             Expr::column(target, field.data_type, field.modifier)
@@ -280,7 +285,7 @@ impl Binder<'_, '_> {
 
 /// Returns the target equal to an expression; adds a hidden one if there is none.
 pub(super) fn target_of(expression: Expr, targets: &mut Vec<Target>) -> usize {
-    if let Some(found) = targets.iter().position(|target| same(&target.expression, &expression)) {
+    if let Some(found) = targets.iter().position(|target| equal(&target.expression, &expression)) {
         return found;
     }
     let field =

@@ -5,7 +5,7 @@ use super::from::FromItem;
 use super::name::{self, fold};
 use super::query::Bound;
 use super::scope::{Names, ScopeColumn, TableNames};
-use super::target::Unknowns;
+use super::target::UnknownLiterals;
 use crate::catalog::{self, Oid, Relation, Sequence, Table, View, VirtualTable};
 use crate::error::{Result, SqlError, state};
 use crate::functions::sequence_state;
@@ -197,7 +197,7 @@ impl Binder<'_, '_> {
             std::mem::replace(&mut self.lateral_base, 0),
         );
         self.views += 1;
-        let bound = self.query(query, Unknowns::Text);
+        let bound = self.query(query, UnknownLiterals::Text);
         self.views -= 1;
         (self.frames, self.with, self.siblings, self.barriers, self.keys_wanted, self.lateral_base) = outer;
         self.text = text;

@@ -13,7 +13,7 @@ use syntax::ast::{Access, DataType, Expr as Syntax, Function, Location, Query, S
 
 /// Treatment of a select list's literals of undecided type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unknowns {
+pub(super) enum UnknownLiterals {
     /// They become text.
     Text,
     /// They stay undecided: UNION or INSERT decides.
@@ -35,7 +35,7 @@ pub(super) struct Target {
 
 impl Binder<'_, '_> {
     /// Binds a select list over the current row.
-    pub(super) fn targets(&mut self, items: &[SelectItem], unknowns: Unknowns) -> Result<Vec<Target>> {
+    pub(super) fn targets(&mut self, items: &[SelectItem], unknowns: UnknownLiterals) -> Result<Vec<Target>> {
         let mut targets = Vec::with_capacity(items.len());
         for item in items {
             match item {
@@ -69,12 +69,12 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn target(&mut self, syntax: &Syntax, name: String, unknowns: Unknowns) -> Result<Target> {
+    fn target(&mut self, syntax: &Syntax, name: String, unknowns: UnknownLiterals) -> Result<Target> {
         let expression = self.expression(syntax)?;
         let expression = self.with_shape(expression);
         let expression = match unknowns {
-            Unknowns::Text => self.known(expression)?,
-            Unknowns::Keep => expression,
+            UnknownLiterals::Text => self.known(expression)?,
+            UnknownLiterals::Keep => expression,
         };
         let origin = self.origin(&expression);
         let field = Field { name, data_type: expression.data_type, modifier: expression.modifier, origin };

@@ -4,7 +4,7 @@
 //! [`ExprKind::Outer`] with depth `n` at depth `n`, refer to the root's row.
 
 use crate::plan::{Expr, ExprKind, FrameBound, Plan};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::sync::Arc;
 
 /// Callbacks for the nodes of a walk.
@@ -22,7 +22,7 @@ pub(super) trait Visitor {
 
 /// Walks an expression and the plans of its subqueries.
 pub(super) fn expression(visitor: &mut dyn Visitor, root: &mut Expr, depth: usize) {
-    deeper(|| {
+    ensure_stack(|| {
         if visitor.expression(root, depth) {
             root.each_child_mut(&mut |operand| expression(visitor, operand, depth));
             if let ExprKind::Subquery(subquery) = &mut root.kind {
@@ -34,7 +34,7 @@ pub(super) fn expression(visitor: &mut dyn Visitor, root: &mut Expr, depth: usiz
 
 /// Walks a plan with its expressions and inputs.
 pub(super) fn plan(visitor: &mut dyn Visitor, root: &mut Plan, depth: usize) {
-    deeper(|| {
+    ensure_stack(|| {
         if visitor.plan(root, depth) {
             root.each_expression_mut(&mut |each| expression(visitor, each, depth));
             root.each_input_mut(&mut |input, levels| plan(visitor, input, depth + levels));

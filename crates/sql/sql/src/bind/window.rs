@@ -2,7 +2,7 @@
 
 use super::Binder;
 use super::calls::WindowSlot;
-use super::coerce::Placed;
+use super::coerce::LocatedExpr;
 use super::name::{self, fold};
 use super::position::{NOWHERE, start};
 use super::scope::Clause;
@@ -50,12 +50,12 @@ impl Binder<'_, '_> {
         &mut self,
         function: &Function,
         name: &str,
-        arguments: Vec<Placed>,
+        arguments: Vec<LocatedExpr>,
         at: Location,
     ) -> Result<(WindowKind, Vec<Expr>, Type)> {
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
         if let Some((kind, wanted, result)) = window_function(name, &types).map_err(|error| self.error_at(error, at))? {
-            let convert = |((argument, at), wanted): (Placed, &Type)| self.implicit(argument, *wanted, at);
+            let convert = |((argument, at), wanted): (LocatedExpr, &Type)| self.implicit(argument, *wanted, at);
             let arguments: Result<_> = arguments.into_iter().zip(&wanted).map(convert).collect();
             return Ok((WindowKind::Window(kind), arguments?, result));
         }

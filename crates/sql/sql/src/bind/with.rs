@@ -7,7 +7,7 @@
 use super::Binder;
 use super::name::fold;
 use super::query::Bound;
-use super::target::Unknowns;
+use super::target::UnknownLiterals;
 use super::walk::{self, Visitor, move_in};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Volatility, common_type};
@@ -128,7 +128,7 @@ impl Binder<'_, '_> {
         let body = match &*query.body {
             SetExpr::Write(inner) => self.rows(inner)?,
             _ => {
-                let bound = self.query(&Query { with: None, ..query.clone() }, Unknowns::Text)?;
+                let bound = self.query(&Query { with: None, ..query.clone() }, UnknownLiterals::Text)?;
                 let plan = Arc::new(bound.plan);
                 Statement::Query(plan::Query { plan, fields: bound.fields, locks: self.locks })
             }
@@ -151,7 +151,7 @@ impl Binder<'_, '_> {
         if let SetExpr::Write(_) = &*cte.query.body {
             return Err(self.not_at_top(cte));
         }
-        let bound = self.query(&cte.query, Unknowns::Text)?;
+        let bound = self.query(&cte.query, UnknownLiterals::Text)?;
         let mut fields = bound.fields;
         self.rename_fields(&mut fields, cte)?;
         let materialized = cte.materialized.or_else(|| is_volatile(&bound.plan).then_some(true));

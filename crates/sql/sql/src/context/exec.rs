@@ -120,8 +120,8 @@ impl<'s> Exec<'s> {
     ///
     /// # Errors
     /// 53200.
-    pub fn put_off(&mut self, check: Check) -> Result<bool> {
+    pub fn defer_check(&mut self, check: Check) -> Result<bool> {
         let database = self.database;
-        self.session.deferred.put_off(check, || database.memory(database.options.work_bytes))
+        self.session.deferred.defer_check(check, || database.memory(database.options.work_bytes))
     }
 }

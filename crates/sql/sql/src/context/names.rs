@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::definition::{Namespace, Oid, Relation};
-use crate::env::{Noted, State};
+use crate::env::{CatalogLookup, State};
 use crate::error::Result;
 use crate::store::Transaction;
 use crate::types::Styles;
@@ -69,9 +69,9 @@ impl Names<'_> {
     /// The engine's.
     pub fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
         let found = self.find(schema, name)?;
-        if let Some(noted) = &mut self.session.noted {
+        if let Some(noted) = &mut self.session.lookups {
             let meaning = found.as_ref().map(|relation| (relation.oid(), relation.version()));
-            noted.push(Noted { schema: schema.map(str::to_owned), name: name.to_owned(), meaning });
+            noted.push(CatalogLookup { schema: schema.map(str::to_owned), name: name.to_owned(), meaning });
         }
         Ok(found)
     }
@@ -80,8 +80,8 @@ impl Names<'_> {
     ///
     /// # Errors
     /// The engine's.
-    pub fn still_means(&mut self, noted: &Noted, buffer: &mut RowBuf) -> Result<bool> {
-        let Noted { schema, name, meaning } = noted;
+    pub fn still_means(&mut self, noted: &CatalogLookup, buffer: &mut RowBuf) -> Result<bool> {
+        let CatalogLookup { schema, name, meaning } = noted;
         let path = self.session.search_path();
         let first =
             schema.as_deref().or(self.session.temporary_schema.as_deref()).or(path.first().map(|first| &**first));

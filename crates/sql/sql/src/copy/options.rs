@@ -32,7 +32,7 @@ pub(super) struct Options {
 
 /// Options as written, before defaults.
 #[derive(Default)]
-struct Said {
+struct WrittenOptions {
     format: Option<Format>,
     delimiter: Option<String>,
     null: Option<String>,
@@ -52,13 +52,13 @@ impl Options {
     /// # Errors
     /// 42601, 22023, 0A000 as PostgreSQL raises them.
     pub(super) fn read(options: &[CopyOption], from: bool) -> Result<Options> {
-        let mut said = Said::default();
-        options.iter().try_for_each(|option| said.take(option))?;
-        said.check(from)
+        let mut written = WrittenOptions::default();
+        options.iter().try_for_each(|option| written.take(option))?;
+        written.check(from)
     }
 }
 
-impl Said {
+impl WrittenOptions {
     fn take(&mut self, option: &CopyOption) -> Result<()> {
         match option {
             CopyOption::Format(name) => once(&mut self.format, format_of(name)?),
@@ -98,9 +98,9 @@ impl Said {
             (&self.force_not_null, "force not null", from, "FROM"),
             (&self.force_null, "force null", from, "FROM"),
         ] {
-            let said = columns.is_some();
-            refuse(said && !csv, unsupported, format!("COPY {what} available only in CSV mode"))?;
-            refuse(said && !allowed, unsupported, format!("COPY {what} only available using COPY {only}"))?;
+            let written = columns.is_some();
+            refuse(written && !csv, unsupported, format!("COPY {what} available only in CSV mode"))?;
+            refuse(written && !allowed, unsupported, format!("COPY {what} only available using COPY {only}"))?;
         }
         let delimited = !binary && null.as_bytes().contains(&delimiter);
         refuse(delimited, unsupported, "COPY delimiter must not appear in the NULL specification")?;
@@ -154,8 +154,8 @@ fn check_encoding(encoding: Option<&str>) -> Result<()> {
     }
 }
 
-fn one_byte(said: Option<&str>, default: u8, what: &str) -> Result<u8> {
-    match said.map(str::as_bytes) {
+fn one_byte(written: Option<&str>, default: u8, what: &str) -> Result<u8> {
+    match written.map(str::as_bytes) {
         None => Ok(default),
         Some(&[byte]) => Ok(byte),
         Some(_) => {

@@ -8,7 +8,7 @@ use crate::context::{Exec, Names};
 use crate::dml;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
-use crate::improve;
+use crate::optimize;
 use crate::plan::{self, Field};
 use crate::types::{Datum, Env, Row, binary as wire, text};
 use syntax::ast::{Copy, CopySource, Ident, ObjectName, Statement};
@@ -162,7 +162,7 @@ impl CopyOut {
 
 impl Source {
     fn start(exec: &mut Exec<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
-        let (fields, changed) = match improve::statement(bind::statement(&mut exec.names(), query, &mut vec![])?) {
+        let (fields, changed) = match optimize::statement(bind::statement(&mut exec.names(), query, &mut vec![])?) {
             plan::Statement::Query(query) => {
                 return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
             }

@@ -4,7 +4,7 @@ use super::column;
 use super::constraint::add_foreign_key;
 use crate::alter::column::check_expressions;
 use crate::alter::constraint::{add_check, add_key};
-use crate::alter::name::{Given, creation_schema, fold, split};
+use crate::alter::name::{NewNames, creation_schema, fold, split};
 use crate::alter::table::{empty, exists, insert, insert_owned, make_storage};
 use crate::catalog::Table;
 use crate::context::Change;
@@ -23,7 +23,7 @@ pub(super) fn run(change: &mut Change<'_>, statement: &CreateTable, notices: &mu
 }
 
 fn create(change: &mut Change<'_>, mut table: Table, statement: &CreateTable) -> Result<()> {
-    let mut given = Given::default();
+    let mut given = NewNames::default();
     given.take(&table.name)?;
     let mut sequences = Vec::new();
     for written in &statement.columns {
@@ -58,7 +58,7 @@ fn create(change: &mut Change<'_>, mut table: Table, statement: &CreateTable) ->
 fn add_keys_and_checks(
     change: &mut Change<'_>,
     table: &mut Table,
-    given: &mut Given,
+    given: &mut NewNames,
     constraints: &[&Constraint],
 ) -> Result<()> {
     // The primary key first: its name is not to be taken by another's automatic one.

@@ -2,7 +2,7 @@
 
 use crate::alter::constraint::check_ordered;
 use crate::alter::index;
-use crate::alter::name::{Given, fold, joined, no_relation, split};
+use crate::alter::name::{NewNames, fold, joined, no_relation, split};
 use crate::catalog::{Index, Relation, Table, name_taken};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
@@ -41,7 +41,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateIndex, notices: &mu
         Some(name) => name,
         None => {
             let names = joined(columns.iter().filter_map(|at| table.columns.get(*at)).map(|column| &*column.name));
-            Given::default().relation(&mut change.names(), &table.schema, &table.name, &names, "idx")?
+            NewNames::default().relation(&mut change.names(), &table.schema, &table.name, &names, "idx")?
         }
     };
     let new = Index {

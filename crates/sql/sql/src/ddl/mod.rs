@@ -16,10 +16,10 @@ mod foreign_key;
 mod index;
 mod schema;
 mod sequence;
-mod star;
 mod table_as;
 mod truncate;
 mod view;
+mod wildcard;
 
 use crate::context::Change;
 use crate::error::{Result, SqlError};

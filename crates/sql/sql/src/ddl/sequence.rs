@@ -1,6 +1,6 @@
 //! Sequences: the options that CREATE SEQUENCE, ALTER SEQUENCE and identity columns share.
 
-use crate::alter::name::{Given, creation_schema, no_relation, parts, split};
+use crate::alter::name::{NewNames, creation_schema, no_relation, parts, split};
 use crate::alter::sequence::{check_bounds, invalid, own, range};
 use crate::alter::table::exists;
 use crate::catalog::{Relation, Sequence, Table};
@@ -71,7 +71,7 @@ pub(super) fn name_for(
     options: &SequenceOptions,
 ) -> Result<(String, String)> {
     let Some(name) = &options.name else {
-        let name = Given::default().relation(&mut change.names(), &table.schema, &table.name, column, "seq")?;
+        let name = NewNames::default().relation(&mut change.names(), &table.schema, &table.name, column, "seq")?;
         return Ok((table.schema.clone(), name));
     };
     let (schema, name) = split(name)?;

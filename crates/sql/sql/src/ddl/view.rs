@@ -21,7 +21,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateView) -> Result<()>
     let mut written = create.query.clone();
     // A WITH query may hide a table of the same name.
     if written.with.is_none() {
-        super::star::expand(&mut change.names(), &mut written)?;
+        super::wildcard::expand(&mut change.names(), &mut written)?;
     }
     qualify(&mut change.exec.names(), &mut written)?;
     let query = bound(&mut change.names(), &Statement::Query(Box::new(written.clone())))?;

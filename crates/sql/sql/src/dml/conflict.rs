@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 /// What the rows of one statement have taken so far.
 #[derive(Default)]
-struct Taken {
+struct ClaimedKeys {
     /// The places of new rows in unique indexes.
     places: HashSet<(TableId, Key)>,
     /// The rows that are updated.
@@ -20,7 +20,7 @@ struct Taken {
 }
 
 /// What a row meets that has its values in one of the arbiters.
-enum Met {
+enum ConflictingRow {
     /// Nothing.
     Nothing,
     /// A row that was there.
@@ -39,21 +39,20 @@ pub(super) fn prepare<'s>(
 ) -> Result<Intent<'s>> {
     let table = &statement.table;
     let (mut writes, mut returned) = (vec![], vec![]);
-    let mut taken = Taken::default();
+    let mut taken = ClaimedKeys::default();
     for row in new {
         rules::check(exec, table, &statement.checks, &row)?;
         let write = match (meets(exec, table, &on_conflict.arbiters, &row, &taken)?, &on_conflict.update) {
-            (Met::Nothing, _) => Some(Write::Insert(row)),
+            (ConflictingRow::Nothing, _) => Some(Write::Insert(row)),
             (_, None) => None,
-            (Met::Own, Some(_)) => return Err(second_time()),
-            (Met::Row(key), Some(_)) if taken.rows.contains(&key) => return Err(second_time()),
-            (Met::Row(key), Some(update)) => {
-                updated(exec, statement, update, key, row, preparation)?.inspect(|write| {
+            (ConflictingRow::Own, Some(_)) => return Err(second_time()),
+            (ConflictingRow::Row(key), Some(_)) if taken.rows.contains(&key) => return Err(second_time()),
+            (ConflictingRow::Row(key), Some(update)) => updated(exec, statement, update, key, row, preparation)?
+                .inspect(|write| {
                     if let Write::Replace { key, .. } = write {
                         taken.rows.insert(key.clone());
                     }
-                })
-            }
+                }),
         };
         let Some(write) = write else { continue };
         let (Write::Insert(now) | Write::Replace { new: now, .. } | Write::Remove { old: now, .. }) = &write;
@@ -66,7 +65,13 @@ pub(super) fn prepare<'s>(
 
 /// What has the new row's values in one of the arbiters. Reading their entries protects the gaps, so that what is not there
 /// now will not be there before this transaction's own.
-fn meets(exec: &mut Exec<'_>, table: &Table, arbiters: &[usize], row: &[Datum], taken: &Taken) -> Result<Met> {
+fn meets(
+    exec: &mut Exec<'_>,
+    table: &Table,
+    arbiters: &[usize],
+    row: &[Datum],
+    taken: &ClaimedKeys,
+) -> Result<ConflictingRow> {
     for (at, index) in table.indexes.iter().enumerate() {
         if !index.unique || !(arbiters.is_empty() || arbiters.contains(&at)) {
             continue;
@@ -74,17 +79,17 @@ fn meets(exec: &mut Exec<'_>, table: &Table, arbiters: &[usize], row: &[Datum], 
         let values = values_of(index, row);
         let Some(place) = rows::unique_place(table, index, &values)? else { continue };
         if taken.places.contains(&place) {
-            return Ok(Met::Own);
+            return Ok(ConflictingRow::Own);
         }
         if let Some(key) = rows::find_unique(exec, table, index, &values)? {
-            return Ok(Met::Row(key));
+            return Ok(ConflictingRow::Row(key));
         }
     }
-    Ok(Met::Nothing)
+    Ok(ConflictingRow::Nothing)
 }
 
 /// Notes where a row will stand in the unique indexes.
-fn take(exec: &mut Exec<'_>, table: &Table, row: &[Datum], taken: &mut Taken) -> Result<()> {
+fn take(exec: &mut Exec<'_>, table: &Table, row: &[Datum], taken: &mut ClaimedKeys) -> Result<()> {
     for index in table.indexes.iter().filter(|index| index.unique) {
         if let Some(place) = rows::unique_place(table, index, &values_of(index, row))? {
             exec.memory.take(size_of::<(TableId, Key)>())?;

@@ -8,12 +8,12 @@ use super::{Changed, ForeignKeys, delete, insert, source, update};
 use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Modifying, Plan, Statement};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::{Row, Type};
 use std::sync::Arc;
 
 /// The rows of the parts so far, by the number under which they are read.
-type Given = Vec<(usize, Arc<Plan>)>;
+type PartResults = Vec<(usize, Arc<Plan>)>;
 
 /// Runs it: the rows that the body returns, and how many it changed.
 ///
@@ -21,7 +21,7 @@ type Given = Vec<(usize, Arc<Plan>)>;
 /// As [`super::insert`].
 pub fn modifying(exec: &mut Exec<'_>, statement: &Modifying) -> Result<Changed> {
     let mut preparation = Preparation::of_parts();
-    let mut given = Given::new();
+    let mut given = PartResults::new();
     // The parts as they are run: with the rows of the earlier ones in place.
     let parts: Vec<Statement> = statement.parts.iter().map(|(_, part)| part.clone()).collect();
     let (mut parts, mut body) = (parts, (*statement.body).clone());
@@ -92,11 +92,11 @@ fn constant_rows(rows: Vec<Row>, types: &[Type]) -> Plan {
 }
 
 /// Puts the rows of earlier parts where they are read.
-fn give(part: &mut Statement, given: &Given) {
+fn give(part: &mut Statement, given: &PartResults) {
     part.each_plan_mut(&mut |plan, _| give_to(plan, given));
 }
 
-fn give_to(plan: &mut Plan, given: &Given) {
+fn give_to(plan: &mut Plan, given: &PartResults) {
     plan.each_expression_mut(&mut |expression| {
         expression.walk_mut(&mut |expression| {
             if let ExprKind::Subquery(subquery) = &mut expression.kind {
@@ -105,7 +105,7 @@ fn give_to(plan: &mut Plan, given: &Given) {
         });
     });
     let Plan::With { queries, body } = plan else {
-        plan.each_input_mut(&mut |input, _| deeper(|| give_to(input, given)));
+        plan.each_input_mut(&mut |input, _| ensure_stack(|| give_to(input, given)));
         return;
     };
     for (number, query) in queries {
@@ -114,5 +114,5 @@ fn give_to(plan: &mut Plan, given: &Given) {
             None => give_to(Arc::make_mut(query), given),
         }
     }
-    deeper(|| give_to(body, given));
+    ensure_stack(|| give_to(body, given));
 }

@@ -65,7 +65,7 @@ impl Deferred {
     ///
     /// # Errors
     /// 53200 beyond the budget.
-    pub(crate) fn put_off(&mut self, check: Check, memory: impl FnOnce() -> Memory) -> Result<bool> {
+    pub(crate) fn defer_check(&mut self, check: Check, memory: impl FnOnce() -> Memory) -> Result<bool> {
         let memory = self.memory.get_or_insert_with(memory);
         if memory.used() + check.bytes() > memory.limit() {
             return Ok(false);

@@ -9,4 +9,4 @@ mod state;
 pub use deferred::Deferred;
 pub(crate) use deferred::{Check, Side};
 pub use registry::{Activity, Entry, LockMode, Registry};
-pub use state::{Noted, State};
+pub use state::{CatalogLookup, State};

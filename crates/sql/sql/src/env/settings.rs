@@ -213,7 +213,7 @@ impl Settings {
     }
 
     /// Sets the value of a read-only setting.
-    pub fn tell(&mut self, name: &str, value: String) {
+    pub fn set_reported(&mut self, name: &str, value: String) {
         self.revision += 1;
         self.values.insert(name.to_ascii_lowercase(), value.clone());
         self.initial.insert(name.to_ascii_lowercase(), value);

@@ -38,16 +38,16 @@ pub struct State {
     /// Checks deferred to the end of the transaction.
     pub deferred: Deferred,
     /// Catalog lookups, while they are recorded: the names and what they resolved to.
-    pub noted: Option<Vec<Noted>>,
+    pub lookups: Option<Vec<CatalogLookup>>,
     /// Whether the binder has read a literal whose value depends on the time or the time zone.
     pub has_read_moments: bool,
     pub(crate) settings: Settings,
-    pub(crate) follows: Follows,
+    pub(crate) derived: DerivedSettings,
 }
 
 /// Values derived from the settings, computed when they change and not for each statement.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Follows {
+pub(crate) struct DerivedSettings {
     /// Revision of the settings from which this was computed.
     revision: Option<u64>,
     /// `None` means UTC.
@@ -70,7 +70,7 @@ pub(crate) struct Follows {
 
 /// A catalog lookup: a name and what it resolved to. A plan is valid as long as its names resolve to the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Noted {
+pub struct CatalogLookup {
     /// The schema, if specified.
     pub schema: Option<String>,
     /// The name.
@@ -82,13 +82,13 @@ pub struct Noted {
 impl State {
     /// Maximum wait of a statement for one other transaction; `None` means the engine's limit.
     pub(crate) fn lock_timeout(&self) -> Option<std::time::Duration> {
-        let timeout = self.follows.lock_timeout;
+        let timeout = self.derived.lock_timeout;
         (timeout > 0).then(|| std::time::Duration::from_millis(timeout))
     }
 
     pub(crate) fn new(user: String, database: String, process: i32) -> State {
         let mut settings = Settings::default();
-        settings.tell("session_authorization", user.clone());
+        settings.set_reported("session_authorization", user.clone());
         let mut state = State {
             user,
             database,
@@ -102,10 +102,10 @@ impl State {
             touched_storage: Vec::new(),
             temporary_schema: None,
             deferred: Deferred::default(),
-            noted: None,
+            lookups: None,
             has_read_moments: false,
             settings,
-            follows: Follows::default(),
+            derived: DerivedSettings::default(),
         };
         state.follow_settings();
         state
@@ -150,25 +150,25 @@ impl State {
     /// Returns how values are read and printed.
     pub fn styles(&self) -> Styles {
         Styles {
-            zone: self.follows.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC),
+            zone: self.derived.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC),
             now_micros: self.transaction_time,
-            intervals: self.follows.intervals,
+            intervals: self.derived.intervals,
         }
     }
 
     /// Schemas in which unqualified names are looked up, in order, as set (`pg_catalog` precedes them unless named).
     pub fn search_path(&self) -> Arc<[String]> {
-        self.follows.search_path.clone()
+        self.derived.search_path.clone()
     }
 
     /// Recomputes the derived values, if the settings have changed.
     pub(crate) fn follow_settings(&mut self) {
-        if self.follows.revision == Some(self.settings.revision()) {
+        if self.derived.revision == Some(self.settings.revision()) {
             return;
         }
         let settings = &self.settings;
         let zone = settings.get("timezone").and_then(|value| settings::zone(&value));
-        self.follows = Follows {
+        self.derived = DerivedSettings {
             revision: Some(settings.revision()),
             zone: zone.map(|(_, zone)| zone),
             intervals: match settings.get("IntervalStyle").as_deref() {

@@ -1,7 +1,7 @@
 //! Counters of each operator for EXPLAIN ANALYZE.
 
 use crate::plan::Plan;
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -32,10 +32,10 @@ impl Counters {
     pub(super) fn started(&mut self, plan: &Plan) {
         self.0.entry(address(plan)).or_default().loops += 1;
         match plan {
-            Plan::With { body, .. } => deeper(|| self.started(body)),
-            Plan::Recursive { start, .. } => deeper(|| self.started(start)),
-            Plan::Join(join) if join.lateral => deeper(|| self.started(&join.left)),
-            _ => plan.each_input(&mut |input, _| deeper(|| self.started(input))),
+            Plan::With { body, .. } => ensure_stack(|| self.started(body)),
+            Plan::Recursive { start, .. } => ensure_stack(|| self.started(start)),
+            Plan::Join(join) if join.lateral => ensure_stack(|| self.started(&join.left)),
+            _ => plan.each_input(&mut |input, _| ensure_stack(|| self.started(input))),
         }
     }
 

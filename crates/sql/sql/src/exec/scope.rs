@@ -2,7 +2,7 @@
 
 mod subquery;
 
-pub(super) use subquery::{Answer, Kept, SubqueryState};
+pub(super) use subquery::{Answer, CachedRows, SubqueryState};
 
 use super::counters::Counters;
 use crate::context::Exec;
@@ -91,13 +91,13 @@ impl Run<'_, '_> {
         (self.scope.start)(plan)
     }
 
-    /// Runs `work` one nesting level deeper.
-    pub fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    /// Runs `work` one nesting level further in.
+    pub fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.scope.depth >= MAX_DEPTH {
             return Err(too_deep());
         }
         self.scope.depth += 1;
-        let result = stack::deeper(|| work(self));
+        let result = stack::ensure_stack(|| work(self));
         self.scope.depth -= 1;
         result
     }

@@ -2,7 +2,7 @@
 
 use crate::functions::Resolved;
 use crate::plan::{Expr, ExprKind, Subquery, SubqueryKind};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::{Datum, Styles, Type, text};
 
 /// Names needed to print an expression.
@@ -18,7 +18,7 @@ pub(super) struct Deparser<'n> {
 impl Deparser<'_> {
     /// An expression's text.
     pub fn text(&mut self, expression: &Expr) -> String {
-        deeper(|| self.of(expression))
+        ensure_stack(|| self.of(expression))
     }
 
     /// Several, separated by commas.

@@ -10,7 +10,7 @@ use crate::plan::{
     Aggregation, Expr, Join, JoinKind, Modifying, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement,
     Subquery, Window, WindowKind,
 };
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::ops::Bound;
 
 /// The node of a statement.
@@ -70,7 +70,7 @@ impl<'c> Describer<'c> {
 
     /// A plan's node, and the names of its columns.
     fn node(&mut self, plan: &Plan) -> Named {
-        let (mut node, names) = deeper(|| self.of(plan));
+        let (mut node, names) = ensure_stack(|| self.of(plan));
         // Of a plan that is no node of its own, the node below has counted already; what the plan returned counts.
         if let Some(counter) = self.counters.and_then(|counters| counters.of(plan)) {
             node.counter = Some(counter);

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::functions::Resolved;
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::{Datum, Modifier, Type};
 pub use model::Comparison;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ pub enum SubqueryKind {
 impl Clone for Expr {
     fn clone(&self) -> Expr {
         let Expr { kind, data_type, modifier } = self;
-        Expr { kind: deeper(|| kind.clone()), data_type: *data_type, modifier: *modifier }
+        Expr { kind: ensure_stack(|| kind.clone()), data_type: *data_type, modifier: *modifier }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Plan of a statement, with names and types resolved: the tree that `bind` makes, `improve` rewrites and `exec` runs.
+//! Plan of a statement, with names and types resolved: the tree that `bind` makes, `optimize` rewrites and `exec` runs.
 
 mod expression;
 mod output;

@@ -2,14 +2,14 @@
 
 use super::{Expr, JoinKind, Plan, SetColumn, WindowCall, WindowKind};
 use crate::functions::{Resolved, WindowFunction};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::Type;
 use std::sync::Arc;
 
 impl Plan {
     /// Types of the plan's columns. `ctes` returns the queries of the enclosing WITH clauses; the plan's own are found in it.
     pub fn output_types(&self, ctes: &dyn Fn(usize) -> Option<Arc<Plan>>) -> Vec<Type> {
-        deeper(|| match self {
+        ensure_stack(|| match self {
             Plan::Values { rows } => rows.first().map_or_else(Vec::new, |row| types_of(row)),
             Plan::Scan(scan) => {
                 let columns = scan.table.columns.iter().map(|column| column.data_type);

@@ -242,7 +242,7 @@ pub struct Join {
     /// Number of columns on the right.
     pub right_width: usize,
     /// Equalities between an expression of the left row and one of the right row (numbered from 0), taken out of the
-    /// condition by `improve`: the join can hash.
+    /// condition by `optimize`: the join can hash.
     pub equalities: Vec<(Expr, Expr)>,
     /// Whether the rows must keep the order of the left side, because an operator above relies on it.
     pub keeps_order: bool,

@@ -4,7 +4,7 @@
 //! join add one.
 
 use super::{Expr, ExprKind, FrameBound, Path, Plan, SetColumn, SortKey, Subquery, SubqueryKind};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -287,12 +287,12 @@ impl Expr {
     /// Calls `visit` with this expression and everything below it, the plans of subqueries excepted.
     pub fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         visit(self);
-        self.each_child(&mut |child| deeper(|| child.walk(visit)));
+        self.each_child(&mut |child| ensure_stack(|| child.walk(visit)));
     }
 
     /// Like [`Expr::walk`], with mutable expressions, operands first.
     pub fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        self.each_child_mut(&mut |child| deeper(|| child.walk_mut(visit)));
+        self.each_child_mut(&mut |child| ensure_stack(|| child.walk_mut(visit)));
         visit(self);
     }
 
@@ -319,7 +319,7 @@ impl Expr {
         {
             visit(depth - level, self);
         }
-        self.each_child(&mut |child| deeper(|| child.each_outer(level, visit)));
+        self.each_child(&mut |child| ensure_stack(|| child.each_outer(level, visit)));
         if let Some(subquery) = self.subquery() {
             subquery.plan.each_outer(level + 1, visit);
         }
@@ -333,7 +333,7 @@ impl Expr {
             visit(depth - level, self);
             return;
         }
-        self.each_child_mut(&mut |child| deeper(|| child.each_outer_mut(level, visit)));
+        self.each_child_mut(&mut |child| ensure_stack(|| child.each_outer_mut(level, visit)));
         if let ExprKind::Subquery(subquery) = &mut self.kind {
             unshared(&mut subquery.plan).each_outer_mut(level + 1, visit);
         }
@@ -344,13 +344,13 @@ impl Plan {
     /// Like [`Expr::each_outer`], for a plan.
     pub fn each_outer<'e>(&'e self, level: usize, visit: &mut dyn FnMut(usize, &'e Expr)) {
         self.each_expression(&mut |expression| expression.each_outer(level, visit));
-        self.each_input(&mut |input, more| deeper(|| input.each_outer(level + more, visit)));
+        self.each_input(&mut |input, more| ensure_stack(|| input.each_outer(level + more, visit)));
     }
 
     /// Like [`Expr::each_outer_mut`], for a plan.
     pub fn each_outer_mut(&mut self, level: usize, visit: &mut dyn FnMut(usize, &mut Expr)) {
         self.each_expression_mut(&mut |expression| expression.each_outer_mut(level, visit));
-        self.each_input_mut(&mut |input, more| deeper(|| input.each_outer_mut(level + more, visit)));
+        self.each_input_mut(&mut |input, more| ensure_stack(|| input.each_outer_mut(level + more, visit)));
     }
 
     /// Calls `visit` with this operator and everything below it, the plans of subqueries in expressions included.
@@ -363,6 +363,6 @@ impl Plan {
                 }
             });
         });
-        self.each_input(&mut |input, _| deeper(|| input.walk(visit)));
+        self.each_input(&mut |input, _| ensure_stack(|| input.walk(visit)));
     }
 }

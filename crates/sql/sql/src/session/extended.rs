@@ -13,7 +13,8 @@ impl Session {
     /// # Errors
     /// Of the statement, or the name is taken.
     pub fn parse(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
-        crate::stack::roomy(sql.len(), || self.parse_text(name, sql, parameters)).map_err(|error| self.explain(error))
+        crate::stack::ensure_statement_stack(sql.len(), || self.parse_text(name, sql, parameters))
+            .map_err(|error| self.explain(error))
     }
 
     fn parse_text(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
@@ -110,8 +111,9 @@ impl Session {
         let prepared = running.prepared.clone();
         let source = prepared.parsed.as_ref().map_or("", |parsed| parsed.source());
         self.begin_statement(source);
-        let outcome =
-            crate::stack::roomy(source.len(), || self.execute_portal(&mut running, max_rows, sync_follows, sink));
+        let outcome = crate::stack::ensure_statement_stack(source.len(), || {
+            self.execute_portal(&mut running, max_rows, sync_follows, sink)
+        });
         let is_over = outcome.is_err() && !running.is_held();
         if !is_over && (self.open.is_some() || running.is_held()) {
             self.portals.insert(portal.to_owned(), running);

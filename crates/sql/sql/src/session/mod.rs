@@ -69,7 +69,7 @@ pub trait Sink {
     }
     /// Whether a value that stands for a name (`regclass` and its kin) leaves as this name: so in text; in binary as its
     /// number.
-    fn takes_names(&self, _column: usize) -> bool {
+    fn resolves_names(&self, _column: usize) -> bool {
         true
     }
     /// The statement is complete: `SELECT 3`, `INSERT 0 1`, `BEGIN`.
@@ -166,13 +166,13 @@ pub struct Session {
     completion: Completion,
     /// What must be durable before the answers so far may leave, by transactions that have ended.
     awaited: LogPosition,
-    /// What clients were last told of their settings.
-    told: Vec<(&'static str, String)>,
+    /// Settings as last reported to the client.
+    reported: Vec<(&'static str, String)>,
     /// The settings' revision then.
-    told_revision: u64,
+    reported_revision: u64,
 }
 
-/// When a statement is told complete.
+/// When a statement is reported complete.
 enum Completion {
     /// When it has been run.
     AtOnce,
@@ -195,11 +195,11 @@ impl Session {
         let entry = database.sessions.enter(database.options.connections, &how.user, name, how.client)?;
         // Weak: threads keep the flag of the last session that ran on them, and must not keep the engine open.
         let store = Arc::downgrade(&database.store);
-        entry.cancel.on_end(move || store.upgrade().iter().for_each(|store| store.rouse()));
+        entry.cancel.on_end(move || store.upgrade().iter().for_each(|store| store.recheck_waits()));
         let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
-        state.settings.tell("max_connections", database.options.connections.to_string());
-        state.settings.tell("work_mem", format!("{}kB", database.options.work_bytes >> 10));
-        state.settings.tell(IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
+        state.settings.set_reported("max_connections", database.options.connections.to_string());
+        state.settings.set_reported("work_mem", format!("{}kB", database.options.work_bytes >> 10));
+        state.settings.set_reported(IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
         let mut session = Session {
             state,
             entry,
@@ -214,14 +214,14 @@ impl Session {
             in_text: false,
             completion: Completion::AtOnce,
             awaited: LogPosition::ZERO,
-            told: Vec::new(),
-            told_revision: 0,
+            reported: Vec::new(),
+            reported_revision: 0,
         };
         for (name, value) in &how.parameters {
             session.state.settings.initialize(name, value)?;
         }
         session.state.follow_settings();
-        session.told = session.parameters();
+        session.reported = session.parameters();
         Ok(session)
     }
 
@@ -253,30 +253,30 @@ impl Session {
         std::time::Duration::from_millis(self.state.settings.milliseconds(IDLE_IN_TRANSACTION))
     }
 
-    /// The settings that a client is told at start-up (`server_version`, `client_encoding`, ...).
+    /// The settings that are reported to a client at start-up (`server_version`, `client_encoding`, ...).
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
-        let told = settings::KNOWN.iter().filter(|known| known.reported);
-        told.map(|known| (known.name, self.state.settings.get(known.name).unwrap_or_default())).collect()
+        let reported = settings::KNOWN.iter().filter(|known| known.reported);
+        reported.map(|known| (known.name, self.state.settings.get(known.name).unwrap_or_default())).collect()
     }
 
     /// Before a statement: times, what others see, the cancel flag and its deadline.
     fn begin_statement(&mut self, query: &str) {
         self.state.statement_time = crate::clock::now();
-        let timeout = self.state.follows.statement_timeout;
+        let timeout = self.state.derived.statement_timeout;
         self.entry.cancel.start(timeout);
         self.entry.begin_query(query, self.state.statement_time);
     }
 
     /// Says what there is to note about a statement, and that it is complete.
     fn complete(&mut self, tag: &str, sink: &mut dyn Sink) {
-        self.say_notices(sink);
+        self.send_notices(sink);
         match &mut self.completion {
             Completion::AtOnce => sink.complete(tag),
             Completion::AtCommit(waiting) => *waiting = Some(tag.to_owned()),
         }
     }
 
-    /// Runs what ends with a commit: its last statement is told complete only after that.
+    /// Runs what ends with a commit: its last statement is reported complete only after that.
     fn complete_at_commit<T>(
         &mut self,
         sink: &mut dyn Sink,
@@ -292,7 +292,7 @@ impl Session {
         done
     }
 
-    fn say_notices(&mut self, sink: &mut dyn Sink) {
+    fn send_notices(&mut self, sink: &mut dyn Sink) {
         let least = self.state.settings.get("client_min_messages").unwrap_or_default();
         for notice in std::mem::take(&mut self.state.notices) {
             // What is taken although something is odd about it warns; that something is there already is only noted.
@@ -311,14 +311,14 @@ impl Session {
 
     /// After a statement: notices, settings that clients follow. Its time is over.
     fn end_statement(&mut self, sink: &mut dyn Sink) {
-        self.say_notices(sink);
+        self.send_notices(sink);
         let revision = self.state.settings.revision();
-        if self.told_revision != revision {
+        if self.reported_revision != revision {
             let now = self.parameters();
-            for (name, value) in now.iter().filter(|pair| !self.told.contains(pair)) {
+            for (name, value) in now.iter().filter(|pair| !self.reported.contains(pair)) {
                 sink.parameter(name, value);
             }
-            (self.told, self.told_revision) = (now, revision);
+            (self.reported, self.reported_revision) = (now, revision);
         }
         if self.copy.is_none() {
             self.entry.cancel.set_timeout(0);
@@ -337,7 +337,7 @@ impl Session {
             return;
         }
         let since = self.open.as_ref().map(|_| self.state.transaction_time);
-        let application = &self.state.follows.application;
+        let application = &self.state.derived.application;
         self.entry.end_query(self.open.as_ref().map(|open| open.failed), since, application);
     }
 }

@@ -113,7 +113,7 @@ impl Session {
         let mut named = Vec::new();
         if let Some(fields) = &portal.prepared.fields {
             sink.rows(fields, &self.state.styles());
-            named = pg_catalog::names_in(fields, |column| sink.takes_names(column));
+            named = pg_catalog::names_in(fields, |column| sink.resolves_names(column));
         }
         let before = self.awaited();
         match &mut portal.progress {

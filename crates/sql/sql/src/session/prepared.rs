@@ -2,7 +2,7 @@
 
 use super::{Description, Session};
 use crate::bind;
-use crate::env::{LockMode, Noted};
+use crate::env::{CatalogLookup, LockMode};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::parse::{Command, Parsed};
@@ -35,7 +35,7 @@ pub(super) struct Prepared {
 #[derive(Clone)]
 struct Plan {
     statement: Arc<Statement>,
-    rests_on: Arc<[Noted]>,
+    rests_on: Arc<[CatalogLookup]>,
     /// Whether it has values in it that another time or time zone would have changed.
     has_moments: bool,
 }
@@ -43,14 +43,14 @@ struct Plan {
 /// Statements of the simple protocol by text, so that one that comes again is not planned again.
 #[derive(Default)]
 pub(super) struct Recent {
-    by_text: HashMap<String, Kept>,
+    by_text: HashMap<String, CachedPlan>,
     /// Bytes of the texts.
     bytes: usize,
     /// Uses so far.
     clock: u64,
 }
 
-struct Kept {
+struct CachedPlan {
     prepared: Arc<Prepared>,
     last_use: u64,
 }
@@ -90,7 +90,7 @@ impl Recent {
         }
         self.clock += 1;
         self.bytes += text.len();
-        self.by_text.insert(text.to_owned(), Kept { prepared: prepared.clone(), last_use: self.clock });
+        self.by_text.insert(text.to_owned(), CachedPlan { prepared: prepared.clone(), last_use: self.clock });
     }
 
     fn remove(&mut self, text: &str) {
@@ -130,7 +130,7 @@ impl Session {
         let mut parameters = given;
         let planned = self.plan(&text, &rows, &mut parameters);
         if own_transaction {
-            self.stop_looking();
+            self.end_lookup_transaction();
         }
         let plan = planned?;
         let parameters = parameters.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect();
@@ -179,14 +179,14 @@ impl Session {
     }
 
     fn plan(&mut self, text: &str, rows: &syntax::ast::Statement, parameters: &mut bind::Parameters) -> Result<Plan> {
-        self.state.noted = Some(Vec::new());
+        self.state.lookups = Some(Vec::new());
         self.state.has_read_moments = false;
         let bound =
             self.exec(&[]).and_then(|mut exec| bind::statement_with_text(&mut exec.names(), text, rows, parameters));
-        let rests_on = self.state.noted.take().unwrap_or_default().into();
+        let rests_on = self.state.lookups.take().unwrap_or_default().into();
         match bound.and_then(super::names::with_names) {
             Ok(statement) => Ok(Plan {
-                statement: Arc::new(crate::improve::statement(statement)),
+                statement: Arc::new(crate::optimize::statement(statement)),
                 rests_on,
                 has_moments: self.state.has_read_moments,
             }),
@@ -195,7 +195,7 @@ impl Session {
     }
 
     /// Whether the names mean what they meant. Looking them up protects the answer for the rest of the transaction.
-    fn still_means(&mut self, noted: &[Noted]) -> Result<bool> {
+    fn still_means(&mut self, noted: &[CatalogLookup]) -> Result<bool> {
         let (mut exec, mut buffer) = (self.exec(&[])?, RowBuf::new());
         for name in noted {
             if !exec.names().still_means(name, &mut buffer)? {
@@ -277,7 +277,7 @@ impl Drop for Prepared {
     fn drop(&mut self) {
         let (parsed, plan) = (self.parsed.take(), self.plan.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         let bytes = parsed.as_ref().map_or(0, |parsed| parsed.place.len());
-        crate::stack::roomy(bytes, || drop((parsed, plan)));
+        crate::stack::ensure_statement_stack(bytes, || drop((parsed, plan)));
     }
 }
 
@@ -334,9 +334,9 @@ mod tests {
     use crate::types::Datum;
 
     /// A client who does not listen.
-    struct Nobody;
+    struct DiscardingSink;
 
-    impl Sink for Nobody {
+    impl Sink for DiscardingSink {
         fn row(&mut self, _: &[Datum]) -> Result<()> {
             Ok(())
         }
@@ -377,7 +377,7 @@ mod tests {
             let mut planned = Vec::new();
             for round in 0..3 {
                 for number in 0..count {
-                    session.simple(&text(number), &mut Nobody).expect("it runs");
+                    session.simple(&text(number), &mut DiscardingSink).expect("it runs");
                     let kept = session.recent.get(&text(number)).expect("it is kept");
                     if round == 0 {
                         planned.push(kept);

@@ -28,7 +28,7 @@ impl Session {
         self.begin_statement(sql);
         self.portals.remove("");
         self.in_text = true;
-        let outcome = crate::stack::roomy(sql.len(), || self.run_text(sql, sink));
+        let outcome = crate::stack::ensure_statement_stack(sql.len(), || self.run_text(sql, sink));
         self.finish_text(outcome, sink)
     }
 
@@ -77,7 +77,7 @@ impl Session {
             }
             if !self.rest.is_empty() {
                 // Each statement of a text has its own time.
-                self.entry.cancel.set_timeout(self.state.follows.statement_timeout);
+                self.entry.cancel.set_timeout(self.state.derived.statement_timeout);
             }
         }
         Ok(Outcome::Done)
@@ -101,7 +101,7 @@ impl Session {
             })
         } else {
             self.complete(tag, sink);
-            self.entry.cancel.set_timeout(self.state.follows.statement_timeout);
+            self.entry.cancel.set_timeout(self.state.derived.statement_timeout);
             self.run_rest(Place::Among, sink)
         };
         self.finish_text(outcome, sink)
@@ -231,7 +231,7 @@ impl Session {
             return self.run_planned(Portal::planned(prepared.clone(), plan), sink);
         }
         if !was_open {
-            self.stop_looking();
+            self.end_lookup_transaction();
         }
         match &prepared.parsed {
             Some(parsed) => self.run(parsed, sink),

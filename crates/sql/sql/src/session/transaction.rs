@@ -89,8 +89,8 @@ impl Session {
     /// Opens a transaction around what follows, unless one is open.
     pub(super) fn open_implicit(&mut self, read_only: bool) {
         if self.open.is_none() {
-            let deferrable = read_only && self.state.follows.is_deferrable_by_default;
-            let read_only = read_only || self.state.follows.is_read_only_by_default;
+            let deferrable = read_only && self.state.derived.is_deferrable_by_default;
+            let read_only = read_only || self.state.derived.is_read_only_by_default;
             self.open_with(false, read_only, deferrable && read_only);
         }
     }
@@ -114,7 +114,7 @@ impl Session {
         } else {
             self.open_with(true, false, false);
         }
-        let follows = &self.state.follows;
+        let follows = &self.state.derived;
         let defaults = Modes {
             isolation: false,
             read_only: Some(follows.is_read_only_by_default),
@@ -192,7 +192,7 @@ impl Session {
             }
         };
         transaction.set_reads_wait(false); // Until a statement that writes says otherwise.
-        let limit = state.follows.work_bytes.unwrap_or(database.options.work_bytes);
+        let limit = state.derived.work_bytes.unwrap_or(database.options.work_bytes);
         let memory = database.memory(limit);
         memory.begin();
         interrupt::begin_statement(entry.cancel.clone());
@@ -207,7 +207,7 @@ impl Session {
             Some(open) if open.read_only => Mode::ReadOnly,
             _ => Mode::OwnAtStatement,
         };
-        let follows = &self.state.follows;
+        let follows = &self.state.derived;
         let durability = match self.database.options.durability {
             Durability::Fsync if follows.is_commit_asynchronous => Durability::Async,
             durability => durability,
@@ -299,7 +299,7 @@ impl Session {
     }
 
     /// Ends a transaction that was opened only to look names up. Portals that wait for theirs stay.
-    pub(super) fn stop_looking(&mut self) {
+    pub(super) fn end_lookup_transaction(&mut self) {
         let transaction = self.open.take().and_then(|open| open.transaction);
         self.abort(transaction);
     }

@@ -45,8 +45,8 @@ impl Store for Recorded {
         self.inner.wait_durable_unless(position, is_over)
     }
 
-    fn rouse(&self) {
-        self.inner.rouse();
+    fn recheck_waits(&self) {
+        self.inner.recheck_waits();
     }
 
     fn durable(&self, position: LogPosition) -> Pending<Result<()>> {
@@ -111,7 +111,7 @@ impl Savepoints for Observed {
         self.recorder().inner().rollback_to(savepoint)?;
         self.places.truncate(at + 1);
         let recorded = self.places[at].1;
-        self.recorder().forget_after(recorded);
+        self.recorder().truncate(recorded);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::expression::{Access, Argument, Case, Expr, Function, Window, WindowFr
 use super::name::ObjectName;
 use super::query::{Distinct, GroupingElement, Limit, OrderByExpr, Query, Select, SelectItem, SetExpr};
 use super::table::{JoinConstraint, TableFactor, TableWithJoins};
-use pgtypes::stack::deeper;
+use pgtypes::stack::ensure_stack;
 use std::ops::ControlFlow;
 
 /// Defines a visitor, what it can visit, and the walk. The two kinds differ in what they may do to a node only.
@@ -58,7 +58,7 @@ macro_rules! walk {
 
         impl $visit for Expr {
             fn $method<V: $visitor>(&$($mut)? self, visitor: &mut V) -> ControlFlow<V::Break> {
-                deeper(|| {
+                ensure_stack(|| {
                     visitor.expression(self)?;
                     $walk::operands(self, visitor)?;
                     visitor.after_expression(self)
@@ -68,7 +68,7 @@ macro_rules! walk {
 
         impl $visit for Query {
             fn $method<V: $visitor>(&$($mut)? self, visitor: &mut V) -> ControlFlow<V::Break> {
-                deeper(|| {
+                ensure_stack(|| {
                     visitor.query(self)?;
                     $walk::clauses(self, visitor)
                 })
@@ -77,7 +77,7 @@ macro_rules! walk {
 
         impl $visit for SetExpr {
             fn $method<V: $visitor>(&$($mut)? self, visitor: &mut V) -> ControlFlow<V::Break> {
-                deeper(|| match self {
+                ensure_stack(|| match self {
                     SetExpr::Select(select) => {
                         visitor.select(select)?;
                         $walk::select(select, visitor)
@@ -111,7 +111,7 @@ macro_rules! walk {
 
         impl $visit for TableFactor {
             fn $method<V: $visitor>(&$($mut)? self, visitor: &mut V) -> ControlFlow<V::Break> {
-                deeper(|| {
+                ensure_stack(|| {
                     visitor.table(self)?;
                     match self {
                         TableFactor::Table { name, .. } => visitor.relation(name),
@@ -321,7 +321,7 @@ macro_rules! walk {
                                 all(part, visitor)?;
                             }
                         }
-                        GroupingElement::Sets(sets) => deeper(|| grouping(sets, visitor))?,
+                        GroupingElement::Sets(sets) => ensure_stack(|| grouping(sets, visitor))?,
                     }
                 }
                 ControlFlow::Continue(())

@@ -3,7 +3,7 @@
 use super::{Refusal, Result, boxed, call, each, ident, object_name, query, span};
 use crate::ast::{Access, Case, CaseWhen, Expr, Interval, LikeKind, Literal, Operator, SpecialCall, TrimSide, Value};
 use crate::carried;
-use pgtypes::stack::deeper;
+use pgtypes::stack::ensure_stack;
 use pgtypes::{Error, state};
 use sqlparser::ast::{self as parser, BinaryOperator, CastKind, Spanned, UnaryOperator};
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// # Errors
 /// 0A000 for an expression that this server lacks.
 pub(crate) fn expr(expr: parser::Expr) -> Result<Expr> {
-    deeper(|| kind(expr))
+    ensure_stack(|| kind(expr))
 }
 
 fn kind(expr: parser::Expr) -> Result<Expr> {
@@ -198,7 +198,7 @@ fn prefix(op: UnaryOperator, operand: parser::Expr) -> Result<Expr> {
         (UnaryOperator::Not, operand) => return Ok(Expr::Not(boxed(operand)?)),
         // PostgreSQL's minus sign binds more tightly than `^`, the parser's does not.
         (UnaryOperator::Minus, parser::Expr::BinaryOp { left, op: BinaryOperator::PGExp, right }) => {
-            let left = Box::new(deeper(|| prefix(op, *left))?);
+            let left = Box::new(ensure_stack(|| prefix(op, *left))?);
             return Ok(Expr::Infix { left, operator: Operator::of("^"), right: boxed(*right)? });
         }
         (op, operand) => (op, operand),

@@ -7,7 +7,7 @@ use crate::ast::{
     SelectItem, SetExpr, SetOperator, TableFactor, TableWithJoins, With,
 };
 use crate::carried;
-use pgtypes::stack::deeper;
+use pgtypes::stack::ensure_stack;
 use pgtypes::{Error, state};
 use sqlparser::ast as parser;
 
@@ -16,7 +16,7 @@ use sqlparser::ast as parser;
 /// # Errors
 /// 0A000 for a clause that this server lacks.
 pub(crate) fn query(query: parser::Query) -> Result<Query> {
-    deeper(|| {
+    ensure_stack(|| {
         let parser::Query {
             with,
             body,
@@ -76,7 +76,7 @@ fn body(body: parser::SetExpr) -> Result<SetExpr> {
             parser::SetQuantifier::Distinct | parser::SetQuantifier::None => false,
             other => return Err(Refusal::unsupported(format_args!("{name} {other}"))),
         };
-        let right = Box::new(deeper(|| self::body(right))?);
+        let right = Box::new(ensure_stack(|| self::body(right))?);
         whole = SetExpr::SetOperation { left: Box::new(whole), operator, all, right };
     }
     Ok(whole)

@@ -7,7 +7,7 @@ use crate::ast::{
     TableFunction, TableWithJoins,
 };
 use crate::carried;
-use pgtypes::stack::deeper;
+use pgtypes::stack::ensure_stack;
 use sqlparser::ast::{self as parser, FunctionArg, FunctionArgExpr};
 
 /// An item of FROM.
@@ -37,7 +37,7 @@ fn join(join: parser::Join) -> Result<Join> {
 
 /// What gives the rows.
 fn factor(factor: parser::TableFactor) -> Result<TableFactor> {
-    deeper(|| factor_kind(factor))
+    ensure_stack(|| factor_kind(factor))
 }
 
 fn factor_kind(factor: parser::TableFactor) -> Result<TableFactor> {

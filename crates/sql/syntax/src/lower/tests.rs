@@ -255,7 +255,7 @@ fn trees_are_as_deep_as_depth_allows() {
     let parentheses = format!("{}1{}", "(".repeat(100), ")".repeat(100));
     let conditions = "a = 1 AND ".repeat(600) + "a";
     for written in [chain, parentheses, conditions] {
-        pgtypes::stack::roomy(usize::MAX, || {
+        pgtypes::stack::ensure_statement_stack(usize::MAX, || {
             let tree = crate::expression(&written).unwrap();
             assert_eq!(tree.span().start.column, 1 + written.find(['1', 'a']).unwrap() as u32);
             assert_eq!(tree.clone(), tree);
@@ -263,5 +263,5 @@ fn trees_are_as_deep_as_depth_allows() {
         });
     }
     let unions = format!("SELECT 1{}", " UNION SELECT 1".repeat(400));
-    pgtypes::stack::roomy(usize::MAX, || assert_eq!(parsed(&unions).to_string(), unions));
+    pgtypes::stack::ensure_statement_stack(usize::MAX, || assert_eq!(parsed(&unions).to_string(), unions));
 }

@@ -162,7 +162,7 @@ impl<E: Entry> Shard<E> {
 impl<E: Entry> Shard<E> {
     /// The bucket that `hash` is assigned to at this moment.
     #[inline]
-    pub(super) fn locate(&self, hash: u64) -> (Home, &Bucket<E>) {
+    pub(super) fn locate(&self, hash: u64) -> (AssignedBucket, &Bucket<E>) {
         let home = self.home(hash);
         (home, self.bucket(home.position))
     }
@@ -170,8 +170,8 @@ impl<E: Entry> Shard<E> {
     /// Returns the bucket to which `hash` is assigned now. If a second call after the bucket's `begin` returns the same, it
     /// holds until the bucket's version changes (H2): a split stores the number of buckets before it unlatches the bucket.
     #[inline]
-    pub(super) fn home(&self, hash: u64) -> Home {
-        Home::of(hash, self.buckets())
+    pub(super) fn home(&self, hash: u64) -> AssignedBucket {
+        AssignedBucket::of(hash, self.buckets())
     }
 
     /// Returns the number of buckets.
@@ -282,14 +282,14 @@ impl<E: Entry> Drop for Shard<E> {
 
 /// The bucket that a hash is assigned to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Home {
+pub(super) struct AssignedBucket {
     /// The low `depth` bits of the hash.
     pub(super) position: usize,
     /// Number of bits that decide: one more once the bucket has been split.
     pub(super) depth: u32,
 }
 
-impl Home {
+impl AssignedBucket {
     /// The home of `hash` among so many buckets.
     #[inline]
     fn of(hash: u64, buckets: usize) -> Self {

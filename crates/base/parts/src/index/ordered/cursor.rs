@@ -1,6 +1,6 @@
 //! Position of a scan between one leaf and the next.
 
-use super::{key::Sought, node::Target};
+use super::{key::SearchKey, node::Target};
 use crate::index::KeyWidth;
 use model::Direction;
 use std::ops::Bound;
@@ -60,11 +60,11 @@ impl Cursor {
         match (self.direction, &self.lower, &self.upper) {
             (Direction::Forward, Bound::Unbounded, _) => Target::First,
             (Direction::Forward, Bound::Included(key) | Bound::Excluded(key), _) => {
-                Target::Covering(Sought::new(key, width))
+                Target::Covering(SearchKey::new(key, width))
             }
             (Direction::Backward, _, Bound::Unbounded) => Target::Last,
-            (Direction::Backward, _, Bound::Included(key)) => Target::Covering(Sought::new(key, width)),
-            (Direction::Backward, _, Bound::Excluded(key)) => Target::Below(Sought::new(key, width)),
+            (Direction::Backward, _, Bound::Included(key)) => Target::Covering(SearchKey::new(key, width)),
+            (Direction::Backward, _, Bound::Excluded(key)) => Target::Below(SearchKey::new(key, width)),
         }
     }
 

@@ -23,14 +23,14 @@ pub fn prefix(key: &[u8]) -> u64 {
 
 /// A key (or the bound of a scan) on its way through the tree.
 #[derive(Clone, Copy)]
-pub struct Sought<'k> {
+pub struct SearchKey<'k> {
     pub bytes: &'k [u8],
     pub prefix: u64,
     /// Compares a stored key of the same prefix to this one; `None` when only the stored key itself can say.
     tie: Option<Ordering>,
 }
 
-impl<'k> Sought<'k> {
+impl<'k> SearchKey<'k> {
     #[inline]
     pub fn new(bytes: &'k [u8], width: KeyWidth) -> Self {
         let tie = match width {
@@ -235,7 +235,7 @@ mod tests {
     fn bounds_of_another_length_fall_between_keys_of_eight_bytes() {
         let stored: Vec<[u8; 8]> = [0_u64, 0x61 << 56, (0x61 << 56) + 1, u64::MAX].map(u64::to_be_bytes).to_vec();
         for bound in [&b""[..], b"a", b"a\0\0\0\0\0\0\0", b"a\0\0\0\0\0\0\0\0", b"b", &[0xff; 8], &[0xff; 9]] {
-            let sought = Sought::new(bound, KeyWidth::Eight);
+            let sought = SearchKey::new(bound, KeyWidth::Eight);
             for inclusive in [false, true] {
                 let found = sought.partition_point(stored.len(), inclusive, |slot| prefix(&stored[slot]), |_| None);
                 let expected = stored.iter().filter(|key| &key[..] < bound || (inclusive && &key[..] == bound)).count();

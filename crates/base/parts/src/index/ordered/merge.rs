@@ -2,7 +2,7 @@
 
 use super::{
     Ordered, Step,
-    key::{Separator, Sought},
+    key::{SearchKey, Separator},
     node::{Child, Inner, Leaf, Target},
 };
 use crate::{
@@ -32,7 +32,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// Joins the node at `level` (0 for the leaf) on the way to a key with a neighbour, if both are small enough or
     /// one has nothing left, and then its parent likewise.
     #[cold]
-    pub(super) fn shrink(&self, sought: Sought<'_>, mut level: usize, guard: &Guard) {
+    pub(super) fn shrink(&self, sought: SearchKey<'_>, mut level: usize, guard: &Guard) {
         let mut backoff = Backoff::new();
         loop {
             match self.try_shrink(sought, level, guard) {
@@ -45,7 +45,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     }
 
     /// One attempt. `None`: a node changed meanwhile.
-    fn try_shrink(&self, sought: Sought<'_>, level: usize, guard: &Guard) -> Option<Shrink> {
+    fn try_shrink(&self, sought: SearchKey<'_>, level: usize, guard: &Guard) -> Option<Shrink> {
         let target = Target::Covering(sought);
         let mut step = self.root_step(target, guard)?;
         let height = step.node.level;

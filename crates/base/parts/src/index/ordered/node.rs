@@ -7,7 +7,7 @@
 //! - **N2** `count` is at most the fan-out at every instant, so a torn read never leaves the arrays.
 //! - **N3** Only the holder of a node's latch stores into it, after [`Latched::change`](crate::index::leaf::Latched).
 
-use super::key::{Separator, Sought};
+use super::key::{SearchKey, Separator};
 use crate::{
     index::{Entry, leaf::StampedLatch, prefetch::prefetch},
     sync::atomic::{
@@ -130,9 +130,9 @@ pub enum Target<'k> {
     /// The leaf of the lowest keys.
     First,
     /// The leaf in whose range the key lies.
-    Covering(Sought<'k>),
+    Covering(SearchKey<'k>),
     /// The leaf in whose range the keys just below the key lie.
-    Below(Sought<'k>),
+    Below(SearchKey<'k>),
     /// The leaf of the highest keys.
     Last,
 }
@@ -321,13 +321,13 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
 
     /// Returns how many entries lie before the key (and at it, if `inclusive`).
     #[inline]
-    pub fn partition_point(&self, sought: Sought<'_>, inclusive: bool) -> usize {
+    pub fn partition_point(&self, sought: SearchKey<'_>, inclusive: bool) -> usize {
         self.partition_point_among(self.count(), sought, inclusive)
     }
 
     /// The same among the first `count` entries: so many as there were.
     #[inline]
-    fn partition_point_among(&self, count: usize, sought: Sought<'_>, inclusive: bool) -> usize {
+    fn partition_point_among(&self, count: usize, sought: SearchKey<'_>, inclusive: bool) -> usize {
         sought.partition_point(
             count,
             inclusive,
@@ -338,7 +338,7 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
 
     /// The key's slot, or the one that it would have, and the entry that is there if it is the key's.
     #[inline]
-    pub fn search(&self, sought: Sought<'_>) -> (usize, Option<Found<'_, E>>) {
+    pub fn search(&self, sought: SearchKey<'_>) -> (usize, Option<Found<'_, E>>) {
         let count = self.count();
         let slot = self.partition_point_among(count, sought, false);
         if slot == count || prefix_in(&self.prefixes, count, slot) != sought.prefix {
@@ -348,7 +348,7 @@ impl<E: Entry, const FANOUT: usize> Leaf<E, FANOUT> {
     }
 
     /// The slot that holds a key whose prefix is the wanted one's, if there is one: most likely the key itself.
-    pub fn likely_slot(&self, sought: Sought<'_>) -> Option<usize> {
+    pub fn likely_slot(&self, sought: SearchKey<'_>) -> Option<usize> {
         let count = self.count();
         let slot = self.partition_point_among(count, sought, false);
         (slot < count && prefix_in(&self.prefixes, count, slot) == sought.prefix).then_some(slot)

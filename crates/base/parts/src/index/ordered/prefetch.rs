@@ -2,7 +2,7 @@
 
 use super::{
     Ordered, Step,
-    key::Sought,
+    key::SearchKey,
     node::{Leaf, Target, prefetch_node},
 };
 use crate::{
@@ -35,7 +35,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     }
 
     fn target<'k>(&self, key: &'k [u8]) -> Target<'k> {
-        Target::Covering(Sought::new(key, self.width()))
+        Target::Covering(SearchKey::new(key, self.width()))
     }
 
     /// The same from the leaves below these steps on.
@@ -49,7 +49,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         let mut slots: [Option<(&'g Leaf<E, FANOUT>, usize)>; SIDE_BY_SIDE] = [None; SIDE_BY_SIDE];
         for ((slot, step), key) in slots.iter_mut().zip(steps).zip(keys) {
             let Some((leaf, _)) = step.and_then(|step| self.leaf_below(step, guard)) else { continue };
-            *slot = leaf.likely_slot(Sought::new(key.as_ref(), self.width())).map(|slot| (leaf, slot));
+            *slot = leaf.likely_slot(SearchKey::new(key.as_ref(), self.width())).map(|slot| (leaf, slot));
             slot.inspect(|(leaf, slot)| leaf.prefetch_slot(*slot));
         }
         for (leaf, slot) in slots.iter().flatten() {

@@ -2,7 +2,7 @@
 
 use super::{
     Ordered,
-    key::{Separator, Sought, prefix},
+    key::{SearchKey, Separator, prefix},
     node::{Fence, Found, Inner, Leaf},
 };
 use crate::{
@@ -192,7 +192,7 @@ fn a_key_between_two_leaves_belongs_to_the_left_one_from_below() {
     let guard = &epoch::pin();
     let fence = index.find(super::node::Target::First, guard).high.map(|fence| index.owned_key(fence));
     let fence = fence.expect("there are two leaves");
-    let sought = Sought::new(&fence, KeyWidth::Any);
+    let sought = SearchKey::new(&fence, KeyWidth::Any);
     assert!(index.find(super::node::Target::Covering(sought), guard).high.is_none());
     assert!(index.find(super::node::Target::Below(sought), guard).low.is_none());
     (0..5).for_each(|number| remove(&index, number));

@@ -2,7 +2,7 @@
 
 use super::{
     Ordered, Step,
-    key::Sought,
+    key::SearchKey,
     node::{Child, Fence, Inner, Leaf, Target},
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
 impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// Splits the full nodes on the way to a key, until its leaf has room.
     #[cold]
-    pub(super) fn make_room(&self, sought: Sought<'_>, guard: &Guard) {
+    pub(super) fn make_room(&self, sought: SearchKey<'_>, guard: &Guard) {
         let mut backoff = Backoff::new();
         while self.try_make_room(sought, guard).is_none() {
             backoff.pause();
@@ -26,7 +26,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     }
 
     /// One way down. `None`: a node changed meanwhile, or an inner node was split; go down again.
-    fn try_make_room(&self, sought: Sought<'_>, guard: &Guard) -> Option<()> {
+    fn try_make_room(&self, sought: SearchKey<'_>, guard: &Guard) -> Option<()> {
         let target = Target::Covering(sought);
         let mut parent = None;
         let mut step = self.root_step(target, guard)?;
@@ -51,7 +51,7 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         parent: Step<'_, FANOUT>,
         leaf: &Leaf<E, FANOUT>,
         seen: Version,
-        sought: Sought<'_>,
+        sought: SearchKey<'_>,
     ) -> Option<()> {
         let mut parent_latched = parent.node.latch.latch_at(parent.seen)?;
         let mut leaf_latched = leaf.latch.latch_at(seen)?;

@@ -58,7 +58,7 @@ const BAR_SECONDS: f64 = 10.0;
 const BAR_SHARE: f64 = 0.9;
 
 /// Whoever has not caught up after this does not.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// One return.
@@ -121,14 +121,14 @@ fn rate(clients: &Clients, happens: impl FnOnce(&Clients) -> Result<(), Failure>
 
 /// The leader goes on meanwhile: a replica has caught up once it has executed what the leader had executed a moment before.
 fn wait_until_caught_up(cluster: &mut Cluster, leader: usize, absent: usize, start: Instant) -> Result<(), Failure> {
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < TIME_LIMIT {
         let goal = cluster.status(leader)?.executed;
         if cluster.status(absent)?.executed + OPEN_INSTANCES >= goal {
             return Ok(());
         }
         thread::sleep(BETWEEN_LOOKS);
     }
-    Err(format!("replica {absent} has not caught up after {PATIENCE:?}"))
+    Err(format!("replica {absent} has not caught up after {TIME_LIMIT:?}"))
 }
 
 /// A replica that never was away is behind the leader by what is on its way: twice the window.

@@ -96,7 +96,7 @@ impl Cluster {
     /// Nobody does for a long time.
     pub fn leader(&mut self) -> Result<usize, Failure> {
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < TIME_LIMIT {
             for position in 0..self.len() {
                 if self.status(position).is_ok_and(|status| status.leads) {
                     return Ok(position);
@@ -180,7 +180,7 @@ fn command(plan: &NodePlan) -> Result<Command, Failure> {
 }
 
 /// Whoever has made no progress for so long makes none.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// Far above any latency here, so that what is sent again was lost.
 const RETRY: Duration = Duration::from_secs(2);
@@ -202,7 +202,7 @@ impl Clients {
     pub fn wait_for(&self, duration: Duration) -> Result<(), Failure> {
         let before = self.acknowledged();
         thread::sleep(duration);
-        if duration < PATIENCE && self.acknowledged() == before { self.wait_until(before + 1) } else { Ok(()) }
+        if duration < TIME_LIMIT && self.acknowledged() == before { self.wait_until(before + 1) } else { Ok(()) }
     }
 
     /// Waits until so many requests have been answered.
@@ -216,9 +216,9 @@ impl Clients {
             let now = self.acknowledged();
             if now > seen {
                 (seen, since) = (now, Instant::now());
-            } else if since.elapsed() > PATIENCE {
+            } else if since.elapsed() > TIME_LIMIT {
                 let problem = self.0.last_problem().unwrap_or_else(|| "no connection was lost".to_owned());
-                return Err(format!("{seen} requests were answered, and for {PATIENCE:?} no more ({problem})"));
+                return Err(format!("{seen} requests were answered, and for {TIME_LIMIT:?} no more ({problem})"));
             }
         }
         Ok(())
@@ -268,7 +268,7 @@ fn settle(cluster: &mut Cluster, clients: &Clients, load: &Load) -> Result<(), F
         for position in 0..cluster.len() {
             executed = executed.max(cluster.status(position)?.requests);
         }
-        if executed >= answered || start.elapsed() > PATIENCE {
+        if executed >= answered || start.elapsed() > TIME_LIMIT {
             return check(answered, executed, clients.0.shed(), load);
         }
         thread::sleep(BETWEEN_LOOKS);

@@ -4,7 +4,7 @@ use super::*;
 
 /// State of the journal as reported to a life, and the compactions requested.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct Acknowledged {
     /// Records are numbered from 1 over all lives.
     appended: u64,
     durable: u64,
@@ -17,7 +17,7 @@ fn marker(up_to: u64) -> Vec<Record> {
     vec![Record::Ballot(1 << 40), Record::Install(up_to, Image(vec![1; 1_500].into()))]
 }
 
-impl Told {
+impl Acknowledged {
     fn append(&mut self, journal: &mut Journal, count: u64) -> Result<(), JournalError> {
         for _ in 0..count {
             // Counted first: what fails in the middle may be there.
@@ -59,37 +59,37 @@ impl Told {
 }
 
 /// Two lives with appends, syncs and compactions.
-fn live(disk: &SimDisk, told: &mut Told) -> Result<(), JournalError> {
+fn live(disk: &SimDisk, acknowledged: &mut Acknowledged) -> Result<(), JournalError> {
     let (mut journal, found) = open(disk)?;
-    told.check(&found, "at first");
+    acknowledged.check(&found, "at first");
     for round in 0..3 {
-        told.append(&mut journal, 6)?;
-        told.sync(&journal)?;
-        told.append(&mut journal, 5)?;
-        told.compact(&journal, round)?;
+        acknowledged.append(&mut journal, 6)?;
+        acknowledged.sync(&journal)?;
+        acknowledged.append(&mut journal, 5)?;
+        acknowledged.compact(&journal, round)?;
     }
-    told.append(&mut journal, 2)?;
+    acknowledged.append(&mut journal, 2)?;
     journal.close()?;
-    told.durable = told.appended;
+    acknowledged.durable = acknowledged.appended;
 
     let (mut journal, found) = open(disk)?;
-    told.check(&found, "after a close");
-    told.append(&mut journal, 7)?;
-    told.sync(&journal)?;
+    acknowledged.check(&found, "after a close");
+    acknowledged.append(&mut journal, 7)?;
+    acknowledged.sync(&journal)?;
     drop(journal);
 
     let (mut journal, found) = open(disk)?;
-    told.check(&found, "after a crash of the process");
-    told.append(&mut journal, 3)?;
-    told.compact(&journal, 1)?;
-    told.append(&mut journal, 2)?;
-    told.sync(&journal)
+    acknowledged.check(&found, "after a crash of the process");
+    acknowledged.append(&mut journal, 3)?;
+    acknowledged.compact(&journal, 1)?;
+    acknowledged.append(&mut journal, 2)?;
+    acknowledged.sync(&journal)
 }
 
 #[test]
 fn at_every_change_whatever_the_disk_keeps() {
     let whole = disk(0);
-    live(&whole, &mut Told::default()).unwrap();
+    live(&whole, &mut Acknowledged::default()).unwrap();
     let changes = whole.changes();
     assert!(changes > 100, "a life worth cutting");
     let mut cut = 0;
@@ -97,12 +97,12 @@ fn at_every_change_whatever_the_disk_keeps() {
         for seed in 0..4 {
             let disk = disk(seed);
             disk.cut_power_at(change);
-            let mut told = Told::default();
-            live(&disk, &mut told).expect_err("the power was cut");
+            let mut acknowledged = Acknowledged::default();
+            live(&disk, &mut acknowledged).expect_err("the power was cut");
             for survival in [Survival::Random, Survival::SyncedOnly, Survival::Everything] {
                 let context = format!("seed {seed}, change {change} of {changes}, {survival:?}");
                 let disk = disk.power_cut_with(survival);
-                cut += u32::from(lives_on(&disk, &mut told.clone(), &context));
+                cut += u32::from(lives_on(&disk, &mut acknowledged.clone(), &context));
             }
         }
     }
@@ -110,13 +110,13 @@ fn at_every_change_whatever_the_disk_keeps() {
 }
 
 /// Opens what is left and lives on; says whether a torn tail was cut off.
-fn lives_on(disk: &SimDisk, told: &mut Told, context: &str) -> bool {
+fn lives_on(disk: &SimDisk, acknowledged: &mut Acknowledged, context: &str) -> bool {
     let (mut journal, found) = open(disk).unwrap_or_else(|error| panic!("{context}: {error}"));
-    told.appended = told.check(&found, context);
-    told.durable = told.appended;
-    told.append(&mut journal, 5).unwrap();
-    told.sync(&journal).unwrap();
+    acknowledged.appended = acknowledged.check(&found, context);
+    acknowledged.durable = acknowledged.appended;
+    acknowledged.append(&mut journal, 5).unwrap();
+    acknowledged.sync(&journal).unwrap();
     let (_, again) = open(&disk.power_cut_with(Survival::SyncedOnly)).unwrap();
-    assert_eq!(told.check(&again, context), told.appended);
+    assert_eq!(acknowledged.check(&again, context), acknowledged.appended);
     journal.report().cut.is_some()
 }

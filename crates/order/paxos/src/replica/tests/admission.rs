@@ -19,8 +19,8 @@ fn oaths(effects: &[Effect]) -> usize {
 }
 
 #[test]
-fn a_novice_swears_nothing_before_all_voters_have_met_it() {
-    let mut replica = Replica::new(Options::new(3, 0), Moment(0), 1).unwrap().novice();
+fn an_unadmitted_replica_promises_nothing_before_all_voters_have_met_it() {
+    let mut replica = Replica::new(Options::new(3, 0), Moment(0), 1).unwrap().unadmitted();
     let peer = |from, message| Input::Peer { from, message: PeerMessage::Core(message) };
     assert_eq!(oaths(&handled(&mut replica, Moment(1), Input::Connected(1))), 0);
     assert_eq!(oaths(&handled(&mut replica, Moment(2), Input::Connected(5))), 0, "a learner has no say");
@@ -42,6 +42,6 @@ fn a_novice_swears_nothing_before_all_voters_have_met_it() {
 
 #[test]
 fn who_is_alone_and_who_only_learns_waits_for_nobody() {
-    assert!(Replica::<Proved>::new(Options::new(1, 0), Moment(0), 1).unwrap().novice().is_admitted());
-    assert!(Replica::<Proved>::new(Options::new(3, 3), Moment(0), 1).unwrap().novice().is_admitted());
+    assert!(Replica::<Proved>::new(Options::new(1, 0), Moment(0), 1).unwrap().unadmitted().is_admitted());
+    assert!(Replica::<Proved>::new(Options::new(3, 3), Moment(0), 1).unwrap().unadmitted().is_admitted());
 }

@@ -266,7 +266,7 @@ fn forwards_that_are_no_batch_of_the_sender_are_dropped() {
 
 #[test]
 fn clients_are_told_when_a_forward_is_lost() {
-    let told = |cluster: &Cluster| cluster.node(1).leaders.clone();
+    let leaders = |cluster: &Cluster| cluster.node(1).leaders.clone();
     // Overtaken by the next one.
     let mut cluster = Cluster::led(3, 0, |_| {});
     let mut first = true;
@@ -275,20 +275,20 @@ fn clients_are_told_when_a_forward_is_lost() {
     });
     cluster.submit(1, chunk(1, 1, 0..301));
     cluster.submit(1, chunk(1, 2, 0..301));
-    let time = cluster.wait(SUSPICION, |cluster| told(cluster) == [Some(0), Some(0)]);
+    let time = cluster.wait(SUSPICION, |cluster| leaders(cluster) == [Some(0), Some(0)]);
     assert!(time < 10 * MS, "{time:?}");
     // Alone: after twice the timeout, then ever later.
     let mut cluster = Cluster::led(3, 0, |_| {});
     cluster.loses = Box::new(|_, _, message| matches!(message, PeerMessage::Core(Message::Forward(_))));
     cluster.submit(1, chunk(1, 1, 0..1));
-    cluster.wait(SUSPICION * 2, |cluster| told(cluster) == [Some(0), Some(0)]);
+    cluster.wait(SUSPICION * 2, |cluster| leaders(cluster) == [Some(0), Some(0)]);
     cluster.submit(1, chunk(1, 1, 0..1));
-    let time = cluster.wait(SUSPICION * 10, |cluster| told(cluster).len() == 3);
+    let time = cluster.wait(SUSPICION * 10, |cluster| leaders(cluster).len() == 3);
     assert_eq!(time, SUSPICION * 4);
     // The connection to the leader was made again.
     cluster.input(1, Input::Disconnected(0));
     cluster.input(1, Input::Connected(0));
-    assert_eq!(told(&cluster), [Some(0); 4]);
+    assert_eq!(leaders(&cluster), [Some(0); 4]);
     cluster.run(SUSPICION * 20);
-    assert_eq!(told(&cluster), [Some(0); 4], "nothing is under way");
+    assert_eq!(leaders(&cluster), [Some(0); 4], "nothing is under way");
 }

@@ -52,26 +52,26 @@ pub(super) struct Node {
 }
 
 /// Something that will happen to a node of the life named.
-struct Coming {
+struct FutureInput {
     node: usize,
     life: u64,
     input: Input,
 }
 
 /// Decides whether a message, given its sender and receiver, is lost.
-pub(super) type Loses = Box<dyn FnMut(ReplicaId, ReplicaId, &PeerMessage) -> bool>;
+pub(super) type LossRule = Box<dyn FnMut(ReplicaId, ReplicaId, &PeerMessage) -> bool>;
 
 pub(super) struct Cluster {
     pub(super) now: Moment,
     pub(super) nodes: Vec<Option<Node>>,
     lives: Vec<u64>,
-    coming: BTreeMap<(Moment, u64), Coming>,
+    coming: BTreeMap<(Moment, u64), FutureInput>,
     number: u64,
     pub(super) latency: Duration,
     /// Links (from, to) that lose everything.
     pub(super) cut: BTreeSet<(usize, usize)>,
     /// Messages that are lost.
-    pub(super) loses: Loses,
+    pub(super) loses: LossRule,
     options: fn(&mut Options),
     /// First delivery at each instance, by any replica.
     log: BTreeMap<Instance, Value>,
@@ -163,7 +163,7 @@ impl Cluster {
     pub(super) fn later(&mut self, after: Duration, node: usize, input: Input) {
         let life = self.lives[node];
         self.number += 1;
-        self.coming.insert((self.now + after, self.number), Coming { node, life, input });
+        self.coming.insert((self.now + after, self.number), FutureInput { node, life, input });
     }
 
     /// Applies an input to a node now.

@@ -7,7 +7,7 @@ fn is(kind: fn(&Message) -> bool) -> impl Fn(&(ReplicaId, &Message)) -> bool {
 }
 
 /// Loses this percentage of messages, by a small generator.
-fn lossy(percent: u64) -> Loses {
+fn lossy(percent: u64) -> LossRule {
     let mut randomness = env::Randomness::from_seed(percent);
     Box::new(move |_, _, _| randomness.chance(percent, 100))
 }

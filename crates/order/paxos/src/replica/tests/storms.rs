@@ -4,7 +4,7 @@ use super::*;
 use env::Randomness;
 
 /// Timeouts after the last fault within which everybody has delivered a new request.
-const PATIENCE: u32 = 8;
+const TIME_LIMIT: u32 = 8;
 
 struct Storm {
     cluster: Cluster,
@@ -105,13 +105,13 @@ impl Storm {
     /// Returns the time until a leader is known everywhere and each node's new request is delivered everywhere.
     fn recovery(&mut self) -> Duration {
         let since = self.cluster.now;
-        self.cluster.wait(SUSPICION * PATIENCE, |cluster| cluster.leader().is_some());
+        self.cluster.wait(SUSPICION * TIME_LIMIT, |cluster| cluster.leader().is_some());
         let sequence = 1_000_000;
         for id in 0..self.nodes {
             self.cluster.submit(id, chunk(id as u64, 1, sequence..sequence + 1));
         }
         while !self.all_have_delivered(sequence) {
-            assert!(self.cluster.now.since(since) < SUSPICION * PATIENCE, "no progress");
+            assert!(self.cluster.now.since(since) < SUSPICION * TIME_LIMIT, "no progress");
             self.cluster.run(MS * 5);
         }
         self.cluster.now.since(since)
@@ -137,6 +137,6 @@ fn storm(seed: u64) -> Duration {
 fn after_any_storm_there_is_progress() {
     for seed in 0..40 {
         let time = std::panic::catch_unwind(|| storm(seed)).unwrap_or_else(|_| panic!("seed {seed}"));
-        assert!(time < SUSPICION * PATIENCE, "seed {seed}: {time:?}");
+        assert!(time < SUSPICION * TIME_LIMIT, "seed {seed}: {time:?}");
     }
 }

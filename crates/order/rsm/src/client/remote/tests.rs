@@ -36,7 +36,7 @@ fn cluster(replicas: u64, change: impl Fn(&mut NodeOptions)) -> (Vec<Node>, Vec<
 
 /// Nothing here takes nearly as long, unless it is broken.
 fn options(addresses: &[String]) -> ClientOptions {
-    ClientOptions { patience: Duration::from_secs(60), ..ClientOptions::new(addresses.to_vec()) }
+    ClientOptions { time_limit: Duration::from_secs(60), ..ClientOptions::new(addresses.to_vec()) }
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -101,7 +101,7 @@ fn the_leader_may_stop() {
 fn what_cannot_be_sent_is_known_not_to_be_executed() {
     // A port that nobody listens on.
     let address = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").to_string();
-    let short = ClientOptions { patience: Duration::from_millis(20), ..ClientOptions::new(vec![address]) };
+    let short = ClientOptions { time_limit: Duration::from_millis(20), ..ClientOptions::new(vec![address]) };
     let client = BlockingClient::new(short).expect("a client");
     let error = client.execute(Bytes::new()).expect_err("nobody is there");
     assert!(matches!(error, ClientError::NotSent { .. }) && error.is_not_executed(), "{error}");
@@ -121,7 +121,8 @@ fn what_was_sent_and_not_answered_may_have_been_executed() {
         addresses.clone(),
     );
     let _node = Node::start(options, Echo).expect("a node");
-    let short = ClientOptions { patience: Duration::from_millis(50), ..ClientOptions::new(vec![addresses[0].clone()]) };
+    let short =
+        ClientOptions { time_limit: Duration::from_millis(50), ..ClientOptions::new(vec![addresses[0].clone()]) };
     let client = BlockingClient::new(short).expect("a client");
     // Taken by the session at some time, from when on it counts as sent.
     loop {

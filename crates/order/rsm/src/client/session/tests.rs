@@ -44,10 +44,10 @@ impl Script {
         for text in requests {
             script.session.submit(body(text)).expect("room");
         }
-        assert_eq!(script.told(&leader()), []);
+        assert_eq!(script.receive(&leader()), []);
         assert_eq!(script.says(), [ClientMessage::Open(5)]);
         assert_eq!(script.says(), []);
-        assert_eq!(script.told(&ReplicaMessage::Opened { nonce: 5, session: 7 }), []);
+        assert_eq!(script.receive(&ReplicaMessage::Opened { nonce: 5, session: 7 }), []);
         script
     }
 
@@ -57,7 +57,7 @@ impl Script {
         messages
     }
 
-    fn told(&mut self, message: &ReplicaMessage) -> Vec<(u64, Completion)> {
+    fn receive(&mut self, message: &ReplicaMessage) -> Vec<(u64, Completion)> {
         let mut completed = Vec::new();
         self.session.handle(self.now, message, &mut completed);
         completed.into_iter().map(|c| (c.ticket, c.completion)).collect()
@@ -73,11 +73,11 @@ fn requests_are_numbered_sent_once_and_completed() {
     let mut script = Script::open(&["a", "b"]);
     assert_eq!(script.says(), [request(7, 1, "a"), request(7, 2, "b")]);
     assert_eq!(script.says(), []);
-    assert_eq!(script.told(&reply(7, 2, executed())), [(1, Completion::Executed(1, Bytes::new()))]);
-    assert_eq!(script.told(&reply(7, 2, executed())), [], "a repeated answer");
-    assert_eq!(script.told(&reply(8, 1, executed())), [], "another session's answer");
-    assert_eq!(script.told(&reply(7, 9, executed())), [], "an answer to nothing");
-    assert_eq!(script.told(&reply(7, 1, Outcome::Forgotten)), [(0, Completion::Forgotten)]);
+    assert_eq!(script.receive(&reply(7, 2, executed())), [(1, Completion::Executed(1, Bytes::new()))]);
+    assert_eq!(script.receive(&reply(7, 2, executed())), [], "a repeated answer");
+    assert_eq!(script.receive(&reply(8, 1, executed())), [], "another session's answer");
+    assert_eq!(script.receive(&reply(7, 9, executed())), [], "an answer to nothing");
+    assert_eq!(script.receive(&reply(7, 1, Outcome::Forgotten)), [(0, Completion::Forgotten)]);
     assert_eq!(script.session.open_requests(), 0);
     assert_eq!(script.session.deadline(), Moment::NEVER);
     assert_eq!(script.session.submit(body("c")), Ok(2));
@@ -128,15 +128,15 @@ fn what_has_no_answer_is_sent_again_after_a_timeout_a_new_leader_and_an_early_on
     script.passes(RETRY);
     assert_eq!(script.says(), all, "after a timeout");
     assert_eq!(script.session.deadline(), script.now + RETRY * 2, "more patient each time");
-    script.told(&leader());
+    script.receive(&leader());
     assert_eq!(script.says(), all, "after a new leader");
-    assert_eq!(script.told(&reply(7, 2, Outcome::Early)), []);
+    assert_eq!(script.receive(&reply(7, 2, Outcome::Early)), []);
     assert_eq!(script.says(), [], "not at once: more early ones may follow");
     script.passes(EARLY_PAUSE);
     assert_eq!(script.says(), all, "after an early one");
     assert_eq!(script.session.resent(), 6);
-    script.told(&reply(7, 1, executed()));
-    script.told(&leader());
+    script.receive(&reply(7, 1, executed()));
+    script.receive(&leader());
     assert_eq!(script.says(), all[1..], "what is done is not sent again");
 }
 
@@ -144,7 +144,7 @@ fn what_has_no_answer_is_sent_again_after_a_timeout_a_new_leader_and_an_early_on
 fn a_silent_replica_is_reported_an_early_request_is_not() {
     let mut script = Script::open(&["a"]);
     assert!(!script.session.poll(script.now, |_| {}));
-    script.told(&reply(7, 1, Outcome::Early));
+    script.receive(&reply(7, 1, Outcome::Early));
     script.passes(EARLY_PAUSE);
     assert!(!script.session.poll(script.now, |_| {}));
     script.passes(RETRY);
@@ -155,13 +155,13 @@ fn a_silent_replica_is_reported_an_early_request_is_not() {
 fn requests_that_met_a_forgotten_session_once_move_to_a_new_one() {
     let mut script = Script::open(&["a", "b"]);
     assert_eq!(script.says().len(), 2);
-    assert_eq!(script.told(&reply(7, 2, Outcome::UnknownSession)), [], "the first may have been executed");
-    assert_eq!(script.told(&reply(7, 1, Outcome::UnknownSession)), []);
+    assert_eq!(script.receive(&reply(7, 2, Outcome::UnknownSession)), [], "the first may have been executed");
+    assert_eq!(script.receive(&reply(7, 1, Outcome::UnknownSession)), []);
     let nonce = script.session.nonce();
     assert_ne!(nonce, 5);
     assert_eq!(script.says(), [ClientMessage::Open(nonce)]);
-    assert_eq!(script.told(&ReplicaMessage::Opened { nonce: 5, session: 9 }), [], "the old nonce");
-    script.told(&ReplicaMessage::Opened { nonce, session: 8 });
+    assert_eq!(script.receive(&ReplicaMessage::Opened { nonce: 5, session: 9 }), [], "the old nonce");
+    script.receive(&ReplicaMessage::Opened { nonce, session: 8 });
     assert_eq!(script.says(), [owned(nonce, 8, 1, "a"), owned(nonce, 8, 2, "b")]);
 }
 
@@ -169,10 +169,10 @@ fn requests_that_met_a_forgotten_session_once_move_to_a_new_one() {
 fn the_outcome_of_a_request_that_was_sent_twice_and_met_a_forgotten_session_is_unknown() {
     let mut script = Script::open(&["a", "b"]);
     script.says();
-    script.told(&leader());
+    script.receive(&leader());
     script.says();
-    assert_eq!(script.told(&reply(7, 1, Outcome::UnknownSession)), [(0, Completion::Unknown)]);
-    assert_eq!(script.told(&reply(7, 2, Outcome::UnknownSession)), [(1, Completion::Unknown)]);
+    assert_eq!(script.receive(&reply(7, 1, Outcome::UnknownSession)), [(0, Completion::Unknown)]);
+    assert_eq!(script.receive(&reply(7, 2, Outcome::UnknownSession)), [(1, Completion::Unknown)]);
     script.session.submit(body("c")).expect("room");
     assert_eq!(script.says(), [ClientMessage::Open(script.session.nonce())]);
 }
@@ -181,10 +181,10 @@ fn the_outcome_of_a_request_that_was_sent_twice_and_met_a_forgotten_session_is_u
 fn after_a_request_that_is_too_large_the_others_move_to_a_new_session() {
     let mut script = Script::open(&["a", "b"]);
     script.says();
-    assert_eq!(script.told(&reply(7, 1, Outcome::TooLarge(3))), [(0, Completion::TooLarge(3))]);
+    assert_eq!(script.receive(&reply(7, 1, Outcome::TooLarge(3))), [(0, Completion::TooLarge(3))]);
     let nonce = script.session.nonce();
     assert_eq!(script.says(), [ClientMessage::Open(nonce)]);
-    script.told(&ReplicaMessage::Opened { nonce, session: 8 });
+    script.receive(&ReplicaMessage::Opened { nonce, session: 8 });
     assert_eq!(script.says(), [owned(nonce, 8, 1, "b")]);
 }
 
@@ -192,11 +192,11 @@ fn after_a_request_that_is_too_large_the_others_move_to_a_new_session() {
 fn what_finds_no_session_was_not_executed_and_what_comes_later_asks_again() {
     let mut script = Script { session: ClientSession::new(5, RETRY), now: Moment(0) };
     script.session.submit(body("a")).expect("room");
-    script.told(&leader());
+    script.receive(&leader());
     assert_eq!(script.says(), [ClientMessage::Open(5)]);
     let refused = |nonce| ReplicaMessage::TooManySessions { nonce, limit: 3 };
-    assert_eq!(script.told(&refused(6)), [], "another's");
-    assert_eq!(script.told(&refused(5)), [(0, Completion::TooManySessions(3))]);
+    assert_eq!(script.receive(&refused(6)), [], "another's");
+    assert_eq!(script.receive(&refused(5)), [(0, Completion::TooManySessions(3))]);
     assert_eq!(script.says(), []);
     script.session.submit(body("b")).expect("room");
     assert_eq!(script.says(), [ClientMessage::Open(5)]);
@@ -206,7 +206,7 @@ fn what_finds_no_session_was_not_executed_and_what_comes_later_asks_again() {
 fn a_session_that_is_another_s_is_none() {
     let mut script = Script::open(&["a"]);
     script.says();
-    assert_eq!(script.told(&reply(7, 1, Outcome::ForeignSession)), []);
+    assert_eq!(script.receive(&reply(7, 1, Outcome::ForeignSession)), []);
     assert_eq!(script.says(), [ClientMessage::Open(script.session.nonce())]);
 }
 

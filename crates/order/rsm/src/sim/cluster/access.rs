@@ -1,6 +1,6 @@
 //! Events between nodes and clients: connections, requests, answers and disconnections.
 
-use super::{Cluster, Happening, brief};
+use super::{Cluster, ScheduledEvent, brief};
 use crate::executor::Reply;
 use crate::message::{ClientMessage, ReplicaMessage};
 use crate::sim::client::Connection;
@@ -24,12 +24,12 @@ impl Cluster {
         let gives_up = self.clients[client].act(now, &mut messages);
         if let Connection::Open(node, _) = self.clients[client].connection {
             for message in &messages {
-                self.world.tell(|| format!("C{client} to R{node}: {}", brief(message)));
+                self.world.step(|| format!("C{client} to R{node}: {}", brief(message)));
                 let bytes = encode_one(message)?;
                 self.world.access.send(now, self.hosts.len() + client, node as usize, bytes);
             }
             if gives_up {
-                self.world.chronicle.count("impatient clients");
+                self.world.trace.count("impatient clients");
                 self.hang_up(client, node as usize);
             }
         }
@@ -43,7 +43,7 @@ impl Cluster {
         state.attempt += 1;
         let attempt = state.attempt;
         let at = self.world.now + self.world.randomness.in_range(MILLISECOND / 10..5 * MILLISECOND);
-        self.world.enter(at, Happening::Dialed { client, attempt });
+        self.world.enter(at, ScheduledEvent::Dialed { client, attempt });
     }
 
     pub(super) fn dialed(&mut self, client: usize, attempt: u64) -> Result<(), Violation> {
@@ -60,7 +60,7 @@ impl Cluster {
         state.connection = Connection::Open(node, now);
         life.clients.insert(client, now);
         let leader = life.replica.leader();
-        self.world.tell(|| format!("C{client} talks to R{node}"));
+        self.world.step(|| format!("C{client} talks to R{node}"));
         self.tell_leader(node as usize, client, leader)
     }
 
@@ -112,7 +112,7 @@ impl Cluster {
     }
 
     pub(super) fn carry_to_access(&mut self, packet: &Packet) -> Result<(), Violation> {
-        self.world.chronicle.digest(self.world.now ^ (packet.bytes.len() as u64) << 40);
+        self.world.trace.digest(self.world.now ^ (packet.bytes.len() as u64) << 40);
         match packet.to.checked_sub(self.hosts.len()) {
             Some(client) => self.carry_to_client(client, packet),
             None => self.carry_to_node(packet),
@@ -127,16 +127,16 @@ impl Cluster {
             if node as usize != packet.from || packet.sent_at < since {
                 return Ok(());
             }
-            self.world.tell(|| format!("R{node} to C{client}: {}", brief(&message)));
-            let mut told = Vec::new();
-            let leaves = self.clients[client].on_message(self.world.now, &message, &mut told);
-            for told in told {
-                self.world.chronicle.count(if told.outcome == Knowledge::Unknown {
+            self.world.step(|| format!("R{node} to C{client}: {}", brief(&message)));
+            let mut completions = Vec::new();
+            let leaves = self.clients[client].on_message(self.world.now, &message, &mut completions);
+            for completion in completions {
+                self.world.trace.count(if completion.outcome == Knowledge::Unknown {
                     "unknown outcomes"
                 } else {
                     "answers"
                 });
-                self.judge.on_told(told)?;
+                self.judge.on_completion(completion)?;
             }
             if leaves {
                 self.hang_up(client, packet.from);

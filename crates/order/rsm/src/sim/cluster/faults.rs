@@ -1,12 +1,12 @@
 //! Faults: their kinds, times and ends.
 
-use super::{Cluster, Happening};
+use super::{Cluster, ScheduledEvent};
 use crate::sim::host::{Host, Word};
-use crate::sim::setting::Weather;
+use crate::sim::setting::FaultLevel;
 use env::disk::Fault as DiskFault;
 use env::{Operation, SimDisk, Survival};
 use paxos::config::Durability;
-use paxos::journal::Resident;
+use paxos::journal::DirectoryOwner;
 use sim::{MILLISECOND, SECOND, Violation, one_of};
 use std::io::ErrorKind;
 
@@ -41,18 +41,18 @@ enum Fault {
     Pause,
 }
 
-fn faults(weather: Weather) -> &'static [Fault] {
+fn faults(faults: FaultLevel) -> &'static [Fault] {
     use Fault::{
         Break, BreakClient, Crash, CrashLeader, CutOneWay, Disk, Forget, Heal, Isolate, Network, Partition, Pause,
         PowerFailure,
     };
-    match weather {
-        Weather::Calm => &[Heal],
-        Weather::Lossy => &[Network, Network, Break, BreakClient, Pause],
-        Weather::Partitions => &[CutOneWay, CutOneWay, Partition, Isolate, Heal, Heal],
-        Weather::Crashes => &[Crash, CrashLeader, BreakClient, Disk, Pause, Forget],
-        Weather::PowerFailures => &[PowerFailure, Crash],
-        Weather::Chaos => &[
+    match faults {
+        FaultLevel::Calm => &[Heal],
+        FaultLevel::Lossy => &[Network, Network, Break, BreakClient, Pause],
+        FaultLevel::Partitions => &[CutOneWay, CutOneWay, Partition, Isolate, Heal, Heal],
+        FaultLevel::Crashes => &[Crash, CrashLeader, BreakClient, Disk, Pause, Forget],
+        FaultLevel::PowerFailures => &[PowerFailure, Crash],
+        FaultLevel::Chaos => &[
             Network,
             Break,
             BreakClient,
@@ -78,11 +78,11 @@ impl Cluster {
         if self.is_calm {
             return Ok(());
         }
-        let fault = *one_of(&mut self.world.randomness, faults(self.setting.weather));
-        self.world.tell(|| format!("fault: {fault:?}"));
+        let fault = *one_of(&mut self.world.randomness, faults(self.setting.faults));
+        self.world.step(|| format!("fault: {fault:?}"));
         self.cause(fault);
         let pause = self.world.randomness.in_range(0..2 * self.setting.fault_every_ns);
-        self.world.enter(self.world.now + pause, Happening::Fault);
+        self.world.enter(self.world.now + pause, ScheduledEvent::Fault);
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Cluster {
                 }
             }
             Fault::Forget => self.forget(),
-            Fault::Disk => self.hurt_disk(),
+            Fault::Disk => self.inject_disk_fault(),
             Fault::Pause => {
                 let node = if self.world.randomness.chance(1, 2) { self.leader() } else { self.world.node() };
                 let suspicion = u64::try_from(self.setting.options.suspicion.as_nanos()).unwrap_or(SECOND);
@@ -147,15 +147,15 @@ impl Cluster {
         self.crash(node, survival);
         let pause = *one_of(&mut self.world.randomness, &[MILLISECOND, 100 * MILLISECOND, SECOND, 5 * SECOND]);
         let at = self.world.now + self.world.randomness.in_range(0..pause);
-        self.world.enter(at, Happening::Start(successor));
+        self.world.enter(at, ScheduledEvent::Start(successor));
     }
 
     /// Every voter has met all others once.
     fn has_begun(&self) -> bool {
         let voters = self.hosts.iter().take(self.setting.options.replicas as usize);
-        let admitted = |host: &Host| match (&host.life, Resident::read(&host.disk)) {
+        let admitted = |host: &Host| match (&host.life, DirectoryOwner::read(&host.disk)) {
             (Some(life), _) => life.replica.is_admitted(),
-            (None, Ok(Some(resident))) => resident.admitted,
+            (None, Ok(Some(owner))) => owner.admitted,
             (None, _) => host.options.durability == Durability::Memory,
         };
         voters.filter(|host| !host.is_forgetful).all(admitted)
@@ -171,31 +171,31 @@ impl Cluster {
         }
         let old = if self.world.randomness.chance(1, 2) { self.outdated_copy(node) } else { None };
         self.expendable -= 1;
-        self.world.tell(|| format!("R{node} comes back {}", if old.is_some() { "as it was once" } else { "new" }));
-        self.world.chronicle.count(if old.is_some() { "old copies" } else { "lost memories" });
+        self.world.step(|| format!("R{node} comes back {}", if old.is_some() { "as it was once" } else { "new" }));
+        self.world.trace.count(if old.is_some() { "old copies" } else { "lost memories" });
         self.crash(node, Survival::Everything);
         let host = &mut self.hosts[node];
         (host.is_forgetful, host.word) = (true, Word::default());
         host.disk = old.unwrap_or_else(|| SimDisk::new(self.world.randomness.next_u64(), self.setting.disk));
         let at = self.world.now + self.world.randomness.in_range(0..SECOND);
-        self.world.enter(at, Happening::Start(node));
+        self.world.enter(at, ScheduledEvent::Start(node));
     }
 
     /// The node's saved disk, if every other voter has noted since that there is a newer one. One who has not cannot know.
     fn outdated_copy(&self, node: usize) -> Option<SimDisk> {
         let (disk, records) = self.hosts[node].saved.as_ref()?;
-        let life = Resident::read(disk).ok()??.life;
+        let life = DirectoryOwner::read(disk).ok()??.life;
         let voters = self.hosts.iter().take(self.setting.options.replicas as usize).enumerate();
         let mut others = voters.filter(|(other, host)| *other != node && !host.is_forgetful);
         let is_outdated = others.all(|(_, host)| {
-            let met = Resident::read(&host.disk).ok().flatten().map(|resident| resident.met);
+            let met = DirectoryOwner::read(&host.disk).ok().flatten().map(|owner| owner.met);
             let note = met.and_then(|met| met.get(&(node as u64)).copied());
             note.is_some_and(|note| note.life > life || note.records > *records)
         });
         is_outdated.then(|| disk.copy())
     }
 
-    fn hurt_disk(&mut self) {
+    fn inject_disk_fault(&mut self) {
         let operation = *one_of(&mut self.world.randomness, &[Operation::Sync, Operation::Write, Operation::Allocate]);
         let after = self.world.randomness.in_range(0..4);
         let kind = if operation == Operation::Sync { ErrorKind::Other } else { ErrorKind::StorageFull };
@@ -206,8 +206,8 @@ impl Cluster {
     }
 
     /// Everything is mended, and everybody comes back.
-    pub(super) fn calm_down(&mut self) -> Result<(), Violation> {
-        self.world.tell(|| "calm".to_owned());
+    pub(super) fn heal_all(&mut self) -> Result<(), Violation> {
+        self.world.step(|| "calm".to_owned());
         self.is_calm = true;
         self.world.network.heal();
         self.world.network.set_options(self.setting.network);

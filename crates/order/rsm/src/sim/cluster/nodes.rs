@@ -1,20 +1,20 @@
 //! Events in a node: starts, stops and pauses; inputs of its replica and their effects; delays of its disk and its service.
 
-use super::{Cluster, Happening, brief, clock};
+use super::{Cluster, ScheduledEvent, brief, clock};
 use crate::sim::host::{Sync, Work};
 use env::Survival;
 use paxos::core::Role;
 use paxos::replica::{Counters, Effect, Input};
 use sim::SECOND;
-use sim::{Chronicle, Violation, demand};
+use sim::{Trace, Violation, demand};
 
 impl Cluster {
     pub(super) fn start(&mut self, node: usize) -> Result<(), Violation> {
         if self.hosts[node].life.is_some() || self.hosts[node].is_dismissed {
             return Ok(());
         }
-        self.world.tell(|| format!("R{node} starts"));
-        self.world.chronicle.count("starts");
+        self.world.step(|| format!("R{node} starts"));
+        self.world.trace.count("starts");
         self.hosts[node].start(self.world.now, &self.setting, &mut self.world.randomness)?;
         self.feed(node, Input::Tick)
     }
@@ -22,18 +22,18 @@ impl Cluster {
     /// A node stops, in the middle of whatever it does. The disk keeps what the survival says.
     pub(super) fn crash(&mut self, node: usize, survival: Survival) {
         let Some(life) = self.hosts[node].life.take() else { return };
-        self.world.tell(|| format!("R{node} crashes; of what is not synced, {survival:?} survives"));
-        self.world.chronicle.count("crashes");
+        self.world.step(|| format!("R{node} crashes; of what is not synced, {survival:?} survives"));
+        self.world.trace.count("crashes");
         let host = &mut self.hosts[node];
         if life.sync == Sync::Pending && survival == Survival::Random && self.world.randomness.chance(1, 2) {
             // The power goes while the log writes.
             let change = host.disk.changes() + self.world.randomness.in_range(0..3);
             host.disk.cut_power_at(change);
             if let Some(Err(_)) = life.journal.as_ref().map(|journal| journal.sync()) {
-                self.world.chronicle.count("writes cut off by a crash");
+                self.world.trace.count("writes cut off by a crash");
             }
         }
-        count_replica(&mut self.world.chronicle, life.replica.counters());
+        count_replica(&mut self.world.trace, life.replica.counters());
         let records = life.journal.as_ref().map_or(0, |journal| journal.records_before() + journal.appended());
         drop(life);
         host.disk = host.disk.power_cut_with(survival);
@@ -57,9 +57,9 @@ impl Cluster {
     /// A node does nothing for a while, and then everything that it has missed.
     pub(super) fn pause(&mut self, node: usize, until: u64) {
         if self.hosts[node].life.is_some() {
-            self.world.chronicle.count("pauses");
+            self.world.trace.count("pauses");
             self.hosts[node].paused_until = until;
-            self.world.enter(until, Happening::Resume(node));
+            self.world.enter(until, ScheduledEvent::Resume(node));
         }
     }
 
@@ -96,13 +96,13 @@ impl Cluster {
         let now = self.world.now;
         let shown = self.hosts[node].clock.shows(now);
         let Some(life) = self.hosts[node].life.as_mut() else { return Ok(()) };
-        self.world.chronicle.tell(|| told(now, node, &input));
+        self.world.trace.step(|| describe(now, node, &input));
         let mut effects = std::mem::take(&mut self.effects);
         life.replica.handle(shown, input, &mut effects);
         let mut result = Ok(());
         for effect in effects.drain(..) {
             if result.is_ok() {
-                self.world.chronicle.tell(|| format!("{:>18}{}", "", brief(&effect)));
+                self.world.trace.step(|| format!("{:>18}{}", "", brief(&effect)));
                 result = self.take_effect(node, effect);
             }
         }
@@ -125,7 +125,7 @@ impl Cluster {
             // A disk that syncs at once saves nothing of what is journalled until the end, one that syncs at the end nothing until then.
             life.sync = if self.world.randomness.chance(1, 2) { Sync::Done } else { Sync::Pending };
             let synced = if life.sync == Sync::Done { journal.sync() } else { Ok(record) };
-            self.world.enter(at, Happening::Synced { node, life: host.lives, record });
+            self.world.enter(at, ScheduledEvent::Synced { node, life: host.lives, record });
             if let Err(error) = synced {
                 return self.stop(node, &error);
             }
@@ -144,10 +144,13 @@ impl Cluster {
             view.executed - view.low,
             config.span
         );
-        let undone = view.executed.saturating_sub(life.executor.executed().next);
+        let untaken = view.executed.saturating_sub(life.executor.executed().next);
         let most = host.options.undone_batches;
         let installs = life.work.iter().any(|work| matches!(work, Work::Install(..)));
-        demand!(installs || undone <= most, "R{node} has {undone} batches undone, {most} are allowed");
+        demand!(
+            installs || untaken <= most,
+            "R{node} has {untaken} batches that the application has not taken; {most} are allowed"
+        );
         Ok(())
     }
 
@@ -164,7 +167,7 @@ impl Cluster {
                 }
             }
             Effect::Compact(up_to, records) => {
-                self.world.chronicle.count("compactions");
+                self.world.trace.count("compactions");
                 let compacted = life.journal.as_ref().map(|journal| journal.compact(up_to, records));
                 if let Some(Err(error)) = compacted
                     && error.is_fatal()
@@ -175,26 +178,26 @@ impl Cluster {
             Effect::Deliver(instance, value) => {
                 demand!(instance == life.next, "R{node} delivers {instance}, and {} is the next", life.next);
                 life.next += 1;
-                self.world.chronicle.digest(instance << 8 | node as u64);
-                self.world.chronicle.count("deliveries");
+                self.world.trace.digest(instance << 8 | node as u64);
+                self.world.trace.count("deliveries");
                 self.judge.on_delivery(node as u64, instance, &value)?;
                 return self.give_work(node, Work::Deliver(instance, value));
             }
             Effect::Install(instance, image) => {
                 demand!(instance >= life.next, "R{node} goes back from {} to {instance}", life.next);
                 life.next = instance;
-                self.world.chronicle.count("installs");
+                self.world.trace.count("installs");
                 return self.give_work(node, Work::Install(instance, image));
             }
             Effect::Admitted => {
-                self.world.chronicle.count("admissions");
-                if let Some(Err(error)) = life.journal.as_ref().map(|journal| journal.residence().admit()) {
+                self.world.trace.count("admissions");
+                if let Some(Err(error)) = life.journal.as_ref().map(|journal| journal.directory().admit()) {
                     return self.stop(node, &error);
                 }
             }
             Effect::TakeSnapshot => return self.give_work(node, Work::Snapshot),
             Effect::Leader(leader, _) => {
-                self.world.chronicle.count("changes of the leader");
+                self.world.trace.count("changes of the leader");
                 let clients: Vec<usize> = life.clients.keys().copied().collect();
                 for client in clients {
                     self.tell_leader(node, client, leader)?;
@@ -206,11 +209,11 @@ impl Cluster {
 
     /// A node whose disk has failed stops, as the product does.
     pub(super) fn stop(&mut self, node: usize, error: &dyn std::error::Error) -> Result<(), Violation> {
-        self.world.tell(|| format!("R{node} stops: {error}"));
-        self.world.chronicle.count("stopped by the disk");
+        self.world.step(|| format!("R{node} stops: {error}"));
+        self.world.trace.count("stopped by the disk");
         self.crash(node, Survival::SyncedOnly);
         let at = self.world.now + self.world.randomness.in_range(0..SECOND);
-        self.world.enter(at, Happening::Start(node));
+        self.world.enter(at, ScheduledEvent::Start(node));
         Ok(())
     }
 
@@ -235,7 +238,7 @@ impl Cluster {
         if life.work.len() == 1 {
             let (least, most) = self.setting.service_ns;
             let at = self.world.now + self.world.randomness.in_range(least..most + 1);
-            self.world.enter(at, Happening::Worked { node, life: host.lives });
+            self.world.enter(at, ScheduledEvent::Worked { node, life: host.lives });
         }
         Ok(())
     }
@@ -248,7 +251,7 @@ impl Cluster {
         if !state.work.is_empty() {
             let (least, most) = self.setting.service_ns;
             let at = self.world.now + self.world.randomness.in_range(least..most + 1);
-            self.world.enter(at, Happening::Worked { node, life });
+            self.world.enter(at, ScheduledEvent::Worked { node, life });
         }
         let bad = |error: &dyn std::error::Error| Violation(format!("R{node}'s executor: {error}"));
         match work {
@@ -256,7 +259,7 @@ impl Cluster {
                 let mut replies = Vec::new();
                 state.executor.deliver(instance, &value, &mut replies).map_err(|error| bad(&error))?;
                 let executions = state.executor.service().take_executions();
-                self.world.chronicle.add("executions", executions.len() as u64);
+                self.world.trace.add("executions", executions.len() as u64);
                 self.judge.on_execution(node as u64, instance, executions)?;
                 for reply in replies {
                     self.reply(node, reply)?;
@@ -270,20 +273,20 @@ impl Cluster {
             Work::Snapshot => {
                 let (instance, image) = state.executor.snapshot();
                 self.judge.on_snapshot(node as u64, instance, &image)?;
-                self.world.chronicle.count("snapshots");
+                self.world.trace.count("snapshots");
                 self.feed(node, Input::Taken(instance, image))
             }
         }
     }
 }
 
-pub(super) fn count_replica(chronicle: &mut Chronicle, counters: &Counters) {
-    chronicle.add("candidacies", counters.candidacies);
-    chronicle.add("elections", counters.elections);
-    chronicle.add("retransmissions", counters.retransmissions);
-    chronicle.add("queries", counters.queries);
+pub(super) fn count_replica(trace: &mut Trace, counters: &Counters) {
+    trace.add("candidacies", counters.candidacies);
+    trace.add("elections", counters.elections);
+    trace.add("retransmissions", counters.retransmissions);
+    trace.add("queries", counters.queries);
 }
 
-fn told(now: u64, node: usize, input: &Input) -> String {
+fn describe(now: u64, node: usize, input: &Input) -> String {
     format!("{} R{node} {}", clock(now), brief(input))
 }

@@ -3,8 +3,8 @@
 use super::{Cluster, brief};
 use crate::sim::host::encode;
 use env::Survival;
-use paxos::acquaintances::Rejection;
 use paxos::core::{ReplicaId, generated};
+use paxos::known_voters::Rejection;
 use paxos::message::PeerMessage;
 use paxos::replica::Input;
 use sim::Packet;
@@ -15,7 +15,7 @@ impl Cluster {
     pub(super) fn judge_each_other(&mut self, one: usize, other: usize) -> Result<bool, Violation> {
         for (judge, met) in [(one, other), (other, one)] {
             let Some(membership) = self.hosts[met].membership() else { return Ok(false) };
-            match self.hosts[judge].life.as_mut().map(|life| life.acquaintances.meet(&membership)) {
+            match self.hosts[judge].life.as_mut().map(|life| life.known_voters.meet(&membership)) {
                 None | Some(Ok(())) => {}
                 Some(Err(Rejection::NotNoted(error))) => {
                     self.stop(judge, &error)?;
@@ -26,8 +26,8 @@ impl Cluster {
                         self.hosts[met].is_forgetful,
                         "R{judge} refuses R{met}, who has forgotten nothing: {refusal}"
                     );
-                    self.world.tell(|| format!("R{judge} refuses R{met}: {refusal}"));
-                    self.world.chronicle.count("refusals of the forgetful");
+                    self.world.step(|| format!("R{judge} refuses R{met}: {refusal}"));
+                    self.world.trace.count("refusals of the forgetful");
                     self.hosts[met].is_dismissed = true;
                     self.crash(met, Survival::Everything);
                     return Ok(false);
@@ -43,7 +43,7 @@ impl Cluster {
         for other in (0..self.hosts.len()).filter(|other| *other != node) {
             let is_heard = self.world.is_connected(node, other) && !self.world.network.is_cut(node, other);
             let Some(life) = self.hosts[other].life.as_mut().filter(|_| is_heard) else { continue };
-            let heard = life.acquaintances.hear(node as ReplicaId, membership.records);
+            let heard = life.known_voters.update_records(node as ReplicaId, membership.records);
             demand!(
                 heard.is_ok(),
                 "R{other} has heard that the journal of R{node} was longer than {}",
@@ -57,7 +57,7 @@ impl Cluster {
     pub(super) fn lose_peer(&mut self, node: usize, peer: usize) -> Result<(), Violation> {
         if let Some(life) = self.hosts[node].life.as_mut() {
             life.forget_pieces(peer as ReplicaId);
-            if let Err(error) = life.acquaintances.note() {
+            if let Err(error) = life.known_voters.note() {
                 self.stop(node, &error)?;
             }
         }
@@ -85,8 +85,8 @@ impl Cluster {
     pub(super) fn carry(&mut self, packet: &Packet) -> Result<(), Violation> {
         let Packet { from, to, bytes, .. } = packet;
         let (from, to) = (*from, *to);
-        self.world.chronicle.digest(self.world.now ^ (bytes.len() as u64) << 40 ^ (from << 8 | to) as u64);
-        self.world.chronicle.count("packets");
+        self.world.trace.digest(self.world.now ^ (bytes.len() as u64) << 40 ^ (from << 8 | to) as u64);
+        self.world.trace.count("packets");
         let Some(life) = self.hosts[to].life.as_mut() else { return Ok(()) };
         let from = from as ReplicaId;
         for message in life.decode(bytes)? {

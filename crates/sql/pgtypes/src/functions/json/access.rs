@@ -128,7 +128,7 @@ fn has(json: &str, wanted: &str) -> Result<bool> {
 /// Returns whether the outer value contains the inner: names with contained values, elements in any order. At the top an array
 /// contains a scalar that is among its elements.
 fn contains(outer: &str, inner: &str, is_top: bool) -> Result<bool> {
-    crate::stack::deeper(|| match (parse(outer), parse(inner)) {
+    crate::stack::ensure_stack(|| match (parse(outer), parse(inner)) {
         (Value::Object(_), Value::Object(members)) => {
             for (name, wanted) in members {
                 match member(outer, &unquote(name)?)? {

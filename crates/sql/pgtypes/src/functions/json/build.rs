@@ -134,7 +134,7 @@ pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Da
             for (at, inner) in array.elements.iter().enumerate() {
                 out.push(if at == 0 { '[' } else { ',' });
                 let inner_type = if matches!(inner, Datum::Array(_)) { data_type } else { element };
-                crate::stack::deeper(|| push_value(out, inner_type, inner, styles))?;
+                crate::stack::ensure_stack(|| push_value(out, inner_type, inner, styles))?;
             }
             out.push_str(if array.elements.is_empty() { "[]" } else { "]" });
         }
@@ -142,7 +142,7 @@ pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Da
             for (at, field) in fields.iter().enumerate() {
                 out.push(if at == 0 { '{' } else { ',' });
                 out.push_str(&format!("\"f{}\":", at + 1));
-                crate::stack::deeper(|| push_value(out, natural_type(field), field, styles))?;
+                crate::stack::ensure_stack(|| push_value(out, natural_type(field), field, styles))?;
             }
             out.push_str(if fields.is_empty() { "{}" } else { "}" });
         }

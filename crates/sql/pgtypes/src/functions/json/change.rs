@@ -62,7 +62,7 @@ fn array_of(elements: &[String]) -> String {
 fn edited(json: &str, path: &[Datum], new: Option<&str>, create: bool, edit: Edit) -> Result<String> {
     let Some((step, rest)) = path.split_first() else { return Ok(json.to_owned()) };
     let Some(step) = step.as_text() else { return Err(Error::new("22004", "path element at position 1 is null")) };
-    crate::stack::deeper(|| match parse(json) {
+    crate::stack::ensure_stack(|| match parse(json) {
         Value::Object(members) => edited_object(&members, step, rest, new, create, edit),
         Value::Array(elements) => edited_array(&elements, step, rest, new, create, edit),
         _ => Ok(json.to_owned()),
@@ -193,7 +193,7 @@ fn delete_element(json: &str, place: i32) -> Result<Datum> {
 
 /// Without the members that are null.
 fn stripped(json: &str) -> String {
-    crate::stack::deeper(|| match parse(json) {
+    crate::stack::ensure_stack(|| match parse(json) {
         Value::Object(members) => {
             let kept = members.into_iter().filter(|(_, value)| parse(value) != Value::Null);
             let members: Vec<String> = kept.map(|(name, value)| format!("{name}:{}", stripped(value))).collect();
@@ -212,7 +212,7 @@ fn push_pretty(out: &mut String, json: &str, level: usize) {
         out.push('\n');
         out.push_str(&" ".repeat(4 * level));
     };
-    crate::stack::deeper(|| match parse(json) {
+    crate::stack::ensure_stack(|| match parse(json) {
         Value::Object(members) => {
             out.push('{');
             for (at, (name, value)) in members.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::operator::{comparison, symbol};
 use crate::bind::Binder;
-use crate::bind::coerce::{Placed, element_of};
+use crate::bind::coerce::{LocatedExpr, element_of};
 use crate::bind::name::fold;
 use crate::bind::position::start;
 use crate::bind::query::unnested;
@@ -40,9 +40,9 @@ impl Binder<'_, '_> {
         Ok(Expr::new(ExprKind::Array(elements), data_type))
     }
 
-    fn array_of(&mut self, elements: Vec<Placed>, element_type: Type) -> Result<Expr> {
+    fn array_of(&mut self, elements: Vec<LocatedExpr>, element_type: Type) -> Result<Expr> {
         let array_type = element_type.to_array().unwrap_or(element_type);
-        let convert = |(element, at): Placed| {
+        let convert = |(element, at): LocatedExpr| {
             let wanted = if element.data_type.is_array { array_type } else { element_type };
             self.explicit_cast(element, wanted, Modifier::NONE, at)
         };

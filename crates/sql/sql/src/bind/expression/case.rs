@@ -1,6 +1,6 @@
 //! CASE, COALESCE, NULLIF, GREATEST, LEAST.
 
-use super::once::Once;
+use super::single_evaluation::SingleEvaluation;
 use crate::bind::Binder;
 use crate::bind::position::start;
 use crate::error::Result;
@@ -15,7 +15,7 @@ impl Binder<'_, '_> {
             Some(operand) => {
                 let at = start(operand);
                 let bound = self.expression(operand)?;
-                let (once, operand) = Once::new(self.known(bound)?);
+                let (once, operand) = SingleEvaluation::new(self.known(bound)?);
                 (Some(once), Some((operand, at)))
             }
             None => (None, None),

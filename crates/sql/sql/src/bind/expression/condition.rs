@@ -2,7 +2,7 @@
 
 use super::operator::{is_row, negate};
 use crate::bind::Binder;
-use crate::bind::coerce::Placed;
+use crate::bind::coerce::LocatedExpr;
 use crate::bind::position::start;
 use crate::error::{Result, SqlError};
 use crate::functions::{common_type, comparison_type};
@@ -68,7 +68,7 @@ impl Binder<'_, '_> {
         Ok(if negated { same } else { negate(same) })
     }
 
-    fn same_values(&mut self, left: Placed, right: Placed) -> Result<Expr> {
+    fn same_values(&mut self, left: LocatedExpr, right: LocatedExpr) -> Result<Expr> {
         if left.0.data_type == Type::UNKNOWN && right.0.data_type == Type::UNKNOWN {
             let (left, right) = (self.known(left.0)?, self.known(right.0)?);
             return Ok(Expr::new(ExprKind::IsSame(Box::new(left), Box::new(right)), Type::BOOL));
@@ -131,7 +131,13 @@ impl Binder<'_, '_> {
         Ok(between)
     }
 
-    fn within_bounds(&mut self, syntax: &Syntax, value: Placed, low: Placed, high: Placed) -> Result<Expr> {
+    fn within_bounds(
+        &mut self,
+        syntax: &Syntax,
+        value: LocatedExpr,
+        low: LocatedExpr,
+        high: LocatedExpr,
+    ) -> Result<Expr> {
         let at_operator = |binder: &Self, error| binder.error_at_operator(error, syntax, "between");
         let above = self.compare(value.clone(), Comparison::GreaterOrEqual, ">=", low);
         let above = above.map_err(|error| at_operator(self, error))?;

@@ -4,9 +4,9 @@ mod array;
 mod case;
 mod condition;
 mod literal;
-mod once;
 mod operator;
 mod row;
+mod single_evaluation;
 mod sql_function;
 mod subquery;
 
@@ -14,11 +14,11 @@ pub(super) use sql_function::special_name;
 pub(super) use subquery::row_subquery;
 
 use super::Binder;
-use super::coerce::Placed;
+use super::coerce::LocatedExpr;
 use super::position::{NOWHERE, start};
 use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::{CastContext, Modifier, Type};
 use syntax::ast::{self, Expr as Syntax, Location};
 
@@ -28,16 +28,16 @@ const COLLATIONS: &[&str] = &["C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs
 impl Binder<'_, '_> {
     /// Binds an expression over the row at hand.
     pub(super) fn expression(&mut self, syntax: &Syntax) -> Result<Expr> {
-        deeper(|| self.expression_kind(syntax))
+        ensure_stack(|| self.expression_kind(syntax))
     }
 
     /// Binds an expression and keeps its location.
-    pub(super) fn placed(&mut self, syntax: &Syntax) -> Result<Placed> {
+    pub(super) fn placed(&mut self, syntax: &Syntax) -> Result<LocatedExpr> {
         Ok((self.expression(syntax)?, start(syntax)))
     }
 
     /// Binds expressions.
-    pub(super) fn all_placed<'e>(&mut self, list: impl IntoIterator<Item = &'e Syntax>) -> Result<Vec<Placed>> {
+    pub(super) fn all_placed<'e>(&mut self, list: impl IntoIterator<Item = &'e Syntax>) -> Result<Vec<LocatedExpr>> {
         list.into_iter().map(|syntax| self.placed(syntax)).collect()
     }
 
@@ -149,20 +149,20 @@ impl Binder<'_, '_> {
     }
 
     /// Calls a function by its name.
-    pub(super) fn call_by_name(&mut self, name: &str, arguments: Vec<Placed>, at: Location) -> Result<Expr> {
+    pub(super) fn call_by_name(&mut self, name: &str, arguments: Vec<LocatedExpr>, at: Location) -> Result<Expr> {
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
         let function = crate::functions::resolve_function(name, &types).map_err(|error| self.error_at(error, at))?;
         self.call(function, arguments)
     }
 
     /// Calls an operator that is written between two operands.
-    pub(super) fn call_operator(&mut self, symbol: &str, left: Placed, right: Placed) -> Result<Expr> {
+    pub(super) fn call_operator(&mut self, symbol: &str, left: LocatedExpr, right: LocatedExpr) -> Result<Expr> {
         let operator = crate::functions::resolve_operator(symbol, Some(left.0.data_type), right.0.data_type)?;
         self.call(operator, vec![left, right])
     }
 
     /// A text constant.
-    pub(super) fn text_constant(text: &str) -> Placed {
+    pub(super) fn text_constant(text: &str) -> LocatedExpr {
         (Expr::constant(crate::types::Datum::Text(text.into()), Type::TEXT), NOWHERE)
     }
 }

@@ -1,7 +1,7 @@
 //! Operators.
 
 use crate::bind::Binder;
-use crate::bind::coerce::Placed;
+use crate::bind::coerce::LocatedExpr;
 use crate::bind::position::start;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{comparison_type_by, resolve_operator};
@@ -57,7 +57,13 @@ impl Binder<'_, '_> {
         Ok(Expr::new(kind, Type::BOOL))
     }
 
-    fn apply(&mut self, left: Placed, operator: &Operator, right: Placed, left_syntax: &Syntax) -> Result<Expr> {
+    fn apply(
+        &mut self,
+        left: LocatedExpr,
+        operator: &Operator,
+        right: LocatedExpr,
+        left_syntax: &Syntax,
+    ) -> Result<Expr> {
         let symbol = symbol(operator)?;
         let result = match comparison(operator) {
             Some(comparison) => self.compare(left, comparison, symbol, right),
@@ -72,10 +78,10 @@ impl Binder<'_, '_> {
     /// Compares two values in their common type.
     pub(in crate::bind) fn compare(
         &mut self,
-        left: Placed,
+        left: LocatedExpr,
         comparison: Comparison,
         symbol: &str,
-        right: Placed,
+        right: LocatedExpr,
     ) -> Result<Expr> {
         if let (ExprKind::Row(_), ExprKind::Row(_)) = (&left.0.kind, &right.0.kind) {
             return self.compare_bound_rows(left.0, comparison, right.0);
@@ -85,7 +91,12 @@ impl Binder<'_, '_> {
     }
 
     /// Converts two values to the type in which they are compared.
-    pub(in crate::bind) fn comparable(&mut self, left: Placed, symbol: &str, right: Placed) -> Result<(Expr, Expr)> {
+    pub(in crate::bind) fn comparable(
+        &mut self,
+        left: LocatedExpr,
+        symbol: &str,
+        right: LocatedExpr,
+    ) -> Result<(Expr, Expr)> {
         let common = comparison_type_by(symbol, left.0.data_type, right.0.data_type)?;
         Ok((self.implicit(left.0, common, left.1)?, self.implicit(right.0, common, right.1)?))
     }

@@ -2,7 +2,7 @@
 
 use super::operator::negate;
 use crate::bind::Binder;
-use crate::bind::coerce::Placed;
+use crate::bind::coerce::LocatedExpr;
 use crate::bind::name::fold;
 use crate::bind::position::NOWHERE;
 use crate::error::{Result, state};
@@ -88,7 +88,7 @@ impl Binder<'_, '_> {
         self.call_operator("~", value, (pattern, NOWHERE))
     }
 
-    fn escape(&mut self, escape: &Literal) -> Result<Placed> {
+    fn escape(&mut self, escape: &Literal) -> Result<LocatedExpr> {
         match &escape.value {
             Value::String(text) => Ok(Self::text_constant(text)),
             _ => Ok((self.literal(escape)?, escape.span.start)),

@@ -2,10 +2,10 @@
 
 use super::operator::{comparison, is_row, negate, symbol};
 use crate::bind::Binder;
-use crate::bind::coerce::Placed;
+use crate::bind::coerce::LocatedExpr;
 use crate::bind::position::{NOWHERE, start};
 use crate::bind::query::Bound;
-use crate::bind::target::Unknowns;
+use crate::bind::target::UnknownLiterals;
 use crate::bind::walk::{is_correlated, outwards};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, comparison_function, comparison_type_by, resolve_operator};
@@ -19,7 +19,7 @@ impl Binder<'_, '_> {
     pub(in crate::bind) fn subquery(&mut self, query: &Query) -> Result<Bound> {
         self.refuse_in_definition("subquery")?;
         self.barriers.push("a subquery");
-        let bound = self.query(query, Unknowns::Text);
+        let bound = self.query(query, UnknownLiterals::Text);
         self.barriers.pop();
         bound
     }
@@ -70,7 +70,7 @@ impl Binder<'_, '_> {
         query: &Query,
         all: bool,
     ) -> Result<Expr> {
-        let values: Vec<Placed> = match self.row_fields(left)? {
+        let values: Vec<LocatedExpr> = match self.row_fields(left)? {
             Some(fields) if is_row(left) => fields.into_iter().map(|field| (field, start(left))).collect(),
             _ => vec![self.placed(left)?],
         };
@@ -87,7 +87,7 @@ impl Binder<'_, '_> {
 
     fn quantify(
         &mut self,
-        values: Vec<Placed>,
+        values: Vec<LocatedExpr>,
         op: &Operator,
         symbol: &str,
         bound: Bound,

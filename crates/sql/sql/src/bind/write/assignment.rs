@@ -1,7 +1,7 @@
 //! SET: columns and their new values.
 
 use crate::bind::Binder;
-use crate::bind::coerce::Placed;
+use crate::bind::coerce::LocatedExpr;
 use crate::bind::expression::row_subquery;
 use crate::bind::name::{self, is_default};
 use crate::bind::position::{NOWHERE, start};
@@ -55,7 +55,7 @@ impl Binder<'_, '_> {
                 for (field, (at, (data_type, modifier))) in places.into_iter().zip(types).enumerate() {
                     self.check_assigned(table, at)?;
                     let kind = ExprKind::Field(Box::new(record.clone()), field);
-                    let value: Placed = (Expr { kind, data_type, modifier }, NOWHERE);
+                    let value: LocatedExpr = (Expr { kind, data_type, modifier }, NOWHERE);
                     assigned.push((at, self.value_for(value, table, at)?));
                 }
                 return Ok(assigned);

@@ -2,12 +2,12 @@
 
 use super::null_of;
 use crate::bind::Binder;
-use crate::bind::coerce::Placed;
+use crate::bind::coerce::LocatedExpr;
 use crate::bind::name::{self, fold, is_default};
 use crate::bind::position::{NOWHERE, start};
 use crate::bind::query::Bound;
 use crate::bind::scope::{Clause, Names};
-use crate::bind::target::Unknowns;
+use crate::bind::target::UnknownLiterals;
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, Insert, Plan};
@@ -73,7 +73,7 @@ impl Binder<'_, '_> {
         match &*query.body {
             SetExpr::Values { rows, .. } if is_plain => self.insert_rows(table, rows, columns, is_listed, insert),
             _ => {
-                let bound = self.query(query, Unknowns::Keep)?;
+                let bound = self.query(query, UnknownLiterals::Keep)?;
                 self.check_count(bound.fields.len(), columns.len(), is_listed, insert, None)?;
                 self.insert_query(table, bound, columns, insert.overriding)
             }
@@ -113,7 +113,7 @@ impl Binder<'_, '_> {
         }
         let mut row = rows.pop().unwrap_or_default();
         let one = Plan::Values { rows: vec![vec![]] };
-        let plan = self.staged(one, 0, frame.calls, &mut row);
+        let plan = self.add_windows_and_sets(one, 0, frame.calls, &mut row);
         Ok(Plan::Project { input: Box::new(plan), columns: row })
     }
 
@@ -151,7 +151,7 @@ impl Binder<'_, '_> {
         bound = self.convert_columns(bound, &wanted)?;
         let mut values = Vec::with_capacity(columns.len());
         for (place, (field, at)) in bound.fields.iter().zip(columns).enumerate() {
-            let column: Placed = (Expr::column(place, field.data_type, field.modifier), NOWHERE);
+            let column: LocatedExpr = (Expr::column(place, field.data_type, field.modifier), NOWHERE);
             values.push(match given_counts(table, *at, overriding)? {
                 true => Some(self.value_for(column, table, *at)?),
                 false => None,

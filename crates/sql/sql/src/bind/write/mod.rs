@@ -7,10 +7,10 @@ mod insert;
 mod update;
 
 use super::Binder;
-use super::coerce::Placed;
+use super::coerce::LocatedExpr;
 use super::position::NOWHERE;
 use super::scope::{Clause, Names};
-use super::target::Unknowns;
+use super::target::UnknownLiterals;
 use crate::catalog::{Column, Table};
 use crate::error::{Result, SqlError, state};
 use crate::functions::resolve_function;
@@ -37,7 +37,8 @@ impl Binder<'_, '_> {
     /// RETURNING over a row.
     fn returning(&mut self, items: Option<&Vec<SelectItem>>, names: Names) -> Result<Option<Returning>> {
         let Some(items) = items else { return Ok(None) };
-        let (targets, _) = self.within(names, Clause::Returning, |binder| binder.targets(items, Unknowns::Text))?;
+        let (targets, _) =
+            self.within(names, Clause::Returning, |binder| binder.targets(items, UnknownLiterals::Text))?;
         let (columns, fields) = targets.into_iter().map(|target| (target.expression, target.field)).unzip();
         Ok(Some(Returning { columns, fields }))
     }
@@ -101,7 +102,7 @@ impl Binder<'_, '_> {
     }
 
     /// A value for a column, converted.
-    fn value_for(&mut self, value: Placed, table: &Table, at: usize) -> Result<Expr> {
+    fn value_for(&mut self, value: LocatedExpr, table: &Table, at: usize) -> Result<Expr> {
         self.assign(value, &table.columns[at])
     }
 }

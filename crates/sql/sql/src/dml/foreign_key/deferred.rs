@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Puts a check off.
 pub(super) fn keep(exec: &mut Exec<'_>, constraint: &Constraint, values: Row, side: Side) -> Result<()> {
     let check = Check { child: constraint.child.oid, constraint: constraint.key().oid, side, values };
-    if exec.put_off(check)? { Ok(()) } else { Err(too_much(exec)) }
+    if exec.defer_check(check)? { Ok(()) } else { Err(too_much(exec)) }
 }
 
 /// Checks what was deferred to the end of the transaction, and forgets it.

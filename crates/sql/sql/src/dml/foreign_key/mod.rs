@@ -4,7 +4,7 @@
 //! which it arose, as PostgreSQL's triggers do: rows of one statement may refer to each other. What an action (CASCADE and
 //! its kin) changes is noted in the same queue, so actions need no stack, however long their chain.
 //!
-//! `lookup.rs` finds referenced and referencing rows, `action.rs` changes the latter, `deferred.rs` keeps questions until
+//! `lookup.rs` finds referenced and referencing rows, `action.rs` changes the latter, `deferred.rs` keeps checks until
 //! COMMIT.
 
 mod action;
@@ -39,29 +39,29 @@ impl Constraint {
     }
 }
 
-/// What a change put in question.
+/// A check that a change of a row requires.
 #[derive(Debug)]
-enum Question {
+enum ReferenceCheck {
     /// A row refers to these values: are they there?
     Reference { constraint: Constraint, values: Row },
     /// A row with these (referenced) values went, or has `new` ones: does anybody refer to it?
     Departure { constraint: Constraint, old: Row, new: Option<Row> },
 }
 
-impl Question {
+impl ReferenceCheck {
     fn bytes(&self) -> usize {
-        size_of::<Question>()
+        size_of::<ReferenceCheck>()
             + match self {
-                Question::Reference { values, .. } => row_bytes(values),
-                Question::Departure { old, new, .. } => row_bytes(old) + new.as_deref().map_or(0, row_bytes),
+                ReferenceCheck::Reference { values, .. } => row_bytes(values),
+                ReferenceCheck::Departure { old, new, .. } => row_bytes(old) + new.as_deref().map_or(0, row_bytes),
             }
     }
 }
 
-/// The foreign keys that one statement puts in question.
+/// The foreign keys that one statement must check.
 #[derive(Debug, Default)]
 pub(crate) struct ForeignKeys {
-    questions: VecDeque<Question>,
+    checks: VecDeque<ReferenceCheck>,
     /// The references that were noted, each once.
     references: HashSet<(Oid, Key)>,
     /// Bytes of both.
@@ -70,7 +70,7 @@ pub(crate) struct ForeignKeys {
     /// The constraints that refer to a table, in the order in which they were made.
     referring: HashMap<Oid, Arc<[Constraint]>>,
     rules: HashMap<Oid, Arc<Rules>>,
-    /// Whether referencing rows may have changed since their question was noted.
+    /// Whether referencing rows may have changed since their check was noted.
     stale: bool,
 }
 
@@ -135,23 +135,23 @@ impl ForeignKeys {
     /// # Errors
     /// 23503, those of actions, the engine's.
     pub(crate) fn finish(mut self, exec: &mut Exec<'_>) -> Result<()> {
-        while let Some(question) = self.questions.pop_front() {
+        while let Some(check) = self.checks.pop_front() {
             exec.check_cancel()?;
-            self.bytes -= question.bytes();
-            self.answer(exec, question)?;
+            self.bytes -= check.bytes();
+            self.answer(exec, check)?;
         }
         Ok(())
     }
 
-    fn answer(&mut self, exec: &mut Exec<'_>, question: Question) -> Result<()> {
-        match question {
-            Question::Reference { constraint, values } => {
+    fn answer(&mut self, exec: &mut Exec<'_>, check: ReferenceCheck) -> Result<()> {
+        match check {
+            ReferenceCheck::Reference { constraint, values } => {
                 if exec.deferred().holds(constraint.key()) {
                     return deferred::keep(exec, &constraint, values, Side::Reference);
                 }
                 self.check_reference(exec, &constraint, &values)
             }
-            Question::Departure { constraint, old, new } => {
+            ReferenceCheck::Departure { constraint, old, new } => {
                 let key = constraint.key();
                 let action = if new.is_some() { key.on_update } else { key.on_delete };
                 match action {
@@ -216,7 +216,7 @@ impl ForeignKeys {
         if !self.references.contains(&reference) {
             self.bytes += size_of_val(&reference) + reference.1.len();
             self.references.insert(reference);
-            self.note(exec, Question::Reference { constraint, values })?;
+            self.note(exec, ReferenceCheck::Reference { constraint, values })?;
         }
         Ok(())
     }
@@ -234,15 +234,15 @@ impl ForeignKeys {
         if old.iter().any(|value| matches!(value, Datum::Null)) {
             return Ok(());
         }
-        self.note(exec, Question::Departure { constraint: constraint.clone(), old, new: new.map(pick) })
+        self.note(exec, ReferenceCheck::Departure { constraint: constraint.clone(), old, new: new.map(pick) })
     }
 
-    fn note(&mut self, exec: &Exec<'_>, question: Question) -> Result<()> {
-        self.bytes += question.bytes();
+    fn note(&mut self, exec: &Exec<'_>, check: ReferenceCheck) -> Result<()> {
+        self.bytes += check.bytes();
         if self.bytes > exec.work_bytes() {
             return Err(too_much(exec));
         }
-        self.questions.push_back(question);
+        self.checks.push_back(check);
         Ok(())
     }
 

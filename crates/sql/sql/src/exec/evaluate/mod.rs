@@ -51,7 +51,7 @@ impl<'s> Run<'_, 's> {
             ExprKind::Column(column) => Ok(column_of(row, *column)?.clone()),
             ExprKind::Parameter(number) => Ok(self.parameter(*number)?.clone()),
             ExprKind::Outer { depth, column } => Ok(self.outer(*depth, *column)?.clone()),
-            _ => self.deeper(|run| run.compute(expression, row)),
+            _ => self.nested(|run| run.compute(expression, row)),
         }
     }
 
@@ -81,10 +81,10 @@ impl<'s> Run<'_, 's> {
     /// Evaluates a boolean expression.
     pub fn truth(&mut self, condition: &Expr, row: &[Datum]) -> Result<Option<bool>> {
         match &condition.kind {
-            ExprKind::And(all) => self.deeper(|run| run.connect(all, false, row)),
-            ExprKind::Or(any) => self.deeper(|run| run.connect(any, true, row)),
+            ExprKind::And(all) => self.nested(|run| run.connect(all, false, row)),
+            ExprKind::Or(any) => self.nested(|run| run.connect(any, true, row)),
             ExprKind::Compare(comparison, left, right) => {
-                self.deeper(|run| run.comparison(*comparison, left, right, row))
+                self.nested(|run| run.comparison(*comparison, left, right, row))
             }
             _ => match self.evaluate(condition, row)? {
                 Datum::Null => Ok(None),

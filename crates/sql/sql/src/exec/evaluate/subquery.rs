@@ -4,7 +4,7 @@
 //! row, and sees only the columns of the nearest row that it uses.
 
 use super::super::key_table::KeyTable;
-use super::super::scope::{Answer, Kept, PlanRows, Run, SubqueryState};
+use super::super::scope::{Answer, CachedRows, PlanRows, Run, SubqueryState};
 use super::array::array_of;
 use super::compare::truth_of;
 use super::{is_null, truth_value};
@@ -135,9 +135,9 @@ impl Run<'_, '_> {
         Ok(truth_value(known.then_some(all)))
     }
 
-    fn collect(&mut self, mut node: Box<dyn PlanRows>, plan: &Plan, left: Option<&Vec<Expr>>) -> Result<Kept> {
+    fn collect(&mut self, mut node: Box<dyn PlanRows>, plan: &Plan, left: Option<&Vec<Expr>>) -> Result<CachedRows> {
         let hashed = left.map(|left| KeyTable::new(left.iter().map(|expression| expression.data_type).collect()));
-        let mut rows = Kept { rows: Vec::new(), hashed };
+        let mut rows = CachedRows { rows: Vec::new(), hashed };
         while let Some(row) = node.next(plan, self)? {
             self.hold(row_bytes(&row), "a subquery")?;
             match &mut rows.hashed {
@@ -150,7 +150,13 @@ impl Run<'_, '_> {
         Ok(rows)
     }
 
-    fn look_up(&mut self, rows: &Kept, operators: &[Resolved], all: bool, left: &[Datum]) -> Result<Option<bool>> {
+    fn look_up(
+        &mut self,
+        rows: &CachedRows,
+        operators: &[Resolved],
+        all: bool,
+        left: &[Datum],
+    ) -> Result<Option<bool>> {
         let mut known = true;
         let mut others: Box<dyn Iterator<Item = &[Datum]>> = Box::new(rows.rows.iter().map(Vec::as_slice));
         if let Some(hashed) = &rows.hashed {

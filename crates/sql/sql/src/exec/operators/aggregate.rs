@@ -40,7 +40,7 @@ enum CallState {
     /// Consumes arguments as they arrive.
     Running(Box<dyn Accumulator>, usize),
     /// Keeps arguments until the group is complete, for ORDER BY in the call.
-    Kept(Vec<Kept>),
+    BufferedArguments(Vec<BufferedArguments>),
     /// Keeps distinct arguments, for DISTINCT.
     Distinct(DistinctSet),
     /// `GROUPING(...)`
@@ -48,7 +48,7 @@ enum CallState {
 }
 
 /// Arguments of one row, and the values by which they are ordered.
-struct Kept {
+struct BufferedArguments {
     order: Row,
     arguments: Row,
 }
@@ -138,7 +138,7 @@ impl CallState {
             Some(keys) => {
                 CallState::Grouping(keys.iter().fold(0, |bits, key| bits << 1 | i32::from(!set.contains(key))))
             }
-            None if !call.order.is_empty() => CallState::Kept(Vec::new()),
+            None if !call.order.is_empty() => CallState::BufferedArguments(Vec::new()),
             None if call.distinct => CallState::Distinct(DistinctSet::new(argument_types(call))),
             None => CallState::Running((call.aggregate.aggregate.start)(), 0),
         }
@@ -155,14 +155,14 @@ impl CallState {
                 run.hold(bytes.saturating_sub(*counted), "groups and aggregates")?;
                 *counted = bytes.max(*counted);
             }
-            CallState::Kept(kept) => {
+            CallState::BufferedArguments(kept) => {
                 let order = sort_values(row, &call.order, run)?;
                 let arguments = run.evaluate_all(&call.arguments, row)?;
                 if call.aggregate.aggregate.strict && arguments.iter().any(is_null) {
                     return Ok(());
                 }
                 run.hold(row_bytes(&arguments) + row_bytes(&order), "groups and aggregates")?;
-                push(kept, Kept { order, arguments })?;
+                push(kept, BufferedArguments { order, arguments })?;
             }
             CallState::Distinct(seen) => {
                 let arguments = run.evaluate_all(&call.arguments, row)?;
@@ -189,7 +189,7 @@ impl CallState {
                 })?;
                 Ok(accumulator.value()?)
             }
-            CallState::Kept(mut kept) => {
+            CallState::BufferedArguments(mut kept) => {
                 sort(&mut kept, |left, right| compare_kept(call, left, right))?;
                 if call.distinct {
                     let types = argument_types(call);
@@ -207,7 +207,7 @@ impl CallState {
 }
 
 /// Compares by ORDER BY; for DISTINCT then by the arguments, so that equal ones are adjacent.
-fn compare_kept(call: &AggregateCall, left: &Kept, right: &Kept) -> Ordering {
+fn compare_kept(call: &AggregateCall, left: &BufferedArguments, right: &BufferedArguments) -> Ordering {
     let by_order = compare_values(&call.order, &left.order, &right.order);
     if by_order.is_ne() || !call.distinct {
         return by_order;

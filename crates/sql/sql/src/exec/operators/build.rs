@@ -33,7 +33,7 @@ impl Side {
     }
 
     /// Returns whether the join must record which of this side's rows have found a partner.
-    fn keeps_lonely(self, kind: JoinKind) -> bool {
+    fn keeps_unmatched(self, kind: JoinKind) -> bool {
         match self {
             Side::Right => matches!(kind, JoinKind::Right | JoinKind::Full),
             Side::Left => !matches!(kind, JoinKind::Inner | JoinKind::Right),
@@ -47,7 +47,7 @@ pub(super) struct Build {
     pub rows: Vec<Row>,
     /// Whether each row has found a partner; empty if the join does not need it.
     pub met: Vec<bool>,
-    keeps_lonely: bool,
+    keeps_unmatched: bool,
     /// Rows by the values of the equalities.
     hash: Option<Hash>,
 }
@@ -79,7 +79,7 @@ impl Build {
             side,
             rows: Vec::new(),
             met: Vec::new(),
-            keeps_lonely: side.keeps_lonely(join.kind),
+            keeps_unmatched: side.keeps_unmatched(join.kind),
             hash: (!join.equalities.is_empty()).then_some(hash),
         }
     }
@@ -99,7 +99,7 @@ impl Build {
             hash.add(key, self.rows.len(), run)?;
         }
         push(&mut self.rows, row)?;
-        if self.keeps_lonely {
+        if self.keeps_unmatched {
             push(&mut self.met, false)?;
         }
         Ok(())

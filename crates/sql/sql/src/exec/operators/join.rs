@@ -4,12 +4,12 @@
 //! each left row (an index nested loop is a lateral scan whose path refers to the left row).
 //!
 //! If the hash table grows large, both sides are read in turn, row by row, and the side that ends first becomes the build side.
-//! If that is the left side, `swapped.rs` runs the join.
+//! If that is the left side, `left_build_join.rs` runs the join.
 
 use super::super::scope::Run;
 use super::Node;
 use super::build::{Build, Candidates, Side};
-use super::swapped::Swapped;
+use super::left_build_join::LeftBuildJoin;
 use crate::context::row_bytes;
 use crate::error::Result;
 use crate::plan::{Join, JoinKind, Plan};
@@ -18,16 +18,16 @@ use pgtypes::memory::push;
 
 /// The state of a join.
 pub struct JoinState {
-    left: Ahead,
+    left: ReadAhead,
     right: Right,
     /// The current left row. Columns of a right row are appended and truncated again.
     row: Row,
     /// `None` if there is no current left row; otherwise whether it has found a partner.
-    at_hand: Option<bool>,
+    current: Option<bool>,
     /// Right rows still to be compared with it.
     candidates: Candidates,
     /// Position of the search for right rows without a partner; `None` while there are left rows.
-    lonely: Option<usize>,
+    unmatched: Option<usize>,
 }
 
 /// The right side.
@@ -37,13 +37,13 @@ enum Right {
     /// Read completely.
     Read(Box<Build>),
     /// The left side is the build side instead.
-    Swapped(Box<Swapped>),
+    LeftBuildJoin(Box<LeftBuildJoin>),
     /// Run for each left row; `bytes` is the memory that the run holds.
     Lateral { run: Option<Node>, bytes: usize },
 }
 
 /// Outcome of comparing a candidate.
-enum Met {
+enum CandidateOutcome {
     /// A row of the result.
     Row(Row),
     /// It matched; the result has no row for the match, only for whether there is one.
@@ -52,14 +52,14 @@ enum Met {
 }
 
 /// A side with some rows read ahead.
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     rows: std::vec::IntoIter<Row>,
     node: Node,
 }
 
-impl Ahead {
-    pub fn new(rows: Vec<Row>, node: Node) -> Ahead {
-        Ahead { rows: rows.into_iter(), node }
+impl ReadAhead {
+    pub fn new(rows: Vec<Row>, node: Node) -> ReadAhead {
+        ReadAhead { rows: rows.into_iter(), node }
     }
 
     pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
@@ -70,11 +70,11 @@ impl Ahead {
 }
 
 /// Share of a statement's memory (as a divisor) that a hash table may use before the left side is considered.
-const UNQUESTIONED: usize = 16;
+const BUILD_RIGHT_SHARE: usize = 16;
 
 /// Reads the right side, or the left side if it is the smaller of two large ones.
-fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
-    let unquestioned = run.exec.memory.used() + run.exec.memory.limit() / UNQUESTIONED;
+fn read(left: &mut ReadAhead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
+    let unquestioned = run.exec.memory.used() + run.exec.memory.limit() / BUILD_RIGHT_SHARE;
     let has_choice = !join.equalities.is_empty() && !join.keeps_order;
     let mut build = Build::new(join, Side::Right);
     while !has_choice || run.exec.memory.used() <= unquestioned {
@@ -84,8 +84,8 @@ fn read(left: &mut Ahead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -
     let mut lefts = Vec::new();
     loop {
         let Some(row) = left.node.next(&join.left, run)? else {
-            let rights = Ahead::new(build.into_rows(run), std::mem::replace(node, Node::Values(0)));
-            return Ok(Right::Swapped(Box::new(Swapped::new(join, lefts, rights, run)?)));
+            let rights = ReadAhead::new(build.into_rows(run), std::mem::replace(node, Node::Values(0)));
+            return Ok(Right::LeftBuildJoin(Box::new(LeftBuildJoin::new(join, lefts, rights, run)?)));
         };
         run.hold(row_bytes(&row), "a join")?;
         push(&mut lefts, row)?;
@@ -102,12 +102,12 @@ impl JoinState {
         let right =
             if join.lateral { Right::Lateral { run: None, bytes: 0 } } else { Right::Unread(Node::new(&join.right)) };
         JoinState {
-            left: Ahead { rows: Vec::new().into_iter(), node: Node::new(&join.left) },
+            left: ReadAhead { rows: Vec::new().into_iter(), node: Node::new(&join.left) },
             right,
             row: Row::new(),
-            at_hand: None,
+            current: None,
             candidates: Candidates::From(0),
-            lonely: None,
+            unmatched: None,
         }
     }
 
@@ -115,27 +115,27 @@ impl JoinState {
         if let Right::Unread(node) = &mut self.right {
             self.right = read(&mut self.left, node, join, run)?;
         }
-        if let Right::Swapped(swapped) = &mut self.right {
+        if let Right::LeftBuildJoin(swapped) = &mut self.right {
             return swapped.next(join, run);
         }
         loop {
             run.tick()?;
-            if self.lonely.is_some() {
-                return Ok(self.next_lonely(join));
+            if self.unmatched.is_some() {
+                return Ok(self.next_unmatched(join));
             }
-            let Some(met) = self.at_hand else {
+            let Some(met) = self.current else {
                 if !self.next_left(join, run)? {
-                    self.lonely = Some(0);
+                    self.unmatched = Some(0);
                 }
                 continue;
             };
             match self.next_candidate(join, run)? {
                 Some(candidate) => match self.compare(join, candidate, run)? {
-                    Met::Row(row) => return Ok(Some(row)),
-                    Met::Silently | Met::No => {}
+                    CandidateOutcome::Row(row) => return Ok(Some(row)),
+                    CandidateOutcome::Silently | CandidateOutcome::No => {}
                 },
                 None => {
-                    self.at_hand = None;
+                    self.current = None;
                     if !met && matches!(join.kind, JoinKind::Left | JoinKind::Full) {
                         let mut row = self.take_left(join);
                         row.resize(join.left_width + join.right_width, Datum::Null);
@@ -158,7 +158,7 @@ impl JoinState {
     fn next_left(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<bool> {
         let Some(row) = self.left.next(&join.left, run)? else { return Ok(false) };
         self.row = row;
-        self.at_hand = Some(false);
+        self.current = Some(false);
         match &mut self.right {
             Right::Read(build) => self.candidates = build.candidates(join, &self.row, run)?,
             Right::Lateral { run: node, bytes } => {
@@ -166,7 +166,7 @@ impl JoinState {
                 run.started(&join.right);
                 *node = Some(Node::new(&join.right));
             }
-            Right::Unread(_) | Right::Swapped(_) => {}
+            Right::Unread(_) | Right::LeftBuildJoin(_) => {}
         }
         Ok(true)
     }
@@ -183,11 +183,11 @@ impl JoinState {
                 self.row = row;
                 Ok(result?.map(Candidate::Row))
             }
-            Right::Lateral { run: None, .. } | Right::Unread(_) | Right::Swapped(_) => Ok(None),
+            Right::Lateral { run: None, .. } | Right::Unread(_) | Right::LeftBuildJoin(_) => Ok(None),
         }
     }
 
-    fn compare(&mut self, join: &Join, candidate: Candidate, run: &mut Run<'_, '_>) -> Result<Met> {
+    fn compare(&mut self, join: &Join, candidate: Candidate, run: &mut Run<'_, '_>) -> Result<CandidateOutcome> {
         self.row.truncate(join.left_width);
         match (&candidate, &self.right) {
             (Candidate::Number(number), Right::Read(build)) => self.row.extend_from_slice(&build.rows[*number]),
@@ -195,30 +195,32 @@ impl JoinState {
             (Candidate::Number(_), _) => {}
         }
         if !run.passes(join.condition.as_ref(), &self.row)? {
-            return Ok(Met::No);
+            return Ok(CandidateOutcome::No);
         }
-        self.at_hand = Some(true);
+        self.current = Some(true);
         if let (Candidate::Number(number), Right::Read(build)) = (&candidate, &mut self.right)
             && let Some(met) = build.met.get_mut(*number)
         {
             *met = true;
         }
         match join.kind {
-            JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => Ok(Met::Row(self.row.clone())),
+            JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {
+                Ok(CandidateOutcome::Row(self.row.clone()))
+            }
             JoinKind::Semi => {
-                self.at_hand = None;
-                Ok(Met::Row(self.take_left(join)))
+                self.current = None;
+                Ok(CandidateOutcome::Row(self.take_left(join)))
             }
             JoinKind::Anti => {
-                self.at_hand = None;
-                Ok(Met::Silently)
+                self.current = None;
+                Ok(CandidateOutcome::Silently)
             }
         }
     }
 
     /// Returns the next right row without a partner, after the left side has ended.
-    fn next_lonely(&mut self, join: &Join) -> Option<Row> {
-        let (Some(at), Right::Read(build)) = (&mut self.lonely, &self.right) else { return None };
+    fn next_unmatched(&mut self, join: &Join) -> Option<Row> {
+        let (Some(at), Right::Read(build)) = (&mut self.unmatched, &self.right) else { return None };
         while let Some(met) = build.met.get(*at) {
             let number = *at;
             *at += 1;

@@ -7,13 +7,13 @@ mod aggregate;
 mod build;
 mod distinct;
 mod join;
+mod left_build_join;
 mod limit;
 mod recursive;
 mod rows;
 mod scan;
 mod set;
 mod sort;
-mod swapped;
 mod window;
 mod with;
 
@@ -27,7 +27,7 @@ use std::time::Instant;
 pub(super) enum Node {
     Values(usize),
     Scan(Box<scan::ScanState>),
-    Made(rows::Made),
+    ComputedRows(rows::ComputedRows),
     Functions(rows::Sides),
     Filter(Box<Node>),
     Project(Box<Node>),
@@ -54,14 +54,14 @@ impl PlanRows for Node {
 impl Node {
     /// State of a plan before its first row.
     pub fn new(plan: &Plan) -> Node {
-        crate::stack::deeper(|| Node::start(plan))
+        crate::stack::ensure_stack(|| Node::start(plan))
     }
 
     fn start(plan: &Plan) -> Node {
         match plan {
             Plan::Values { .. } => Node::Values(0),
             Plan::Scan(_) => Node::Scan(Box::default()),
-            Plan::Virtual { .. } => Node::Made(None),
+            Plan::Virtual { .. } => Node::ComputedRows(None),
             Plan::Functions { .. } => Node::Functions(rows::Sides::default()),
             Plan::Filter { input, .. } => Node::Filter(Box::new(Node::new(input))),
             Plan::Project { input, .. } => Node::Project(Box::new(Node::new(input))),
@@ -90,12 +90,12 @@ impl Node {
         if run.scope.counters.is_some() {
             return self.next_counted(plan, run);
         }
-        run.deeper(|run| self.step(plan, run))
+        run.nested(|run| self.step(plan, run))
     }
 
     fn next_counted(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let since = Instant::now();
-        let result = run.deeper(|run| self.step(plan, run));
+        let result = run.nested(|run| self.step(plan, run));
         if let (Some(counters), Ok(row)) = (&mut run.scope.counters, &result) {
             counters.returned(plan, since, row.is_some());
         }
@@ -106,7 +106,7 @@ impl Node {
         match (self, plan) {
             (Node::Values(at), Plan::Values { rows }) => rows::next_values(at, rows, run),
             (Node::Scan(state), Plan::Scan(scan)) => state.next(scan, run),
-            (Node::Made(made), Plan::Virtual { table }) => rows::next_virtual(made, table, run),
+            (Node::ComputedRows(made), Plan::Virtual { table }) => rows::next_virtual(made, table, run),
             (Node::Functions(sides), Plan::Functions { calls, ordinality }) => sides.next(calls, *ordinality, run),
             (Node::Filter(node), Plan::Filter { input, condition }) => rows::next_passing(node, input, condition, run),
             (Node::Project(node), Plan::Project { input, columns }) => match node.next(input, run)? {

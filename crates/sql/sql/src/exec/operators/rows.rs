@@ -13,7 +13,7 @@ use model::RowBuf;
 use std::time::Duration;
 
 /// Rows that the first call computed all at once.
-pub type Made = Option<std::vec::IntoIter<Row>>;
+pub type ComputedRows = Option<std::vec::IntoIter<Row>>;
 
 pub fn next_values(at: &mut usize, rows: &[Vec<Expr>], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
     let Some(row) = rows.get(*at) else { return Ok(None) };
@@ -21,7 +21,7 @@ pub fn next_values(at: &mut usize, rows: &[Vec<Expr>], run: &mut Run<'_, '_>) ->
     run.evaluate_all(row, &[]).map(Some)
 }
 
-pub fn next_virtual(made: &mut Made, table: &VirtualTable, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+pub fn next_virtual(made: &mut ComputedRows, table: &VirtualTable, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
     let rows = match made {
         Some(rows) => rows,
         None => {

@@ -25,11 +25,11 @@ pub struct SubqueryState {
 /// Answer of a subquery that does not refer to enclosing rows.
 pub enum Answer {
     Value(Datum),
-    Rows(Kept),
+    Rows(CachedRows),
 }
 
 /// Rows of `IN (query)` and the like.
-pub struct Kept {
+pub struct CachedRows {
     /// All rows, if they must be compared one by one; otherwise those with a NULL.
     pub rows: Vec<Row>,
     /// The rows without a NULL, by hash.
@@ -71,7 +71,7 @@ fn free_ctes(plan: &Plan) -> Vec<usize> {
     read
 }
 
-impl Kept {
+impl CachedRows {
     /// Bytes that they hold.
     pub fn bytes(&self) -> usize {
         let hashed = self.hashed.as_ref();

@@ -160,10 +160,10 @@ pub(super) fn regrole_out(_: &mut Names<'_>, arguments: &[Datum]) -> Result<Datu
     Ok(print(oid, super::role_name(oid).map(names::quote)))
 }
 
-/// The columns whose values leave as names, of those that `takes_names`, with their types.
-pub fn names_in(fields: &[Field], takes_names: impl Fn(usize) -> bool) -> Vec<(usize, Scalar)> {
+/// The columns whose values leave as names, of those that `resolves_names`, with their types.
+pub fn names_in(fields: &[Field], resolves_names: impl Fn(usize) -> bool) -> Vec<(usize, Scalar)> {
     let scalars = fields.iter().map(|field| field.data_type.scalar).enumerate();
-    scalars.filter(|&(at, scalar)| output(scalar).is_some() && takes_names(at)).collect()
+    scalars.filter(|&(at, scalar)| output(scalar).is_some() && resolves_names(at)).collect()
 }
 
 /// Puts names in the place of the values in these columns of a row.

@@ -6,12 +6,12 @@ use super::super::expression::{
 };
 use super::super::query::OrderByExpr;
 use super::{Clause, List, ListClause, separated};
-use pgtypes::stack::deeper;
+use pgtypes::stack::ensure_stack;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        deeper(|| expression(self, f))
+        ensure_stack(|| expression(self, f))
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::query::{
     SelectItem, SetExpr, SetOperator, With,
 };
 use super::{Clause, List, ListClause};
-use pgtypes::stack::deeper;
+use pgtypes::stack::ensure_stack;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Query {
@@ -48,7 +48,7 @@ impl Display for Cte {
 
 impl Display for SetExpr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        deeper(|| match self {
+        ensure_stack(|| match self {
             SetExpr::Select(select) => write!(f, "{select}"),
             SetExpr::Query(query) => write!(f, "({query})"),
             SetExpr::SetOperation { left, operator, all, right } => {

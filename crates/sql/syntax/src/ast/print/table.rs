@@ -5,7 +5,7 @@ use super::super::table::{
     TableWithJoins,
 };
 use super::{Clause, List};
-use pgtypes::stack::deeper;
+use pgtypes::stack::ensure_stack;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for TableWithJoins {
@@ -42,7 +42,7 @@ impl Display for Join {
 impl Display for TableFactor {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let lateral = |lateral: &bool| if *lateral { "LATERAL " } else { "" };
-        deeper(|| match self {
+        ensure_stack(|| match self {
             TableFactor::Table { name, alias } => write!(f, "{name}{}", Clause(" ", alias.as_ref())),
             TableFactor::Functions { form, lateral: is_lateral, calls, ordinality, alias } => {
                 f.write_str(lateral(is_lateral))?;

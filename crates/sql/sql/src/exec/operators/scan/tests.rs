@@ -134,8 +134,8 @@ fn the_engine_gets_what_it_can_decide() {
     fixture.parameters = vec![Datum::Int4(40)];
     let table = table(&mut fixture);
     for (condition, expected) in conditions() {
-        let (told, rest) = pushed(&mut fixture, &scan(&table, Path::All, Some(condition.clone()), None));
-        assert_eq!((told.as_deref(), rest), (expected, usize::from(expected.is_none())), "{condition:?}");
+        let (shown, rest) = pushed(&mut fixture, &scan(&table, Path::All, Some(condition.clone()), None));
+        assert_eq!((shown.as_deref(), rest), (expected, usize::from(expected.is_none())), "{condition:?}");
     }
     let (first, second) = (conditions()[0].0.clone(), conditions()[14].0.clone());
     let both = boolean(ExprKind::And(vec![first.clone(), second.clone(), first.clone()]));
@@ -192,8 +192,8 @@ fn filters_select_what_an_operator_above_would() {
             let ids = |input| Plan::Project { input: Box::new(input), columns: vec![column(0), column(8), column(2)] };
             let expected = fixture.show(&ids(fixture::filter(plain, filter.clone())));
             for wanted in [None, Some(vec![0, 2, 8])] {
-                let told = fixture.show(&ids(Plan::Scan(scan(&table, path.clone(), Some(filter.clone()), wanted))));
-                assert_eq!(told, expected, "{filter:?}");
+                let shown = fixture.show(&ids(Plan::Scan(scan(&table, path.clone(), Some(filter.clone()), wanted))));
+                assert_eq!(shown, expected, "{filter:?}");
             }
             selected += expected.split(' ').count();
         }

@@ -2,12 +2,12 @@
 
 use super::columns::plan_is_volatile;
 use crate::plan::{ExprKind, Plan};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::sync::Arc;
 
 /// The plan without the queries of WITH that need no sharing.
 pub fn inline(mut plan: Plan) -> Plan {
-    plan.each_input_mut(&mut |input, _| deeper(|| replace(input, inline)));
+    plan.each_input_mut(&mut |input, _| ensure_stack(|| replace(input, inline)));
     plan.each_expression_mut(&mut |expression| {
         expression.walk_mut(&mut |expression| {
             if let ExprKind::Subquery(subquery) = &mut expression.kind {
@@ -88,5 +88,5 @@ fn put(plan: &mut Plan, number: usize, query: &Plan, level: usize) {
         });
         return;
     }
-    plan.each_input_mut(&mut |input, more| deeper(|| put(input, number, query, level + more)));
+    plan.each_input_mut(&mut |input, more| ensure_stack(|| put(input, number, query, level + more)));
 }

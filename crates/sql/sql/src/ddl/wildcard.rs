@@ -22,7 +22,7 @@ fn expand_body(names: &mut Names<'_>, body: &mut SetExpr) -> Result<()> {
     match body {
         SetExpr::Select(select) => expand_select(names, select),
         SetExpr::Query(query) => expand(names, query),
-        SetExpr::SetOperation { left, right, .. } => crate::stack::deeper(|| {
+        SetExpr::SetOperation { left, right, .. } => crate::stack::ensure_stack(|| {
             expand_body(names, left)?;
             expand_body(names, right)
         }),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Opens a database. Says so if it waits for a process that was killed and is not gone yet.
 pub fn open(builder: Builder, path: &Path) -> Outcome<Database> {
-    let opened = match builder.clone().lock_patience(Duration::ZERO).open(path) {
+    let opened = match builder.clone().directory_lock_limit(Duration::ZERO).open(path) {
         Err(Error::Fault(Fault::Locked { detail, by_ending: true })) => {
             // Whoever read it may be gone.
             let _ = writeln!(std::io::stderr(), "seriatim: waiting until it has ended: {detail}");

@@ -6,14 +6,14 @@
 use super::Ctes;
 use super::columns::{filtered, is_volatile, join, plan_is_volatile, split};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan, Subquery, SubqueryKind};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::Type;
 
 /// The plan with joins instead of subqueries that can be joins.
 pub fn tree(mut plan: Plan, ctes: &Ctes) -> Plan {
     plan.each_input_mut(&mut |input, _| {
         let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
-        *input = deeper(|| tree(inner, ctes));
+        *input = ensure_stack(|| tree(inner, ctes));
     });
     let Plan::Filter { input, condition } = plan else { return plan };
     let mut conjuncts = Vec::new();

@@ -10,9 +10,9 @@ const MOST: usize = 16;
 
 /// The last few tuples that were read for update and have not been written.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Vec<(TableId, Pinned)>);
+pub(crate) struct ReadForUpdate(Vec<(TableId, Pinned)>);
 
-impl Kept {
+impl ReadForUpdate {
     /// Keeps a tuple that was found under a guard, if it lives and there is room.
     pub fn keep(&mut self, table: TableId, tuple: &Tuple) {
         let is_new = || self.0.iter().all(|(_, kept)| !std::ptr::eq(&**kept, tuple));

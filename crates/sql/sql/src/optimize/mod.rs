@@ -3,26 +3,26 @@
 //! The passes, in order: `with.rs` inlines queries of WITH that are read once; `decorrelate.rs` turns EXISTS and IN into joins;
 //! `filters.rs` moves conditions down to the source of their columns; `joins.rs` orders inner joins so that equalities connect
 //! them; `access.rs` chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index
-//! makes unnecessary; `extreme.rs` reads `min` and `max` from the ends of an index; `wanted.rs` finds unused columns.
-//! `columns.rs` renumbers columns when an expression moves.
+//! makes unnecessary; `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused
+//! columns. `columns.rs` renumbers columns when an expression moves.
 
 mod access;
+mod column_pruning;
 mod columns;
 mod conditions;
 mod decorrelate;
 mod estimate;
-mod extreme;
 mod filters;
 mod joins;
+mod min_max;
 mod order;
-mod wanted;
 mod with;
 
 #[cfg(test)]
 mod tests;
 
 use crate::plan::{Expr, ExprKind, Plan, Returning, RowLock, Scan, Statement};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use std::sync::Arc;
 type Ctes = HashMap<usize, Arc<Plan>>;
 
 /// The improved plan.
-pub fn improve(plan: Plan) -> Plan {
+pub fn optimize(plan: Plan) -> Plan {
     let plan = with::inline(plan);
     let mut ctes = Ctes::new();
     plan.walk(&mut |plan| match plan {
@@ -41,7 +41,7 @@ pub fn improve(plan: Plan) -> Plan {
         _ => {}
     });
     let mut plan = tree(plan, &ctes);
-    wanted::mark(&mut plan, None, &ctes);
+    column_pruning::prune(&mut plan, None, &ctes);
     plan
 }
 
@@ -68,13 +68,13 @@ pub fn statement(statement: Statement) -> Statement {
             Statement::Modifying(modifying)
         }
         Statement::Update(mut update) => {
-            update.source = Arc::new(owning(improve(Arc::unwrap_or_clone(update.source)), update.table.columns.len()));
+            update.source = Arc::new(owning(optimize(Arc::unwrap_or_clone(update.source)), update.table.columns.len()));
             update.assignments.iter_mut().for_each(|(_, value)| in_expression(value));
             in_returning(&mut update.returning);
             Statement::Update(update)
         }
         Statement::Delete(mut delete) => {
-            delete.source = Arc::new(owning(improve(Arc::unwrap_or_clone(delete.source)), delete.table.columns.len()));
+            delete.source = Arc::new(owning(optimize(Arc::unwrap_or_clone(delete.source)), delete.table.columns.len()));
             in_returning(&mut delete.returning);
             Statement::Delete(delete)
         }
@@ -96,7 +96,7 @@ fn in_expression(expression: &mut Expr) {
 }
 
 fn shared(plan: Arc<Plan>) -> Arc<Plan> {
-    Arc::new(improve(Arc::unwrap_or_clone(plan)))
+    Arc::new(optimize(Arc::unwrap_or_clone(plan)))
 }
 
 /// A plan and the plans of the subqueries in its expressions.
@@ -119,7 +119,7 @@ fn subqueries(plan: &mut Plan, ctes: &Ctes) {
             }
         });
     });
-    plan.each_input_mut(&mut |input, _| deeper(|| subqueries(input, ctes)));
+    plan.each_input_mut(&mut |input, _| ensure_stack(|| subqueries(input, ctes)));
 }
 
 /// A source of UPDATE or DELETE that owns the rows which it returns, and no others: a scan owns what it returns, but a join
@@ -156,7 +156,7 @@ impl Plan {
         if let Plan::Scan(scan) = self {
             visit(scan);
         }
-        self.each_input_mut(&mut |input, _| deeper(|| input.each_scan_mut(visit)));
+        self.each_input_mut(&mut |input, _| ensure_stack(|| input.each_scan_mut(visit)));
     }
 
     /// Number of columns.

@@ -4,7 +4,7 @@ use crate::core::Instance;
 use std::collections::VecDeque;
 
 #[derive(Debug)]
-pub(super) struct Undone {
+pub(super) struct Untaken {
     /// Batches, at most.
     most: u64,
     /// Bytes of them after which no more are delivered.
@@ -16,7 +16,7 @@ pub(super) struct Undone {
     bytes: usize,
 }
 
-impl Undone {
+impl Untaken {
     pub(super) fn new(most: u64, most_bytes: usize, executed: Instance) -> Self {
         Self { most, most_bytes, done: executed, lengths: VecDeque::new(), bytes: 0 }
     }

@@ -6,7 +6,7 @@ use super::columns::{columns_of, join, renumber};
 use super::estimate::rows;
 use super::filters::equality;
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub fn arrange(mut plan: Plan, ctes: &Ctes) -> Plan {
     }
     plan.each_input_mut(&mut |input, _| {
         let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
-        *input = deeper(|| arrange(inner, ctes));
+        *input = ensure_stack(|| arrange(inner, ctes));
     });
     plan
 }
@@ -54,8 +54,8 @@ impl Group {
         match plan {
             Plan::Join(operator) if operator.kind == JoinKind::Inner && !operator.lateral => {
                 let Join { left, right, condition, left_width, equalities, .. } = *operator;
-                deeper(|| self.add(left, ctes));
-                deeper(|| self.add(right, ctes));
+                ensure_stack(|| self.add(left, ctes));
+                ensure_stack(|| self.add(right, ctes));
                 let equal = equalities.into_iter().map(|(left, mut right)| {
                     renumber(&mut right, &|column| column + left_width);
                     let kind = ExprKind::Compare(Comparison::Equal, Box::new(left), Box::new(right));
@@ -71,7 +71,7 @@ impl Group {
                 }
             }
             plan => {
-                let plan = deeper(|| arrange(plan, ctes));
+                let plan = ensure_stack(|| arrange(plan, ctes));
                 let width = plan.width(ctes);
                 self.members.push(Member { plan, start, width });
                 self.width += width;

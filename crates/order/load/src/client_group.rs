@@ -32,7 +32,7 @@ const MAX_WAITING: usize = 1 << 20;
 
 /// The clients of one connection.
 #[derive(Debug)]
-pub struct Crowd {
+pub struct ClientGroup {
     clients: Vec<Client>,
     by_nonce: HashMap<u64, usize, FixedState>,
     by_session: HashMap<Session, usize, FixedState>,
@@ -74,7 +74,7 @@ impl Arrivals {
     }
 }
 
-impl Crowd {
+impl ClientGroup {
     /// `clients` clients whose nonces count from `nonce` on; each request is `body`. What has no answer for `retry` is sent again.
     #[must_use]
     pub fn new(now: Moment, clients: usize, nonce: u64, body: Bytes, pace: Pace, retry: Duration) -> Self {
@@ -86,7 +86,7 @@ impl Crowd {
                 Some(Arrivals { start: None, ns_between: 1e9 / rate, arrived: 0, waiting: VecDeque::new(), shed: 0 })
             }
         };
-        let mut crowd = Self {
+        let mut group = Self {
             clients: nonces.clone().map(client).collect(),
             by_nonce: nonces.zip(0..).collect(),
             by_session: HashMap::default(),
@@ -98,10 +98,10 @@ impl Crowd {
             completed: Vec::new(),
         };
         match pace {
-            Pace::Closed => (0..clients).for_each(|position| crowd.submit(position, now)),
-            Pace::Rate(_) => crowd.idle = (0..clients).collect(),
+            Pace::Closed => (0..clients).for_each(|position| group.submit(position, now)),
+            Pace::Rate(_) => group.idle = (0..clients).collect(),
         }
-        crowd
+        group
     }
 
     /// The connection is gone: nothing is sent until the next one says who leads.
@@ -245,36 +245,36 @@ mod tests {
         Moment(ms * 1_000_000)
     }
 
-    fn crowd(clients: usize, pace: Pace) -> Crowd {
-        let mut crowd = Crowd::new(at_ms(0), clients, 7, Bytes::from_static(b"body"), pace, RETRY);
+    fn group(clients: usize, pace: Pace) -> ClientGroup {
+        let mut group = ClientGroup::new(at_ms(0), clients, 7, Bytes::from_static(b"body"), pace, RETRY);
         let leader = ReplicaMessage::Leader { leader: Some(0), address: None };
-        crowd.handle(at_ms(0), &leader, |_| panic!("nothing was sent"));
-        crowd
+        group.handle(at_ms(0), &leader, |_| panic!("nothing was sent"));
+        group
     }
 
-    fn sent(crowd: &mut Crowd, ms: u64) -> Vec<ClientMessage> {
+    fn sent(group: &mut ClientGroup, ms: u64) -> Vec<ClientMessage> {
         let mut sent = Vec::new();
-        crowd.poll(at_ms(ms), |message| sent.push(message));
+        group.poll(at_ms(ms), |message| sent.push(message));
         sent
     }
 
     /// Answers all of these; how long each request took, in milliseconds.
-    fn answer(crowd: &mut Crowd, replica: &mut Replica, messages: &[ClientMessage], ms: u64) -> Vec<u128> {
+    fn answer(group: &mut ClientGroup, replica: &mut Replica, messages: &[ClientMessage], ms: u64) -> Vec<u128> {
         let mut latencies = Vec::new();
         for message in messages {
-            crowd.handle(at_ms(ms), &replica.answer(message), |latency| latencies.push(latency.as_millis()));
+            group.handle(at_ms(ms), &replica.answer(message), |latency| latencies.push(latency.as_millis()));
         }
         latencies
     }
 
     #[test]
     fn each_client_of_a_closed_loop_has_one_request_open() {
-        let (mut crowd, mut replica) = (crowd(3, Pace::Closed), Replica::default());
-        let opening = sent(&mut crowd, 1);
+        let (mut group, mut replica) = (group(3, Pace::Closed), Replica::default());
+        let opening = sent(&mut group, 1);
         assert_eq!(opening, [7, 8, 9].map(ClientMessage::Open));
-        answer(&mut crowd, &mut replica, &opening, 2);
+        answer(&mut group, &mut replica, &opening, 2);
         for round in 1..=4 {
-            let requests = sent(&mut crowd, 10 * round);
+            let requests = sent(&mut group, 10 * round);
             let sequences: Vec<_> = requests
                 .iter()
                 .map(|request| match request {
@@ -283,65 +283,65 @@ mod tests {
                 })
                 .collect();
             assert_eq!(sequences, [(1, round), (2, round), (3, round)]);
-            assert!(sent(&mut crowd, 10 * round).is_empty());
+            assert!(sent(&mut group, 10 * round).is_empty());
             let since_last = if round == 1 { 17 } else { 10 };
-            assert_eq!(answer(&mut crowd, &mut replica, &requests, 10 * round + 7), [since_last; 3]);
+            assert_eq!(answer(&mut group, &mut replica, &requests, 10 * round + 7), [since_last; 3]);
         }
         assert_eq!(replica.requests, 12);
     }
 
     #[test]
     fn requests_that_come_at_a_rate_count_from_when_they_came() {
-        let (mut crowd, mut replica) = (crowd(2, Pace::Rate(1000.0)), Replica::default());
-        let opening = sent(&mut crowd, 0);
+        let (mut group, mut replica) = (group(2, Pace::Rate(1000.0)), Replica::default());
+        let opening = sent(&mut group, 0);
         assert_eq!(opening.len(), 1, "one request has come");
-        assert_eq!(crowd.deadline(), at_ms(1));
-        answer(&mut crowd, &mut replica, &opening, 0);
+        assert_eq!(group.deadline(), at_ms(1));
+        answer(&mut group, &mut replica, &opening, 0);
         // Those of 0 and 1 ms find an idle client, those of 2 to 5 ms wait for one.
-        let first = sent(&mut crowd, 5);
+        let first = sent(&mut group, 5);
         assert_eq!(first.len(), 2);
-        let latencies = answer(&mut crowd, &mut replica, &first, 6);
+        let latencies = answer(&mut group, &mut replica, &first, 6);
         assert_eq!(latencies, [6]);
-        let second = sent(&mut crowd, 6);
-        assert_eq!(answer(&mut crowd, &mut replica, &second, 6), [4, 5]);
+        let second = sent(&mut group, 6);
+        assert_eq!(answer(&mut group, &mut replica, &second, 6), [4, 5]);
     }
 
     #[test]
     fn nothing_comes_before_somebody_leads() {
         let pace = Pace::Rate(1000.0);
-        let mut crowd = Crowd::new(at_ms(0), 2, 7, Bytes::new(), pace, RETRY);
-        assert!(sent(&mut crowd, 500).is_empty());
-        crowd.handle(at_ms(500), &ReplicaMessage::Leader { leader: None, address: None }, |_| {});
-        assert!(sent(&mut crowd, 600).is_empty());
-        crowd.handle(at_ms(600), &ReplicaMessage::Leader { leader: Some(2), address: None }, |_| {});
-        assert_eq!(sent(&mut crowd, 600).len(), 1);
+        let mut group = ClientGroup::new(at_ms(0), 2, 7, Bytes::new(), pace, RETRY);
+        assert!(sent(&mut group, 500).is_empty());
+        group.handle(at_ms(500), &ReplicaMessage::Leader { leader: None, address: None }, |_| {});
+        assert!(sent(&mut group, 600).is_empty());
+        group.handle(at_ms(600), &ReplicaMessage::Leader { leader: Some(2), address: None }, |_| {});
+        assert_eq!(sent(&mut group, 600).len(), 1);
     }
 
     #[test]
     fn what_was_lost_with_a_connection_is_sent_again() {
-        let (mut crowd, mut replica) = (crowd(2, Pace::Closed), Replica::default());
-        let opening = sent(&mut crowd, 1);
-        answer(&mut crowd, &mut replica, &opening, 2);
-        let lost = sent(&mut crowd, 3);
-        crowd.disconnected();
-        assert!(sent(&mut crowd, 2_000).is_empty());
-        crowd.handle(at_ms(2_001), &ReplicaMessage::Leader { leader: Some(1), address: None }, |_| {});
-        assert_eq!(sent(&mut crowd, 2_002), lost);
+        let (mut group, mut replica) = (group(2, Pace::Closed), Replica::default());
+        let opening = sent(&mut group, 1);
+        answer(&mut group, &mut replica, &opening, 2);
+        let lost = sent(&mut group, 3);
+        group.disconnected();
+        assert!(sent(&mut group, 2_000).is_empty());
+        group.handle(at_ms(2_001), &ReplicaMessage::Leader { leader: Some(1), address: None }, |_| {});
+        assert_eq!(sent(&mut group, 2_002), lost);
     }
 
     #[test]
     fn clients_whose_sessions_were_forgotten_open_others() {
-        let (mut crowd, mut replica) = (crowd(1, Pace::Closed), Replica::default());
-        let opening = sent(&mut crowd, 1);
-        answer(&mut crowd, &mut replica, &opening, 2);
-        sent(&mut crowd, 3);
+        let (mut group, mut replica) = (group(1, Pace::Closed), Replica::default());
+        let opening = sent(&mut group, 1);
+        answer(&mut group, &mut replica, &opening, 2);
+        sent(&mut group, 3);
         let outcome = Outcome::UnknownSession;
-        crowd.handle(at_ms(4), &ReplicaMessage::Reply { session: 1, sequence: 1, outcome }, |_| {});
-        let opening = sent(&mut crowd, 5);
+        group.handle(at_ms(4), &ReplicaMessage::Reply { session: 1, sequence: 1, outcome }, |_| {});
+        let opening = sent(&mut group, 5);
         assert!(matches!(opening[..], [ClientMessage::Open(nonce)] if nonce != 7));
-        answer(&mut crowd, &mut replica, &opening, 6);
-        let requests = sent(&mut crowd, 7);
+        answer(&mut group, &mut replica, &opening, 6);
+        let requests = sent(&mut group, 7);
         assert!(matches!(requests[..], [ClientMessage::Request { session: 2, sequence: 1, .. }]));
-        assert_eq!(answer(&mut crowd, &mut replica, &requests, 8).len(), 1);
+        assert_eq!(answer(&mut group, &mut replica, &requests, 8).len(), 1);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Binder;
 use super::calls::{Calls, SETS, SetSlot, WINDOWS, WindowSlot};
+use super::equality::{equal, equal_lists};
 use super::grouping::group_column;
-use super::same::{same, same_all};
 use super::walk::{bound_offset, renumber};
 use crate::plan::{Expr, Plan, SetColumn, SortKey, Window};
 use crate::types::{Modifier, Type};
@@ -32,7 +32,13 @@ impl Places {
 
 impl Binder<'_, '_> {
     /// Adds the windows and sets that the targets call to a plan of `width` columns, and renumbers the targets' columns.
-    pub(super) fn staged(&mut self, mut plan: Plan, width: usize, calls: Calls, targets: &mut [Expr]) -> Plan {
+    pub(super) fn add_windows_and_sets(
+        &mut self,
+        mut plan: Plan,
+        width: usize,
+        calls: Calls,
+        targets: &mut [Expr],
+    ) -> Plan {
         let mut places = Places { keys: calls.keys, ..Places::default() };
         let mut types: Vec<Option<Type>> = vec![None; width];
         plan = windows(plan, calls.windows, &mut places, &mut types);
@@ -50,7 +56,7 @@ fn windows(mut plan: Plan, slots: Vec<WindowSlot>, places: &mut Places, types: &
     let mut rest: Vec<(usize, WindowSlot)> = slots.into_iter().enumerate().collect();
     while let Some((first_number, first)) = rest.first() {
         let (first_number, partition, order) = (*first_number, first.partition.clone(), first.order.clone());
-        let is_same = |slot: &WindowSlot| same_all(&slot.partition, &partition) && same_order(&slot.order, &order);
+        let is_same = |slot: &WindowSlot| equal_lists(&slot.partition, &partition) && equal_orders(&slot.order, &order);
         // A window ordered by something volatile is not even equal to itself.
         let is_own = |(number, slot): &(usize, WindowSlot)| *number == first_number || is_same(slot);
         let (own, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_own);
@@ -74,11 +80,11 @@ fn windows(mut plan: Plan, slots: Vec<WindowSlot>, places: &mut Places, types: &
     plan
 }
 
-fn same_order(left: &[SortKey], right: &[SortKey]) -> bool {
+fn equal_orders(left: &[SortKey], right: &[SortKey]) -> bool {
     let same_key = |(left, right): (&SortKey, &SortKey)| {
         left.descending == right.descending
             && left.nulls_first == right.nulls_first
-            && same(&left.expression, &right.expression)
+            && equal(&left.expression, &right.expression)
     };
     left.len() == right.len() && left.iter().zip(right).all(same_key)
 }

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 /// Things that are going to happen, by their time in nanoseconds. Of two at one time, the one that was entered first comes
 /// first, so that a simulation takes the same steps again.
 #[derive(Clone, Debug)]
-pub struct Agenda<T> {
+pub struct EventQueue<T> {
     items: BinaryHeap<Item<T>>,
     entered: u64,
 }
@@ -18,7 +18,7 @@ struct Item<T> {
     what: T,
 }
 
-impl<T> Agenda<T> {
+impl<T> EventQueue<T> {
     /// Nothing is going to happen.
     #[must_use]
     pub fn new() -> Self {
@@ -58,7 +58,7 @@ impl<T> Agenda<T> {
     }
 }
 
-impl<T> Default for Agenda<T> {
+impl<T> Default for EventQueue<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -91,22 +91,22 @@ mod tests {
 
     #[test]
     fn things_happen_by_time_and_then_in_the_order_in_which_they_were_entered() {
-        let mut agenda = Agenda::new();
+        let mut queue = EventQueue::new();
         for (at, what) in [(30, 'c'), (10, 'a'), (30, 'd'), (20, 'b'), (10, 'A')] {
-            agenda.enter(at, what);
+            queue.enter(at, what);
         }
-        assert_eq!(agenda.next_at(), Some(10));
-        let taken: Vec<(u64, char)> = std::iter::from_fn(|| agenda.take_due(100)).collect();
+        assert_eq!(queue.next_at(), Some(10));
+        let taken: Vec<(u64, char)> = std::iter::from_fn(|| queue.take_due(100)).collect();
         assert_eq!(taken, [(10, 'a'), (10, 'A'), (20, 'b'), (30, 'c'), (30, 'd')]);
-        assert!(agenda.is_empty());
+        assert!(queue.is_empty());
     }
 
     #[test]
     fn nothing_happens_before_its_time() {
-        let mut agenda = Agenda::new();
-        agenda.enter(10, ());
-        assert_eq!(agenda.take_due(9), None);
-        assert_eq!((agenda.len(), agenda.take_due(10)), (1, Some((10, ()))));
-        assert_eq!(agenda.next_at(), None);
+        let mut queue = EventQueue::new();
+        queue.enter(10, ());
+        assert_eq!(queue.take_due(9), None);
+        assert_eq!((queue.len(), queue.take_due(10)), (1, Some((10, ()))));
+        assert_eq!(queue.next_at(), None);
     }
 }

@@ -31,42 +31,42 @@ pub(crate) enum Place {
 
 /// What a handle stands for in one transaction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reached<'s> {
+pub(crate) enum ResolvedTable<'s> {
     Plain(TableId),
     Defined(&'s Layout),
 }
 
 impl TableRef {
     /// What the handle stands for in `snapshot`'s transaction, if that is of its database.
-    pub fn reach(self, snapshot: &Snapshot) -> Result<Reached<'_>> {
+    pub fn resolve(self, snapshot: &Snapshot) -> Result<ResolvedTable<'_>> {
         snapshot.check_database(self.database)?;
         match self.place {
-            Place::Plain(table) => Ok(Reached::Plain(table)),
-            Place::Defined(handle) => Ok(Reached::Defined(snapshot.layout(handle)?)),
+            Place::Plain(table) => Ok(ResolvedTable::Plain(table)),
+            Place::Defined(handle) => Ok(ResolvedTable::Defined(snapshot.layout(handle)?)),
         }
     }
 
     /// The table's layout.
     pub fn layout(self, snapshot: &Snapshot) -> Result<&Layout> {
-        match self.reach(snapshot)? {
-            Reached::Defined(layout) => Ok(layout),
-            Reached::Plain(table) => Err(Invalid::UnknownTable { table: format!("number {}", table.0) }.into()),
+        match self.resolve(snapshot)? {
+            ResolvedTable::Defined(layout) => Ok(layout),
+            ResolvedTable::Plain(table) => Err(Invalid::UnknownTable { table: format!("number {}", table.0) }.into()),
         }
     }
 
     /// The engine table of a table that no definition names.
     pub fn plain(self, snapshot: &Snapshot) -> Result<TableId> {
-        match self.reach(snapshot)? {
-            Reached::Plain(table) => Ok(table),
-            Reached::Defined(layout) => Ok(layout.rows()),
+        match self.resolve(snapshot)? {
+            ResolvedTable::Plain(table) => Ok(table),
+            ResolvedTable::Defined(layout) => Ok(layout.rows()),
         }
     }
 
     /// Walks what `span` says of the table.
-    pub fn walk<'s>(self, snapshot: &'s Snapshot, span: impl FnOnce(Reached<'s>) -> Result<Span>) -> Walk<'s> {
-        let begun = self.reach(snapshot).and_then(|reached| Ok((span(reached)?, reached)));
+    pub fn walk<'s>(self, snapshot: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Walk<'s> {
+        let begun = self.resolve(snapshot).and_then(|resolved| Ok((span(resolved)?, resolved)));
         match begun {
-            Ok((span, reached)) => Walk::Rows(Cursor::new(snapshot, span), reached),
+            Ok((span, resolved)) => Walk::Rows(Cursor::new(snapshot, span), resolved),
             Err(error) => Walk::Wrong(Some(error)),
         }
     }
@@ -75,47 +75,47 @@ impl TableRef {
     pub fn walk_one<'s>(
         self,
         snapshot: &'s Snapshot,
-        span: impl FnOnce(Reached<'s>) -> Result<Span>,
+        span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>,
     ) -> Result<Walk<'s>> {
-        let reached = self.reach(snapshot)?;
-        Ok(Walk::Rows(Cursor::one(snapshot, span(reached)?), reached))
+        let resolved = self.resolve(snapshot)?;
+        Ok(Walk::Rows(Cursor::one(snapshot, span(resolved)?), resolved))
     }
 }
 
-impl Reached<'_> {
+impl ResolvedTable<'_> {
     /// The engine table of the rows.
     pub fn rows(self) -> TableId {
         match self {
-            Reached::Plain(table) => table,
-            Reached::Defined(layout) => layout.rows(),
+            ResolvedTable::Plain(table) => table,
+            ResolvedTable::Defined(layout) => layout.rows(),
         }
     }
 
     /// Whether a write to the table writes entries of indexes too.
     pub fn has_entries(&self) -> bool {
-        matches!(self, Reached::Defined(layout) if layout.has_entries())
+        matches!(self, ResolvedTable::Defined(layout) if layout.has_entries())
     }
 
     /// The stored form of a key, or of its first components.
     pub fn stored_key(self, key: model::Key) -> Result<model::Key> {
         match self {
-            Reached::Plain(_) => Ok(key),
-            Reached::Defined(layout) => Ok(layout.stored_key(&key)?),
+            ResolvedTable::Plain(_) => Ok(key),
+            ResolvedTable::Defined(layout) => Ok(layout.stored_key(&key)?),
         }
     }
 
     /// The program's form of a stored key.
     pub fn program_key(self, key: &[u8]) -> model::Key {
         match self {
-            Reached::Defined(layout) => layout.program_key(key).unwrap_or_else(|| model::Key::from_bytes(key)),
-            Reached::Plain(_) => model::Key::from_bytes(key),
+            ResolvedTable::Defined(layout) => layout.program_key(key).unwrap_or_else(|| model::Key::from_bytes(key)),
+            ResolvedTable::Plain(_) => model::Key::from_bytes(key),
         }
     }
 
     fn show<T>(self, row: RowRef<'_>, show: impl FnOnce(RowRef<'_>) -> T) -> T {
         match self {
-            Reached::Plain(_) => show(row),
-            Reached::Defined(layout) => show(layout.program_row(row, &mut RowBuf::new())),
+            ResolvedTable::Plain(_) => show(row),
+            ResolvedTable::Defined(layout) => show(layout.program_row(row, &mut RowBuf::new())),
         }
     }
 }
@@ -124,25 +124,28 @@ impl Reached<'_> {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a walk lives on the stack; a box would be an allocation for each")]
 pub(crate) enum Walk<'s> {
-    Rows(Cursor<'s>, Reached<'s>),
+    Rows(Cursor<'s>, ResolvedTable<'s>),
     Wrong(Option<Error>),
 }
 
 impl Walk<'_> {
-    pub fn next<T>(&mut self, make: impl FnOnce(Reached<'_>, &[u8], RowRef<'_>) -> Result<T>) -> Option<Result<T>> {
+    pub fn next<T>(
+        &mut self,
+        make: impl FnOnce(ResolvedTable<'_>, &[u8], RowRef<'_>) -> Result<T>,
+    ) -> Option<Result<T>> {
         match self {
-            Walk::Rows(cursor, reached) => cursor.next(|key, row| reached.show(row, |row| make(*reached, key, row))),
+            Walk::Rows(cursor, resolved) => cursor.next(|key, row| resolved.show(row, |row| make(*resolved, key, row))),
             Walk::Wrong(error) => error.take().map(Err),
         }
     }
 
     pub fn next_back<T>(
         &mut self,
-        make: impl FnOnce(Reached<'_>, &[u8], RowRef<'_>) -> Result<T>,
+        make: impl FnOnce(ResolvedTable<'_>, &[u8], RowRef<'_>) -> Result<T>,
     ) -> Option<Result<T>> {
         match self {
-            Walk::Rows(cursor, reached) => {
-                cursor.next_back(|key, row| reached.show(row, |row| make(*reached, key, row)))
+            Walk::Rows(cursor, resolved) => {
+                cursor.next_back(|key, row| resolved.show(row, |row| make(*resolved, key, row)))
             }
             Walk::Wrong(error) => error.take().map(Err),
         }

@@ -3,41 +3,41 @@
 
 use super::super::scope::Run;
 use super::build::{Build, Candidates, Side};
-use super::join::Ahead;
+use super::join::ReadAhead;
 use crate::error::Result;
 use crate::plan::{Join, JoinKind};
 use crate::types::{Datum, Row};
 
 /// The state of such a join.
-pub(super) struct Swapped {
+pub(super) struct LeftBuildJoin {
     left: Build,
-    right: Ahead,
+    right: ReadAhead,
     /// The current right row, and whether it has found a partner.
-    at_hand: Option<(Row, bool)>,
+    current: Option<(Row, bool)>,
     /// Left rows still to be compared with it.
     candidates: Candidates,
     /// Position of the search for left rows to return at the end; `None` while there are right rows.
-    lonely: Option<usize>,
+    unmatched: Option<usize>,
 }
 
-impl Swapped {
+impl LeftBuildJoin {
     /// Builds from the whole left side, whose rows are already counted.
-    pub fn new(join: &Join, lefts: Vec<Row>, right: Ahead, run: &mut Run<'_, '_>) -> Result<Swapped> {
+    pub fn new(join: &Join, lefts: Vec<Row>, right: ReadAhead, run: &mut Run<'_, '_>) -> Result<LeftBuildJoin> {
         let mut left = Build::new(join, Side::Left);
         for row in lefts {
             left.add_counted(join, row, run)?;
         }
-        Ok(Swapped { left, right, at_hand: None, candidates: Candidates::Chain(None), lonely: None })
+        Ok(LeftBuildJoin { left, right, current: None, candidates: Candidates::Chain(None), unmatched: None })
     }
 
     pub fn next(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         loop {
             run.tick()?;
-            if self.lonely.is_some() {
-                return Ok(self.next_lonely(join));
+            if self.unmatched.is_some() {
+                return Ok(self.next_unmatched(join));
             }
-            if self.at_hand.is_none() && !self.next_right(join, run)? {
-                self.lonely = Some(0);
+            if self.current.is_none() && !self.next_right(join, run)? {
+                self.unmatched = Some(0);
                 continue;
             }
             match self.left.advance(&mut self.candidates) {
@@ -47,8 +47,8 @@ impl Swapped {
                     }
                 }
                 None => {
-                    let lonely = self.at_hand.take().filter(|(_, met)| !met);
-                    if let (Some((right, _)), JoinKind::Right | JoinKind::Full) = (lonely, join.kind) {
+                    let unmatched = self.current.take().filter(|(_, met)| !met);
+                    if let (Some((right, _)), JoinKind::Right | JoinKind::Full) = (unmatched, join.kind) {
                         let mut row = vec![Datum::Null; join.left_width];
                         row.extend(right);
                         return Ok(Some(row));
@@ -62,14 +62,14 @@ impl Swapped {
     fn next_right(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<bool> {
         let Some(row) = self.right.next(&join.right, run)? else { return Ok(false) };
         self.candidates = self.left.candidates(join, &row, run)?;
-        self.at_hand = Some((row, false));
+        self.current = Some((row, false));
         Ok(true)
     }
 
     /// Compares the current right row with a left row. Returns the join's row for the pair.
     fn compare(&mut self, join: &Join, number: usize, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let once = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
-        let Some((right, met)) = &mut self.at_hand else { return Ok(None) };
+        let Some((right, met)) = &mut self.current else { return Ok(None) };
         if once && self.left.met[number] {
             return Ok(None);
         }
@@ -91,8 +91,8 @@ impl Swapped {
     }
 
     /// Returns the next left row without a partner, after the right side has ended.
-    fn next_lonely(&mut self, join: &Join) -> Option<Row> {
-        let at = self.lonely.as_mut()?;
+    fn next_unmatched(&mut self, join: &Join) -> Option<Row> {
+        let at = self.unmatched.as_mut()?;
         if join.kind == JoinKind::Semi {
             return None;
         }

@@ -2,13 +2,13 @@
 
 use super::Ctes;
 use super::columns::{inward, is_volatile, join, sink, split};
-use super::conditions::{Fact, fact};
+use super::conditions::{ColumnCondition, column_condition};
 use super::estimate::{constant_limit, rows};
-use super::extreme;
+use super::min_max;
 use super::order::satisfy;
 use crate::catalog::{Index, Table};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::Type;
 use std::ops::Bound;
 
@@ -29,7 +29,7 @@ pub struct Choice {
 
 /// The plan with paths. `goal` is how many of its rows somebody will ask for, if that is known.
 pub fn choose(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
-    deeper(|| step(plan, goal, ctes))
+    ensure_stack(|| step(plan, goal, ctes))
 }
 
 fn step(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
@@ -58,7 +58,7 @@ fn step(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
         Plan::Join(join) => Plan::Join(Box::new(with_searches(*join, goal, ctes))),
         Plan::Aggregate(mut aggregation) => {
             let input = std::mem::replace(&mut aggregation.input, Plan::Values { rows: Vec::new() });
-            aggregation.input = match extreme::first_entry(&aggregation, &input) {
+            aggregation.input = match min_max::first_entry(&aggregation, &input) {
                 Some(first) => first,
                 None => choose(input, None, ctes),
             };
@@ -99,19 +99,20 @@ pub fn best_path(scan: &Scan) -> Option<Choice> {
     }
     let mut conjuncts = Vec::new();
     split(scan.filter.clone()?, &mut conjuncts);
-    let facts: Vec<Option<Fact>> = conjuncts.iter().map(|conjunct| fact(&scan.table, conjunct)).collect();
-    let choices = (0..scan.table.indexes.len()).filter_map(|index| path(&scan.table, index, &facts));
+    let conditions: Vec<Option<ColumnCondition>> =
+        conjuncts.iter().map(|conjunct| column_condition(&scan.table, conjunct)).collect();
+    let choices = (0..scan.table.indexes.len()).filter_map(|index| path(&scan.table, index, &conditions));
     // The first of equally good ones: the primary key stands first.
     choices.reduce(|best, next| if next.score > best.score { next } else { best })
 }
 
 /// The path by one index: equalities on its first columns, then one range or one list.
-fn path(table: &Table, number: usize, facts: &[Option<Fact>]) -> Option<Choice> {
+fn path(table: &Table, number: usize, conditions: &[Option<ColumnCondition>]) -> Option<Choice> {
     let index = &table.indexes[number];
     let (mut equal, mut exact) = (Vec::new(), Vec::new());
     for &column in &index.columns {
-        let found = facts.iter().enumerate().find_map(|(at, fact)| match fact {
-            Some(Fact::Equal(of, value)) if *of == column => Some((at, value)),
+        let found = conditions.iter().enumerate().find_map(|(at, fact)| match fact {
+            Some(ColumnCondition::Equal(of, value)) if *of == column => Some((at, value)),
             _ => None,
         });
         let Some((at, value)) = found else { break };
@@ -121,12 +122,12 @@ fn path(table: &Table, number: usize, facts: &[Option<Fact>]) -> Option<Choice> 
     let whole = equal.len() == index.columns.len();
     let score = equal.len() * 10 + if whole && index.unique { 1000 } else { 0 };
     let next = index.columns.get(equal.len()).copied();
-    if let Some(choice) = next.and_then(|next| listed(number, index, next, &equal, &exact, facts)) {
+    if let Some(choice) = next.and_then(|next| listed(number, index, next, &equal, &exact, conditions)) {
         return Some(choice);
     }
     let mut range = Range::default();
     if let Some(next) = next {
-        range.narrow(next, facts, &mut exact);
+        range.narrow(next, conditions, &mut exact);
     }
     let score = score + range.score();
     let mut used = exact.clone();
@@ -147,14 +148,14 @@ fn listed(
     next: usize,
     equal: &[Expr],
     exact: &[usize],
-    facts: &[Option<Fact>],
+    conditions: &[Option<ColumnCondition>],
 ) -> Option<Choice> {
     let extended = |value: &Expr| equal.iter().cloned().chain([value.clone()]).collect::<Vec<_>>();
-    let (at, path) = facts.iter().enumerate().find_map(|(at, fact)| match fact {
-        Some(Fact::OneOf(of, list)) if *of == next => {
+    let (at, path) = conditions.iter().enumerate().find_map(|(at, fact)| match fact {
+        Some(ColumnCondition::OneOf(of, list)) if *of == next => {
             Some((at, Path::Alternatives { index: number, equal: list.iter().map(extended).collect() }))
         }
-        Some(Fact::AnyOf(of, array)) if *of == next => {
+        Some(ColumnCondition::AnyOf(of, array)) if *of == next => {
             Some((at, Path::AnyOf { index: number, equal: equal.to_vec(), array: Box::new(array.clone()) }))
         }
         _ => None,
@@ -181,14 +182,14 @@ impl Default for Range {
 }
 
 impl Range {
-    fn narrow(&mut self, column: usize, facts: &[Option<Fact>], exact: &mut Vec<usize>) {
-        for (at, fact) in facts.iter().enumerate() {
+    fn narrow(&mut self, column: usize, conditions: &[Option<ColumnCondition>], exact: &mut Vec<usize>) {
+        for (at, fact) in conditions.iter().enumerate() {
             match fact {
-                Some(Fact::Lower(of, bound)) if *of == column && matches!(self.lower, Bound::Unbounded) => {
+                Some(ColumnCondition::Lower(of, bound)) if *of == column && matches!(self.lower, Bound::Unbounded) => {
                     self.lower = bound.clone();
                     exact.push(at);
                 }
-                Some(Fact::Upper(of, bound)) if *of == column && matches!(self.upper, Bound::Unbounded) => {
+                Some(ColumnCondition::Upper(of, bound)) if *of == column && matches!(self.upper, Bound::Unbounded) => {
                     self.upper = bound.clone();
                     exact.push(at);
                 }
@@ -198,8 +199,8 @@ impl Range {
         if self.score() > 0 {
             return;
         }
-        for (at, fact) in facts.iter().enumerate() {
-            if let Some(Fact::Between(of, lower, upper)) = fact
+        for (at, fact) in conditions.iter().enumerate() {
+            if let Some(ColumnCondition::Between(of, lower, upper)) = fact
                 && *of == column
             {
                 (self.lower, self.upper) = (lower.clone(), upper.clone());

@@ -6,19 +6,19 @@ use crate::bind::with::is_volatile_expression;
 use crate::plan::{Expr, ExprKind, Plan, SubqueryKind};
 
 /// An operand that a test mentions several times. A volatile operand is evaluated first, into a row of its own around the test.
-pub(super) struct Once {
+pub(super) struct SingleEvaluation {
     /// The operand, if it has a row of its own.
     row: Option<Expr>,
 }
 
-impl Once {
+impl SingleEvaluation {
     /// Returns the operand, and the expression that stands for it in the test.
-    pub fn new(operand: Expr) -> (Once, Expr) {
+    pub fn new(operand: Expr) -> (SingleEvaluation, Expr) {
         if !is_volatile_expression(&operand) {
-            return (Once { row: None }, operand);
+            return (SingleEvaluation { row: None }, operand);
         }
         let column = Expr::column(0, operand.data_type, operand.modifier);
-        (Once { row: Some(outwards(&operand, 1)) }, column)
+        (SingleEvaluation { row: Some(outwards(&operand, 1)) }, column)
     }
 
     /// Adjusts another part of the test to its place inside the operand's row.

@@ -1,7 +1,7 @@
-//! Housekeeping: checkpoints by themselves, when the log has grown; and what nobody uses any more is freed though
-//! nobody works.
+//! Background maintenance: takes checkpoints when the log has grown, and frees what no transaction uses any more, even while
+//! no transaction runs.
 
-use crate::engine::{OpenEngine, Upkeep};
+use crate::engine::{Maintenance, OpenEngine};
 use crate::{Error, Result};
 use env::Disk;
 use env::thread::{JoinHandle, spawn_named};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A thread that collects, and takes a checkpoint each time the log has grown by enough.
-pub(crate) struct Housekeeper {
+pub(crate) struct MaintenanceThread {
     engine: Arc<dyn OpenEngine>,
     state: Arc<State>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -23,35 +23,35 @@ pub(crate) struct Housekeeper {
 
 #[derive(Default)]
 struct State {
-    told: Mutex<Told>,
+    status: Mutex<Status>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Told {
+struct Status {
     stop: bool,
     last_failure: Option<Error>,
 }
 
-impl Housekeeper {
+impl MaintenanceThread {
     /// Without a thread if the engine needs no care. With checkpoints when the log has grown by `after_bytes`, and by
     /// half of the last checkpoint; or without.
-    pub fn start(engine: Arc<dyn OpenEngine>, after_bytes: Option<u64>, backlog: u64) -> Result<Housekeeper> {
+    pub fn start(engine: Arc<dyn OpenEngine>, after_bytes: Option<u64>, backlog: u64) -> Result<MaintenanceThread> {
         let state = Arc::<State>::default();
-        if engine.upkeep().is_none() {
-            return Ok(Housekeeper { engine, state, thread: Mutex::default() });
+        if engine.maintenance().is_none() {
+            return Ok(MaintenanceThread { engine, state, thread: Mutex::default() });
         }
         let body = {
             let (state, engine) = (state.clone(), engine.clone());
             move || {
-                if let Some(upkeep) = engine.upkeep() {
-                    state.work(upkeep, after_bytes, backlog);
+                if let Some(maintenance) = engine.maintenance() {
+                    state.work(maintenance, after_bytes, backlog);
                 }
             }
         };
-        let thread = spawn_named("housekeeper", body)
-            .map_err(|error| Fault::Disk { detail: format!("cannot start the housekeeping thread: {error}") })?;
-        Ok(Housekeeper { engine, state, thread: Mutex::new(Some(thread)) })
+        let thread = spawn_named("maintenance", body)
+            .map_err(|error| Fault::Disk { detail: format!("cannot start the maintenance thread: {error}") })?;
+        Ok(MaintenanceThread { engine, state, thread: Mutex::new(Some(thread)) })
     }
 
     /// Why the last checkpoint failed, if it did.
@@ -62,8 +62,8 @@ impl Housekeeper {
     /// Ends the thread and waits for the checkpoint that it may be taking. May be called again.
     pub fn stop(&self) {
         self.state.lock().stop = true;
-        if let Some(upkeep) = self.engine.upkeep() {
-            upkeep.hurry_checkpoint();
+        if let Some(maintenance) = self.engine.maintenance() {
+            maintenance.hurry_checkpoint();
         }
         self.state.changed.notify_all();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -75,32 +75,32 @@ impl Housekeeper {
 }
 
 impl State {
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, Status> {
         // A flag and a message are right whatever a panicking thread was doing.
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, engine: &dyn Upkeep, after_bytes: Option<u64>, backlog: u64) {
+    fn work(&self, engine: &dyn Maintenance, after_bytes: Option<u64>, backlog: u64) {
         let mut log = Growth { backlog, base: 0 };
-        let mut told = self.lock();
+        let mut status = self.lock();
         loop {
-            let wait = self.changed.wait_timeout_while(told, LOOK_EVERY, |told| !told.stop);
-            told = wait.unwrap_or_else(PoisonError::into_inner).0;
-            if told.stop {
+            let wait = self.changed.wait_timeout_while(status, LOOK_EVERY, |status| !status.stop);
+            status = wait.unwrap_or_else(PoisonError::into_inner).0;
+            if status.stop {
                 return;
             }
-            drop(told);
+            drop(status);
             engine.collect();
             let (written, last_checkpoint) = engine.written();
             if !after_bytes.is_some_and(|bytes| log.is_enough(written, bytes, last_checkpoint)) {
-                told = self.lock();
+                status = self.lock();
                 continue;
             }
             let outcome = engine.checkpoint(Pace::Half);
-            told = self.lock();
+            status = self.lock();
             // After a failure the next one waits until the log has grown again: a full disk is not hammered.
             log = Growth { backlog: 0, base: written };
-            told.last_failure = outcome.err().map(Error::from);
+            status.last_failure = outcome.err().map(Error::from);
         }
     }
 }

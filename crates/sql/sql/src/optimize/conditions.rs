@@ -7,7 +7,7 @@ use crate::types::{Datum, Scalar, Type};
 use std::ops::Bound;
 
 /// A condition on a column.
-pub enum Fact {
+pub enum ColumnCondition {
     /// It equals this.
     Equal(usize, Expr),
     /// It equals one of these.
@@ -23,14 +23,14 @@ pub enum Fact {
 }
 
 /// Returns the fact of a condition over a table's row, if it compares a column with a value that does not depend on the row.
-pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
+pub fn column_condition(table: &Table, condition: &Expr) -> Option<ColumnCondition> {
     match &condition.kind {
         ExprKind::Compare(comparison, left, right) => {
             compared(table, *comparison, left, right).or_else(|| compared(table, comparison.mirrored(), right, left))
         }
         ExprKind::InList(value, list) => {
             let column = column_of(table, value)?;
-            list.iter().all(is_constant).then(|| Fact::OneOf(column, list.clone()))
+            list.iter().all(is_constant).then(|| ColumnCondition::OneOf(column, list.clone()))
         }
         ExprKind::Quantified { operator, left, array, all: false } if operator.function.name == "=" => {
             let column = column_of(table, left)?;
@@ -39,21 +39,21 @@ pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
                 return None;
             }
             match elements(array, element) {
-                Some(list) => Some(Fact::OneOf(column, list)),
-                None => is_constant(array).then(|| Fact::AnyOf(column, (**array).clone())),
+                Some(list) => Some(ColumnCondition::OneOf(column, list)),
+                None => is_constant(array).then(|| ColumnCondition::AnyOf(column, (**array).clone())),
             }
         }
         ExprKind::Or(any) => {
             let mut of = None;
             let mut list = Vec::new();
             for part in any {
-                let Some(Fact::Equal(column, value)) = fact(table, part) else { return None };
+                let Some(ColumnCondition::Equal(column, value)) = column_condition(table, part) else { return None };
                 if *of.get_or_insert(column) != column {
                     return None;
                 }
                 list.push(value);
             }
-            Some(Fact::OneOf(of?, list))
+            Some(ColumnCondition::OneOf(of?, list))
         }
         ExprKind::Call(function, arguments) if function.function.name == "~~" => {
             let [value, pattern] = &arguments[..] else { return None };
@@ -65,24 +65,24 @@ pub fn fact(table: &Table, condition: &Expr) -> Option<Fact> {
             let prefix = literal_prefix(pattern)?;
             let text = |text: &str| Expr::constant(Datum::Text(text.into()), Type::TEXT);
             let upper = next_text(&prefix).map_or(Bound::Unbounded, |next| Bound::Excluded(text(&next)));
-            Some(Fact::Between(column, Bound::Included(text(&prefix)), upper))
+            Some(ColumnCondition::Between(column, Bound::Included(text(&prefix)), upper))
         }
         _ => None,
     }
 }
 
-fn compared(table: &Table, comparison: Comparison, left: &Expr, right: &Expr) -> Option<Fact> {
+fn compared(table: &Table, comparison: Comparison, left: &Expr, right: &Expr) -> Option<ColumnCondition> {
     let column = column_of(table, left)?;
     if !is_constant(right) {
         return None;
     }
     let value = right.clone();
     Some(match comparison {
-        Comparison::Equal => Fact::Equal(column, value),
-        Comparison::Less => Fact::Upper(column, Bound::Excluded(value)),
-        Comparison::LessOrEqual => Fact::Upper(column, Bound::Included(value)),
-        Comparison::Greater => Fact::Lower(column, Bound::Excluded(value)),
-        Comparison::GreaterOrEqual => Fact::Lower(column, Bound::Included(value)),
+        Comparison::Equal => ColumnCondition::Equal(column, value),
+        Comparison::Less => ColumnCondition::Upper(column, Bound::Excluded(value)),
+        Comparison::LessOrEqual => ColumnCondition::Upper(column, Bound::Included(value)),
+        Comparison::Greater => ColumnCondition::Lower(column, Bound::Excluded(value)),
+        Comparison::GreaterOrEqual => ColumnCondition::Lower(column, Bound::Included(value)),
         Comparison::NotEqual => return None,
     })
 }

@@ -5,12 +5,12 @@ use super::columns::{
     collect, columns_of, filtered, is_volatile, join, renumber, sink, split, strict_columns, substitute,
 };
 use crate::plan::{Aggregation, Comparison, Expr, ExprKind, Join, JoinKind, Plan, Scan, SetOperation, Window};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::collections::BTreeSet;
 
 /// The plan with these conditions on its rows as far down as they may stand.
 pub fn push(plan: Plan, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
-    deeper(|| step(plan, conjuncts, ctes))
+    ensure_stack(|| step(plan, conjuncts, ctes))
 }
 
 fn step(plan: Plan, mut conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {

@@ -8,34 +8,34 @@ pub type Tally = BTreeMap<&'static str, u64>;
 
 /// The story of one run.
 #[derive(Debug, Default)]
-pub struct Chronicle {
+pub struct Trace {
     /// The last steps in words, if they are wanted.
-    told: Option<Told>,
+    recent: Option<RecentSteps>,
     digest: u64,
     tally: Tally,
 }
 
 #[derive(Debug)]
-struct Told {
+struct RecentSteps {
     lines: VecDeque<String>,
     limit: usize,
 }
 
-impl Chronicle {
-    /// A chronicle that remembers the last `lines` steps in words; zero makes it fast.
+impl Trace {
+    /// A trace that remembers the last `lines` steps in words; zero makes it fast.
     #[must_use]
     pub fn new(lines: usize) -> Self {
-        let told = (lines > 0).then(|| Told { lines: VecDeque::new(), limit: lines });
-        Self { told, ..Self::default() }
+        let recent = (lines > 0).then(|| RecentSteps { lines: VecDeque::new(), limit: lines });
+        Self { recent, ..Self::default() }
     }
 
     /// Tells a step.
-    pub fn tell(&mut self, words: impl FnOnce() -> String) {
-        if let Some(told) = &mut self.told {
-            if told.lines.len() == told.limit {
-                told.lines.pop_front();
+    pub fn step(&mut self, words: impl FnOnce() -> String) {
+        if let Some(recent) = &mut self.recent {
+            if recent.lines.len() == recent.limit {
+                recent.lines.pop_front();
             }
-            told.lines.push_back(words());
+            recent.lines.push_back(words());
         }
     }
 
@@ -58,7 +58,7 @@ impl Chronicle {
     /// The end of a run.
     #[must_use]
     pub fn into_parts(self) -> (Tally, u64, Vec<String>) {
-        (self.tally, self.digest, self.told.map_or_else(Vec::new, |told| told.lines.into()))
+        (self.tally, self.digest, self.recent.map_or_else(Vec::new, |recent| recent.lines.into()))
     }
 }
 
@@ -100,8 +100,8 @@ pub struct Outcome {
 impl Outcome {
     /// The outcome of a run that ended with `result`.
     #[must_use]
-    pub fn of(chronicle: Chronicle, result: Result<(), Violation>) -> Self {
-        let (tally, digest, story) = chronicle.into_parts();
+    pub fn of(trace: Trace, result: Result<(), Violation>) -> Self {
+        let (tally, digest, story) = trace.into_parts();
         Self { tally, digest, violation: result.err(), story }
     }
 }

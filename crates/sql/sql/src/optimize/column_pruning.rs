@@ -1,15 +1,16 @@
-//! Finds unused columns of tables: they are not decoded.
+//! Column pruning: finds the columns of tables that a plan does not use; they are not decoded.
 
 use super::Ctes;
 use super::columns::{collect, nearest};
 use crate::plan::{ExprKind, JoinKind, Plan, SetOperation};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Marks the wanted columns of all scans in a plan of which these columns are wanted (`None`: all).
-pub fn mark(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
-    deeper(|| step(plan, wanted, ctes));
+/// Sets the columns to decode in all scans of a plan. `wanted` is the columns of the plan's result that are used; `None`
+/// means all.
+pub fn prune(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
+    ensure_stack(|| step(plan, wanted, ctes));
 }
 
 fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
@@ -24,20 +25,20 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
             let width = scan.table.columns.len();
             scan.wanted = wanted.map(|wanted| wanted.into_iter().filter(|&column| column < width).collect());
         }
-        Plan::Project { input, .. } | Plan::ProjectSet { input, .. } => mark(input, Some(own), ctes),
+        Plan::Project { input, .. } | Plan::ProjectSet { input, .. } => prune(input, Some(own), ctes),
         Plan::Filter { input, .. } | Plan::Sort { input, .. } | Plan::Limit { input, .. } => {
-            mark(input, with_own(wanted, own), ctes);
+            prune(input, with_own(wanted, own), ctes);
         }
         Plan::Distinct { input, on } => {
             let wanted = if on.is_some() { with_own(wanted, own) } else { None };
-            mark(input, wanted, ctes);
+            prune(input, wanted, ctes);
         }
         Plan::Lock { input, tables } => {
             own.extend(tables.iter().map(|lock| lock.key));
-            mark(input, with_own(wanted, own), ctes);
+            prune(input, with_own(wanted, own), ctes);
         }
-        Plan::Aggregate(aggregation) => mark(&mut aggregation.input, Some(own), ctes),
-        Plan::Window(window) => mark(&mut window.input, with_own(wanted, own), ctes),
+        Plan::Aggregate(aggregation) => prune(&mut aggregation.input, Some(own), ctes),
+        Plan::Window(window) => prune(&mut window.input, with_own(wanted, own), ctes),
         Plan::Join(join) => {
             let width = join.left_width;
             let mut both = BTreeSet::new();
@@ -58,20 +59,20 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
                 *columns = columns.iter().filter_map(|column| column.checked_sub(width)).collect();
                 join.equalities.iter().for_each(|(_, side)| collect(side, columns));
             }
-            mark(&mut join.left, left, ctes);
-            mark(&mut join.right, right, ctes);
+            prune(&mut join.left, left, ctes);
+            prune(&mut join.right, right, ctes);
         }
         Plan::Set { operation: SetOperation::Union, all: true, left, right } => {
-            mark(left, wanted.clone(), ctes);
-            mark(right, wanted, ctes);
+            prune(left, wanted.clone(), ctes);
+            prune(right, wanted, ctes);
         }
         Plan::With { queries, body } => {
             for (_, query) in queries {
-                mark(Arc::make_mut(query), None, ctes);
+                prune(Arc::make_mut(query), None, ctes);
             }
-            mark(body, wanted, ctes);
+            prune(body, wanted, ctes);
         }
-        other => other.each_input_mut(&mut |input, _| mark(input, None, ctes)),
+        other => other.each_input_mut(&mut |input, _| prune(input, None, ctes)),
     }
 }
 
@@ -80,7 +81,7 @@ fn in_expressions(plan: &mut Plan, ctes: &Ctes) {
     plan.each_expression_mut(&mut |expression| {
         expression.walk_mut(&mut |expression| {
             if let ExprKind::Subquery(subquery) = &mut expression.kind {
-                mark(Arc::make_mut(&mut subquery.plan), None, ctes);
+                prune(Arc::make_mut(&mut subquery.plan), None, ctes);
             }
         });
     });

@@ -18,9 +18,9 @@
 //! assumption that its replica has voted, and that all others may have, in lives that were not counted.
 
 use super::error::JournalError;
-use crate::acquaintances::{Note, Notes};
 use crate::config::{Durability, Options};
 use crate::core::ReplicaId;
+use crate::known_voters::{Note, Notes};
 use codec::{Malformed, Reader, put_number};
 use env::{Disk, DiskError, DiskFile, DiskLock};
 use std::io::ErrorKind;
@@ -45,7 +45,7 @@ const ADMITTED: u8 = 2;
 
 /// Owner of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resident {
+pub struct DirectoryOwner {
     /// Durability: whether it keeps a journal in the directory.
     pub durability: Durability,
     /// Its number.
@@ -66,7 +66,7 @@ pub struct Resident {
     pub met: Notes,
 }
 
-impl Resident {
+impl DirectoryOwner {
     /// One whose directory is new.
     fn new(durability: Durability, options: &Options, birth: u64) -> Self {
         Self {
@@ -87,31 +87,33 @@ impl Resident {
     /// # Errors
     /// The file is damaged or of a newer version, or the disk fails.
     pub fn read(disk: &dyn Disk) -> Result<Option<Self>, JournalError> {
-        Ok(Found::read(disk)?.map(|found| found.resident))
+        Ok(Found::read(disk)?.map(|found| found.owner))
     }
 
     /// Refuses a directory that belongs to another.
     fn check(&self, found: &Found, disk: &dyn Disk) -> Result<(), JournalError> {
-        let resident = &found.resident;
+        let owner = &found.owner;
         let named = |durability| if durability == Durability::Fsync { "fsync" } else { "memory" };
         let same = |option, found: u64, wanted: u64| match found == wanted {
             true => Ok(()),
-            false => Err(JournalError::Resident { option, found: found.to_string(), wanted: wanted.to_string() }),
+            false => {
+                Err(JournalError::ForeignDirectory { option, found: found.to_string(), wanted: wanted.to_string() })
+            }
         };
-        same("id", resident.id, self.id)?;
-        same("replicas", resident.replicas, self.replicas)?;
-        if resident.durability != self.durability {
-            let (found, wanted) = (named(resident.durability).into(), named(self.durability).into());
-            return Err(JournalError::Resident { option: "durability", found, wanted });
+        same("id", owner.id, self.id)?;
+        same("replicas", owner.replicas, self.replicas)?;
+        if owner.durability != self.durability {
+            let (found, wanted) = (named(owner.durability).into(), named(self.durability).into());
+            return Err(JournalError::ForeignDirectory { option: "durability", found, wanted });
         }
         // Named after what it follows from: whoever changes either of the two sees this.
-        same("span (by the options span and batch_bytes)", resident.span, self.span)?;
+        same("span (by the options span and batch_bytes)", owner.span, self.span)?;
         if found.version > UNCOUNTED {
-            same("sessions", resident.sessions, self.sessions)?;
+            same("sessions", owner.sessions, self.sessions)?;
         } else if self.sessions == 0 {
             // Version 1 did not say how many, and knew no cluster without.
             let (found, wanted) = ("of some number".into(), "0".into());
-            return Err(JournalError::Resident { option: "sessions", found, wanted });
+            return Err(JournalError::ForeignDirectory { option: "sessions", found, wanted });
         }
         if self.durability == Durability::Fsync && !disk.list("")?.iter().any(|name| name == CONTROL) {
             return Err(JournalError::Lost);
@@ -154,10 +156,10 @@ impl Resident {
     }
 }
 
-/// A resident, and the version of the file that names it.
+/// An owner, and the version of the file that names it.
 struct Found {
     version: u8,
-    resident: Resident,
+    owner: DirectoryOwner,
 }
 
 impl Found {
@@ -173,18 +175,18 @@ impl Found {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, JournalError> {
-        let (body, checksum) = bytes.split_last_chunk::<4>().ok_or(JournalError::BadResident)?;
-        let rest = body.strip_prefix(&MAGIC).ok_or(JournalError::BadResident)?;
-        let (&version, rest) = rest.split_first().ok_or(JournalError::BadResident)?;
+        let (body, checksum) = bytes.split_last_chunk::<4>().ok_or(JournalError::BadOwnerFile)?;
+        let rest = body.strip_prefix(&MAGIC).ok_or(JournalError::BadOwnerFile)?;
+        let (&version, rest) = rest.split_first().ok_or(JournalError::BadOwnerFile)?;
         if version > VERSION {
-            return Err(JournalError::NewerResident { found: version });
+            return Err(JournalError::NewerOwnerFile { found: version });
         }
         if crc32c::crc32c(body).to_le_bytes() != *checksum {
-            return Err(JournalError::BadResident);
+            return Err(JournalError::BadOwnerFile);
         }
         let fields = if version == UNCOUNTED { decode_uncounted(rest) } else { decode_fields(rest) };
-        let resident = fields.map_err(|_| JournalError::BadResident)?;
-        Ok(Self { version, resident })
+        let owner = fields.map_err(|_| JournalError::BadOwnerFile)?;
+        Ok(Self { version, owner })
     }
 }
 
@@ -192,10 +194,10 @@ fn durability(flags: u8) -> Durability {
     if flags & JOURNALLED == 0 { Durability::Memory } else { Durability::Fsync }
 }
 
-fn decode_fields(fields: &[u8]) -> Result<Resident, Malformed> {
+fn decode_fields(fields: &[u8]) -> Result<DirectoryOwner, Malformed> {
     let mut reader = Reader::new(fields);
     let flags = reader.u8()?;
-    let mut resident = Resident {
+    let mut owner = DirectoryOwner {
         durability: durability(flags),
         id: reader.number()?,
         replicas: reader.number()?,
@@ -209,51 +211,51 @@ fn decode_fields(fields: &[u8]) -> Result<Resident, Malformed> {
     for _ in 0..reader.number()? {
         let (id, life, records) = (reader.number()?, reader.number()?, reader.number()?);
         let (birth, incarnation) = (reader.u64()?, reader.u64()?);
-        resident.met.insert(id, Note { birth, life, incarnation, records });
+        owner.met.insert(id, Note { birth, life, incarnation, records });
     }
     reader.end()?;
-    Ok(resident)
+    Ok(owner)
 }
 
 /// Whoever lived in version 1 may have voted, and so may all others, in lives that nobody has counted. What it did not say is to be
 /// filled in.
-fn decode_uncounted(fields: &[u8]) -> Result<Resident, Malformed> {
+fn decode_uncounted(fields: &[u8]) -> Result<DirectoryOwner, Malformed> {
     let mut reader = Reader::new(fields);
     let (flags, id, replicas, span) = (reader.u8()?, reader.number()?, reader.number()?, reader.number()?);
     reader.end()?;
     let others = (0..replicas.min(64)).filter(|other| *other != id);
     let met = others.map(|other| (other, Note::UNCOUNTED)).collect();
     let durability = durability(flags);
-    Ok(Resident { durability, id, replicas, span, sessions: 0, birth: 0, life: 1, admitted: true, met })
+    Ok(DirectoryOwner { durability, id, replicas, span, sessions: 0, birth: 0, life: 1, admitted: true, met })
 }
 
 /// A directory and who lives there now: nobody else does while this is held.
 #[derive(Debug)]
-pub struct Residence {
+pub struct OwnedDirectory {
     disk: Arc<dyn Disk>,
-    resident: Mutex<Resident>,
+    owner: Mutex<DirectoryOwner>,
     _locks: Vec<DiskLock>,
 }
 
-impl Residence {
-    /// Begins the next life of the resident, or the first one of `wanted`, durably.
-    fn begin(disk: Arc<dyn Disk>, wanted: Resident, locks: Vec<DiskLock>) -> Result<Self, JournalError> {
+impl OwnedDirectory {
+    /// Begins the next life of the owner, or the first one of `wanted`, durably.
+    fn begin(disk: Arc<dyn Disk>, wanted: DirectoryOwner, locks: Vec<DiskLock>) -> Result<Self, JournalError> {
         // Read once more: another process may have lived here before the lock was taken.
-        let mut resident = match Found::read(&*disk)? {
-            Some(Found { version: UNCOUNTED, resident }) => {
-                Resident { birth: wanted.birth, sessions: wanted.sessions, ..resident }
+        let mut owner = match Found::read(&*disk)? {
+            Some(Found { version: UNCOUNTED, owner }) => {
+                DirectoryOwner { birth: wanted.birth, sessions: wanted.sessions, ..owner }
             }
-            Some(Found { resident, .. }) => resident,
+            Some(Found { owner, .. }) => owner,
             None => wanted,
         };
-        resident.life += 1;
-        resident.write(&*disk)?;
-        Ok(Self { disk, resident: Mutex::new(resident), _locks: locks })
+        owner.life += 1;
+        owner.write(&*disk)?;
+        Ok(Self { disk, owner: Mutex::new(owner), _locks: locks })
     }
 
     /// Returns the owner.
     #[must_use]
-    pub fn resident(&self) -> Resident {
+    pub fn owner(&self) -> DirectoryOwner {
         self.lock().clone()
     }
 
@@ -262,9 +264,9 @@ impl Residence {
     /// # Errors
     /// The disk fails.
     pub fn admit(&self) -> Result<(), JournalError> {
-        let mut resident = self.lock();
-        resident.admitted = true;
-        resident.write(&*self.disk)
+        let mut owner = self.lock();
+        owner.admitted = true;
+        owner.write(&*self.disk)
     }
 
     /// Notes whom the replica has met. Durable when it returns.
@@ -272,14 +274,14 @@ impl Residence {
     /// # Errors
     /// The disk fails.
     pub fn note(&self, met: &Notes) -> Result<(), JournalError> {
-        let mut resident = self.lock();
-        resident.met.clone_from(met);
-        resident.write(&*self.disk)
+        let mut owner = self.lock();
+        owner.met.clone_from(met);
+        owner.write(&*self.disk)
     }
 
     /// No code of others runs under the lock.
-    fn lock(&self) -> MutexGuard<'_, Resident> {
-        self.resident.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, DirectoryOwner> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -292,18 +294,18 @@ fn locked(disk: &dyn Disk, path: &str) -> Result<DiskLock, JournalError> {
 
 /// The directory of a replica with a journal, before its log is opened.
 #[derive(Debug)]
-pub(super) struct Entrance {
+pub(super) struct UnopenedDirectory {
     disk: Arc<dyn Disk>,
-    wanted: Resident,
+    wanted: DirectoryOwner,
     lock: DiskLock,
     /// Whether the directory already belongs to this replica.
     pub(super) is_known: bool,
 }
 
-impl Entrance {
-    /// Refuses what is another's. A directory without a resident has the name `birth` from then on.
+impl UnopenedDirectory {
+    /// Refuses what is another's. A directory without an owner has the name `birth` from then on.
     pub(super) fn find(disk: Arc<dyn Disk>, options: &Options, birth: u64) -> Result<Self, JournalError> {
-        let wanted = Resident::new(Durability::Fsync, options, birth);
+        let wanted = DirectoryOwner::new(Durability::Fsync, options, birth);
         let found = Found::read(&*disk)?;
         if let Some(found) = &found {
             wanted.check(found, &*disk)?;
@@ -314,8 +316,8 @@ impl Entrance {
     }
 
     /// Begins its life there.
-    pub(super) fn enter(self) -> Result<Residence, JournalError> {
-        Residence::begin(self.disk, self.wanted, vec![self.lock])
+    pub(super) fn enter(self) -> Result<OwnedDirectory, JournalError> {
+        OwnedDirectory::begin(self.disk, self.wanted, vec![self.lock])
     }
 }
 
@@ -329,20 +331,20 @@ pub fn enter_without_journal(
     disk: Arc<dyn Disk>,
     options: &Options,
     birth: u64,
-) -> Result<(Options, Residence), JournalError> {
+) -> Result<(Options, OwnedDirectory), JournalError> {
     disk.create_dir_all("")?;
     let locks = vec![locked(&*disk, LOCK)?, locked(&*disk, LOG_LOCK)?];
-    let wanted = Resident::new(Durability::Memory, options, birth);
+    let wanted = DirectoryOwner::new(Durability::Memory, options, birth);
     let mut options = options.clone();
     match Found::read(&*disk)? {
         Some(found) => {
             wanted.check(&found, &*disk)?;
-            if options.votes() && found.resident.admitted {
+            if options.votes() && found.owner.admitted {
                 options.id += options.replicas;
             }
         }
         None if disk.list("")?.iter().any(|name| name == CONTROL) => return Err(JournalError::NotAJournal),
         None => {}
     }
-    Ok((options, Residence::begin(disk, wanted, locks)?))
+    Ok((options, OwnedDirectory::begin(disk, wanted, locks)?))
 }

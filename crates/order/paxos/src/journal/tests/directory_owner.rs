@@ -1,20 +1,20 @@
 //! Ownership of data directories.
 
 use super::*;
-use crate::acquaintances::{Note, Notes};
 use crate::config::Durability;
+use crate::known_voters::{Note, Notes};
 
 fn open_as(disk: &SimDisk, options: &Options) -> Result<(), JournalError> {
     Journal::open(Arc::new(disk.clone()), options, small(), BIRTH).map(drop)
 }
 
-fn enter(disk: &SimDisk, options: &Options) -> Result<(Options, Residence), JournalError> {
+fn enter(disk: &SimDisk, options: &Options) -> Result<(Options, OwnedDirectory), JournalError> {
     enter_without_journal(Arc::new(disk.clone()), options, BIRTH)
 }
 
 fn differing(result: Result<(), JournalError>) -> String {
     match result {
-        Err(JournalError::Resident { option, found, wanted }) => format!("{option} {found} {wanted}"),
+        Err(JournalError::ForeignDirectory { option, found, wanted }) => format!("{option} {found} {wanted}"),
         other => panic!("{other:?}"),
     }
 }
@@ -38,14 +38,14 @@ fn a_life_is_counted_before_it_begins_and_what_was_met_is_remembered() {
     let mut lives = disk.clone();
     for life in 1..=3 {
         let (journal, _) = open(&lives).unwrap();
-        let resident = journal.residence().resident();
-        assert_eq!((resident.birth, resident.life, resident.admitted), (BIRTH, life, life > 2));
-        assert_eq!(resident.met.len(), usize::from(life > 1) * 2);
+        let owner = journal.directory().owner();
+        assert_eq!((owner.birth, owner.life, owner.admitted), (BIRTH, life, life > 2));
+        assert_eq!(owner.met.len(), usize::from(life > 1) * 2);
         if life == 1 {
-            journal.residence().note(&Notes::from([(0, note), (2, Note::UNCOUNTED)])).unwrap();
+            journal.directory().note(&Notes::from([(0, note), (2, Note::UNCOUNTED)])).unwrap();
         } else if life == 2 {
-            assert_eq!(resident.met.get(&0), Some(&note));
-            journal.residence().admit().unwrap();
+            assert_eq!(owner.met.get(&0), Some(&note));
+            journal.directory().admit().unwrap();
         }
         drop(journal);
         lives = lives.power_cut_with(Survival::SyncedOnly);
@@ -62,29 +62,29 @@ fn yesterdays_directory_opens_and_its_replicas_have_voted() {
     codec::put_number(&mut yesterday, options().core().span);
     yesterday.extend(crc32c::crc32c(&yesterday).to_le_bytes());
     disk.edit("REPLICA", |bytes| bytes.clone_from(&yesterday));
-    let resident = Resident::read(&disk).unwrap().unwrap();
-    assert_eq!((resident.life, resident.admitted), (1, true));
+    let owner = DirectoryOwner::read(&disk).unwrap().unwrap();
+    assert_eq!((owner.life, owner.admitted), (1, true));
     let without_sessions = Options { sessions: 0, ..options() };
     assert_eq!(differing(open_as(&disk, &without_sessions)), "sessions of some number 0");
     let (journal, _) = open(&disk).unwrap();
-    let resident = journal.residence().resident();
-    assert_eq!((resident.life, resident.admitted, resident.birth, resident.sessions), (2, true, BIRTH, 1 << 16));
-    assert_eq!(resident.met, Notes::from([(0, Note::UNCOUNTED), (2, Note::UNCOUNTED)]));
+    let owner = journal.directory().owner();
+    assert_eq!((owner.life, owner.admitted, owner.birth, owner.sessions), (2, true, BIRTH, 1 << 16));
+    assert_eq!(owner.met, Notes::from([(0, Note::UNCOUNTED), (2, Note::UNCOUNTED)]));
 }
 
 #[test]
 fn a_replica_without_a_journal_comes_back_as_a_learner() {
     let disk = disk(1);
     let memory = Options::new(3, 1);
-    let (first, residence) = enter(&disk, &memory).unwrap();
+    let (first, directory) = enter(&disk, &memory).unwrap();
     assert_eq!(first, memory);
     assert!(matches!(enter(&disk, &memory).map(drop), Err(JournalError::InUse { .. })));
-    drop(residence);
+    drop(directory);
     let disk = disk.power_cut_with(Survival::SyncedOnly);
-    let (again, residence) = enter(&disk, &memory).unwrap();
-    assert_eq!((again, residence.resident().life), (memory.clone(), 2), "it has never voted");
-    residence.admit().unwrap();
-    drop(residence);
+    let (again, directory) = enter(&disk, &memory).unwrap();
+    assert_eq!((again, directory.owner().life), (memory.clone(), 2), "it has never voted");
+    directory.admit().unwrap();
+    drop(directory);
     for _ in 0..2 {
         let (again, _lock) = enter(&disk.power_cut_with(Survival::SyncedOnly), &memory).unwrap();
         assert_eq!(again, Options { id: 4, ..memory.clone() });
@@ -136,13 +136,13 @@ fn a_damaged_resident_is_refused_whatever_bit_it_is() {
         disk.flip_bit("REPLICA", bit as u64 / 8, bit as u8 % 8);
         let refused = open_as(&disk, &options()).unwrap_err();
         assert!(
-            matches!(refused, JournalError::BadResident | JournalError::NewerResident { .. }),
+            matches!(refused, JournalError::BadOwnerFile | JournalError::NewerOwnerFile { .. }),
             "bit {bit}: {refused}"
         );
     }
     for length in 0..bytes.len() {
         let disk = disk.copy();
         disk.edit("REPLICA", |bytes| bytes.truncate(length));
-        assert!(matches!(open_as(&disk, &options()), Err(JournalError::BadResident)), "{length}");
+        assert!(matches!(open_as(&disk, &options()), Err(JournalError::BadOwnerFile)), "{length}");
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::core::ReplicaId;
-use crate::journal::{JournalError, Residence};
+use crate::journal::{JournalError, OwnedDirectory};
 use crate::membership::{Membership, Refusal};
 
 /// Last known numbers of a voter.
@@ -77,26 +77,26 @@ impl From<Refusal> for Rejection {
 
 /// The replicas that one has met, in this life and, with a directory, in those before.
 #[derive(Debug)]
-pub struct Acquaintances {
+pub struct KnownVoters {
     own: Membership,
     met: Notes,
     /// Directory that holds the notes.
-    residence: Option<Arc<Residence>>,
+    directory: Option<Arc<OwnedDirectory>>,
     /// Something is not noted there yet.
     is_news: bool,
 }
 
-impl Acquaintances {
+impl KnownVoters {
     /// Starts with the notes of the directory, or with none if there is no directory.
     #[must_use]
-    pub fn new(own: Membership, residence: Option<Arc<Residence>>) -> Self {
-        let met = residence.as_ref().map(|residence| residence.resident().met).unwrap_or_default();
-        Self { own, met, residence, is_news: false }
+    pub fn new(own: Membership, directory: Option<Arc<OwnedDirectory>>) -> Self {
+        let met = directory.as_ref().map(|directory| directory.owner().met).unwrap_or_default();
+        Self { own, met, directory, is_news: false }
     }
 
     /// Is this the replica itself?
     #[must_use]
-    pub fn is_oneself(&self, other: &Membership) -> bool {
+    pub fn is_self(&self, other: &Membership) -> bool {
         (other.id, other.incarnation) == (self.own.id, self.own.incarnation)
     }
 
@@ -106,7 +106,7 @@ impl Acquaintances {
     /// # Errors
     /// [`Rejection`].
     pub fn meet(&mut self, other: &Membership) -> Result<(), Rejection> {
-        if self.is_oneself(other) {
+        if self.is_self(other) {
             return Err(Refusal::Oneself.into());
         }
         if other.id == self.own.id {
@@ -133,7 +133,7 @@ impl Acquaintances {
     ///
     /// # Errors
     /// It was longer: what was heard of it is forgotten there.
-    pub fn hear(&mut self, id: ReplicaId, records: u64) -> Result<(), Refusal> {
+    pub fn update_records(&mut self, id: ReplicaId, records: u64) -> Result<(), Refusal> {
         let Some(known) = self.met.get_mut(&id) else { return Ok(()) };
         if records < known.records {
             return Err(Refusal::ShorterJournal);
@@ -148,10 +148,10 @@ impl Acquaintances {
     /// # Errors
     /// The disk fails.
     pub fn note(&mut self) -> Result<(), JournalError> {
-        if let Some(residence) = &self.residence
+        if let Some(directory) = &self.directory
             && self.is_news
         {
-            residence.note(&self.met)?;
+            directory.note(&self.met)?;
         }
         self.is_news = false;
         Ok(())
@@ -168,12 +168,12 @@ mod tests {
         Membership::new(&Options::new(3, id), incarnation)
     }
 
-    fn acquaintances() -> Acquaintances {
-        Acquaintances::new(membership(0, 1), None)
+    fn known_voters() -> KnownVoters {
+        KnownVoters::new(membership(0, 1), None)
     }
 
-    fn met(acquaintances: &mut Acquaintances, other: &Membership) -> Result<(), Refusal> {
-        acquaintances.meet(other).map_err(|rejection| match rejection {
+    fn met(known_voters: &mut KnownVoters, other: &Membership) -> Result<(), Refusal> {
+        known_voters.meet(other).map_err(|rejection| match rejection {
             Rejection::Refused(refusal) => refusal,
             Rejection::NotNoted(error) => panic!("{error}"),
         })
@@ -181,51 +181,55 @@ mod tests {
 
     #[test]
     fn a_voter_without_memory_is_met_in_one_life_only() {
-        let mut acquaintances = acquaintances();
-        assert_eq!(met(&mut acquaintances, &membership(1, 10)), Ok(()));
-        assert_eq!(met(&mut acquaintances, &membership(1, 10)), Ok(()), "it reconnects");
-        assert_eq!(met(&mut acquaintances, &membership(1, 11)), Err(Refusal::RestartedWithoutMemory));
+        let mut known_voters = known_voters();
+        assert_eq!(met(&mut known_voters, &membership(1, 10)), Ok(()));
+        assert_eq!(met(&mut known_voters, &membership(1, 10)), Ok(()), "it reconnects");
+        assert_eq!(met(&mut known_voters, &membership(1, 11)), Err(Refusal::RestartedWithoutMemory));
         let often_started = Membership { life: 9, ..membership(1, 11) };
-        assert_eq!(met(&mut acquaintances, &often_started), Err(Refusal::RestartedWithoutMemory), "nor later");
-        let mut learner = |incarnation| met(&mut acquaintances, &membership(5, incarnation));
+        assert_eq!(met(&mut known_voters, &often_started), Err(Refusal::RestartedWithoutMemory), "nor later");
+        let mut learner = |incarnation| met(&mut known_voters, &membership(5, incarnation));
         assert_eq!((learner(1), learner(2)), (Ok(()), Ok(())));
     }
 
     #[test]
     fn an_old_copy_of_a_directory_is_told_from_what_became_of_it() {
-        let mut acquaintances = acquaintances();
+        let mut known_voters = known_voters();
         let life = |life, incarnation, records| Membership { birth: 7, life, records, ..membership(2, incarnation) };
-        let mut meet = |other| met(&mut acquaintances, &other);
+        let mut meet = |other| met(&mut known_voters, &other);
         assert_eq!((meet(life(1, 10, 0)), meet(life(2, 11, 50))), (Ok(()), Ok(())));
         assert_eq!(meet(life(1, 10, 60)), Err(Refusal::EarlierLife), "it comes back to an earlier life");
         assert_eq!(meet(life(2, 12, 60)), Err(Refusal::SameNumber), "both copies live");
         assert_eq!(meet(life(3, 13, 49)), Err(Refusal::ShorterJournal));
         assert_eq!(meet(life(3, 13, 50)), Ok(()));
-        assert_eq!((acquaintances.hear(2, 60), acquaintances.hear(2, 60)), (Ok(()), Ok(())));
-        assert_eq!(acquaintances.hear(2, 59), Err(Refusal::ShorterJournal), "a heartbeat of a machine's snapshot");
-        assert_eq!(met(&mut acquaintances, &life(3, 13, 59)), Err(Refusal::ShorterJournal));
+        assert_eq!((known_voters.update_records(2, 60), known_voters.update_records(2, 60)), (Ok(()), Ok(())));
+        assert_eq!(
+            known_voters.update_records(2, 59),
+            Err(Refusal::ShorterJournal),
+            "a heartbeat of a machine's snapshot"
+        );
+        assert_eq!(met(&mut known_voters, &life(3, 13, 59)), Err(Refusal::ShorterJournal));
     }
 
     #[test]
     fn whoever_was_met_before_notes_were_taken_has_voted() {
-        let mut acquaintances = acquaintances();
-        acquaintances.met.insert(1, Note::UNCOUNTED);
-        assert_eq!(met(&mut acquaintances, &membership(1, 5)), Err(Refusal::RestartedWithoutMemory));
+        let mut known_voters = known_voters();
+        known_voters.met.insert(1, Note::UNCOUNTED);
+        assert_eq!(met(&mut known_voters, &membership(1, 5)), Err(Refusal::RestartedWithoutMemory));
         let admitted = Membership { admitted: true, ..membership(1, 6) };
-        assert_eq!(met(&mut acquaintances, &admitted), Ok(()));
-        assert_eq!(met(&mut acquaintances, &membership(1, 7)), Err(Refusal::RestartedWithoutMemory));
+        assert_eq!(met(&mut known_voters, &admitted), Ok(()));
+        assert_eq!(met(&mut known_voters, &membership(1, 7)), Err(Refusal::RestartedWithoutMemory));
     }
 
     #[test]
     fn strangers_are_refused_by_name() {
-        let mut acquaintances = acquaintances();
-        assert_eq!(met(&mut acquaintances, &membership(0, 2)), Err(Refusal::SameNumber));
-        assert_eq!(met(&mut acquaintances, &membership(0, 1)), Err(Refusal::Oneself));
-        assert_eq!(met(&mut acquaintances, &membership(64, 1)), Err(Refusal::NoSuchNumber));
+        let mut known_voters = known_voters();
+        assert_eq!(met(&mut known_voters, &membership(0, 2)), Err(Refusal::SameNumber));
+        assert_eq!(met(&mut known_voters, &membership(0, 1)), Err(Refusal::Oneself));
+        assert_eq!(met(&mut known_voters, &membership(64, 1)), Err(Refusal::NoSuchNumber));
         let mut meet_with = |change: fn(&mut Options)| {
             let mut options = Options::new(3, 1);
             change(&mut options);
-            met(&mut acquaintances, &Membership::new(&options, 1))
+            met(&mut known_voters, &Membership::new(&options, 1))
         };
         assert_eq!(meet_with(|o| o.replicas = 5), Err(Refusal::Disagreement(SharedOption::Replicas)));
         assert_eq!(meet_with(|o| o.span = 17), Err(Refusal::Disagreement(SharedOption::Span)));
@@ -243,9 +247,9 @@ mod tests {
             assert_eq!(options.check(), Ok(()));
             Membership::new(&options, 1)
         };
-        let mut acquaintances = Acquaintances::new(Membership { id: 0, ..membership(16) }, None);
-        assert_eq!(met(&mut acquaintances, &membership(16)), Ok(()));
-        let wide = met(&mut acquaintances, &membership(28));
+        let mut known_voters = KnownVoters::new(Membership { id: 0, ..membership(16) }, None);
+        assert_eq!(met(&mut known_voters, &membership(16)), Ok(()));
+        let wide = met(&mut known_voters, &membership(28));
         assert_eq!(wide, Err(Refusal::Disagreement(SharedOption::Span)), "so many open batches need a longer span");
     }
 }

@@ -4,7 +4,7 @@
 use super::Ctes;
 use super::access::best_path;
 use crate::plan::{Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
-use crate::stack::deeper;
+use crate::stack::ensure_stack;
 use crate::types::Datum;
 
 /// Rows of a table of which nothing is known.
@@ -19,7 +19,7 @@ const ELEMENTS: f64 = 10.0;
 
 /// Estimated row count of a plan.
 pub fn rows(plan: &Plan, ctes: &Ctes) -> f64 {
-    deeper(|| match plan {
+    ensure_stack(|| match plan {
         Plan::Values { rows } => rows.len() as f64,
         Plan::Scan(scan) => scan_rows(scan),
         Plan::Virtual { .. } | Plan::CteScan { .. } => TABLE / 10.0,

@@ -1,0 +1,78 @@
+//! Structural equality of expressions: a query grouped by an expression may use an equal one.
+
+use crate::functions::{Resolved, Volatility};
+use crate::plan::{Expr, ExprKind};
+use crate::stack::ensure_stack;
+use crate::types::{Type, equal_typed};
+use std::sync::Arc;
+
+/// Returns whether two expressions over one row are equal. Subqueries are equal only if they are the same object.
+pub(super) fn equal(left: &Expr, right: &Expr) -> bool {
+    left.data_type == right.data_type && left.modifier == right.modifier && ensure_stack(|| equal_kinds(left, right))
+}
+
+/// Returns whether two lists of expressions are equal, element by element.
+pub(super) fn equal_lists(left: &[Expr], right: &[Expr]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+}
+
+fn equal_functions(left: &Resolved, right: &Resolved) -> bool {
+    std::ptr::eq(left.function, right.function)
+        && left.arguments == right.arguments
+        && left.result == right.result
+        && left.function.volatility != Volatility::Volatile
+}
+
+fn equal_options(left: Option<&Expr>, right: Option<&Expr>) -> bool {
+    match (left, right) {
+        (None, None) => true,
+        (Some(left), Some(right)) => equal(left, right),
+        _ => false,
+    }
+}
+
+fn equal_constants(data_type: Type, left: &crate::types::Datum, right: &crate::types::Datum) -> bool {
+    use crate::types::Datum;
+    match (left, right) {
+        (Datum::Null, Datum::Null) => true,
+        (Datum::Null, _) | (_, Datum::Null) => false,
+        _ => equal_typed(data_type, left, right),
+    }
+}
+
+fn equal_kinds(left: &Expr, right: &Expr) -> bool {
+    use ExprKind::*;
+    match (&left.kind, &right.kind) {
+        (Constant(l), Constant(r)) => equal_constants(left.data_type, l, r),
+        (Column(l), Column(r)) | (Parameter(l), Parameter(r)) => l == r,
+        (Outer { depth: d, column: c }, Outer { depth, column }) => (d, c) == (depth, column),
+        (Call(f, l), Call(g, r)) => equal_functions(f, g) && equal_lists(l, r),
+        (Cast { input: l, explicit: e }, Cast { input: r, explicit }) => e == explicit && equal(l, r),
+        (And(l), And(r)) | (Or(l), Or(r)) | (Coalesce(l), Coalesce(r)) | (Array(l), Array(r)) | (Row(l), Row(r)) => {
+            equal_lists(l, r)
+        }
+        (Not(l), Not(r)) | (IsNull(l), IsNull(r)) => equal(l, r),
+        (IsTruth(l, t), IsTruth(r, truth)) => t == truth && equal(l, r),
+        (Field(l, at), Field(r, field)) => at == field && equal(l, r),
+        (IsSame(l, m), IsSame(r, n)) | (NullIf(l, m), NullIf(r, n)) | (Subscript(l, m), Subscript(r, n)) => {
+            equal(l, r) && equal(m, n)
+        }
+        (Compare(c, l, m), Compare(d, r, n)) => c == d && equal(l, r) && equal(m, n),
+        (Case { branches: l, otherwise: m }, Case { branches: r, otherwise: n }) => {
+            let mut pairs = l.iter().zip(r);
+            l.len() == r.len()
+                && pairs.all(|(l, r)| equal(&l.0, &r.0) && equal(&l.1, &r.1))
+                && equal_options(m.as_deref(), n.as_deref())
+        }
+        (Extreme { greatest: g, of: l }, Extreme { greatest, of: r }) => g == greatest && equal_lists(l, r),
+        (InList(l, m), InList(r, n)) => equal(l, r) && equal_lists(m, n),
+        (Quantified { operator: o, left: l, array: m, all: a }, Quantified { operator, left: r, array: n, all }) => {
+            equal_functions(o, operator) && a == all && equal(l, r) && equal(m, n)
+        }
+        (Slice(l, m, o), Slice(r, n, p)) => {
+            equal(l, r) && equal_options(m.as_deref(), n.as_deref()) && equal_options(o.as_deref(), p.as_deref())
+        }
+        (Subquery(l), Subquery(r)) => Arc::ptr_eq(&l.plan, &r.plan),
+        _ => false,
+    }
+}
