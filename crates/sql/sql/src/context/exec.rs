@@ -108,7 +108,7 @@ impl<'s> Exec<'s> {
     /// Whether changes of a table's rows put foreign keys in question: not while its triggers are disabled, nor in a session
     /// that replays what another database has checked.
     pub fn asks_foreign_keys(&self, table: &Table) -> bool {
-        !table.triggers_disabled && !self.session.follows.is_replica
+        !table.triggers_disabled && !self.session.derived.is_replica
     }
 
     /// The checks that wait for COMMIT.
