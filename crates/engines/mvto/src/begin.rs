@@ -387,11 +387,16 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Gives up what is still owned or pinned: all of it after an abort; what was installed has been given up.
+    ///
+    /// The keys that an aborted transaction inserted are removed on the way, some at a time: a large one that ran out of memory
+    /// must not need more of it for a list of them all.
     fn release_writes(&self, work: &mut Workspace, view: &View, is_doomed: bool) {
         if work.writes.entries.is_empty() {
             return;
         }
-        for write in work.writes.entries.drain(..) {
+        let mut entries = std::mem::take(&mut work.writes.entries);
+        let mut most_garbage = RECLAIMED_AT_ONCE;
+        for write in entries.drain(..) {
             let Write { table, tuple, owned, .. } = write;
             let Some(tuple) = tuple else { continue };
             match (owned, is_doomed) {
@@ -400,7 +405,14 @@ impl<C: Clock> Mvto<C> {
                 (false, _) => {}
             }
             work.garbage.extend(leftover(table, tuple, view.at));
+            if work.garbage.len() >= most_garbage {
+                work.ready.append(&mut work.garbage);
+                self.reclaim(work);
+                // What others still read or hold stays.
+                most_garbage = work.garbage.len() + RECLAIMED_AT_ONCE;
+            }
         }
+        work.writes.entries = entries;
     }
 
     /// Poisons the transaction: nothing of it will happen, nobody waits for it any longer.
@@ -435,6 +447,9 @@ pub(crate) fn is_installed(write: &Write) -> bool {
 
 /// Times that one draw continues engine time because the clock has stepped back, at most.
 const STEPS_BACK: usize = 4;
+
+/// Keys that the end of a large transaction leaves before it looks which of them can go at once.
+const RECLAIMED_AT_ONCE: usize = 1024;
 
 /// Workspaces kept by each site. More than one only where transactions of one site overlap.
 const SPARE_WORKSPACES: usize = 8;

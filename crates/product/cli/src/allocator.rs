@@ -2,137 +2,239 @@
 //!
 //! mimalloc, because it gives back what large statements and deleted rows have used, whichever thread freed it (the C library's
 //! arenas keep it: docs/decisions/0023). The reserve, because a failed allocation ends the process: large requests are tried
-//! before they are made (`sql::memory`, the engine's write buffers), and the small ones that cannot be find the reserve.
+//! before they are made (`sql::memory`, the engine's write buffers), and the small ones that cannot be are served from it.
+//! Statements that grow end with 53200 while it is in use (`memory::check_reserve`), so that it is not used up.
 
 use mimalloc::MiMalloc;
+use sql::types::memory;
 use std::alloc::{GlobalAlloc, Layout};
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// mimalloc with a reserve.
-pub struct WithReserve {
-    /// The reserve; null before the first large request, and while it is used up. AcqRel: whoever takes it out frees it.
-    reserve: AtomicPtr<u8>,
+pub struct WithReserve(Reserve);
+
+/// Memory of the program's own image: pages that are never touched are addresses and no more. It is no memory that mimalloc has
+/// given up: which thread finds that again, and for which sizes, is mimalloc's affair.
+struct Reserve {
+    memory: UnsafeCell<Memory>,
+    blocks: Mutex<Blocks>,
 }
 
-/// Bytes of addresses: pages of the reserve are never touched, so it is no memory until it is needed.
-const RESERVE: Layout = match Layout::from_size_align(32 << 20, 4096) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a good layout"),
-};
-/// Whoever asks for this much also sees to it that there is a reserve.
-const LARGE: usize = 256 << 10;
-/// Requests up to this size find the reserve.
-const SERVED: usize = RESERVE.size() / 2;
+#[repr(align(4096))]
+struct Memory {
+    _bytes: [MaybeUninit<u8>; RESERVE],
+}
 
-/// Number of attempts of a small request before it fails.
-const RETRIES: u32 = 1000;
+/// What is free of the reserve. Blocks have sizes of powers of two, and are aligned to their sizes or to pages.
+struct Blocks {
+    /// Free blocks of each size.
+    free: [Option<NonNull<FreeBlock>>; SIZES],
+    /// The rest, from this offset on, has never been used.
+    unused: usize,
+}
+
+struct FreeBlock {
+    next: Option<NonNull<FreeBlock>>,
+}
+
+const RESERVE: usize = 64 << 20;
+/// The smallest block, in bits of its size.
+const SMALLEST: u32 = 4;
+/// Requests up to this size are served: larger ones are tried before they are made.
+const SERVED: usize = memory::PIECE;
+const SIZES: usize = (SERVED.trailing_zeros() - SMALLEST + 1) as usize;
+const ALIGNMENT: usize = align_of::<Memory>();
+
+// SAFETY: the memory is handed out in blocks that do not overlap, under the lock; their pointers belong to no thread.
+unsafe impl Sync for Reserve {}
+// SAFETY: free blocks belong to whoever has the lock.
+unsafe impl Send for Blocks {}
+
+impl Reserve {
+    const fn new() -> Reserve {
+        let memory = Memory { _bytes: [const { MaybeUninit::uninit() }; RESERVE] };
+        Reserve { memory: UnsafeCell::new(memory), blocks: Mutex::new(Blocks { free: [None; SIZES], unused: 0 }) }
+    }
+
+    /// Returns whether a block is the reserve's.
+    #[inline]
+    fn contains(&self, block: *mut u8) -> bool {
+        block.addr().wrapping_sub(self.memory.get().addr()) < RESERVE
+    }
+
+    /// A block; null if there is none of its size, or none that large.
+    #[cold]
+    fn allocate(&self, layout: Layout) -> *mut u8 {
+        let Some(size) = size_of_block(layout) else { return ptr::null_mut() };
+        memory::set_reserve_in_use();
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = &mut blocks.free[place(size)];
+        if let Some(block) = *free {
+            // SAFETY: `release` has written it; whoever has the lock has all free blocks.
+            *free = unsafe { block.read() }.next;
+            return block.as_ptr().cast();
+        }
+        let start = blocks.unused.next_multiple_of(size.min(ALIGNMENT));
+        if start + size > RESERVE {
+            return ptr::null_mut();
+        }
+        blocks.unused = start + size;
+        // SAFETY: within the memory.
+        unsafe { self.memory.get().cast::<u8>().add(start) }
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// It came from [`Reserve::allocate`] by this layout, and nobody uses it any more.
+    #[cold]
+    unsafe fn release(&self, block: *mut u8, layout: Layout) {
+        let (Some(size), Some(block)) = (size_of_block(layout), NonNull::new(block.cast::<FreeBlock>())) else {
+            return;
+        };
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = &mut blocks.free[place(size)];
+        // SAFETY: no block is smaller or less aligned than this, and it is the caller's to give.
+        unsafe { block.write(FreeBlock { next: *free }) };
+        *free = Some(block);
+    }
+}
+
+fn size_of_block(layout: Layout) -> Option<usize> {
+    let size = layout.size().max(layout.align()).max(1 << SMALLEST);
+    (size <= SERVED && layout.align() <= ALIGNMENT).then(|| size.next_power_of_two())
+}
+
+fn place(size: usize) -> usize {
+    (size.trailing_zeros() - SMALLEST) as usize
+}
 
 impl WithReserve {
-    /// Without a reserve yet.
+    /// With all of its reserve.
     pub const fn new() -> WithReserve {
-        WithReserve { reserve: AtomicPtr::new(ptr::null_mut()) }
+        WithReserve(Reserve::new())
     }
 
-    /// Lays in a reserve, if there is none and the system has one.
+    /// Moves a block that mimalloc could not enlarge, or that is the reserve's.
+    ///
+    /// # Safety
+    /// As for [`GlobalAlloc::realloc`].
     #[cold]
-    fn allocate_reserve(&self) {
-        // SAFETY: the layout is not of size zero.
-        let Some(block) = NonNull::new(unsafe { MiMalloc.alloc(RESERVE) }) else { return };
-        let none = ptr::null_mut();
-        if self.reserve.compare_exchange(none, block.as_ptr(), Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // SAFETY: allocated above with this layout, and nobody else has it.
-            unsafe { MiMalloc.dealloc(block.as_ptr(), RESERVE) };
-        }
-    }
-
-    /// Gives the reserve back to the allocator. Whether there was one.
-    #[cold]
-    fn give_up(&self) -> bool {
-        let Some(block) = NonNull::new(self.reserve.swap(ptr::null_mut(), Ordering::AcqRel)) else { return false };
-        // SAFETY: allocated by `allocate_reserve` with this layout; taken out by us alone.
-        unsafe { MiMalloc.dealloc(block.as_ptr(), RESERVE) };
-        true
-    }
-
-    #[inline]
-    fn with_reserve(&self, bytes: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
-        if bytes >= LARGE && self.reserve.load(Ordering::Relaxed).is_null() {
-            self.allocate_reserve();
-        }
-        let block = allocate();
-        // Larger requests are tried before they are made: the reserve is for those that cannot fail.
-        if block.is_null() && bytes <= SERVED { self.allocate_from_reserve(allocate) } else { block }
-    }
-
-    /// Another thread may have given the reserve up a moment ago, or may hold all that is left for a trial: both leave room within
-    /// microseconds.
-    #[cold]
-    fn allocate_from_reserve(&self, allocate: impl Fn() -> *mut u8) -> *mut u8 {
-        self.give_up();
-        for _ in 0..RETRIES {
-            let block = allocate();
-            if !block.is_null() {
-                return block;
+    unsafe fn move_block(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return ptr::null_mut() };
+        // SAFETY: the size is not zero, by the caller's promise.
+        let moved = unsafe { self.alloc(wanted) };
+        if !moved.is_null() {
+            // SAFETY: both have so many bytes; the old block is the caller's to give, by its layout.
+            unsafe {
+                ptr::copy_nonoverlapping(block, moved, layout.size().min(size));
+                self.dealloc(block, layout);
             }
-            std::thread::yield_now();
         }
-        ptr::null_mut()
+        moved
     }
 }
 
-// SAFETY: every block comes from mimalloc by the layout that it was asked for, and goes back there.
+// SAFETY: every block comes from mimalloc or the reserve by the layout that it was asked for, and goes back there.
 unsafe impl GlobalAlloc for WithReserve {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        self.with_reserve(layout.size(), || unsafe { MiMalloc.alloc(layout) })
+        let block = unsafe { MiMalloc.alloc(layout) };
+        if block.is_null() { self.0.allocate(layout) } else { block }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { MiMalloc.dealloc(block, layout) };
+        unsafe { if self.0.contains(block) { self.0.release(block, layout) } else { MiMalloc.dealloc(block, layout) } }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        self.with_reserve(layout.size(), || unsafe { MiMalloc.alloc_zeroed(layout) })
+        let block = unsafe { MiMalloc.alloc_zeroed(layout) };
+        if !block.is_null() {
+            return block;
+        }
+        let block = self.0.allocate(layout);
+        if !block.is_null() {
+            // SAFETY: a block of at least this size.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise; after a failure the block is as it was.
-        self.with_reserve(size, || unsafe { MiMalloc.realloc(block, layout, size) })
+        if !self.0.contains(block) {
+            // SAFETY: the caller's promise; after a failure the block is as it was.
+            let enlarged = unsafe { MiMalloc.realloc(block, layout, size) };
+            if !enlarged.is_null() || size > SERVED {
+                return enlarged;
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.move_block(block, layout, size) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
+    use std::collections::BTreeMap;
+
+    /// Blocks of the reserve do not overlap, keep what is written to them, are aligned, and are found again when they are free.
+    #[test]
+    fn the_reserve_serves_small_requests_until_it_is_used_up() {
+        static RESERVE_OF_TEST: Reserve = Reserve::new();
+        let reserve = &RESERVE_OF_TEST;
+        let layout = |size, align| Layout::from_size_align(size, align).unwrap();
+        assert!(reserve.allocate(layout(SERVED + 1, 1)).is_null() && reserve.allocate(layout(8, 8192)).is_null());
+        let sizes = [(1, 1), (17, 16), (900, 8), (4096, 4096), (5000, 64), (98_304, 8), (SERVED, 8)];
+        let mut used = 0;
+        for _ in 0..3 {
+            let mut blocks = BTreeMap::new();
+            for (size, align) in sizes.into_iter().cycle() {
+                let block = reserve.allocate(layout(size, align));
+                if block.is_null() {
+                    break;
+                }
+                assert!(reserve.contains(block) && block.addr().is_multiple_of(align));
+                // SAFETY: a block of this size.
+                unsafe { block.write_bytes(size as u8, size) };
+                blocks.insert(block.addr(), (block, size, align));
+            }
+            assert!(blocks.len() > 100 && (used == 0 || used == blocks.len()), "all is found again");
+            used = blocks.len();
+            let mut end = 0;
+            for (address, (block, size, align)) in blocks {
+                assert!(address >= end, "blocks overlap");
+                end = address + size;
+                // SAFETY: written above, and given back once.
+                unsafe {
+                    assert!((0..size).all(|at| block.add(at).read() == size as u8));
+                    reserve.release(block, layout(size, align));
+                }
+            }
+        }
+    }
 
     #[test]
-    fn a_small_request_that_fails_finds_the_reserve_once() {
-        let allocator = WithReserve::new();
-        allocator.allocate_reserve();
-        let there = |allocator: &WithReserve| !allocator.reserve.load(Ordering::Relaxed).is_null();
-        assert!(there(&allocator));
-        let fails_while_there = || if there(&allocator) { ptr::null_mut() } else { NonNull::dangling().as_ptr() };
-        assert!(allocator.with_reserve(SERVED + 1, fails_while_there).is_null(), "a large one is refused");
-        assert!(there(&allocator));
-        assert!(!allocator.with_reserve(100, fails_while_there).is_null(), "a small one gets it");
-        assert!(!there(&allocator));
-        assert!(allocator.with_reserve(100, ptr::null_mut).is_null(), "there is no second one");
-        allocator.with_reserve(LARGE, || NonNull::dangling().as_ptr());
-        assert!(there(&allocator), "the next large request lays one in");
-        assert!(allocator.give_up());
-        let attempts = Cell::new(0);
-        let fails_at_first = || {
-            attempts.set(attempts.get() + 1);
-            if attempts.get() < 5 { ptr::null_mut() } else { NonNull::dangling().as_ptr() }
-        };
-        assert!(!allocator.with_reserve(100, fails_at_first).is_null(), "a trial of another thread is over soon");
+    fn a_block_of_the_reserve_grows_and_goes_back_there() {
+        static ALLOCATOR_OF_TEST: WithReserve = WithReserve::new();
+        let layout = Layout::new::<[u8; 100]>();
+        let first = ALLOCATOR_OF_TEST.0.allocate(layout);
+        // SAFETY: blocks of these sizes, each given back once.
+        unsafe {
+            first.write_bytes(7, 100);
+            let moved = ALLOCATOR_OF_TEST.realloc(first, layout, 1000);
+            assert!(!ALLOCATOR_OF_TEST.0.contains(moved) && (0..100).all(|at| moved.add(at).read() == 7));
+            assert_eq!(ALLOCATOR_OF_TEST.0.allocate(layout), first, "it was free again");
+            ALLOCATOR_OF_TEST.dealloc(moved, Layout::new::<[u8; 1000]>());
+        }
     }
 }

@@ -108,9 +108,18 @@ fn operators_without_memory_are_an_answer() {
     let server = Server::start(directory.path(), &["--memory", "8GB", "--durability", "async", "--work-mem", "2GB"]);
     server.show("CREATE TABLE t (id int PRIMARY KEY)");
     server.show("INSERT INTO t VALUES (1)");
+    server.show("CREATE TABLE wide (id int PRIMARY KEY, t text)");
     server.limit_addresses(1000 << 20);
     let series = "generate_series(1, 100000000)";
+    let texts = "(SELECT i, repeat('x', 900) || i AS t FROM generate_series(1, 100000000) i)";
     let greedy = [
+        format!("SELECT count(*) FROM {texts} a JOIN {texts} b ON a.t = b.t"),
+        format!("SELECT count(*) FROM (SELECT t, min(t) FROM {texts} a GROUP BY t) x"),
+        format!("SELECT count(*) FROM (SELECT DISTINCT t FROM {texts} a) x"),
+        format!("SELECT count(*) FROM (SELECT t FROM {texts} a EXCEPT SELECT 'a') x"),
+        format!("SELECT count(*) FROM (SELECT max(t) OVER (ORDER BY i), t FROM {texts} a) x"),
+        format!("SELECT length(string_agg(t, ',' ORDER BY t)) FROM {texts} a"),
+        format!("INSERT INTO wide SELECT i, t FROM {texts} a"),
         format!("SELECT count(*) FROM {series} a JOIN {series} b ON a = b"),
         format!("SELECT count(*) FROM (SELECT i, count(*) FROM {series} i GROUP BY i) x"),
         format!("SELECT count(*) FROM (SELECT DISTINCT i FROM {series} i) x"),

@@ -23,7 +23,7 @@ use std::any::TypeId;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A database. Clones are handles of the same one and may be used from any thread; when the last handle, and the last
@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     maintenance: Arc<MaintenanceThread>,
     /// How the drop of the last handle waits for the disk; `None` in memory.
     closing: Option<Closing>,
+    /// Whether [`Database::close`] has closed it: then a drop has nothing to do, and takes no thread for it.
+    is_closed: AtomicBool,
     retries: Mutex<Vec<(&'static str, u64)>>,
     /// Tables whose rows are known to fit a record with narrow fields.
     checked: Mutex<HashSet<(Place, TypeId)>>,
@@ -135,6 +137,7 @@ impl Database {
                 place: place.map(Path::to_owned),
                 maintenance,
                 closing: is_on_disk.then_some(settings.closing),
+                is_closed: AtomicBool::new(false),
                 retries: Mutex::default(),
                 checked: Mutex::default(),
                 kept,
@@ -381,7 +384,10 @@ impl Shared {
     }
 
     fn close(&self) -> Result<()> {
-        close(&*self.engine, &self.maintenance)
+        close(&*self.engine, &self.maintenance)?;
+        // Relaxed: only a drop reads it, which comes after.
+        self.is_closed.store(true, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -393,6 +399,9 @@ fn close(engine: &dyn OpenEngine, maintenance: &MaintenanceThread) -> Result<()>
 impl Drop for Shared {
     /// A restart recovers from a failure as from a crash.
     fn drop(&mut self) {
+        if *self.is_closed.get_mut() {
+            return;
+        }
         let closed = match &self.closing {
             None => self.close(),
             Some(closing) => {

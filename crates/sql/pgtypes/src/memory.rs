@@ -1,17 +1,24 @@
 //! Memory limit of a single value. A function allocates a value in one piece, and a failed allocation would end the process, so
-//! large pieces are checked before they are allocated.
+//! large pieces are checked before they are allocated. Small ones are not: where the program's allocator keeps a reserve for them,
+//! it tells here that the reserve is in use, and statements that grow end before it is used up.
 
 use crate::error::{Error, Result, state};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Smaller pieces are not checked.
 pub const PIECE: usize = 1 << 20;
 /// Bytes that must stay free beside a piece: for unchecked allocations, and for other threads that have checked and not yet
 /// allocated. Untouched addresses cost nothing.
-const MARGIN: usize = 32 << 20;
+const MARGIN: usize = 16 << 20;
 const HINT: &str = "Make it in smaller parts, or raise \"work_mem\", or give the server more by --memory.";
+
+/// Whether the allocator has taken its reserve into use. Relaxed: it orders nothing, and a statement that misses a change sees it at
+/// its next row.
+static RESERVE_IN_USE: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Length limit of one value, for the statement on this thread. A pure function has no other way to the statement.
@@ -24,6 +31,30 @@ thread_local! {
 pub fn begin_statement(longest: usize) {
     LONGEST.set(longest);
     TRIED.set(0);
+}
+
+/// Tells that the program's allocator has served a small request from its reserve, as the system had nothing left.
+pub fn set_reserve_in_use() {
+    RESERVE_IN_USE.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether small requests are served from the allocator's reserve. Cheap enough for each row.
+#[inline]
+pub fn is_reserve_in_use() -> bool {
+    RESERVE_IN_USE.load(Ordering::Relaxed)
+}
+
+/// Checks that the allocator need not use its reserve, or need not any more.
+///
+/// # Errors
+/// 53200.
+pub fn check_reserve() -> Result<()> {
+    if is_reserve_in_use() {
+        check_room(0)
+            .map_err(|_| Error::new(state::OUT_OF_MEMORY, "out of memory: the system has none left").hint(HINT))?;
+        RESERVE_IN_USE.store(false, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 /// Checks that one value, or any other single piece of memory, may have so many bytes. Large ones are allocated once for
@@ -50,7 +81,11 @@ pub fn check_piece(bytes: usize) -> Result<()> {
 /// # Errors
 /// 53200.
 pub fn check_room(bytes: usize) -> Result<()> {
-    Vec::<u8>::new().try_reserve_exact(bytes.saturating_add(MARGIN)).map_err(|_| no_room(bytes))
+    let (mut piece, mut margin) = (Vec::<u8>::new(), Vec::<u8>::new());
+    let found = piece.try_reserve_exact(bytes).and_then(|()| margin.try_reserve_exact(MARGIN));
+    // Without this the compiler may leave out allocations that nobody uses.
+    hint::black_box((&piece, &margin));
+    found.map_err(|_| no_room(bytes))
 }
 
 /// Checks the room for a large piece; small ones are not checked.

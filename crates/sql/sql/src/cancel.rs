@@ -8,6 +8,7 @@ use crate::error::{Result, SqlError, state};
 use crate::store::Store;
 use model::{Abort, LogPosition, Schema, Supervisor, Timestamp};
 use pgtypes::interrupt::Interrupt;
+use pgtypes::memory;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -160,6 +161,15 @@ impl Cancel {
 
     fn elapsed(&self) -> u64 {
         u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Checks whether a statement that works may go on.
+    ///
+    /// # Errors
+    /// As [`Cancel::check`]; 53200 if the system is out of memory.
+    pub fn check_work(&self) -> Result<()> {
+        self.check()?;
+        Ok(memory::check_reserve()?)
     }
 
     /// # Errors
@@ -389,10 +399,10 @@ impl Supervisor for Cancel {
     }
 }
 
-/// Cancellation checks of a long-running function.
+/// The checks of a long-running function.
 impl Interrupt for Cancel {
     fn check(&self) -> pgtypes::Result<()> {
-        Cancel::check(self).map_err(|error| pgtypes::Error::new(error.code(), error.message()))
+        self.check_work().map_err(|error| pgtypes::Error::new(error.code(), error.message()))
     }
 }
 

@@ -8,9 +8,12 @@ use crate::env::{Check, Deferred, State};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::store::Transaction;
-use crate::types::{Datum, Env};
+use crate::types::{Datum, Env, memory};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Number of rows between two checks whether the statement may go on.
+const ROWS_BETWEEN_CHECKS: u64 = 256;
 
 /// The right to execute: operators and statements over rows read and write rows, count memory, and look at the cancel flag.
 /// They read the catalog by [`Exec::names`] and the session by [`Exec::env`]; functions that they call get [`Exec::system`].
@@ -58,12 +61,26 @@ impl<'s> Exec<'s> {
         System { transaction: &mut **transaction, database, session, cancel }
     }
 
-    /// Checks whether the statement is cancelled. Call it once for every few hundred rows.
+    /// Checks whether the statement may go on. Call it once for every few hundred rows.
     ///
     /// # Errors
-    /// 57014.
+    /// Errors of [`Cancel::check_work`].
     pub fn check_cancel(&self) -> Result<()> {
-        self.cancel.check()
+        self.cancel.check_work()
+    }
+
+    /// Checks at row number `rows` of a statement whether it may go on: now and then, and at each row while the system is out of
+    /// memory.
+    ///
+    /// # Errors
+    /// Errors of [`Cancel::check_work`].
+    #[inline]
+    pub fn check_at_row(&self, rows: u64) -> Result<()> {
+        if rows.is_multiple_of(ROWS_BETWEEN_CHECKS) || memory::is_reserve_in_use() {
+            self.check_cancel()
+        } else {
+            Ok(())
+        }
     }
 
     /// Runs `work` with another limit on waits for other transactions (NOWAIT). Reaching the limit returns `unavailable`.

@@ -131,9 +131,7 @@ impl CopyIn {
             };
             target.write(exec, row, foreign_keys, input.number(), &shown)?;
             *rows += 1;
-            if rows.is_multiple_of(256) {
-                exec.check_cancel()?;
-            }
+            exec.check_at_row(*rows)?;
         }
         Ok(())
     }

@@ -133,6 +133,6 @@ impl Changed {
     /// Counts a row, if it was written, and looks now and then whether somebody wants the statement to stop.
     pub(super) fn count(&mut self, written: bool, exec: &Exec<'_>) -> Result<()> {
         self.rows += u64::from(written);
-        if self.rows.is_multiple_of(256) { exec.check_cancel() } else { Ok(()) }
+        exec.check_at_row(self.rows)
     }
 }

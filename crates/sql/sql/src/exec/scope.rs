@@ -17,9 +17,6 @@ use std::sync::Arc;
 /// a new stack.
 const MAX_DEPTH: usize = 20_000;
 
-/// Number of steps between two checks of the cancel flag.
-const STEPS_BETWEEN_CHECKS: u32 = 256;
-
 /// State of a running plan. Expressions use it for subqueries, independently of the operators.
 pub(super) trait PlanRows: Send {
     /// Returns the next row of the plan for which it was started.
@@ -58,7 +55,7 @@ pub(super) struct Scope {
     /// Number of queries of WITH that were ever in scope; distinguishes two runs of the same one.
     pub generation: u64,
     depth: usize,
-    steps: u32,
+    steps: u64,
 }
 
 /// A call into a running plan: what the statement may touch, and the plan's scope.
@@ -105,7 +102,7 @@ impl Run<'_, '_> {
     /// Counts a step of work; checks the cancel flag from time to time.
     pub fn tick(&mut self) -> Result<()> {
         self.scope.steps = self.scope.steps.wrapping_add(1);
-        if self.scope.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.exec.check_cancel() } else { Ok(()) }
+        self.exec.check_at_row(self.scope.steps)
     }
 
     /// Counts bytes that an operator will hold.

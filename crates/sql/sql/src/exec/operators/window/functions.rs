@@ -72,6 +72,7 @@ impl Partition<'_> {
     fn shifted(&self, call: &WindowCall, back: bool, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
         let mut values = Vec::with_capacity(self.rows.len());
         for (at, sorted) in self.rows.iter().enumerate() {
+            run.tick()?;
             let offset = match argument(call, 1, &sorted.row, run)? {
                 None => Some(1),
                 Some(offset) => offset.as_i64(),

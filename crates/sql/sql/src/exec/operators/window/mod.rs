@@ -76,10 +76,13 @@ impl WindowState {
             check_large(rows.len() * (2 * window.calls.len() + 1) * size_of::<Datum>())?;
             let partition = Partition::new(window, rows)?;
             let columns = window.calls.iter().map(|call| partition.call(call, run)).collect::<Result<Vec<_>>>()?;
-            append_transposed(columns, rows.len(), &mut values);
+            append_transposed(columns, rows.len(), &mut values, run)?;
         }
         let mut rows: Vec<Row> = with_room(sorted.len())?;
-        rows.extend(sorted.into_iter().zip(values).map(joined));
+        for pair in sorted.into_iter().zip(values) {
+            run.tick()?;
+            rows.push(joined(pair));
+        }
         run.exec.memory.back_to(before);
         run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "a window")?;
         Ok(rows)
@@ -101,14 +104,23 @@ fn compare_partitions(window: &Window, left: &Sorted, right: &Sorted) -> Orderin
 }
 
 /// Appends columns of equal length as rows.
-fn append_transposed(columns: Vec<Vec<Datum>>, length: usize, rows: &mut Vec<Row>) {
+fn append_transposed(
+    columns: Vec<Vec<Datum>>,
+    length: usize,
+    rows: &mut Vec<Row>,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
     let start = rows.len();
-    rows.resize_with(start + length, || Row::with_capacity(columns.len()));
+    for _ in 0..length {
+        run.tick()?;
+        rows.push(Row::with_capacity(columns.len()));
+    }
     for column in columns {
         for (row, value) in rows[start..].iter_mut().zip(column) {
             row.push(value);
         }
     }
+    Ok(())
 }
 
 impl<'w> Partition<'w> {
@@ -178,6 +190,7 @@ impl<'w> Partition<'w> {
     ) -> Result<Vec<Option<Row>>> {
         let mut inputs = with_room(self.rows.len())?;
         for sorted in self.rows {
+            run.tick()?;
             let arguments = if run.passes(call.filter.as_ref(), &sorted.row)? {
                 let arguments = run.evaluate_all(&call.arguments, &sorted.row)?;
                 (!(aggregate.aggregate.strict && arguments.iter().any(is_null))).then_some(arguments)
