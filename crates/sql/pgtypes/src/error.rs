@@ -174,6 +174,7 @@ pub mod state {
     pub const INVALID_OBJECT_DEFINITION: &str = "42P17";
     pub const INDETERMINATE_DATATYPE: &str = "42P18";
     pub const INVALID_RECURSION: &str = "42P19";
+    pub const DEADLOCK_DETECTED: &str = "40P01";
     pub const WITH_CHECK_OPTION_VIOLATION: &str = "44000";
     pub const DISK_FULL: &str = "53100";
     pub const OUT_OF_MEMORY: &str = "53200";

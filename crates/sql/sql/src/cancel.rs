@@ -35,6 +35,8 @@ pub struct Cancel {
     waiting: Mutex<Option<Waiting>>,
     /// Called when a wait in the engine begins.
     on_wait: OnceLock<Hook>,
+    /// Called when a wait for another transaction's row begins.
+    on_row_wait: OnceLock<Hook>,
     /// Number of the session's wait for the log; odd while it lasts. Only the end of the session ends such a wait: visible
     /// changes cannot be undone.
     log_wait: AtomicU64,
@@ -72,6 +74,8 @@ pub enum Wait {
     Log,
     /// The log's disk, to take what came before or to make room.
     LogRoom,
+    /// Another session, which has an advisory lock.
+    Advisory,
     /// The end of a sleep.
     Sleep,
 }
@@ -112,6 +116,7 @@ impl Default for Cancel {
             writes_since: AtomicI64::new(0),
             waiting: Mutex::default(),
             on_wait: OnceLock::new(),
+            on_row_wait: OnceLock::new(),
             log_wait: AtomicU64::new(0),
             parks: AtomicBool::new(false),
             on_end: OnceLock::new(),
@@ -223,6 +228,12 @@ impl Cancel {
         let _ = self.on_wait.set(Hook(Box::new(call)));
     }
 
+    /// Sets a callback for the moment when a statement begins to wait for another transaction's row. It may look at the waits of
+    /// all sessions, and must not wait. Can be set once.
+    pub fn on_row_wait(&self, call: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_row_wait.set(Hook(Box::new(call)));
+    }
+
     /// Sets a callback for the end of the session. It must wake any thread that checks [`Cancel::is_ended`] under a latch of
     /// its own. Can be set once.
     pub fn on_end(&self, call: impl Fn() + Send + Sync + 'static) {
@@ -304,15 +315,35 @@ impl Cancel {
     /// # Errors
     /// Errors of [`Cancel::check`].
     pub fn sleep(&self, duration: Duration) -> Result<()> {
+        self.sleep_until(Wait::Sleep, Some(duration), || None::<()>).map(drop)
+    }
+
+    /// Sleeps until `poll` gives something, for at most `limit`: then it gives `None`. Whoever changes what `poll` looks at wakes
+    /// [`this_thread`].
+    ///
+    /// # Errors
+    /// Errors of [`Cancel::check`].
+    pub fn sleep_until<T>(
+        &self,
+        reason: Wait,
+        limit: Option<Duration>,
+        mut poll: impl FnMut() -> Option<T>,
+    ) -> Result<Option<T>> {
         let begun = Instant::now();
-        let _waits = self.wait(Wait::Sleep, Waker::from(Arc::new(Sleeper(std::thread::current()))));
+        let _waits = self.wait(reason, this_thread());
         loop {
-            self.check()?;
-            let left = duration.saturating_sub(begun.elapsed());
-            if left.is_zero() {
-                return Ok(());
+            if let Some(found) = poll() {
+                return Ok(Some(found));
             }
-            std::thread::park_timeout(self.wait_limit().map_or(left, |limit| limit.min(left)));
+            self.check()?;
+            let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+            match [left, self.wait_limit()].into_iter().flatten().min() {
+                Some(time) => std::thread::park_timeout(time),
+                None => std::thread::park(),
+            }
         }
     }
 
@@ -340,6 +371,11 @@ impl Cancel {
     fn latch(&self) -> MutexGuard<'_, Option<Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Wakes the calling thread from [`Cancel::sleep_until`].
+pub fn this_thread() -> Waker {
+    Waker::from(Arc::new(Sleeper(std::thread::current())))
 }
 
 impl<'c> LogWait<'c> {
@@ -387,6 +423,9 @@ impl Supervisor for Cancel {
         let reason = Wait::Transaction { other: wait.other, table: wait.table.clone() };
         *self.latch() = Some(Waiting { reason, since: crate::clock::now(), waker });
         self.notify_long_wait();
+        if let Some(Hook(call)) = self.on_row_wait.get() {
+            call();
+        }
     }
 
     fn log_wait_begins(&self, waker: Waker) {

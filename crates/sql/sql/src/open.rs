@@ -7,6 +7,7 @@ use crate::memory::Budget;
 use crate::session::{Connect, Session};
 use crate::store::Store;
 use crate::{functions, pg_catalog};
+use advisory::Locks;
 use std::sync::Arc;
 use tables::Sequences;
 
@@ -25,7 +26,9 @@ impl Database {
             tables::prepare(&*store, &cache, &sequences)?;
         }
         let budget = Budget::new(options.budget_bytes);
-        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions: Default::default() }))
+        let advisory = Locks::new(options.advisory_locks);
+        let sessions = Default::default();
+        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions, advisory }))
     }
 
     /// Starts a session.

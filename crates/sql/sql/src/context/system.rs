@@ -4,7 +4,7 @@ use super::Names;
 use crate::cancel::Cancel;
 use crate::database::Database;
 use crate::definition::Oid;
-use crate::env::{Registry, State};
+use crate::env::{Advisory, Registry, State};
 use crate::error::{Result, SqlError};
 use crate::memory::Budget;
 use crate::store::Transaction;
@@ -60,6 +60,16 @@ impl System<'_> {
     /// Notes the value to which a sequence was set, for `currval`.
     pub fn note_set(&mut self, sequence: Oid, value: i64) {
         self.session.last_values.insert(sequence, value);
+    }
+
+    /// The database, for what all sessions share.
+    pub fn database(&self) -> &Arc<Database> {
+        self.database
+    }
+
+    /// Notes what became of an advisory lock.
+    pub fn advisory(&mut self) -> &mut Advisory {
+        &mut self.session.advisory
     }
 
     /// The open sessions.

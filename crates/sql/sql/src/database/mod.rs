@@ -1,14 +1,19 @@
 //! A database: an engine, cached definitions, sequences, sessions. `explain.rs` puts an engine's errors into the user's words.
 
+mod advisory;
 mod explain;
 
 use crate::definition::Cache;
 use crate::env::Registry;
 use crate::memory::{Budget, Memory};
 use crate::store::Store;
+use ::advisory::Locks;
 use std::sync::Arc;
 use std::time::Duration;
 use tables::Sequences;
+
+/// PostgreSQL's oid of the database `postgres`.
+pub const OID: u32 = 5;
 
 /// A database that sessions connect to.
 pub struct Database {
@@ -24,6 +29,8 @@ pub struct Database {
     pub budget: Arc<Budget>,
     /// The open sessions, for `pg_stat_activity` and cancel requests.
     pub sessions: Registry,
+    /// The sessions' advisory locks.
+    pub advisory: Locks,
 }
 
 /// Limits and defaults of a database. Each limit has its error.
@@ -41,6 +48,8 @@ pub struct Options {
     pub idle_in_transaction: Duration,
     /// Prepared statements and portals of one session (53400). Default 10,000.
     pub prepared: usize,
+    /// Advisory locks that all sessions hold and wait for together (53200). Default 100,000.
+    pub advisory_locks: usize,
     /// Limits on retries of a single-statement transaction after conflicts.
     pub retry: model::RetryPolicy,
     /// Durability that acknowledgements wait for, unless a session sets `synchronous_commit`.
@@ -58,6 +67,7 @@ impl Default for Options {
             connections: 400,
             idle_in_transaction: Duration::from_secs(300),
             prepared: 10_000,
+            advisory_locks: 100_000,
             retry: model::RetryPolicy::default(),
             durability: model::Durability::default(),
             is_prepared: false,

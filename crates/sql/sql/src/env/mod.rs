@@ -1,11 +1,13 @@
 //! State of a session that statements and other sessions use: `state.rs` (user, times, pending work of the transaction),
 //! `settings.rs`, `registry.rs` (the open sessions).
 
+mod advisory;
 mod deferred;
 mod registry;
 pub(crate) mod settings;
 mod state;
 
+pub use advisory::Advisory;
 pub use deferred::Deferred;
 pub(crate) use deferred::{Check, Side};
 pub use registry::{Activity, Entry, LockMode, Registry};

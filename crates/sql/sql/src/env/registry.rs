@@ -1,6 +1,6 @@
 //! Registry of the open sessions, for `pg_stat_activity` and cancel requests.
 
-use crate::cancel::Cancel;
+use crate::cancel::{Cancel, Wait, Waiting};
 use crate::error::{Result, SqlError, state};
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -179,6 +179,28 @@ impl Registry {
     /// 1970.
     pub(crate) fn has_writer_since_before(&self, at: i64) -> bool {
         self.latch().values().any(|entry| entry.cancel.has_written_since_before(at))
+    }
+
+    /// The wait of a session.
+    pub fn waiting(&self, process: i32) -> Option<Waiting> {
+        let entry = self.latch().get(&process).cloned();
+        entry.and_then(|entry| entry.cancel.waiting())
+    }
+
+    /// The sessions for whose transactions a session waits; zero stands for a transaction that is no session's.
+    pub fn row_blockers(&self, process: i32) -> Vec<i32> {
+        let Some(Waiting { reason: Wait::Transaction { other, .. }, .. }) = self.waiting(process) else {
+            return Vec::new();
+        };
+        let sessions = self.all();
+        let Some(other) = other else {
+            // All older ones that may write.
+            let writes =
+                |entry: &&Arc<Entry>| entry.process != process && entry.cancel.has_written_since_before(i64::MAX);
+            return sessions.iter().filter(writes).map(|entry| entry.process).collect();
+        };
+        let owner = sessions.iter().find(|entry| entry.cancel.transaction() == Some(other));
+        vec![owner.map_or(0, |entry| entry.process)]
     }
 
     /// All sessions, by number.

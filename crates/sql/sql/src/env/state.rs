@@ -1,7 +1,7 @@
 //! The session's side of a statement: settings, user, times.
 
-use super::Deferred;
 use super::settings::{self, Settings};
+use super::{Advisory, Deferred};
 use crate::error::Result;
 use crate::types::{Env, IntervalStyle, Styles};
 use model::LogPosition;
@@ -37,6 +37,8 @@ pub struct State {
     pub temporary_schema: Option<String>,
     /// Checks deferred to the end of the transaction.
     pub deferred: Deferred,
+    /// Notes on the session's advisory locks.
+    pub advisory: Advisory,
     /// Catalog lookups, while they are recorded: the names and what they resolved to.
     pub lookups: Option<Vec<CatalogLookup>>,
     /// Whether the binder has read a literal whose value depends on the time or the time zone.
@@ -103,6 +105,7 @@ impl State {
             temporary_schema: None,
             deferred: Deferred::default(),
             lookups: None,
+            advisory: Advisory::default(),
             has_read_moments: false,
             settings,
             derived: DerivedSettings::default(),

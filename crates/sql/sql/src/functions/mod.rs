@@ -1,6 +1,7 @@
 //! Functions of the session: PostgreSQL's own ([`crate::types::functions`]), and those that read the session, the catalog or
 //! the sequences (`system.rs`). Further tables are registered before the first statement ([`register`]).
 
+mod advisory;
 mod system;
 mod table;
 
@@ -66,7 +67,7 @@ fn registry() -> &'static Registry<Body> {
 }
 
 fn with(tables: &[&'static [Function]], columns: &[&'static RowColumns]) -> Registry<Body> {
-    let own = [system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES];
+    let own = [system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES, advisory::FUNCTIONS];
     Registry::new(Body::Values, &[tables, &own].concat(), columns)
 }
 

@@ -1,14 +1,17 @@
 //! Who holds what and who waits for whom: `pg_locks`, `pg_blocking_pids`, wait events.
 //!
-//! There is no table of locks. A transaction is the owner of the rows that it writes, and a session that waits knows for which
-//! transaction; sessions know the name of their own. What is shown here is put together from that when somebody looks.
+//! There is no table of locks, but for advisory ones. A transaction is the owner of the rows that it writes, and a session that
+//! waits knows for which transaction; sessions know the name of their own. What is shown here is put together from that when
+//! somebody looks.
 
 use super::value::{NULL, bool, oid, text};
 use crate::Result;
 use crate::cancel::{Wait, Waiting};
 use crate::context::System;
-use crate::env::{Activity, Entry, Registry};
+use crate::database::OID;
+use crate::env::{Activity, Entry};
 use crate::types::{Datum, Row};
+use advisory::{Holding, Key};
 use model::Timestamp;
 use tables::storage::relation_of;
 
@@ -20,23 +23,13 @@ pub(super) fn wait_event(entry: &Entry, activity: &Activity) -> Option<(&'static
         Some(Wait::ClientRead) => Some(("Client", "ClientRead")),
         Some(Wait::ClientWrite) => Some(("Client", "ClientWrite")),
         Some(Wait::LogRoom) => Some(("IO", "WALWrite")),
+        Some(Wait::Advisory) => Some(("Lock", "advisory")),
         Some(Wait::Sleep) => Some(("Timeout", "PgSleep")),
         Some(Wait::Log) => Some(("IO", "WALSync")),
         None if entry.cancel.log_wait().is_some() => Some(("IO", "WALSync")),
         None if !activity.is_active => Some(("Client", "ClientRead")),
         None => None,
     }
-}
-
-/// The sessions that one waits for; zero stands for a transaction that is no session's.
-pub(super) fn blocking(sessions: &Registry, process: i32) -> Vec<i32> {
-    let all = sessions.all();
-    let waiting = all.iter().find(|entry| entry.process == process).and_then(|entry| entry.cancel.waiting());
-    let Some(Waiting { reason: Wait::Transaction { other: Some(other), .. }, .. }) = waiting else {
-        return Vec::new();
-    };
-    let owner = all.iter().find(|entry| entry.cancel.transaction() == Some(other));
-    vec![owner.map_or(0, |entry| entry.process)]
 }
 
 /// A row of `pg_locks`, before it is one.
@@ -46,21 +39,33 @@ struct Lock {
     relation: Option<u32>,
     virtual_transaction: Option<String>,
     transaction: Option<Timestamp>,
+    advisory: Option<Key>,
     mode: &'static str,
     /// Since when it is awaited.
     awaited: Option<i64>,
 }
 
 pub(super) fn locks(system: &mut System<'_>) -> Result<Vec<Row>> {
-    Ok(system.sessions().all().iter().flat_map(|entry| of_session(entry)).collect())
+    let advisory = system.database().advisory.all();
+    Ok(system.sessions().all().iter().flat_map(|entry| of_session(entry, &advisory)).collect())
 }
 
-fn of_session(entry: &Entry) -> Vec<Row> {
+fn of_session(entry: &Entry, advisory: &[Holding]) -> Vec<Row> {
+    let own = format!("{}/{}", entry.process, entry.cancel.transaction().unwrap_or_default());
+    let mut locks = of_transaction(entry, &own);
+    locks.extend(advisory.iter().filter(|holding| holding.owner == entry.process).map(|holding| {
+        let waiting = entry.cancel.waiting().filter(|_| !holding.is_granted);
+        let awaited = waiting.map(|waiting| waiting.since).or_else(|| (!holding.is_granted).then_some(0));
+        Lock { kind: "advisory", advisory: Some(holding.key), mode: holding.mode.name(), awaited, ..Lock::default() }
+    }));
+    locks.into_iter().map(|lock| lock.row(entry.process, &own)).collect()
+}
+
+fn of_transaction(entry: &Entry, own: &str) -> Vec<Lock> {
     let Some(transaction) = entry.cancel.transaction() else { return Vec::new() };
-    let own = format!("{}/{transaction}", entry.process);
     let exclusive = |kind| Lock { kind, mode: "ExclusiveLock", ..Lock::default() };
     let mut locks = vec![
-        Lock { virtual_transaction: Some(own.clone()), ..exclusive("virtualxid") },
+        Lock { virtual_transaction: Some(own.to_owned()), ..exclusive("virtualxid") },
         Lock { transaction: Some(transaction), ..exclusive("transactionid") },
     ];
     let relations = entry.relations().into_iter();
@@ -72,7 +77,7 @@ fn of_session(entry: &Entry) -> Vec<Row> {
         }
         locks.push(Lock { transaction: other, mode: "ShareLock", awaited: Some(since), ..exclusive("transactionid") });
     }
-    locks.into_iter().map(|lock| lock.row(entry.process, &own)).collect()
+    locks
 }
 
 fn relation(oid: u32, mode: &'static str) -> Lock {
@@ -84,15 +89,15 @@ impl Lock {
         let is_fast = self.kind == "virtualxid";
         vec![
             text(self.kind),
-            self.relation.map_or(NULL, |_| oid(super::sessions::DATABASE)),
+            if self.relation.is_some() || self.advisory.is_some() { oid(OID) } else { NULL },
             self.relation.map_or(NULL, oid),
             NULL,
             NULL,
             self.virtual_transaction.map_or(NULL, text),
             self.transaction.map_or(NULL, transaction_id),
-            NULL,
-            NULL,
-            NULL,
+            self.advisory.map_or(NULL, |key| oid(key.class)),
+            self.advisory.map_or(NULL, |key| oid(key.object)),
+            self.advisory.map_or(NULL, |key| Datum::Int2(key.kind)),
             text(own),
             Datum::Int4(process),
             text(self.mode),

@@ -7,6 +7,7 @@ use super::value::{NULL, array, oid, text};
 use crate::Result;
 use crate::catalog::VirtualTable;
 use crate::context::System;
+use crate::database::OID;
 use crate::env::Entry;
 use crate::env::settings::{self, Change, Kind, Known};
 use crate::types::{Datum, Interval, Row, Scalar};
@@ -102,9 +103,6 @@ fn choices(known: &Known) -> Datum {
     }
 }
 
-/// PostgreSQL's oid of the database `postgres`.
-pub(super) const DATABASE: u32 = 5;
-
 fn activity(system: &mut System<'_>) -> Result<Vec<Row>> {
     Ok(system.sessions().all().iter().map(active).collect())
 }
@@ -123,7 +121,7 @@ fn active(entry: &Arc<Entry>) -> Row {
     let transaction_since = activity.transaction_since.or(activity.is_active.then_some(activity.query_since));
     let time = |at: i64| if at == 0 { NULL } else { Datum::Timestamptz(at) };
     vec![
-        oid(DATABASE),
+        oid(OID),
         text(&entry.database),
         Datum::Int4(entry.process),
         NULL,
@@ -153,7 +151,7 @@ fn database_statistics(system: &mut System<'_>) -> Result<Vec<Row>> {
     let sessions = i32::try_from(system.sessions().all().len()).unwrap_or(i32::MAX);
     let Some(table) = super::table(None, "pg_stat_database") else { return Ok(Vec::new()) };
     let row = table.columns.iter().map(|&(name, data_type)| match (name, data_type.scalar) {
-        ("datid", _) => oid(DATABASE),
+        ("datid", _) => oid(OID),
         ("datname", _) => text("postgres"),
         ("numbackends", _) => Datum::Int4(sessions),
         ("checksum_failures", _) => NULL,

@@ -196,6 +196,8 @@ impl Session {
         // Weak: threads keep the flag of the last session that ran on them, and must not keep the engine open.
         let store = Arc::downgrade(&database.store);
         entry.cancel.on_end(move || store.upgrade().iter().for_each(|store| store.recheck_waits()));
+        let (others, process) = (Arc::downgrade(&database), entry.process);
+        entry.cancel.on_row_wait(move || others.upgrade().iter().for_each(|others| others.search_deadlock(process)));
         let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
         state.settings.set_reported("max_connections", database.options.connections.to_string());
         state.settings.set_reported("work_mem", format!("{}kB", database.options.work_bytes >> 10));
@@ -349,6 +351,7 @@ impl Drop for Session {
         if !self.has_given_up_the_log() {
             let _ = crate::catalog::drop_temporary(&self.database, &mut self.state);
         }
+        self.database.advisory.unlock_all(self.entry.process, self.awaited.to_raw());
         self.database.sessions.leave(self.entry.process);
     }
 }

@@ -177,6 +177,7 @@ impl Session {
             self.state.notices.clear();
         }
         sink.begin_statement();
+        self.state.advisory.begin_attempt();
         let outcome = self.complete_at_commit(sink, |session, sink| {
             let outcome = run(session, sink)?;
             if outcome == Outcome::Done {
@@ -187,12 +188,20 @@ impl Session {
         outcome.map_err(|error| {
             let failure = self.explain_unless_repeated(error).into_failure();
             let failure = match failure {
-                Failure::Conflict(error) if !self.has_block() && sink.restart() => Failure::Conflict(error),
+                Failure::Conflict(error) if !self.has_block() && self.may_repeat() && sink.restart() => {
+                    Failure::Conflict(error)
+                }
                 failure => Failure::Final(self.explain(failure.into_error())),
             };
             self.fail_open();
             failure
         })
+    }
+
+    /// Takes back what a failed attempt has done outside of its transaction; `false` if that cannot be done.
+    fn may_repeat(&mut self) -> bool {
+        let Session { state, database, entry, .. } = self;
+        state.advisory.undo_attempt(&database.advisory, entry.process)
     }
 
     pub(super) fn has_block(&self) -> bool {

@@ -73,6 +73,8 @@ struct Savepoint {
     read_only: bool,
     /// The number of the last portal before it.
     portals: u64,
+    /// As [`crate::env::Advisory::mark`].
+    advisory: usize,
     deferred: Deferred,
 }
 
@@ -173,7 +175,8 @@ impl Session {
     /// As [`Session::exec`], with what it takes to wait for the log meanwhile.
     pub(super) fn exec_and_log<'s>(&'s mut self, parameters: &'s [Datum]) -> Result<(Exec<'s>, Log<'s>)> {
         let how = self.begin_how();
-        let Session { database, state, entry, open, .. } = self;
+        let Session { database, state, entry, open, awaited, .. } = self;
+        state.advisory.settled = *awaited;
         let open = open.as_mut().ok_or_else(|| SqlError::new(state::INTERNAL_ERROR, "no transaction is open"))?;
         let transaction = match &mut open.transaction {
             Some(transaction) => {
@@ -239,6 +242,7 @@ impl Session {
                     self.entry.cancel.end_transaction();
                     self.entry.forget_relations();
                     self.end_portals();
+                    self.end_advisory();
                 }
             }
             _ => self.roll_back(),
@@ -296,6 +300,13 @@ impl Session {
         self.state.deferred = Deferred::default();
         self.state.follow_settings();
         self.end_portals();
+        self.end_advisory();
+    }
+
+    /// Gives back the transaction's advisory locks: what it has committed is visible.
+    fn end_advisory(&mut self) {
+        let Session { state, database, entry, awaited, .. } = self;
+        state.advisory.end_since(0, &database.advisory, entry.process, *awaited);
     }
 
     /// Ends a transaction that was opened only to look names up. Portals that wait for theirs stay.
@@ -367,6 +378,7 @@ impl Session {
             settings: self.state.settings.mark(),
             read_only: self.is_read_only(),
             portals: self.portals_entered,
+            advisory: self.state.advisory.mark(),
             deferred: self.state.deferred.clone(),
         };
         if let Some(open) = &mut self.open {
@@ -391,7 +403,7 @@ impl Session {
     pub(super) fn roll_back_to(&mut self, name: &str) -> Result<()> {
         self.in_block("ROLLBACK TO SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
-        let Session { open, state, portals, .. } = self;
+        let Session { open, state, portals, database, entry, .. } = self;
         let Some(open) = open else { return Ok(()) };
         open.savepoints.truncate(at + 1);
         let (Some(savepoint), Some(transaction)) = (open.savepoints.last(), &mut open.transaction) else {
@@ -402,6 +414,8 @@ impl Session {
         state.deferred.back_to(&savepoint.deferred);
         state.follow_settings();
         portals.retain(|_, portal| portal.is_held() || portal.number <= savepoint.portals);
+        let settled = state.advisory.settled;
+        state.advisory.end_since(savepoint.advisory, &database.advisory, entry.process, settled);
         (open.failed, open.read_only) = (false, savepoint.read_only);
         Ok(())
     }

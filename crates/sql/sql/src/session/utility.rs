@@ -253,6 +253,7 @@ impl Session {
                 self.state.follow_settings();
                 self.keep_settings();
                 self.forget_sequences();
+                self.database.advisory.unlock_all(self.entry.process, self.awaited.to_raw());
                 catalog::drop_temporary(&self.database, &mut self.state)?;
                 "DISCARD ALL"
             }

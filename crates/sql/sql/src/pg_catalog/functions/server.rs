@@ -3,7 +3,7 @@
 use super::{argument_int, argument_oid, argument_text, optional, role_name};
 use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state};
-use crate::pg_catalog::{locks, names};
+use crate::pg_catalog::names;
 use crate::types::{Array, Datum, Scalar};
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ pub(super) fn default_privileges(arguments: &[Datum]) -> Result<Datum> {
 
 /// The sessions that one waits for.
 pub(super) fn blocking_processes(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let blocking = locks::blocking(system.sessions(), process(arguments));
+    let blocking = system.database().blockers(process(arguments));
     let elements = blocking.into_iter().map(Datum::Int4).collect();
     Ok(Datum::Array(Arc::new(Array { element: Scalar::Int4, lower_bound: 1, elements })))
 }
