@@ -249,13 +249,7 @@ fn receive_scalar(reader: &mut Reader<'_>, data_type: Type) -> Result<Datum> {
             Datum::Interval(Arc::new(Interval { months: reader.i32()?, days, micros }))
         }
         Scalar::Uuid => Datum::Uuid(Arc::new(reader.bytes()?)),
-        Scalar::Oid
-        | Scalar::Xid
-        | Scalar::Regclass
-        | Scalar::Regtype
-        | Scalar::Regproc
-        | Scalar::Regnamespace
-        | Scalar::Regrole => Datum::Oid(u32::from_be_bytes(reader.bytes()?)),
+        scalar if scalar.is_oid() => Datum::Oid(u32::from_be_bytes(reader.bytes()?)),
         Scalar::Char => match reader.bytes::<1>()?[0] {
             0 => Datum::Text("".into()),
             byte => from_text(&format!("\\{byte:03o}"))?,
@@ -271,7 +265,7 @@ fn receive_scalar(reader: &mut Reader<'_>, data_type: Type) -> Result<Datum> {
             from_text(reader.text()?)?
         }
         Scalar::Void => Datum::Text("".into()),
-        Scalar::Record | Scalar::PgNodeTree | Scalar::AclItem | Scalar::Int2Vector | Scalar::OidVector => {
+        _ => {
             return Err(Error::new(
                 state::UNDEFINED_FUNCTION,
                 format!("no binary input function available for type {data_type}"),

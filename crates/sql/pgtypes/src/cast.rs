@@ -52,12 +52,12 @@ fn find(from: Type, to: Type) -> Option<(CastContext, Method)> {
     if to == Type::UNKNOWN || is_pseudo(from) || is_pseudo(to) {
         return (from == Type::RECORD && is_text(to)).then_some((Assignment, Method::Text));
     }
-    match (from.is_array, to.is_array) {
-        (true, true) => {
-            let context = context(Type::of(from.scalar), Type::of(to.scalar))?;
-            return Some((context, Method::Elements));
+    match (from.element(), to.element()) {
+        // A vector becomes an array, but not the other way around.
+        (Some(from), Some(element)) if to.is_array => {
+            return Some((context(from, element)?, Method::Elements));
         }
-        (false, false) => {
+        (None, None) => {
             if let Some(found) = table::find(from.scalar, to.scalar) {
                 return Some(found);
             }
@@ -83,19 +83,11 @@ fn is_text(data_type: Type) -> bool {
     data_type.category() == 'S'
 }
 
-fn is_registered(data_type: Type) -> bool {
-    !data_type.is_array
-        && matches!(
-            data_type.scalar,
-            Scalar::Regclass | Scalar::Regtype | Scalar::Regproc | Scalar::Regnamespace | Scalar::Regrole
-        )
-}
-
-/// Returns whether a cast must look up names in the catalog (reg* types from and to text): [`cast`] itself treats their values
-/// as numbers.
+/// Returns whether a cast must look up names in the catalog: one between a text and a reg* type, or between their arrays. [`cast`]
+/// itself treats such values as numbers.
 pub fn needs_catalog(from: Type, to: Type) -> bool {
-    let written = |data_type: Type| is_text(data_type) || data_type == Type::UNKNOWN;
-    (is_registered(from) && written(to)) || (is_registered(to) && written(from))
+    let written = |data_type: Type| is_text(Type::of(data_type.scalar)) || data_type == Type::UNKNOWN;
+    (from.scalar.is_reg() && written(to)) || (to.scalar.is_reg() && written(from))
 }
 
 /// Casts a value and applies the modifier. NULL stays NULL.
@@ -141,7 +133,7 @@ fn cast_elements(
     let Some(array) = value.as_array() else {
         return Err(Error::new(state::INTERNAL_ERROR, format!("{from} holds no array")));
     };
-    let (inner_from, inner_to) = (Type::of(from.scalar), Type::of(to.scalar));
+    let (inner_from, inner_to) = (from.element().unwrap_or(from), Type::of(to.scalar));
     let elements = array
         .elements
         .iter()

@@ -71,6 +71,10 @@ facts! {
     Record 2249 2287 "record" "record" -1 false 'P' false;
     Void 2278 0 "void" "void" 4 true 'P' false;
     Unknown 705 0 "unknown" "unknown" -2 false 'X' false;
+    Regprocedure 2202 2207 "regprocedure" "regprocedure" 4 true 'N' false;
+    Regoper 2203 2208 "regoper" "regoper" 4 true 'N' false;
+    Regoperator 2204 2209 "regoperator" "regoperator" 4 true 'N' false;
+    Regcollation 4191 4192 "regcollation" "regcollation" 4 true 'N' false;
 }
 
 impl Scalar {
@@ -334,7 +338,7 @@ mod tests {
         for (at, facts) in FACTS.iter().enumerate() {
             assert_eq!(facts.scalar as usize, at, "{}", facts.internal_name);
         }
-        assert_eq!(FACTS.len(), Scalar::Unknown as usize + 1);
+        assert_eq!(FACTS.len(), Scalar::Regcollation as usize + 1);
     }
 
     #[test]

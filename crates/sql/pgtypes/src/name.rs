@@ -75,6 +75,30 @@ pub enum Scalar {
     Void,
     /// A literal or NULL whose type the context decides.
     Unknown,
+    /// `regprocedure`: a function with the types of its arguments.
+    Regprocedure,
+    /// `regoper`
+    Regoper,
+    /// `regoperator`: an operator with the types of its operands.
+    Regoperator,
+    /// `regcollation`
+    Regcollation,
+}
+
+impl Scalar {
+    /// Returns whether the type is an oid that prints as the name of what it identifies.
+    pub fn is_reg(self) -> bool {
+        use Scalar::*;
+        matches!(
+            self,
+            Regclass | Regtype | Regproc | Regnamespace | Regrole | Regprocedure | Regoper | Regoperator | Regcollation
+        )
+    }
+
+    /// Returns whether values are object identifiers or transaction numbers: [`crate::Datum::Oid`].
+    pub fn is_oid(self) -> bool {
+        matches!(self, Scalar::Oid | Scalar::Xid) || self.is_reg()
+    }
 }
 
 /// A type: a scalar, or an array of it.

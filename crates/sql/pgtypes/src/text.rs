@@ -59,15 +59,9 @@ pub fn parse(text: &str, data_type: Type, modifier: Modifier, styles: &Styles) -
         Scalar::Uuid => Datum::Uuid(Arc::new(bytes::parse_uuid(text)?)),
         Scalar::Json => json::parse_json(text)?,
         Scalar::Jsonb => json::parse_jsonb(text)?,
-        Scalar::Oid
-        | Scalar::Xid
-        | Scalar::Regclass
-        | Scalar::Regtype
-        | Scalar::Regproc
-        | Scalar::Regnamespace
-        | Scalar::Regrole => Datum::Oid(number::parse_oid(text, data_type)?),
+        scalar if scalar.is_oid() => Datum::Oid(number::parse_oid(text, data_type)?),
         Scalar::Void => Datum::Text("".into()),
-        Scalar::Record | Scalar::Int2Vector | Scalar::OidVector => {
+        _ => {
             return Err(Error::new(
                 state::FEATURE_NOT_SUPPORTED,
                 "input of anonymous composite types is not implemented",

@@ -46,12 +46,8 @@ const ABSENT: &[&str] = &[
     "pg_lsn",
     "txid_snapshot",
     "jsonpath",
-    "regprocedure",
-    "regoper",
-    "regoperator",
     "regconfig",
     "regdictionary",
-    "regcollation",
     "xid8",
     "cid",
 ];

@@ -120,6 +120,23 @@ pub fn expression(text: &str) -> Result<ast::Expr> {
     lower::expr(parsed).map_err(|refusal| refusal.in_text(text))
 }
 
+/// Parses the name of a type, with its modifier and brackets.
+///
+/// # Errors
+/// 42601.
+pub fn data_type(text: &str) -> Result<ast::DataType> {
+    let tokens = tokens_of(text)?;
+    depth::check(&tokens)?;
+    let dialect = dialect::Dialect::new(&tokens);
+    let mut parser =
+        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&tokens));
+    let parsed = parser.parse_data_type().map_err(|error| broken_syntax(text, &tokens, &error))?;
+    match &parser.peek_token_ref().token {
+        Token::EOF => Ok(lower::data_type(parsed)),
+        _ => Err(unexpected(text, &tokens, parser.peek_token_ref().span.start)),
+    }
+}
+
 /// The byte of a location in the text.
 pub fn byte_of(text: &str, location: impl Into<ast::Location>) -> usize {
     Walk::new(text).byte_of(location)

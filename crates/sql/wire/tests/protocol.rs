@@ -69,6 +69,35 @@ fn the_extended_protocol() {
     assert_eq!(answer, "E[ERROR 26000 prepared statement \"s\" does not exist] Z[E]");
 }
 
+/// Identifiers that print as names: a parameter in text is a name, or a number; in binary it is an oid, and so is a column.
+#[test]
+fn names_are_parameters() {
+    let server = start();
+    let mut client = server.client();
+    let answer = client.ask(&[
+        parse("s", "select $1::regclass, $2::regtype[], $1::oid", &[]),
+        describe(b'S', "s"),
+        bind("", "s", &[Some("pg_class"), Some("{int,text}")], &[]),
+        execute("", 0),
+        bind("", "s", &[Some("1259"), None], &[1, 0, 0]),
+        execute("", 0),
+        bind_as("", "s", &[1, 0], &[Some(&[0, 0, 4, 0xeb]), None], &[0, 0, 1]),
+        execute("", 0),
+        sync(),
+    ]);
+    let binary = "\\x00\\x00\\x04\\xeb";
+    assert_eq!(
+        answer,
+        format!(
+            "1 t[2205,2211] T[regclass:2205:0,regtype:2211:0,oid:26:0] \
+             2 D[pg_class,{{integer,text}},1259] C[SELECT 1] \
+             2 D[{binary},NULL,1259] C[SELECT 1] 2 D[pg_class,NULL,{binary}] C[SELECT 1] Z[I]"
+        )
+    );
+    let answer = client.ask(&[bind("", "s", &[Some("nothing"), None], &[]), execute("", 0), sync()]);
+    assert_eq!(answer, "2 E[ERROR 42P01 relation \"nothing\" does not exist] Z[I]");
+}
+
 #[test]
 fn an_error_passes_over_everything_until_sync() {
     let server = start();

@@ -44,6 +44,10 @@ pub enum Scalar {
     Record,
     Void,
     Unknown,
+    Regprocedure,
+    Regoper,
+    Regoperator,
+    Regcollation,
 }
 
 /// The type of a column: a scalar, or an array of it.

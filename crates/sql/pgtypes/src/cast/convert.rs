@@ -40,7 +40,7 @@ fn out_of_range(to: Scalar) -> Error {
 }
 
 fn is_oid(scalar: Scalar) -> bool {
-    scalar == Scalar::Oid || super::is_registered(Type::of(scalar))
+    scalar == Scalar::Oid || scalar.is_reg()
 }
 
 fn no_conversion(to: Scalar) -> Error {

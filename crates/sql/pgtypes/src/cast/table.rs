@@ -20,10 +20,15 @@ pub(super) fn find(from: Scalar, to: Scalar) -> Option<(CastContext, Method)> {
         | (Float4, Int2 | Int4 | Int8 | Numeric)
         | (Float8, Int2 | Int4 | Int8 | Numeric | Float4) => (Assignment, Function),
         (Bool, Int4) | (Int4, Bool) | (Char, Int4) | (Int4, Char) => (Explicit, Function),
-        (Int2 | Int4 | Int8, Oid | Regclass | Regtype | Regproc | Regnamespace | Regrole) => (Implicit, Function),
-        (Oid, Regclass | Regtype | Regproc | Regnamespace | Regrole)
-        | (Regclass | Regtype | Regproc | Regnamespace | Regrole, Oid) => (Implicit, Same),
-        (Oid | Regclass | Regtype | Regproc | Regnamespace | Regrole, Int4 | Int8) => (Assignment, Function),
+        (Int2 | Int4 | Int8, Oid) => (Implicit, Function),
+        (Int2 | Int4 | Int8, to) if to.is_reg() => (Implicit, Function),
+        (Oid, to) if to.is_reg() => (Implicit, Same),
+        (from, Oid) if from.is_reg() => (Implicit, Same),
+        (Regproc, Regprocedure) | (Regprocedure, Regproc) | (Regoper, Regoperator) | (Regoperator, Regoper) => {
+            (Implicit, Same)
+        }
+        (Oid, Int4 | Int8) => (Assignment, Function),
+        (from, Int4 | Int8) if from.is_reg() => (Assignment, Function),
         (Text | Varchar, Regclass) => (Implicit, Method::Text),
         (Text, Varchar) | (Varchar, Text) | (Text | Varchar, Bpchar) | (PgNodeTree, Text) => (Implicit, Same),
         (Bpchar, Text | Varchar) => (Implicit, Function),

@@ -58,6 +58,8 @@ fn contexts_are_those_of_pg_cast() {
 fn names_of_registered_things_need_the_catalog() {
     assert!(needs_catalog(Type::TEXT, Type::REGCLASS) && needs_catalog(Type::REGTYPE, Type::TEXT));
     assert!(needs_catalog(Type::UNKNOWN, Type::REGTYPE));
+    assert!(needs_catalog(Type::TEXT, Type::array_of(Scalar::Regtype)));
+    assert!(needs_catalog(Type::array_of(Scalar::Regtype), Type::array_of(Scalar::Varchar)));
     assert!(!needs_catalog(Type::REGCLASS, Type::OID) && !needs_catalog(Type::INT4, Type::REGCLASS));
 }
 

@@ -35,6 +35,7 @@ impl Binder<'_, '_> {
 
     fn aggregate_parts(&mut self, function: &Function, name: &str, at: Location) -> Result<AggregateCall> {
         let arguments = self.arguments(function)?;
+        let arguments = self.printed_arguments(name, arguments)?;
         let (arguments, has_rows) = self.rows_as_json(name, function, arguments)?;
         let syntax = plain_arguments(function).unwrap_or_default();
         if !function.within_group.is_empty() {

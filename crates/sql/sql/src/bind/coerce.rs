@@ -4,7 +4,7 @@ use super::Binder;
 use super::position::NOWHERE;
 use crate::catalog::Column;
 use crate::error::{Result, SqlError, state};
-use crate::functions::{Resolved, Volatility, common_type, resolve_function};
+use crate::functions::{Body, Resolved, Volatility, common_type, resolve_function};
 use crate::plan::{Expr, ExprKind};
 use crate::types::{self, CastContext, Datum, Modifier, Scalar, Styles, Type, cast, text};
 use syntax::ast::Location;
@@ -23,6 +23,7 @@ impl Binder<'_, '_> {
         at: Location,
     ) -> Result<Expr> {
         let explicit = context == CastContext::Explicit;
+        let expression = if is_text(data_type) { self.printed(expression)? } else { expression };
         let expression = if expression.data_type == Type::UNKNOWN {
             self.decide(expression, data_type, at)?
         } else if expression.data_type == data_type {
@@ -47,6 +48,7 @@ impl Binder<'_, '_> {
             ExprKind::Constant(Datum::Null) => Ok(Expr::constant(Datum::Null, data_type)),
             ExprKind::Constant(Datum::Text(ref literal)) => {
                 if let Some(converted) = self.by_catalog(&expression, data_type)? {
+                    self.look_up(&converted).map_err(|error| self.error_at(error, at))?;
                     return Ok(converted);
                 }
                 let styles = self.styles();
@@ -80,28 +82,39 @@ impl Binder<'_, '_> {
         self.cast_node(expression, data_type, modifier, context == CastContext::Explicit)
     }
 
-    /// Conversions that look names up: reg* types from and to text.
+    /// Conversions that look names up: between texts and reg* types, and between their arrays.
     fn by_catalog(&mut self, expression: &Expr, data_type: Type) -> Result<Option<Expr>> {
         let from = expression.data_type;
-        let is_text = |data_type: Type| data_type.category() == 'S' || data_type == Type::UNKNOWN;
-        let (function, result) = match (reg_name(from), reg_name(data_type)) {
-            (None, Some(name)) if is_text(from) => (format!("{name}in"), data_type),
-            (Some(name), None) if is_text(data_type) => (format!("{name}out"), Type::TEXT),
-            _ => return Ok(None),
-        };
-        let input = match from {
-            Type::UNKNOWN => Expr { data_type: Type::TEXT, ..expression.clone() },
-            _ if reg_name(from).is_none() && from != Type::TEXT => {
-                self.cast_node(expression.clone(), Type::TEXT, Modifier::NONE, false)?
-            }
-            _ => expression.clone(),
-        };
-        let function = resolve_function(&function, &[input.data_type])?;
-        let converted = Expr::new(ExprKind::Call(function, vec![input]), result);
-        if result == data_type {
-            return Ok(Some(converted));
+        if !cast::needs_catalog(from, data_type) {
+            return Ok(None);
         }
-        self.cast_node(converted, data_type, Modifier::NONE, false).map(Some)
+        if data_type.scalar.is_reg() {
+            let input = self.text_form(expression.clone(), Type { scalar: Scalar::Text, ..data_type })?;
+            return reg_call("in", data_type, input, data_type).map(Some);
+        }
+        let texts = Type { scalar: Scalar::Text, ..from };
+        let printed = reg_call("out", from, expression.clone(), texts)?;
+        self.text_form(printed, data_type).map(Some)
+    }
+
+    /// Looks up the name that a literal is, for its error: execution looks it up again.
+    fn look_up(&mut self, converted: &Expr) -> Result<()> {
+        if self.folds
+            && let ExprKind::Call(function, arguments) = &converted.kind
+            && let (Body::Names(body), [argument]) = (function.function.body, &arguments[..])
+            && let ExprKind::Constant(name) = &argument.kind
+        {
+            self.names.call(body, std::slice::from_ref(name))?;
+        }
+        Ok(())
+    }
+
+    fn text_form(&mut self, expression: Expr, data_type: Type) -> Result<Expr> {
+        match expression.data_type {
+            Type::UNKNOWN => self.decide(expression, data_type, NOWHERE),
+            from if from == data_type => Ok(expression),
+            _ => self.cast_node(expression, data_type, Modifier::NONE, false),
+        }
     }
 
     /// Builds a cast. A cast of a constant that depends on nothing else is evaluated at once.
@@ -243,6 +256,11 @@ fn is_any(data_type: Type) -> bool {
     data_type == Type::VOID || data_type == Type::UNKNOWN
 }
 
+/// Returns whether a type is a text by category.
+fn is_text(data_type: Type) -> bool {
+    data_type.category() == 'S'
+}
+
 /// Returns whether a volatile function makes a change that a read-only transaction forbids.
 fn writes(function: &str) -> bool {
     matches!(function, "nextval" | "setval")
@@ -262,7 +280,7 @@ fn is_moment(data_type: Type) -> bool {
 
 /// Returns whether a cast is immutable. Casts between texts and times depend on the session.
 fn is_immutable(from: Type, to: Type) -> bool {
-    let is_plain = |data_type: Type| matches!(data_type.category(), 'N' | 'S' | 'B') && reg_name(data_type).is_none();
+    let is_plain = |data_type: Type| matches!(data_type.category(), 'N' | 'S' | 'B') && !data_type.scalar.is_reg();
     is_plain(from) && is_plain(to)
 }
 
@@ -270,18 +288,11 @@ fn cannot_cast(from: Type, to: Type) -> SqlError {
     SqlError::new(state::CANNOT_COERCE, format!("cannot cast type {} to {}", from.name(), to.name()))
 }
 
-fn reg_name(data_type: Type) -> Option<&'static str> {
-    if data_type.is_array {
-        return None;
-    }
-    match data_type.scalar {
-        Scalar::Regclass => Some("regclass"),
-        Scalar::Regtype => Some("regtype"),
-        Scalar::Regproc => Some("regproc"),
-        Scalar::Regnamespace => Some("regnamespace"),
-        Scalar::Regrole => Some("regrole"),
-        _ => None,
-    }
+/// A call of a reg* type's input or output function.
+pub(super) fn reg_call(direction: &str, reg: Type, input: Expr, result: Type) -> Result<Expr> {
+    let name = format!("{}{direction}", Type::of(reg.scalar).internal_name());
+    let function = resolve_function(&name, &[input.data_type])?;
+    Ok(Expr::new(ExprKind::Call(function, vec![input]), result))
 }
 
 /// The type of an array's elements.

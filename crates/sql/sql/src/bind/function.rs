@@ -40,6 +40,7 @@ impl Binder<'_, '_> {
             return self.scalar_call(&name, arguments, at);
         }
         let arguments = self.arguments(function)?;
+        let arguments = self.printed_arguments(&name, arguments)?;
         let (mut arguments, has_rows) = self.rows_as_json(&name, function, arguments)?;
         if has_rows && name == "row_to_json" && arguments.len() == 1 {
             return Ok(arguments.remove(0).0);

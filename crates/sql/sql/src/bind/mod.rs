@@ -16,6 +16,7 @@ mod json;
 pub(crate) mod name;
 mod parameter;
 mod position;
+mod printed;
 mod query;
 mod record;
 mod scope;

@@ -1,10 +1,11 @@
 //! Types of `$1`, `$2`, ...: given by the client, or decided by the first use that determines one.
 
 use super::Binder;
+use super::coerce::reg_call;
 use super::position::NOWHERE;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind};
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 use syntax::ast::Location;
 
 /// The protocol counts parameters in 16 bits.
@@ -22,7 +23,7 @@ impl Binder<'_, '_> {
             self.parameters.resize(number, None);
         }
         let data_type = self.parameters[number - 1].unwrap_or(Type::UNKNOWN);
-        Ok(Expr::new(ExprKind::Parameter(number - 1), data_type))
+        parameter_value(number - 1, data_type)
     }
 
     /// Gives a parameter its type.
@@ -34,7 +35,7 @@ impl Binder<'_, '_> {
                 .detail(format!("{} versus {}", decided.name(), data_type.name()));
             return Err(self.error_at(error, at));
         }
-        Ok(Expr::new(ExprKind::Parameter(number), data_type))
+        parameter_value(number, data_type)
     }
 
     /// # Errors
@@ -48,4 +49,14 @@ impl Binder<'_, '_> {
             }
         }
     }
+}
+
+/// The value of a parameter. That of a reg* type is the name that the client sent, which is looked up when the statement runs, or
+/// an oid.
+fn parameter_value(number: usize, data_type: Type) -> Result<Expr> {
+    if !data_type.scalar.is_reg() {
+        return Ok(Expr::new(ExprKind::Parameter(number), data_type));
+    }
+    let sent = Expr::new(ExprKind::Parameter(number), Type { scalar: Scalar::Text, ..data_type });
+    reg_call("in", data_type, sent, data_type)
 }

@@ -5,7 +5,7 @@ use crate::definition::{Namespace, Oid, Relation};
 use crate::env::{CatalogLookup, State};
 use crate::error::Result;
 use crate::store::Transaction;
-use crate::types::Styles;
+use crate::types::{Datum, Styles};
 use model::RowBuf;
 use std::sync::Arc;
 
@@ -36,6 +36,12 @@ pub trait NameLookup {
 
     /// Notes that a literal was read whose value depends on the time, or on the time zone.
     fn note_moment(&mut self);
+
+    /// Calls a function that reads the catalog.
+    ///
+    /// # Errors
+    /// The function's.
+    fn call(&mut self, function: fn(&mut Names<'_>, &[Datum]) -> Result<Datum>, arguments: &[Datum]) -> Result<Datum>;
 }
 
 impl NameLookup for Names<'_> {
@@ -49,6 +55,10 @@ impl NameLookup for Names<'_> {
 
     fn note_moment(&mut self) {
         self.session.has_read_moments = true;
+    }
+
+    fn call(&mut self, function: fn(&mut Names<'_>, &[Datum]) -> Result<Datum>, arguments: &[Datum]) -> Result<Datum> {
+        function(self, arguments)
     }
 }
 

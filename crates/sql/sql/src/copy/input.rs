@@ -10,7 +10,8 @@ use crate::context::Exec;
 use crate::dml::rules::{Default, Rules};
 use crate::dml::{ForeignKeys, rows};
 use crate::error::{Result, SqlError, state};
-use crate::types::{Datum, Row, Styles, binary as wire, text};
+use crate::pg_catalog;
+use crate::types::{Datum, Row, Scalar, Styles, Type, binary as wire, text};
 use std::ops::Range;
 use std::sync::Arc;
 use syntax::ast::{Copy, CopySource};
@@ -33,6 +34,8 @@ struct Target {
     columns: Vec<usize>,
     /// Defaults of the other columns.
     defaults: Vec<(usize, Default)>,
+    /// Columns whose values come as names of what they identify.
+    named: Vec<(usize, Scalar)>,
     rules: Rules,
 }
 
@@ -121,7 +124,9 @@ impl CopyIn {
                     if std::mem::take(&mut form.header) {
                         continue;
                     }
-                    let row = target.read_line(lines, line.clone(), fields, form, &styles)?;
+                    let mut row = target.read_line(lines, line.clone(), fields, form, &styles)?;
+                    pg_catalog::read_names(&mut exec.names(), &target.named, &mut row)
+                        .map_err(|error| target.at(error, lines.number()))?;
                     (row, format!(": \"{}\"", shorten(&String::from_utf8_lossy(lines.bytes(line)))))
                 }
                 Input::Binary(binary) => {
@@ -170,7 +175,9 @@ impl Target {
             }
         }
         let rules = Rules::bind(&mut exec.names(), &table)?;
-        Ok(Target { table, columns, defaults, rules })
+        let scalar = |at: usize| table.columns[at].data_type.scalar;
+        let named = columns.iter().map(|&at| (at, scalar(at))).filter(|(_, scalar)| scalar.is_reg()).collect();
+        Ok(Target { table, columns, defaults, named, rules })
     }
 
     /// The values of a line's columns.
@@ -206,7 +213,11 @@ impl Target {
                 value => value,
             };
             if let Some(value) = value {
-                row[at] = text::parse(value, column.data_type, column.modifier, styles)
+                let data_type = match column.data_type {
+                    named if named.scalar.is_reg() => Type { scalar: Scalar::Text, ..named },
+                    data_type => data_type,
+                };
+                row[at] = text::parse(value, data_type, column.modifier, styles)
                     .map_err(|error| self.in_column(error, number, at, Some(value)))?;
             }
         }

@@ -9,8 +9,9 @@ use crate::dml;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
 use crate::optimize;
+use crate::pg_catalog;
 use crate::plan::{self, Field};
-use crate::types::{Datum, Env, Row, binary as wire, text};
+use crate::types::{Datum, Env, Row, Scalar, binary as wire, text};
 use syntax::ast::{Copy, CopySource, Ident, ObjectName, Statement};
 
 /// A running COPY TO STDOUT. It holds no borrow between calls.
@@ -19,6 +20,8 @@ pub struct CopyOut {
     fields: Vec<Field>,
     options: Options,
     force_quote: Vec<bool>,
+    /// Columns whose values leave as names.
+    named: Vec<(usize, Scalar)>,
     part: Part,
     rows: u64,
 }
@@ -52,7 +55,8 @@ impl CopyOut {
         };
         let (source, fields) = Source::start(exec, &query)?;
         let force_quote = forced(&fields, &options.force_quote)?;
-        Ok(CopyOut { source, fields, options, force_quote, part: Part::Header, rows: 0 })
+        let named = pg_catalog::names_in(&fields, |_| options.format != Format::Binary);
+        Ok(CopyOut { source, fields, options, force_quote, named, part: Part::Header, rows: 0 })
     }
 
     /// Number of columns of a line.
@@ -90,8 +94,9 @@ impl CopyOut {
             return Ok(false);
         }
         match self.source.next(exec)? {
-            Some(row) => {
+            Some(mut row) => {
                 self.rows += 1;
+                pg_catalog::print_names(&mut exec.names(), &self.named, Some(&mut row))?;
                 self.write_row(exec.env(), &row, out)?;
                 Ok(true)
             }

@@ -56,10 +56,10 @@ static OWN: OnceLock<Registry<Body>> = OnceLock::new();
 /// With those that were registered.
 static ALL: OnceLock<Registry<Body>> = OnceLock::new();
 
-/// Adds a table of functions to this module's, with the columns of those that return rows. Must be called before the first
+/// Adds tables of functions to this module's, with the columns of those that return rows. Must be called before the first
 /// statement is bound; only the first call in a process has an effect.
-pub(crate) fn register(functions: &'static [Function], columns: &'static RowColumns) {
-    ALL.get_or_init(|| with(&[functions], &[columns]));
+pub(crate) fn register(functions: &[&'static [Function]], columns: &'static RowColumns) {
+    ALL.get_or_init(|| with(functions, &[columns]));
 }
 
 fn registry() -> &'static Registry<Body> {

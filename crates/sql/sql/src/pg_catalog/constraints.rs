@@ -63,9 +63,7 @@ fn order(data_type: Type) -> Order {
     let by = match data_type.scalar {
         _ if data_type.is_array => 2277,
         Scalar::Varchar => Type::TEXT.oid(),
-        Scalar::Regclass | Scalar::Regtype | Scalar::Regproc | Scalar::Regnamespace | Scalar::Regrole => {
-            Type::OID.oid()
-        }
+        scalar if scalar.is_reg() => Type::OID.oid(),
         _ => data_type.oid(),
     };
     ORDERS.get(&by).copied().unwrap_or_default()

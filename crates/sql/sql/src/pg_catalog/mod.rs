@@ -32,7 +32,7 @@ use crate::catalog::{Oid, View, VirtualTable};
 use layout::{Described, SystemView};
 use std::sync::{Arc, LazyLock};
 
-pub use functions::{FUNCTION_COLUMNS, FUNCTIONS, names_in, print_names};
+pub use functions::{FUNCTION_COLUMNS, FUNCTIONS, names_in, print_names, read_names};
 
 /// The table of this name; without a schema, of `pg_catalog`.
 pub fn table(schema: Option<&str>, name: &str) -> Option<&'static VirtualTable> {

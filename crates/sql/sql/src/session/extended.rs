@@ -5,7 +5,7 @@ use super::{Description, Format, Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
 use crate::parse::{self, Command};
 use crate::plan::Field;
-use crate::types::{Datum, Modifier, Type, binary, text};
+use crate::types::{Datum, Modifier, Scalar, Type, binary, text};
 
 impl Session {
     /// Parse: prepares a statement; parameters of type 0 (or none) are inferred.
@@ -69,6 +69,11 @@ impl Session {
             let Some(value) = value else { return Ok(Datum::Null) };
             let read = match format {
                 Format::Binary => binary::receive(value, data_type),
+                // A name means what it means when the statement runs: the binder looks it up there.
+                Format::Text if data_type.scalar.is_reg() => {
+                    let texts = Type { scalar: Scalar::Text, ..data_type };
+                    text::parse(utf8(value)?, texts, Modifier::NONE, &styles)
+                }
                 Format::Text => text::parse(utf8(value)?, data_type, Modifier::NONE, &styles),
             };
             read.map_err(SqlError::from)

@@ -6,7 +6,6 @@
 
 mod copy;
 mod extended;
-mod names;
 mod portal;
 mod prepared;
 mod simple;

@@ -184,7 +184,7 @@ impl Session {
         let bound =
             self.exec(&[]).and_then(|mut exec| bind::statement_with_text(&mut exec.names(), text, rows, parameters));
         let rests_on = self.state.lookups.take().unwrap_or_default().into();
-        match bound.and_then(super::names::with_names) {
+        match bound {
             Ok(statement) => Ok(Plan {
                 statement: Arc::new(crate::optimize::statement(statement)),
                 rests_on,

@@ -184,13 +184,7 @@ fn read_component(key: &mut &[u8], data_type: Type) -> Option<Datum> {
         Scalar::Time => Datum::Time(read_i64(key)?),
         Scalar::Timestamp => Datum::Timestamp(read_i64(key)?),
         Scalar::Timestamptz => Datum::Timestamptz(read_i64(key)?),
-        Scalar::Oid
-        | Scalar::Xid
-        | Scalar::Regclass
-        | Scalar::Regtype
-        | Scalar::Regproc
-        | Scalar::Regnamespace
-        | Scalar::Regrole => Datum::Oid(u32::from_be_bytes(take(key)?)),
+        scalar if scalar.is_oid() => Datum::Oid(u32::from_be_bytes(take(key)?)),
         Scalar::Float4 => {
             let bits = u32::from_be_bytes(take(key)?);
             Datum::Float4(f32::from_bits(if bits & 1 << 31 == 0 { !bits } else { bits ^ 1 << 31 }))

@@ -27,7 +27,11 @@ pub fn column_type(data_type: Type) -> ColumnType {
         | Scalar::Regtype
         | Scalar::Regproc
         | Scalar::Regnamespace
-        | Scalar::Regrole => ColumnType::Int,
+        | Scalar::Regrole
+        | Scalar::Regprocedure
+        | Scalar::Regoper
+        | Scalar::Regoperator
+        | Scalar::Regcollation => ColumnType::Int,
         Scalar::Float4 | Scalar::Float8 => ColumnType::Float,
         Scalar::Date => ColumnType::Date,
         Scalar::Timestamp | Scalar::Timestamptz => ColumnType::Timestamp,

@@ -19,6 +19,7 @@ use super::position::{NOWHERE, start};
 use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
 use crate::stack::ensure_stack;
+use crate::types::functions::pseudo::ANYNONARRAY;
 use crate::types::{CastContext, Modifier, Type};
 use syntax::ast::{self, Expr as Syntax, Location};
 
@@ -158,6 +159,12 @@ impl Binder<'_, '_> {
     /// Calls an operator that is written between two operands.
     pub(super) fn call_operator(&mut self, symbol: &str, left: LocatedExpr, right: LocatedExpr) -> Result<Expr> {
         let operator = crate::functions::resolve_operator(symbol, Some(left.0.data_type), right.0.data_type)?;
+        if operator.function.arguments.contains(&ANYNONARRAY) {
+            // A text is appended to a value of any type.
+            let (left, right) = ((self.printed(left.0)?, left.1), (self.printed(right.0)?, right.1));
+            let operator = crate::functions::resolve_operator(symbol, Some(left.0.data_type), right.0.data_type)?;
+            return self.call(operator, vec![left, right]);
+        }
         self.call(operator, vec![left, right])
     }
 

@@ -146,7 +146,7 @@ pub(super) fn view(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> 
 }
 
 pub(super) fn view_named(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let class = reg::regclass_in(names, arguments)?;
+    let class = reg::class_named(names, arguments)?;
     view(names, &[class])
 }
 

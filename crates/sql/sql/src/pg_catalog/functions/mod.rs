@@ -8,7 +8,7 @@ mod sets;
 mod size;
 mod visible;
 
-pub use reg::{names_in, print_names};
+pub use reg::{names_in, print_names, read_names};
 
 use super::seed;
 use crate::catalog::Oid;
@@ -17,9 +17,6 @@ use crate::error::Result;
 use crate::functions::{Function, RowColumns, names as stable, pure, set, system};
 use crate::types::{Datum, Scalar, Type};
 
-const REGPROC: Type = Type::of(Scalar::Regproc);
-const REGNAMESPACE: Type = Type::of(Scalar::Regnamespace);
-const REGROLE: Type = Type::of(Scalar::Regrole);
 const NODE_TREE: Type = Type::of(Scalar::PgNodeTree);
 const TEXTS: Type = Type::array_of(Scalar::Text);
 const INTEGERS: Type = Type::array_of(Scalar::Int4);
@@ -34,7 +31,6 @@ const NUMERIC: Type = Type::NUMERIC;
 const OID: Type = Type::OID;
 const RECORD: Type = Type::RECORD;
 const REGCLASS: Type = Type::REGCLASS;
-const REGTYPE: Type = Type::REGTYPE;
 const TEXT: Type = Type::TEXT;
 const TIMESTAMPTZ: Type = Type::TIMESTAMPTZ;
 
@@ -51,22 +47,10 @@ const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, 
 type Described = fn(&mut Names<'_>, &[Datum]) -> Result<Datum>;
 
 /// The functions of the catalog.
-pub const FUNCTIONS: &[Function] = &[
-    stable("regclassin", &[TEXT], REGCLASS, reg::regclass_in),
-    stable("regtypein", &[TEXT], REGTYPE, reg::regtype_in),
-    stable("regprocin", &[TEXT], REGPROC, reg::regproc_in),
-    stable("regnamespacein", &[TEXT], REGNAMESPACE, reg::regnamespace_in),
-    stable("regrolein", &[TEXT], REGROLE, reg::regrole_in),
-    stable("regclassout", &[REGCLASS], TEXT, reg::regclass_out),
-    stable("regtypeout", &[REGTYPE], TEXT, reg::regtype_out),
-    stable("regprocout", &[REGPROC], TEXT, reg::regproc_out),
-    stable("regnamespaceout", &[REGNAMESPACE], TEXT, reg::regnamespace_out),
-    stable("regroleout", &[REGROLE], TEXT, reg::regrole_out),
-    stable("to_regclass", &[TEXT], REGCLASS, reg::to_regclass),
-    stable("to_regtype", &[TEXT], REGTYPE, reg::to_regtype),
-    stable("to_regproc", &[TEXT], REGPROC, reg::to_regproc),
-    stable("to_regnamespace", &[TEXT], REGNAMESPACE, reg::to_regnamespace),
-    stable("to_regrole", &[TEXT], REGROLE, reg::to_regrole),
+pub const FUNCTIONS: &[&[Function]] = &[reg::FUNCTIONS, OTHERS];
+
+const OTHERS: &[Function] = &[
+    stable("oidvectortypes", &[Type::of(Scalar::OidVector)], TEXT, reg::vector_types),
     lenient("format_type", &[OID, INT4], TEXT, definition::format_type),
     stable("pg_table_is_visible", &[OID], BOOL, visible::table),
     stable("pg_type_is_visible", &[OID], BOOL, visible::data_type),
