@@ -1,16 +1,15 @@
-//! An open transaction: its identity, its locks, its undo log.
+//! An open transaction: what it holds (identity, locks, undo log), how it begins, and how it fails.
 
 use super::doors::Mark;
-use super::locks::{Granted, Kind, LockMode, Owner, Refusal, WaitPolicy, wait_for_lock};
-use super::store::{Catalog, Keyspace, Record, State, Table};
+use super::locks::{Kind, LockMode, Owner, Refusal};
+use super::store::{Catalog, Keyspace, Record, Table};
 use super::{Reason, TwoPhaseLocking};
 use model::{
     Abort, Begin, Error, Footprint, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, Scan, Supervisor, TableId,
     Target, Timestamp, Touch,
 };
-use parts::sync::MutexGuard;
 use parts::sync::atomic::Ordering::Relaxed;
-use std::ops::{Bound, Deref};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// An open transaction, over a borrowed or an owned handle of its engine. Dropping it aborts.
@@ -83,8 +82,12 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// # Errors
     /// [`Invalid`] for what cannot be a key, a limit, or the transaction's wait limit.
     pub(super) fn lock_footprint(&mut self, footprint: Footprint) -> Result<()> {
+        let mut last = None;
         for same_key in footprint.keys().chunk_by(|one, next| (one.table, &one.key) == (next.table, &next.key)) {
             let first = &same_key[0];
+            let place = Some((first.table, &first.key));
+            assert!(last < place, "I7: a footprint is locked in the order of tables and keys");
+            last = place;
             let table = self.table(first.table)?;
             table.schema.check_key(&first.key)?;
             let writes = same_key.iter().any(|entry| entry.touch.writes());
@@ -149,114 +152,17 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         Err(Invalid::Undeclared { table: table.schema.name().into() }.into())
     }
 
-    /// Locks the record of a key, there or not, and looks at it.
-    ///
-    /// # Errors
-    /// [`LimitKind::Locks`]; the abort that ended the wait for another transaction.
-    pub(super) fn with_record<R>(
-        &mut self,
-        keyspace: &Arc<Keyspace>,
-        key: &[u8],
-        mode: LockMode,
-        look: impl FnOnce(&mut State) -> R,
-    ) -> Result<(Arc<Record>, R)> {
-        loop {
-            let record = keyspace.record(key);
-            let Some(mut state) = self.lock(keyspace, &record, mode)? else { continue };
-            let seen = look(&mut state);
-            drop(state);
-            return Ok((record, seen));
-        }
-    }
-
-    /// Locks a record; `None` if it has left its map. An exclusive lock also waits out the ranges that cover it (I4).
-    ///
-    /// # Errors
-    /// Same as [`Transaction::with_record`].
-    pub(super) fn lock<'r>(
-        &mut self,
-        keyspace: &Arc<Keyspace>,
-        record: &'r Arc<Record>,
-        mode: LockMode,
-    ) -> Result<Option<MutexGuard<'r, State>>> {
-        let mut state = record.latch();
-        if state.gone {
-            return Ok(None);
-        }
-        let is_full = self.locks() >= self.engine.options.locks;
-        if is_full && !state.lock.is_held_by(&self.owner) {
-            drop(state);
-            keyspace.forget_if_empty(record);
-            return Err(self.locks_limit());
-        }
-        let granted = match state.lock.request(&self.owner, mode) {
-            Some(granted) => granted,
-            None => {
-                let waited = self.with_wait_policy(keyspace, &record.key, |policy, owner| {
-                    wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode), policy)
-                });
-                let (guard, granted) = waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
-                state = guard;
-                granted
-            }
-        };
-        self.note(keyspace, record, granted);
-        if granted.newly_exclusive && keyspace.ranges.is_any() {
-            drop(state);
-            let wait_out = |policy: &WaitPolicy<'_>, owner: &_| keyspace.ranges.wait_out(owner, &record.key, policy);
-            let waited = self.with_wait_policy(keyspace, &record.key, wait_out);
-            waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
-            state = record.latch();
-        }
-        Ok(Some(state))
-    }
-
-    fn note(&mut self, keyspace: &Arc<Keyspace>, record: &Arc<Record>, granted: Granted) {
-        if granted.first {
-            self.locked.push((keyspace.clone(), record.clone()));
-        }
-    }
-
-    /// Returns the number of records and ranges that the transaction has locked.
-    fn locks(&self) -> u64 {
-        (self.locked.len() + self.ranges.len()) as u64
-    }
-
-    fn locks_limit(&self) -> Error {
-        Limit { kind: LimitKind::Locks, limit: self.engine.options.locks, actual: self.locks() + 1 }.into()
-    }
-
-    /// Locks a range.
-    ///
-    /// # Errors
-    /// [`LimitKind::Locks`].
-    pub(super) fn lock_range(&mut self, keyspace: &Arc<Keyspace>, lower: Bound<Key>, upper: Bound<Key>) -> Result<()> {
-        if self.locks() >= self.engine.options.locks {
-            return Err(self.locks_limit());
-        }
-        keyspace.ranges.lock(&self.owner, lower, upper);
-        self.ranges.push(keyspace.clone());
-        Ok(())
-    }
-
-    fn with_wait_policy<R>(
-        &self,
-        keyspace: &Keyspace,
-        key: &Key,
-        wait: impl FnOnce(&WaitPolicy<'_>, &Arc<Owner>) -> R,
-    ) -> R {
-        let TwoPhaseLocking { sleepers, clock, options, counters, .. } = &*self.engine;
-        let limit = self.how.wait_limit.unwrap_or(options.wait_limit);
-        let about = |other| self.abort_for(Reason::WaitLimit, keyspace, Target::Key(key.clone()), Some(other));
-        let supervisor = self.supervisor.as_deref().map(|supervisor| (supervisor, &about as &dyn Fn(_) -> _));
-        wait(&WaitPolicy { sleepers, clock, limit, waits: &counters.waits, supervisor }, &self.owner)
-    }
-
-    fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {
+    pub(super) fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {
         self.fail(refusal.reason, keyspace, Target::Key(key.clone()), Some(refusal.other))
     }
 
-    fn abort_for(&self, reason: Reason, keyspace: &Keyspace, target: Target, other: Option<Timestamp>) -> Abort {
+    pub(super) fn abort_for(
+        &self,
+        reason: Reason,
+        keyspace: &Keyspace,
+        target: Target,
+        other: Option<Timestamp>,
+    ) -> Abort {
         Abort {
             class: reason.class(),
             rule: reason.rule(),

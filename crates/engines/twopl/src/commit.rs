@@ -16,6 +16,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         if let Some(error) = &self.poison {
             return Err(error.clone());
         }
+        assert!(!self.ended, "I1: a serial point is drawn before any lock is released");
         // Relaxed: whoever meets this transaction does so through a latch, which orders the two draws.
         let serial_point = SerialPoint(self.engine.counters.committed.fetch_add(1, Relaxed) + 1);
         self.undo.clear();
@@ -28,13 +29,20 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         if self.ended {
             return;
         }
-        for (record, before) in self.undo.drain(..).rev() {
-            record.latch().row = before;
-        }
+        self.undo_to(0);
         if self.owner.kind != Kind::Reconnaissance {
             self.engine.counters.aborted[reason as usize].fetch_add(1, Relaxed);
         }
         self.end();
+    }
+
+    /// Puts back what stood in the records that the undo log names from `mark` on.
+    pub(super) fn undo_to(&mut self, mark: usize) {
+        for (record, before) in self.undo.drain(mark..).rev() {
+            let mut state = record.latch();
+            assert!(state.lock.is_exclusive_to(&self.owner), "I1: a row is restored under its exclusive lock");
+            state.row = before;
+        }
     }
 
     fn end(&mut self) {

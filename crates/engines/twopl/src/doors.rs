@@ -123,9 +123,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
         let place = place.ok_or(Invalid::UnknownSavepoint)?;
         let mark = self.savepoints[place];
         self.savepoints.truncate(place + 1);
-        for (record, before) in self.undo.drain(mark.undo..).rev() {
-            record.latch().row = before;
-        }
+        self.undo_to(mark.undo);
         (self.rows_written, self.bytes_written) = (mark.rows_written, mark.bytes_written);
         Ok(())
     }

@@ -12,48 +12,65 @@
 //! T2         S(x)  S(y) ....... waits ....... S(y) reads 5   commit: draw 18, release
 //! ```
 //!
-//! # Who waits, who dies: wound-wait
-//! Transactions have ages, drawn from a counter when they begin. One that wants a lock waits for its holders, and
-//! wounds those that are younger; a wounded transaction aborts when it is about to wait itself. In a cycle of waits
-//! somebody older waits for somebody younger, who is wounded and waiting, and aborts: there is no deadlock. The other
-//! classic, wait-die, aborts the young one as soon as it would wait for an older one. On a hot row that is everybody
-//! but the oldest, again and again, for as long as it takes; under wound-wait they queue, in the order of age, and
-//! nobody aborts who holds nothing that others want. The program's doors 2 and 3 keep the age over retries, so that
-//! everyone becomes the oldest at last; at door 1 the engine does not know that a transaction is a retry.
+//! # Who waits and who aborts: wound-wait
+//! A transaction draws its age from a counter when it begins. One that wants a lock waits for the holders, and marks those that
+//! are younger as *wounded*. A wounded transaction goes on until it would have to wait itself; then it aborts. Every cycle of
+//! waits contains a transaction that waits for a younger one; that one is wounded and waits too, so it aborts, and there is
+//! no deadlock.
 //!
-//! *Deviation:* Rosenkrantz et al. kill the wounded at once. Here they may go on as long as they need not wait, since
-//! only waits can be a part of a deadlock: most commit before that, and nothing must be checked at commit.
+//! The alternative is wait-die: a transaction aborts as soon as it would wait for an older one. On a hot row all but the oldest
+//! then abort and retry, again and again, until it is their turn. Under wound-wait they queue in the order of age, and a transaction
+//! that holds nothing that others want never aborts. `Reexecutable` and `Declared` keep the age over retries, so each
+//! transaction becomes the oldest at last. Under `Interactive` a retry is a new transaction to the engine, with a new age.
+//!
+//! *Deviation:* Rosenkrantz et al. abort the wounded at once. Only waits can be part of a deadlock, so here a wounded
+//! transaction runs until its next wait. Most commit before it, and commit needs no check.
 //!
 //! # Phantoms
 //! A key that is absent has a record too while it is locked, one without a row. A scan locks its *range* as a whole,
 //! in a list that the keyspace of the table keeps, and then only looks at the records in it,
 //! waiting where one is locked exclusively. Whoever locks a record exclusively looks into that list afterwards, and
 //! waits out the ranges that cover its key. So one lock protects a range of any size, its gaps, and all its rows,
-//! exactly; as long as nobody scans, writers pay one load for it. A scan that stops early gives the rest back; until
-//! then its whole range is locked.
+//! exactly. While there is no scan, writers pay one load for it. A scan locks its whole range; one that stops early releases
+//! the part that it has not visited.
 //!
 //! # Invariants
-//! - **I1** A row is changed under its record's exclusive lock, read under a shared one or a range's; a serial point is
+//! - **I1** A row is changed under its record's exclusive lock, and read under a shared one or a range's. A serial point is
 //!   drawn while all of the transaction's locks are held.
-//! - **I2** An exclusive lock has one holder. No request passes a waiter that precedes it, except that of a holder that wants
-//!   more of the same lock: the waiters wait for it anyway.
+//! - **I2** An exclusive lock has one holder. No request passes a waiter that precedes it, except an upgrade by a present
+//!   holder: all waiters wait for that holder anyway.
 //! - **I3** A record is in its keyspace's map from before it is first locked until it has no row, no holder and no
 //!   waiter. It is marked gone under the map's latch, which is never taken under a record's latch.
-//! - **I4** Of a scanner (locks its range, then latches the record) and a writer (latches the record to lock it, then
-//!   looks at the ranges) at least one sees the other: whoever latches the record, or the map that it is found in,
-//!   second has what the first did before. So a writer that a scan did not meet waits for the scan, and the other way.
-//! - **I6** Waits go to whoever is in the way; wounds go only down: declared procedures precede interactive
-//!   transactions, which precede reconnaissance; within a kind, age decides.
-//! - **I7** A declared procedure locks its footprint in the order of tables and keys before it runs. Two of them never
-//!   form a cycle there, so they do not wound each other there. One that declares ranges locks those where it scans, out
+//! - **I4** A scanner locks its range and then latches each record in it; a writer latches its record to lock it and then looks
+//!   at the ranges. At least one of the two sees the other: they latch the same record (or the map that it is found in), and
+//!   whoever latches second sees what the first did before. So either the writer waits for the scan, or the scan for the writer.
+//! - **I6** A transaction waits for any holder in its way, whatever its rank, and wounds only holders of lower rank. Declared
+//!   procedures rank above interactive transactions, those above reconnaissance; within a kind, the older ranks above the younger.
+//! - **I7** A declared procedure locks its footprint in the order of tables and keys before it runs. Two such procedures never
+//!   form a cycle there, so they do not wound each other. One that declares ranges locks those where it scans, out
 //!   of that order, so it ranks with interactive transactions.
 //!
+//! I5 is missing: the number of a retired invariant is not used again.
+//!
+//! # Where they are asserted
+//! In constant time, in all builds; in pairs where two threads have a part in it.
+//!
+//! | | asserted | tests |
+//! | --- | --- | --- |
+//! | I1 | `write.rs` `set` and `commit.rs` `undo_to` (rows); `commit.rs` `finish` (serial point) | `conformance` (histories), `shuttle_locks` |
+//! | I2 | `locks/record.rs` `grant` (one holder), `hand_on` (order) | `waits`, `shuttle_locks` |
+//! | I3 | `locks.rs` `lock` when the lock is granted, `store.rs` `release` when it is given back; `forget` | `conformance` (twin), `shuttle_locks` |
+//! | I4 | `read.rs` `peek` (the scanner), `locks.rs` `lock` (the writer): each holds its own lock when it looks for the other's | `anomalies`, `shuttle_locks` |
+//! | I6, I7 | `locks/owner.rs` `wounded_by`: nothing wounds a declared procedure; `begin.rs` `lock_footprint`: the order | `waits`, `declared`, `shuttle_locks` |
+//!
 //! # Doors
-//! All three. Door 1 ([`model::Interactive`]) owns at the statement in both writing modes. Door 2
-//! ([`model::Reexecutable`]) adds the kept age. Door 3 ([`model::Declared`]) locks the declared footprint, found by a
-//! trial read if need be, and aborts on a point outside it ([`Reason::FootprintMiss`]), after which a retry looks
-//! again; a scan of a table without a declared range is [`model::Invalid::Undeclared`]. But for the limit on waiting,
-//! procedures abort for nothing else, with one exception: one that declares ranges gives way like anybody.
+//! All three.
+//! - [`model::Interactive`] locks at the statement in both writing modes.
+//! - [`model::Reexecutable`] adds that retries keep the age.
+//! - [`model::Declared`] locks the declared footprint, found by a trial read if need be. A key outside it aborts
+//!   ([`Reason::FootprintMiss`]), and the retry determines the footprint again. A scan of a table without a declared range is
+//!   [`model::Invalid::Undeclared`]. A procedure without ranges aborts for nothing else but the limit on waiting and its
+//!   supervisor; one with ranges can be wounded like an interactive transaction.
 //!
 //! # What is deliberately absent
 //! - Snapshots: [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] are the same here. They take shared locks, wait
@@ -71,6 +88,9 @@
 //! | Gray et al., *Granularity of Locks*, 1975: degree 3, held to the end | `commit.rs` | `tests/anomalies.rs` |
 //! | Rosenkrantz et al., *System Level Concurrency Control*, TODS 1978: wound-wait | `locks.rs` | `tests/waits.rs`, `tests/shuttle_locks.rs` |
 //! | Thomson et al., *Calvin*, SIGMOD 2012: ordered locks on a declared footprint, reconnaissance | `doors.rs`, `begin.rs` | `tests/declared.rs`, `tests/shuttle_locks.rs` |
+//!
+//! `begin.rs`, `read.rs`, `write.rs`, `commit.rs` are the path of a transaction; `locks.rs` and its folder, how it takes and waits
+//! for locks; `store.rs`, tables and records; `doors.rs`, the interface of `model`.
 
 #![forbid(unsafe_code)]
 

@@ -121,6 +121,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// Copies the row of a record in a locked range; false if it has none. Waits for whoever is changing it: no lock is
     /// needed to keep the others away, since the range does (I4).
     fn peek(&mut self, keyspace: &Arc<Keyspace>, record: &Arc<Record>, row: &mut RowBuf) -> Result<bool> {
+        assert!(!self.ranges.is_empty(), "I4: a scan looks at records with its range locked");
         let mut state = record.latch();
         if state.lock.is_exclusive_to_another(&self.owner) {
             drop(state);

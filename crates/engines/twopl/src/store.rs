@@ -147,6 +147,7 @@ impl Keyspace {
     /// Releases a record's lock, and takes the record out of the map if nothing is left in it.
     pub(super) fn release(&self, record: &Record, owner: &Arc<Owner>, sleepers: &WaitTable) {
         let mut state = record.latch();
+        assert!(!state.gone, "I3: a record that is locked is in its map");
         state.changed &= !state.lock.is_held_by(owner);
         state.lock.release(owner, sleepers);
         let is_empty = state.is_empty();
@@ -163,8 +164,8 @@ impl Keyspace {
         }
     }
 
-    /// Takes a record out of the map if it still is empty. Map before latch, and the mark before the map is free
-    /// again: who finds a record gone and looks again finds another (I3).
+    /// Takes a record out of the map if it still is empty. The map is latched before the record, and the record is marked before
+    /// the map is unlatched: a thread that finds a record gone and looks the key up again finds another record (I3).
     fn forget(&self, record: &Record) {
         let take = || {
             let mut state = record.latch();
@@ -176,13 +177,13 @@ impl Keyspace {
             Map::Ordered(map) => {
                 let mut map = write(map);
                 if take() {
-                    map.remove(&record.key);
+                    check_removed(map.remove(&record.key), record);
                 }
             }
             Map::Hash(hasher, shards) => {
                 let mut map = write(shard(hasher, shards, &record.key));
                 if take() {
-                    map.remove(&record.key);
+                    check_removed(map.remove(&record.key), record);
                 }
             }
         }
@@ -195,6 +196,11 @@ impl Keyspace {
             Map::Hash(_, shards) => shards.iter().map(|shard| read(shard).len()).sum(),
         }
     }
+}
+
+fn check_removed(removed: Option<Arc<Record>>, record: &Record) {
+    let is_same = removed.is_some_and(|removed| std::ptr::eq(&*removed, record));
+    assert!(is_same, "I3: a record that is not gone is in its map");
 }
 
 impl State {

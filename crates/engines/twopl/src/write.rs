@@ -79,7 +79,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// Changes a record that is locked exclusively; what stood there at first goes to the undo log.
     fn set(&mut self, record: &Arc<Record>, after: Option<RowBuf>) {
         let mut state = record.latch();
-        assert!(!state.lock.is_exclusive_to_another(&self.owner) && state.lock.is_held_by(&self.owner), "I1");
+        assert!(state.lock.is_exclusive_to(&self.owner), "I1: a row is changed under its exclusive lock");
         let before = std::mem::replace(&mut state.row, after);
         let is_changed = std::mem::replace(&mut state.changed, true);
         if !is_changed || self.next_savepoint > 0 {

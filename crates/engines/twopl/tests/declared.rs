@@ -1,4 +1,4 @@
-//! Door 3: procedures lock what they declare, in order; an undeclared access aborts them.
+//! `Declared`: procedures lock what they declare, in order; an undeclared access aborts them.
 
 mod common;
 
