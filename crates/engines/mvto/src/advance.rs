@@ -11,18 +11,23 @@
 //!
 //! To *refresh* a read is to do it again at the later timestamp `c`, stamp first and look second as every read (M3), and to
 //! find the same: the newest version of the key begins below the old timestamp `o`. Then nobody has changed it between the
-//! two and nobody will, since the stamp forbids it; so the transaction, whose reads at `o` are its reads at `c`, may take its
+//! two and nobody will, since the stamp forbids it. So the transaction's reads at `o` are its reads at `c`, and it may take its
 //! place at `c` (M10). It is not enough that the newest version *below `c`* begins below `o`: versions that no registered
 //! transaction can read may have been taken out from between newer and older ones.
 //!
-//! A row that the transaction owns can be changed by nobody, so what it reads of it then is not noted. While it refreshes it
+//! Nobody else can change a row that the transaction owns, so reads of it after that are not noted. While it refreshes it
 //! stays registered where its reads are: a row that it has read cannot vanish with all its versions (M5).
 //!
-//! Waits: a committing transaction turns all its words and draws before it waits for anybody, and waits only for transactions
-//! that commit below its own timestamp, which its words then show. So of two that wait for each other's words, one would be
-//! below itself (M7).
+//! No deadlock among moving transactions (M7):
+//! 1. A committing transaction first turns all its owner words, then draws, then writes the new timestamp into its words. Only then
+//!    does it wait. So the words of a waiting transaction show the timestamp at which it commits.
+//! 2. It waits only for words that show a timestamp below its own.
+//! 3. In a cycle of waits each transaction would thus commit below the one before it, and the first below itself.
+//!
+//! A word may still show the old timestamp of a transaction that is about to move. That transaction is not waiting; when it moves,
+//! those who sleep on the word are woken and look again (`move_words`).
 
-use crate::begin::{Core, View, is_installed};
+use crate::begin::{Core, is_installed};
 use crate::catalog::Table;
 use crate::commit::table_of;
 use crate::engine::Mvto;
@@ -30,6 +35,7 @@ use crate::read_set::Range;
 use crate::reason::Reason;
 use crate::scan::bytes;
 use crate::store::{Pinned, Tuple};
+use crate::view::View;
 use crate::write::conflict;
 use crate::write_set::Workspace;
 use env::Clock;

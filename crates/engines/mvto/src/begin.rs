@@ -4,19 +4,16 @@ use crate::catalog::{Catalog, Table};
 use crate::commit::reason_of;
 use crate::engine::{Mvto, SiteExtra};
 use crate::gc::{BEGINS_PER_ADVANCE, TAKEN_AT_BEGIN, leftover, take_ready};
-use crate::ownership::Owner;
-use crate::read_set::ReadSet;
 use crate::reason::Reason;
 use crate::sites::{Beginner, ClockFault, SiteState, Slot};
+use crate::view::{SharedNotes, View};
 use crate::write_set::{BorrowedWorkspace, Buffered, Workspace, Write};
 use env::Clock;
 use env::time::Duration;
 use model::{
-    Begin, Draws, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, Supervisor, TableId,
-    Timestamp,
+    Begin, Draws, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Mode, Result, TableId, Timestamp,
 };
-use parts::sync::Mutex;
-use parts::sync::atomic::{AtomicU64, Ordering};
+use parts::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 /// A transaction without its handle of the engine.
@@ -35,46 +32,6 @@ pub(crate) struct Core {
     pub draws: Option<Draws>,
     /// Notes that its read views leave, once it has had one.
     pub shared: Option<Box<SharedNotes>>,
-}
-
-/// Notes that read views, which only borrow their transaction, leave for its next statement.
-#[derive(Debug, Default)]
-pub(crate) struct SharedNotes {
-    /// Same as [`View::rests_on`].
-    pub rests_on: AtomicU64,
-    /// Their read set, if the transaction may move.
-    pub reads: Mutex<ReadSet>,
-    /// The abort that one of them met.
-    pub abort: Mutex<Option<Error>>,
-}
-
-/// View of a transaction: what its reads need to know of it.
-#[derive(Clone, Debug)]
-pub(crate) struct View {
-    /// The place in the serial order, zero before the first statement: the timestamp that it began at, or has moved to.
-    pub at: Timestamp,
-    /// The timestamp by which owner words and aborts name it, and by which others wait for it: the first, or the one that it
-    /// moved to while it held nothing.
-    pub name: Timestamp,
-    /// Whether it may move: it owns at the statement, and later readers push it.
-    pub moves: bool,
-    /// Whether it reads nothing beside older transactions that execute, but waits for them: it is going to write.
-    pub waits: bool,
-    /// Whether reads forbid older writes. Not needed where no older writer is left.
-    pub stamps: bool,
-    /// The end of the last redo record among those of the versions that were read.
-    pub rests_on: LogPosition,
-    /// The longest wait for one other transaction.
-    pub wait_limit: Duration,
-    /// Supervisor that sees its waits and may end them.
-    pub supervisor: Option<Arc<dyn Supervisor>>,
-}
-
-impl View {
-    /// Returns its entry in owner words: at a statement, or at its commit if it does not move.
-    pub fn owner(&self) -> Owner {
-        Owner { at: self.name, executes: self.moves }
-    }
 }
 
 /// Outcome of a transaction, for the counters.

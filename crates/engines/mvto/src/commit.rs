@@ -54,9 +54,9 @@ impl<C: Clock> Mvto<C> {
 
     /// Owns every tuple that will change. Source: vMVCC, section 2 (`Commit` acquires the tuples).
     ///
-    /// Where one is in the hands of an older transaction that executes, everything is given up (M7). Then it waits, with nothing
-    /// in its hands, for all such transactions on the rest of its tuples, and not for the first alone: so that it owns, gives up and
-    /// owns again once, and not once for each of them.
+    /// Where an older transaction that still executes owns one of them, it gives up all that it owns (M7), waits, and starts again.
+    /// It waits for all such owners among its remaining tuples, not only for the first, so that it starts again once and not once
+    /// for each of them.
     fn own_all(&self, core: &mut Core) -> Result<()> {
         while let Some(held) = self.own_all_or_nothing(core)? {
             self.wait_for_executing(core, held)?;
@@ -64,7 +64,7 @@ impl<C: Clock> Mvto<C> {
         Ok(())
     }
 
-    /// Waits until no tuple from the write at `first` on is in the hands of an older transaction that executes.
+    /// Waits until no older transaction that executes owns a tuple of the write set from position `first` on.
     fn wait_for_executing(&self, core: &Core, first: usize) -> Result<()> {
         let Core { view, work, .. } = core;
         let executes = |holder| matches!(holder, Holder::Executing(owner) if owner < view.at);
@@ -76,9 +76,9 @@ impl<C: Clock> Mvto<C> {
         Ok(())
     }
 
-    /// Owns every tuple that will change, or none of them if one is in the hands of an older transaction that executes still:
-    /// that one's place in the write set is returned. Whoever waits for a committing transaction would else wait for a client
-    /// who thinks (M7).
+    /// Owns every tuple that will change, or none of them if an older transaction that still executes owns one; then returns
+    /// the position of that one in the write set. Owning none keeps the others from waiting through a committing transaction for
+    /// an idle client (M7).
     fn own_all_or_nothing(&self, core: &mut Core) -> Result<Option<usize>> {
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, .. } = &mut **work;
@@ -129,7 +129,7 @@ impl<C: Clock> Mvto<C> {
         let Workspace { writes, pool, horizon, garbage, ready, replaced, collected, .. } = work;
         writes.begin_installing();
         let mut entries = std::mem::take(&mut writes.entries);
-        // The others are owned perhaps, for a write that was rolled back: given up at the end.
+        // Entries that are not installed may be owned, for a write that was rolled back. `end` releases them.
         for write in entries.iter_mut().filter(|write| is_installed(write)) {
             let Write { table, tuple, buffered, .. } = write;
             let tuple = tuple.take().expect("owned");

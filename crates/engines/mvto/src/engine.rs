@@ -1,6 +1,6 @@
 //! The engine: state shared by all its transactions, and creation and removal of tables.
 
-use crate::begin::{Core, Outcome, View};
+use crate::begin::{Core, Outcome};
 use crate::catalog::{Catalog, Table};
 use crate::gc::{Bound, Garbage};
 use crate::memory::Memory;
@@ -9,6 +9,7 @@ use crate::reason::Reason;
 use crate::recover::RecoveryReport;
 use crate::sites::{Sites, Time};
 use crate::store::Pinned;
+use crate::view::View;
 use crate::wait::WaitsOnly;
 use crate::write_set::Workspace;
 use env::time::Duration;

@@ -5,9 +5,11 @@
 //!          b [ 4 )[ 6      )[ 9     )[ 12  )[ 15                     versions 6 and 12 hold no snapshot: spliced out
 //! ```
 //!
-//! A horizon is never wrong, only old: a transaction that is not in it draws a timestamp above its floor, and one that has
-//! ended since keeps a version for a while longer. Source: Deviation from vMVCC, section 2, which keeps every version above
-//! the bound.
+//! A horizon may be out of date, but is safe to use. A transaction that begins after it was taken draws a timestamp above its
+//! floor, where every version is kept. A transaction that ended after it was taken is still listed, so its versions are kept
+//! until the next horizon.
+//!
+//! Deviation: vMVCC, section 2, keeps every version above the bound.
 
 use model::Timestamp;
 

@@ -1,17 +1,16 @@
 //! Multi-version timestamp ordering: the protocol of vMVCC (OSDI '23), durable, with ranges and typed rows.
 //!
-//! # The idea in five sentences
+//! # The idea
 //! A transaction's place in the serial order is fixed when it begins, by a timestamp that it draws from the CPU's clock
-//! without touching memory that others write. Every key keeps several versions, each valid from its writer's timestamp on; a
+//! without touching memory that others write. Every key keeps several versions, each valid from its writer's timestamp on. A
 //! read takes the newest version below its own timestamp, and leaves that timestamp behind as the key's *last-read stamp*.
-//! Writes are buffered; at commit the transaction owns what it changes, and aborts if somebody with a later timestamp has
-//! read or written it before, since that somebody should have seen this write. A reader that meets an older transaction in
-//! the middle of its commit waits for it, and never anybody for a younger one. So read-only transactions always commit, and
-//! long readers delay no writer.
+//! Writes are buffered. At commit the transaction owns what it changes. It aborts if a transaction with a later timestamp has
+//! already read or written one of these keys, since that one should have seen this write. A reader waits only for an older
+//! transaction that is in the middle of its commit. So read-only transactions always commit, and long readers delay no writer.
 //!
 //! A transaction may also own a row from the statement on that writes it ([`model::Mode::OwnAtStatement`]). Then its place may
-//! still change: readers do not wait for it but *push* it, and at commit it moves above them, if what it has read is the same
-//! there (`advance.rs`, docs/decisions/0021).
+//! still change: later readers do not wait for it but *push* it, and at commit it moves above them, if what it has read is the
+//! same there (`advance.rs`, docs/decisions/0021).
 //!
 //! ```text
 //! time    ----------4-----------------10-----12------15-------->
@@ -30,54 +29,61 @@
 //!   below its reading at the return.
 //! - **M2** Drawing and registering are one step under the site's mutex; timestamps are unique. They stay so, and rise, where the
 //!   clock steps back: engine time then goes on above all that were drawn, and above the floors of all surveys.
-//! - **M3** Of a reader that stamps and then looks, and a writer that owns and then checks, at least one sees the other.
+//! - **M3** A reader stamps a tuple and then looks at its owner; a writer owns it and then checks its stamp. At least one of the
+//!   two sees the other.
 //! - **M4** A chain is strictly ordered, newest first; a reader sees only versions below its own timestamp; a writer installs
 //!   above every version and every last-read stamp.
-//! - **M5** No registered or future transaction has a timestamp below the bound, nor one below a horizon's floor that is not
-//!   among the horizon's snapshots. The newest version of a row stays linked, whatever happens, and shows its begin; the newest
-//!   below the bound stays, and so does each that is valid where a snapshot, or somebody above the floor, may read.
-//! - **M6** A gap has a stamp as a tuple has: whoever finds a key absent or scans over it raises the stamp of its index leaf and
-//!   then confirms; an insert is placed under the leaf's latch at or above the stamp, already owned; a split copies the stamp, a
-//!   merge takes the greater, a dead key folds its own in.
-//! - **M7** No deadlock: one that commits waits only for smaller timestamps that commit, one that executes for older ones and
-//!   for those that commit; who owns at commit holds nothing while it waits for one that executes. No latch is held meanwhile.
-//! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned; every answer,
-//!   an error as well as a commit, waits until the log is durable past every version that was read or written.
-//! - **M10** A transaction commits at its begin timestamp, or at one that it drew after its last word had turned to committing:
-//!   above everybody who has pushed it. What it has read is then the same as it was: stamped there, and the newest version not
-//!   younger than its reads.
-//! - **M11** No epoch guard is held while a transaction sleeps or a visitor's code runs: a guard holds back what all threads of
-//!   the process retire. A tuple that is waited for is pinned instead; what a visitor sees is kept by the registration (S2).
-//! - **M12** A transaction that is doomed (too old, and between two statements) enters no statement any more, so it never
-//!   commits: its versions may go, and its rows may be taken. Its site's mutex decides: it is doomed there, and enters statements
-//!   and its end there. An end that finds it doomed gives back only the rows that it still has.
-//! - **S1, S2, S4** (`store.rs`) what is pinned is not killed; what a registered transaction may return is not freed; what a
-//!   reader may stand on while it walks is freed through the epoch.
-//! - **S3** (`pins.rs`) a tuple is queued for collection once at most, and whoever leaves something in it leaves it queued.
-//! - **C1, C2, C3** (`checkpoint.rs`) a checkpoint and the log behind its start have everything, and nothing by half.
+//! - **M5** No registered or future transaction has a timestamp below the bound. None has one below a horizon's floor that is
+//!   not among the horizon's snapshots. The newest version of a row always stays linked, and shows its begin. The newest version
+//!   below the bound stays, and so does each that is valid where a snapshot, or a transaction above the floor, may read.
+//! - **M6** A gap has a stamp as a tuple has: a reader that finds a key absent or scans over it raises the stamp of its index leaf
+//!   and then confirms. An insert is placed under the leaf's latch at or above the stamp, already owned. A split copies the stamp,
+//!   a merge takes the greater one, the removal of a key folds its stamp into the leaf's.
+//! - **M7** No deadlock. A committing transaction waits only for smaller timestamps that commit. An executing one waits for older
+//!   ones and for those that commit. A transaction that owns at commit gives up all that it owns before it waits for an executing
+//!   one. No latch is held during a wait.
+//! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned. Every answer, an error
+//!   as well as a commit, waits until the log is durable past every version that was read or written.
+//! - **M10** A transaction commits at its begin timestamp, or at one that it drew after the last of its owner words had turned to
+//!   committing. The later one lies above every reader that has pushed it. At the new place all that it has read is unchanged:
+//!   the read is stamped there, and the newest version is one that it could see before.
+//! - **M11** No epoch guard is held while a transaction sleeps or a visitor's code runs: a guard holds back the memory that all
+//!   threads of the process retire. A tuple that is waited for is pinned instead (`pins.rs`); what a visitor sees is kept by the
+//!   transaction's registration (S2).
+//! - **M12** A doomed transaction enters no statement and does not commit, so its versions may be collected and its rows taken by
+//!   others. It is doomed by `sites.rs` `doom_below`, when it is too old and between two statements. Both that and `enter`, by which
+//!   it enters a statement or its end, run under its site's mutex, so exactly one of them is first. A doomed transaction still ends
+//!   (`begin.rs` `end`): it then releases only the rows that nobody has taken.
+//! - **S1, S2, S4** (`store.rs`) A pinned tuple is not killed. A version that a registered transaction may return is not freed. What
+//!   a reader may stand on while it walks a chain is freed through the epoch.
+//! - **S3** (`pins.rs`) A tuple is queued for collection at most once, and a transaction that leaves garbage in it leaves it queued.
+//! - **C1, C2, C3** (`checkpoint.rs`) A checkpoint together with the log behind its start holds every commit whole.
+//!
+//! M8 is missing: the number of a retired invariant is not used again.
 //!
 //! # Where they are asserted
-//! In constant time, in pairs where two threads have a part in it. *Debug*: not in release builds.
+//! In constant time, in pairs where two threads have a part in it. The third column is left out of release builds.
 //!
-//! | | asserted | tests; mutants |
-//! | --- | --- | --- |
-//! | M1, M2 | `Time::draw` (M1 debug) | `loom_sites`, `clock`; `round_down`, `skip_clock_wait` |
-//! | M3 | `read.rs` `look`, after the stamp (debug) | `loom_ownership`, `shuttle_engine`; `stamp_not_raised`, `look_before_stamp`, `skip_owner_wait`, `release_before_install` |
-//! | M4 | `commit.rs` `install`, `read.rs` `rest_on`, `store.rs` `install`, `splice` (debug) | `conformance`; `skip_later_writer` |
-//! | M5 | `begin.rs` `prepare` against `gc.rs` `advance_bound` (debug); `store.rs` `cut`, `gc.rs` `remove_dead` (debug) | `loom_sites`, `versions`; `infinite_bound`, `prune_one_too_many`, `splice_*` |
-//! | M6 | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
-//! | M7 | `wait.rs` `sleep_while` (debug) | `waits`, `push`, `conformance` |
-//! | M9 | `commit.rs` `commit`; `install` (debug) | `answers`, `recovery`, `sim`; `error_without_wait` (in `model`) |
-//! | M10 | `advance.rs` `settle` | `push`, `loom_ownership`; `skip_refresh`, `refresh_*`, `check_before_turn` |
-//! | M11 | `wait.rs` `sleep_while`, `scan.rs` `run` (debug) | `reclaim`, `checkpoint` |
-//! | M12 | `begin.rs` `end` | `abandoned`, `loom_sites`; `release_of_the_doomed` |
-//! | S1, S3 | `pins.rs`, `store.rs` `retire` (debug) | `loom_pins`, `loom_ownership`; `forget_the_queued` |
-//! | S2, S4 | `store.rs` `begin`: versions that are gone are poisoned (debug) | `conformance` (histories), `versions`, `reclaim` |
-//! | C1 to C3 | `wal`, L8 | `checkpoint`, `sim` |
+//! | | asserted | in debug builds | tests; mutants |
+//! | --- | --- | --- | --- |
+//! | M1 | | `sites.rs` `draw`, `ownership.rs` `word` | `loom_sites`, `clock`; `round_down`, `skip_clock_wait` |
+//! | M2 | `sites.rs` `draw` | | `loom_sites`, `clock` |
+//! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`; `stamp_not_raised`, `look_before_stamp`, `skip_owner_wait`, `release_before_install` |
+//! | M4 | `commit.rs` `install`, `read.rs` `rest_on` | `store.rs` `install`, `splice` | `conformance`; `skip_later_writer` |
+//! | M5 | `begin.rs` `prepare` | `gc.rs` `advance_bound` (its partner), `remove_dead`; `store.rs` `cut` | `loom_sites`, `versions`; `infinite_bound`, `prune_one_too_many`, `splice_*` |
+//! | M6 | | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
+//! | M7 | | `wait.rs` `sleep_while` | `waits`, `push`, `conformance` |
+//! | M9 | `commit.rs` `commit` | `commit.rs` `install` | `answers`, `recovery`, `sim`; `error_without_wait` (in `model`) |
+//! | M10 | `advance.rs` `settle` | | `push`, `loom_ownership`; `skip_refresh`, `refresh_*`, `check_before_turn` |
+//! | M11 | | `wait.rs` `sleep_while`, `scan.rs` `run` | `reclaim`, `checkpoint` |
+//! | M12 | `begin.rs` `end` | | `abandoned`, `loom_sites`; `release_of_the_doomed` |
+//! | S1, S3 | | `pins.rs`, `store.rs` `retire` | `loom_pins`, `loom_ownership`; `forget_the_queued` |
+//! | S2, S4 | | `store.rs` `begin`: the memory of freed versions is poisoned | `conformance` (histories), `versions`, `reclaim` |
+//! | C1 to C3 | `wal`, L8 | | `checkpoint`, `sim` |
 //!
 //! # What is deliberately absent
 //! A shared counter at begin or read; a lock table; deadlock detection; a collector thread and any walk over a table; fences
-//! beyond those of M3 and M6; validation at commit, but of those that are pushed.
+//! beyond those of M3 and M6; validation at commit, except of transactions that were pushed.
 //!
 //! # From the paper to the code
 //! | vMVCC | here | test |
@@ -96,15 +102,17 @@
 //! | beyond: a limit on age | `sites.rs` `doom`, `wait.rs` `take_if_doomed` | `tests/abandoned.rs`, `tests/loom_sites.rs` |
 //! | beyond: durability | `recover.rs`, `checkpoint.rs` | `tests/recovery.rs` |
 //!
-//! Deviations: section 2's `t''` is taken for section 4.5's `t'` (`sites.rs`); tuples have an owner word instead of a mutex;
+//! Deviations: `sites.rs` draws section 4.5's `t'`, not section 2's `t''`; tuples have an owner word instead of a mutex;
 //! an absent key is stamped in its leaf and gets no tuple; collection is fed by writers, and takes out versions above the bound too
 //! (`gc.rs`).
 //!
-//! Rooms: `engine.rs` is what all transactions share; `sites.rs`, `ownership.rs` and `pins.rs` are the kernels;
-//! `begin.rs`, `read.rs`, `scan.rs`, `write.rs`, `commit.rs` the path of a transaction; `advance.rs` and `read_set.rs`
-//! how it moves; `store.rs` memory; `write_set.rs` its buffer; `catalog.rs` tables; `gc.rs` and `horizon.rs`;
-//! `memory.rs` the limit on it; `recover.rs` and `checkpoint.rs`; `wait.rs` sleeping, and how it ends; `doors.rs` the
-//! way in; `view.rs` parallel reads; `reason.rs` why it aborts; `options.rs` knobs.
+//! # Files
+//! - `engine.rs`: what all transactions share. `doors.rs`: the interface of `model`. `options.rs`: knobs.
+//! - The path of a transaction: `begin.rs`, `view.rs` (what its reads need of it; parallel reads), `read.rs`, `scan.rs`, `write.rs`
+//!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; sleeping: `wait.rs`; why it aborts:
+//!   `reason.rs`.
+//! - The kernels, small parts that loom checks by themselves: `sites.rs`, `ownership.rs`, `pins.rs`.
+//! - Memory and disk: `store.rs`, `gc.rs`, `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
 
 #[cfg(not(loom))]
 mod advance;

@@ -3,11 +3,12 @@
 //! Counted are tuples, versions (those that pools keep for reuse too), index nodes, and write buffers once they are worth it.
 //! Blocks that a steady load recycles are counted once, when they are allocated, so such a load touches no count.
 
-use crate::begin::{Core, View};
+use crate::begin::Core;
 use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::options::Options;
 use crate::store::version_size;
+use crate::view::View;
 use crate::write_set::Workspace;
 use env::Clock;
 use model::{Limit, LimitKind, Result, RowRef, TableId};

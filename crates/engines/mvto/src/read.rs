@@ -1,16 +1,18 @@
-//! Reads keys: the newest version below the begin timestamp; no older transaction may change that any more. Ranges: `scan.rs`.
+//! Reads of keys: the newest version below the reader's timestamp. The reader's stamp keeps older transactions from changing that
+//! afterwards. Ranges: `scan.rs`.
 //!
 //! A reader looks under an epoch guard, and never waits under it (M11): to wait, it pins the tuple, drops the guard, sleeps,
 //! and looks the key up again.
 //!
 //! Source: vMVCC, section 2. The order of steps on a tuple is `ownership.rs`'s; on a gap, `parts::index`'s.
 
-use crate::begin::{Core, View, table};
+use crate::begin::{Core, table};
 use crate::catalog::{Catalog, Table};
 use crate::engine::Mvto;
 use crate::ownership::Holder;
 use crate::read_set::ReadSet;
 use crate::store::{Pinned, Tuple, VersionRef};
+use crate::view::View;
 use crate::wait::is_held;
 use crate::write_set::{ReadForUpdate, Workspace, WriteSet};
 use env::Clock;
@@ -73,7 +75,7 @@ impl<C: Clock> Mvto<C> {
         self.read_at(view, Scope { catalog, writes, reads, kept }, id, key, columns, row)
     }
 
-    /// Reads rows one after the other, and brings those that follow near meanwhile.
+    /// Reads rows one after the other, and prefetches those that follow into the CPU's cache.
     pub(crate) fn read_many(
         &self,
         core: &mut Core,
@@ -202,7 +204,7 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Forbids older writes, and takes the newest version below the reader (M3), unless an older transaction commits there.
+    /// Raises the stamp, and then takes the newest version below the reader (M3), unless the reader must wait for the owner.
     #[inline]
     fn look<'g>(&self, view: &View, tuple: &'g Tuple, guard: &'g Guard) -> Seen<'g> {
         if !view.stamps {
@@ -210,7 +212,7 @@ impl<C: Clock> Mvto<C> {
             return Seen::Version(tuple.version_below(view.at, guard));
         }
         loop {
-            // Wait first: a stamp raised before the wait would abort or push the older writers that queue here.
+            // Wait before stamping: a stamp raised before the wait would abort or push the older writers that queue here.
             if is_held(view, tuple, |holder| keeps_from_reading(view, holder)) {
                 return Pinned::new(tuple).map_or(Seen::Gone, Seen::Held);
             }
@@ -235,7 +237,7 @@ impl<C: Clock> Mvto<C> {
     }
 }
 
-/// Brings the rows of some keys near. A hint: what is wrong with the table or a key is found when it is read.
+/// Prefetches the rows of some keys into the CPU's cache. A hint: the read itself reports an error in the table or a key.
 fn prefetch(catalog: &Catalog, id: TableId, keys: &[Key]) {
     let Some(table) = catalog.get(id) else { return };
     if keys.len() > 1 && keys.iter().all(|key| table.schema.check_key(key).is_ok()) {
@@ -243,8 +245,13 @@ fn prefetch(catalog: &Catalog, id: TableId, keys: &[Key]) {
     }
 }
 
-/// Returns whether a reader waits for this holder of the tuple (M3, M7). One that may move and waits for owners waits until they
-/// have ended: an owner that moves above it while it commits would find what such a reader goes on to write, and fail.
+/// Returns whether a reader waits for this holder of the tuple (M3, M7).
+///
+/// Every reader waits for a committing owner below its own timestamp. One with `view.waits` waits for older executing owners
+/// too. If it may also move, it waits for every committing owner, even for one above it.
+///
+/// Example for the last: T20 waits for a row that T10 owns. T10 begins to commit, is pushed, and moves to 30. If T20 now read the
+/// version before and went on, it could change what T10 has read before T10 has refreshed it, and T10 would abort.
 fn keeps_from_reading(view: &View, holder: Holder) -> bool {
     match holder {
         Holder::Committing(owner) => owner < view.at || view.waits && view.moves,

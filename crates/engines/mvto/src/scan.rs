@@ -10,12 +10,13 @@
 //! ([`Tuple::keep`]). What has not been looked at yet is looked up again. Few rows are gathered at first, because whatever is
 //! looked at is stamped, and a scan that stops early should not abort or push the writers of rows that it never shows.
 
-use crate::begin::{Core, View, table};
+use crate::begin::{Core, table};
 use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::read::{FoundTuple, Scope, rest_on};
 use crate::read_set::Range;
 use crate::store::{Pinned, Tuple};
+use crate::view::View;
 use crate::write_set::{Workspace, WriteSet};
 use env::Clock;
 use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd};

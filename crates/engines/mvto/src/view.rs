@@ -1,19 +1,67 @@
-//! Parallel reads: the read view of one open transaction, shared by reference between threads.
+//! The view of a transaction, which is what its reads need of it; and parallel reads, by which several threads share the view of
+//! one open transaction.
 //!
-//! Each call reads with a copy of the transaction's view. It leaves its results (the log position that the acknowledgement must
-//! await, an abort) in notes that the transaction takes over at its next statement. The transaction is mutably borrowed
-//! meanwhile, so it cannot write or end, and counts as being in a statement.
+//! Each call of a parallel read uses a copy of the transaction's view. It leaves its results (the log position that the
+//! acknowledgement must await, an abort) in notes that the transaction takes over at its next statement. The transaction is
+//! mutably borrowed meanwhile, so it cannot write or end, and counts as being in a statement.
 
-use crate::begin::{Core, SharedNotes, View};
+use crate::begin::Core;
 use crate::doors::{Handle, Transaction};
 use crate::engine::Mvto;
+use crate::ownership::Owner;
 use crate::read::Scope;
 use crate::read_set::ReadSet;
 use crate::write_set::Workspace;
-use model::{Columns, Error, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
-use parts::sync::atomic::Ordering;
+use env::time::Duration;
+use model::{
+    Columns, Error, Item, LogPosition, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, Supervisor, TableId,
+    Timestamp,
+};
+use parts::sync::Mutex;
+use parts::sync::atomic::{AtomicU64, Ordering};
 use std::ops::ControlFlow;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+
+/// View of a transaction: what its reads need to know of it.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// The place in the serial order, zero before the first statement: the timestamp that it began at, or has moved to.
+    pub at: Timestamp,
+    /// The timestamp that owner words and aborts show as its name, and by which others decide whether to wait for it: the first
+    /// one, or the one that it moved to while it owned nothing.
+    pub name: Timestamp,
+    /// Whether it may move: it owns at the statement, and later readers push it.
+    pub moves: bool,
+    /// Whether a read waits for an older transaction that owns the row and still executes, instead of reading the version before
+    /// and pushing the owner. Set where the transaction will write what it reads: an old version would make that write fail.
+    pub waits: bool,
+    /// Whether reads raise last-read stamps. A settled snapshot need not: no older writer is left.
+    pub stamps: bool,
+    /// The end of the last redo record among those of the versions that were read.
+    pub rests_on: LogPosition,
+    /// The longest wait for one other transaction.
+    pub wait_limit: Duration,
+    /// Supervisor that sees its waits and may end them.
+    pub supervisor: Option<Arc<dyn Supervisor>>,
+}
+
+impl View {
+    /// Returns its entry in owner words: at a statement, or at its commit if it does not move.
+    pub fn owner(&self) -> Owner {
+        Owner { at: self.name, executes: self.moves }
+    }
+}
+
+/// Notes that read views, which only borrow their transaction, leave for its next statement.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNotes {
+    /// Same as [`View::rests_on`].
+    pub rests_on: AtomicU64,
+    /// Their read set, if the transaction may move.
+    pub reads: Mutex<ReadSet>,
+    /// The abort that one of them met.
+    pub abort: Mutex<Option<Error>>,
+}
 
 /// The reads of one transaction, for any number of threads.
 #[derive(Debug)]

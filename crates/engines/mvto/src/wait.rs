@@ -5,12 +5,13 @@
 //! statement fails, which has changed nothing yet (`write.rs` owns before it buffers), and the transaction continues with what
 //! it holds.
 
-use crate::begin::{View, thread_number};
+use crate::begin::thread_number;
 use crate::catalog::Table;
 use crate::engine::{Mvto, log_fault};
 use crate::ownership::Holder;
 use crate::reason::Reason;
 use crate::store::{Pinned, Tuple};
+use crate::view::View;
 use env::Clock;
 use env::time::{Duration, Instant};
 use model::{Abort, Error, Result, Supervisor, Timestamp};

@@ -1,12 +1,13 @@
 //! Writes: into the write buffer; and ownership.
 
-use crate::begin::{Core, View, table};
+use crate::begin::{Core, table};
 use crate::catalog::Table;
 use crate::engine::Mvto;
 use crate::ownership::{Holder, Ownership};
 use crate::read::Note;
 use crate::reason::Reason;
 use crate::store::Pinned;
+use crate::view::View;
 use crate::write_set::{Workspace, Write};
 use env::Clock;
 use model::{Columns, Delta, Duplicate, Invalid, Limit, LimitKind, Mode, Result, RowBuf, RowRef, TableId, Timestamp};
@@ -22,9 +23,9 @@ const MOVES: usize = 100;
 pub(crate) enum Claim {
     /// It is owned.
     Owned,
-    /// A later transaction came first. After [`Reason::LaterWriter`] and [`Reason::LaterReader`] it is owned all the same.
+    /// A later transaction came first. With [`Reason::LaterWriter`] and [`Reason::LaterReader`] the tuple is owned nevertheless.
     Late(Reason, Timestamp),
-    /// An older transaction owns it that executes still. Who commits holds nothing while it waits for such a one (M7).
+    /// An older transaction owns it and still executes. The committing claimant gives up what it owns before it waits (M7).
     Held,
 }
 
@@ -132,7 +133,7 @@ impl<C: Clock> Mvto<C> {
             match self.own(view, table, write)? {
                 Claim::Owned => return Ok(()),
                 Claim::Late(Reason::YoungerOwner, owner) if writes.owns_anything() => {
-                    // Others may wait for what it owns; to wait for them in turn might be for ever (M7).
+                    // The younger owner may wait for what this one owns; waiting for it could be a deadlock (M7).
                     return Err(conflict(Reason::YoungerOwner, view, table, &writes.entries[at].key, owner));
                 }
                 Claim::Late(..) | Claim::Held => self.advance(core)?,
@@ -173,7 +174,7 @@ impl<C: Clock> Mvto<C> {
                 Err(holder) => holder,
             };
             match (holder, view.moves) {
-                // A collector looks at it, sees the pin and lets go.
+                // A collector has it for a moment: it sees the pin and lets go.
                 (Holder::Free | Holder::Dead, _) => backoff.pause(),
                 _ if view.never_waits() && self.take_if_doomed(tuple, holder) => {}
                 (Holder::Executing(owner) | Holder::Committing(owner), _) if view.never_waits() => {
@@ -194,8 +195,8 @@ impl<C: Clock> Mvto<C> {
         Ok(self.check_owned(view, write))
     }
 
-    /// Inserts a tuple that is owned and has no version (M6). Where a later transaction has seen the gap, its stamp comes back,
-    /// or pushes the one that inserts if that may move.
+    /// Inserts a tuple that is owned and has no version (M6). If a later transaction has read the gap, returns its stamp; a
+    /// transaction that may move inserts all the same, and takes the stamp over as the tuple's: it has been pushed.
     fn place_owned(&self, view: &View, table: &Table, write: &mut Write) -> Option<Timestamp> {
         let guard = epoch::pin();
         let mut last_read = view.at;
@@ -214,8 +215,9 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Owned: has a later transaction read or written it before (M3)? Source: vMVCC, section 2, figure 2(b). Who moves is
-    /// pushed by later readers, and asks for them when it commits.
+    /// Checks, after the tuple is owned, that no later transaction has read or written it (M3). A transaction that may move ignores
+    /// later readers here: they have pushed it, and it compares with their stamps when it commits (`advance.rs` `settle`).
+    /// Source: vMVCC, section 2, figure 2(b).
     fn check_owned(&self, view: &View, write: &Write) -> Claim {
         let tuple = write.tuple.as_ref().expect("owned");
         if let Some(newest) = tuple.newest().map(|version| version.begin()).filter(|&begin| begin > view.at) {

@@ -78,7 +78,7 @@ fn a_duplicate_is_told_when_the_row_is_durable() {
     assert!(survives(&disk, table), "whoever takes a duplicate for work that is done relies on it");
 }
 
-/// A program for door 2 that refuses what it has read.
+/// A program for `Reexecutable` that refuses what it has read.
 struct Refuses(TableId);
 
 impl Program for Refuses {
