@@ -24,8 +24,8 @@ pub struct Builder {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub engine: Engine,
-    /// The knobs of mvto. Those that the builder has a method for hold for every engine.
-    pub mvto: mvto::Options,
+    /// Options of the engine, in mvto's type, which has them all. Another engine takes over those that it has (`engine.rs`).
+    pub engine_options: EngineOptions,
     pub retry: RetryPolicy,
     pub checkpoint_after: Option<u64>,
     pub directory_lock_limit: Duration,
@@ -43,7 +43,7 @@ impl Default for Builder {
         Builder {
             settings: Settings {
                 engine: Engine::default(),
-                mvto: mvto::Options::default(),
+                engine_options: EngineOptions::default(),
                 retry: RetryPolicy::default(),
                 checkpoint_after: Some(CHECKPOINT_AFTER_BYTES),
                 directory_lock_limit: DIRECTORY_LOCK_LIMIT,
@@ -115,14 +115,14 @@ impl Builder {
 
     /// What an acknowledgement waits for, unless a transaction says otherwise. Default [`Durability::Fsync`].
     pub fn durability(mut self, durability: Durability) -> Builder {
-        self.settings.mvto.durability = durability;
+        self.settings.engine_options.durability = durability;
         self
     }
 
     /// Opens a database that is there to read it only, as often as one likes at the same time, also without the right to write:
     /// the directory is left as it is. Writes fail with [`Fault::ReadOnly`](crate::Fault::ReadOnly).
     pub fn read_only(mut self) -> Builder {
-        self.settings.mvto.log.read_only = true;
+        self.settings.engine_options.log.read_only = true;
         self
     }
 
@@ -136,7 +136,7 @@ impl Builder {
 
     /// The longest wait for one other transaction, unless a transaction says otherwise. Default 10 s.
     pub fn wait_limit(mut self, limit: Duration) -> Builder {
-        self.settings.mvto.wait_limit = limit;
+        self.settings.engine_options.wait_limit = limit;
         self
     }
 
@@ -148,31 +148,31 @@ impl Builder {
 
     /// Bytes of an encoded key. Default 8,192, at most 65,535.
     pub fn max_key_bytes(mut self, bytes: usize) -> Builder {
-        self.settings.mvto.key_bytes = bytes;
+        self.settings.engine_options.key_bytes = bytes;
         self
     }
 
     /// Bytes of an encoded row. Default and limit: 4,000,000.
     pub fn max_row_bytes(mut self, bytes: usize) -> Builder {
-        self.settings.mvto.row_bytes = bytes;
+        self.settings.engine_options.row_bytes = bytes;
         self
     }
 
     /// Rows and index entries written by one transaction. Default and limit: 4,294,967,295.
     pub fn max_write_rows(mut self, rows: usize) -> Builder {
-        self.settings.mvto.write_set_rows = rows;
+        self.settings.engine_options.write_set_rows = rows;
         self
     }
 
     /// Bytes of keys and rows written by one transaction. Default 1 TiB: memory ends sooner.
     pub fn max_write_bytes(mut self, bytes: usize) -> Builder {
-        self.settings.mvto.write_set_bytes = bytes;
+        self.settings.engine_options.write_set_bytes = bytes;
         self
     }
 
     /// Transactions open at once. Default 100,000.
     pub fn max_transactions(mut self, transactions: usize) -> Builder {
-        self.settings.mvto.transactions = transactions;
+        self.settings.engine_options.transactions = transactions;
         self
     }
 
@@ -181,7 +181,7 @@ impl Builder {
     /// opened ([`LimitKind::MemoryToOpen`](crate::LimitKind::MemoryToOpen)). Statements of SQL may hold a third of it besides.
     /// Default: half of what the process may have. The allocator takes about a fifth more.
     pub fn memory(mut self, bytes: usize) -> Builder {
-        self.settings.mvto.memory_bytes = Some(bytes);
+        self.settings.engine_options.memory_bytes = Some(bytes);
         self
     }
 
@@ -195,14 +195,14 @@ impl Builder {
     /// # }
     /// ```
     pub fn mvto(mut self, change: impl FnOnce(&mut EngineOptions)) -> Builder {
-        change(&mut self.settings.mvto);
+        change(&mut self.settings.engine_options);
         self
     }
 
     /// The age at which a transaction is aborted, so that a forgotten one does not keep old versions for ever. Default:
     /// none.
     pub fn max_transaction_age(mut self, age: impl Into<Option<Duration>>) -> Builder {
-        self.settings.mvto.transaction_age = age.into();
+        self.settings.engine_options.transaction_age = age.into();
         self
     }
 }

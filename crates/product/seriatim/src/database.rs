@@ -109,7 +109,7 @@ impl Database {
 
     pub(crate) fn with_settings(settings: Settings, place: Option<&Path>) -> Result<Database> {
         engine::check(&settings, place.is_some())?;
-        let is_read_only = settings.mvto.log.read_only;
+        let is_read_only = settings.engine_options.log.read_only;
         place.map_or(Ok(()), |place| check_to_open(place, is_read_only))?;
         let disk = place.map(if is_read_only { RealDisk::read_only } else { RealDisk::new });
         Database::on_disk(settings, disk.map(|disk| Arc::new(disk) as _), place)
@@ -117,7 +117,7 @@ impl Database {
 
     fn on_disk(settings: Settings, disk: Option<Arc<dyn Disk>>, place: Option<&Path>) -> Result<Database> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let is_read_only = settings.mvto.log.read_only;
+        let is_read_only = settings.engine_options.log.read_only;
         let is_on_disk = disk.is_some();
         let backlog = disk.as_deref().map_or(0, log_bytes);
         let engine = engine::open(&settings, disk)?;
@@ -130,9 +130,9 @@ impl Database {
                 id: NEXT.fetch_add(1, Ordering::Relaxed),
                 engine,
                 kind: settings.engine,
-                wait_limit: settings.mvto.wait_limit,
+                wait_limit: settings.engine_options.wait_limit,
                 #[cfg(feature = "sql")]
-                memory_limit: settings.mvto.memory_limit(),
+                memory_limit: settings.engine_options.memory_limit(),
                 retry: settings.retry,
                 place: place.map(Path::to_owned),
                 maintenance,
@@ -142,7 +142,7 @@ impl Database {
                 checked: Mutex::default(),
                 kept,
                 #[cfg(feature = "sql")]
-                durability: settings.mvto.durability,
+                durability: settings.engine_options.durability,
                 #[cfg(feature = "sql")]
                 sql: Mutex::default(),
             }),

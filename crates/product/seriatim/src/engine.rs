@@ -1,4 +1,4 @@
-//! The engine of a database: which one, and what the facade asks of it beyond door 1.
+//! The engine of a database: which one, and what the facade asks of it beyond `Interactive`.
 
 use crate::builder::Settings;
 use crate::{CheckpointReport, Fault, Invalid, LogStats, RecoveryReport, Result};
@@ -55,7 +55,7 @@ pub struct EngineStats {
     pub mvto: Option<mvto::Stats>,
 }
 
-/// An open engine: door 1, and what the facade needs besides.
+/// An open engine: `Interactive` as an object, and what the facade needs besides.
 pub(crate) trait OpenEngine: Store {
     /// Creates a table that only transactions which begin later see.
     fn create_table(&self, schema: Schema) -> model::Result<TableId>;
@@ -195,7 +195,7 @@ pub(crate) fn open(settings: &Settings, disk: Option<Arc<dyn Disk>>) -> Result<A
     Ok(match settings.engine {
         Engine::Mvto => Arc::new(model::Engine(Arc::new(match disk {
             Some(disk) => open_mvto(&disk, settings)?,
-            None => Mvto::in_memory(settings.mvto.clone())?,
+            None => Mvto::in_memory(settings.engine_options.clone())?,
         }))),
         Engine::Twopl => Arc::new(model::Engine(Arc::new(TwoPhaseLocking::new(twopl_options(settings))))),
     })
@@ -206,8 +206,10 @@ pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
     let unsupported = match settings.engine {
         Engine::Mvto => None,
         Engine::Twopl if is_on_disk => Some("a directory: the engine twopl keeps everything in memory"),
-        Engine::Twopl if settings.mvto.memory_bytes.is_some() => Some("a limit on memory with the engine twopl"),
-        Engine::Twopl if settings.mvto.transaction_age.is_some() => {
+        Engine::Twopl if settings.engine_options.memory_bytes.is_some() => {
+            Some("a limit on memory with the engine twopl")
+        }
+        Engine::Twopl if settings.engine_options.transaction_age.is_some() => {
             Some("a limit on the age of transactions with the engine twopl")
         }
         Engine::Twopl => None,
@@ -217,7 +219,7 @@ pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
 
 /// Returns the knobs that every engine has.
 fn twopl_options(settings: &Settings) -> twopl::Options {
-    let knobs = &settings.mvto;
+    let knobs = &settings.engine_options;
     twopl::Options {
         key_bytes: knobs.key_bytes as u64,
         row_bytes: knobs.row_bytes as u64,
@@ -233,7 +235,7 @@ fn twopl_options(settings: &Settings) -> twopl::Options {
 fn open_mvto(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Mvto> {
     let begun = Instant::now();
     loop {
-        match Mvto::open(disk.clone(), settings.mvto.clone()) {
+        match Mvto::open(disk.clone(), settings.engine_options.clone()) {
             Err(model::Error::Fault(Fault::Locked { by_ending: true, .. }))
                 if begun.elapsed() < settings.directory_lock_limit =>
             {

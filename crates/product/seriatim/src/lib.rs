@@ -66,15 +66,15 @@
 //! At each level what is found after a crash is a prefix of the history: never half a transaction, and never one without
 //! what it had read.
 //!
-//! At `Fsync` the end of a transaction waits however it ends: a body's own error, a [`Transaction::rollback`] and a
-//! [`Snapshot`] that is dropped tell of what was read no less than a commit does. What an open transaction shows is
-//! provisional until then; one that a [`Conflict`] has ended counts for nothing, what it read included.
+//! At `Fsync` every end of a transaction waits until what it read is durable: not only a commit but also a body's own error, a
+//! [`Transaction::rollback`] and the drop of a [`Snapshot`], since they reveal what was read, too. Until then, what an open
+//! transaction has read is provisional. What was read by a transaction that ended with a [`Conflict`] must not be used.
 //!
 //! # What is deliberately absent
-//! Several processes that write to one directory (the second is refused; the server, `seriatim serve`, is the way to share
-//! one), replicas, changes of a table's columns other than fields that are added, `async` functions (waiting for
-//! the disk is a step of its own,
-//! [`Transaction::commit_unsynced`]).
+//! - Several processes that write to one directory: the second is refused. `seriatim serve` shares one.
+//! - Replicas.
+//! - Changes of a table's columns, other than fields that are added.
+//! - `async` functions: waiting for the disk is a separate step ([`Transaction::commit_unsynced`]).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -267,7 +267,8 @@ impl RowTable {
             let key = self.key_prefix(columns, &value.clone().into_values());
             key.ok_or_else(|| Invalid::Key { table: self.name().into() })
         };
-        // A bound stands for all keys that begin with it, so one that leaves it out moves behind them.
+        // A bound may give only the first columns of the key, and then stands for all keys with that prefix. An excluded lower
+        // bound and an included upper bound therefore become the first key after the prefix.
         let lower = match range.start_bound() {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Included(value) => Bound::Included(encode(value)?),
