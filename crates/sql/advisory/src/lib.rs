@@ -1,17 +1,17 @@
-//! Advisory locks: locks that name no object of the database, and mean what the applications that take them agree on.
+//! Advisory locks: locks on numbers, whose meaning the applications agree on.
 //!
-//! One [`Locks`] serves all sessions of a database. A session asks ([`Locks::lock`], [`Locks::try_lock`]), and is granted the
-//! lock, denied it, or queued. A queued session sleeps as it likes: whoever grants it the lock calls its waker, and
-//! [`Locks::poll`] says what became of the wait. `table.rs` holds the rules, `cycle.rs` the search for deadlocks.
+//! One [`Locks`] serves all sessions of a database. A session requests a lock ([`Locks::lock`], [`Locks::try_lock`]), and is granted it,
+//! denied it, or queued. A queued session chooses how to sleep: the grant calls its waker, and [`Locks::poll`] returns the result of
+//! the wait. `table.rs` holds the rules, `cycle.rs` the search for deadlocks.
 //!
 //! - **A1** Holders of one lock never conflict: several sessions share it, or one has it exclusively.
-//! - **A2** A request is granted as soon as neither a holder nor an earlier request of the queue conflicts with it: nobody
-//!   sleeps before a lock that could be granted. Asserted after every change of a lock (debug builds).
-//! - **A3** Levels count apart: what a session took for itself outlives its transactions, and what a transaction took ends with it.
-//! - **A4** A cycle of waits is found by whoever closes it. Sessions also wait for rows; the caller says for whom, and calls
-//!   [`Locks::search`] when such a wait begins.
-//! - **A5** A lock is granted together with the highest log position at which one was given back: what the session before
-//!   committed under its lock is durable before an answer tells of the grant.
+//! - **A2** A request is granted as soon as neither a holder nor an earlier request of the queue conflicts with it: no session
+//!   sleeps for a lock that could be granted. Asserted after every change of a lock (debug builds).
+//! - **A3** The two levels are counted separately: a session's locks outlive its transactions; a transaction's locks end with it.
+//! - **A4** A cycle of waits is found by the request that closes it. Sessions also wait for rows; the caller passes the transaction
+//!   waited for, and calls [`Locks::search`] when such a wait begins.
+//! - **A5** A grant carries the highest log position at which a lock was released: what the previous holder committed under its
+//!   lock is durable before an answer reveals the grant.
 //!
 //! Deviation from PostgreSQL: the queue is not rearranged to resolve a deadlock. A cycle in which a request only waits for an
 //! earlier request of the same queue fails, too.

@@ -1,8 +1,9 @@
-//! SQL over door 1: parse, bind, plan, execute. Names no engine.
+//! SQL over [`model::Interactive`]: parse, bind, plan, execute. Names no engine.
 //!
-//! A statement passes through `session` (protocol states, transactions, retries) -> `parse` (text to syntax) -> `bind` (names
-//! and types) -> `optimize` (indexes, joins) -> `exec` and `dml` (rows) -> `store` (the engine). A definition goes from `session`
-//! to `ddl` (what its syntax says) -> `alter` (catalog, storage and rows). `context` has what each of them may touch.
+//! A statement passes through `session` (protocol states, transactions, retries) -> the crate `syntax` (text to tree) -> `bind`
+//! (names and types) -> `optimize` (indexes, joins) -> `exec` and `dml` (rows) -> `store` (the engine). CREATE, ALTER and DROP go from
+//! `session` to `ddl` (reads the tree) -> `alter` (changes catalog, storage and rows); `definition` has the types of what they define.
+//! `context` has the handles: what each of these modules may touch.
 
 #![forbid(unsafe_code)]
 
@@ -32,9 +33,8 @@ mod storage;
 pub mod store;
 
 pub use error::{Result, SqlError};
-pub use parse::statements;
 pub use pgtypes as types;
 pub use plan::Field;
+pub use syntax::statements;
 
 use pgtypes::stack;
-use syntax as parse;

@@ -1,4 +1,4 @@
-//! The engine interface of SQL: door 1 as a trait object, since statements are planned at run time. SQL requires an engine with
+//! The engine interface of SQL: `Interactive` as a trait object, since statements are planned at run time. SQL requires an engine with
 //! savepoints and with tables that can be created and dropped.
 
 mod recorded;

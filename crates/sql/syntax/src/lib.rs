@@ -1,11 +1,12 @@
 //! From text to syntax: `sqlparser`'s PostgreSQL dialect for expressions and queries, and readers of our own for definitions
 //! and the statements of sessions (transactions, settings, prepared statements, cursors).
 //!
-//! The one crate that names the parser. `reader.rs` goes over a statement word by word: `session.rs` and `definition` read the
-//! statements of sessions and over the catalog with it, and leave expressions, types and queries to the parser. `lower` turns
-//! the parser's tree into `ast`, the house's own, with `carried.rs` for the clauses for which the parser's tree has no place;
-//! `dialect.rs`, `translate.rs` and `rewrite.rs` adapt to the parser the text that it does not read; `missing.rs` names what
-//! PostgreSQL has and this server lacks.
+//! The one crate that names the parser.
+//! - `reader.rs` reads a statement word by word. With it `session.rs` reads statements of sessions, and `definition` those that
+//!   define objects; expressions, types and queries in them go to the parser.
+//! - `lower` turns the parser's tree into `ast`, our own. `carried.rs` handles the clauses that the parser's tree has no node for.
+//! - `dialect.rs`, `translate.rs` and `rewrite.rs` rewrite text that the parser does not read.
+//! - `missing.rs` names what PostgreSQL has and this server lacks.
 
 #![forbid(unsafe_code)]
 

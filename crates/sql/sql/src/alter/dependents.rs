@@ -1,4 +1,4 @@
-//! What cannot be without what is dropped: found first, then said, and then refused or dropped too.
+//! The dependents of what is dropped: collected first, then refused (RESTRICT) or reported and dropped too (CASCADE).
 
 use super::expression;
 use super::name::kind;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// Lines that an error or a notice shows at most.
 const MOST_LINES: usize = 100;
 
-/// Something that goes.
+/// An object to drop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Object {
     Relation(Oid),
@@ -22,12 +22,12 @@ pub(super) enum Object {
     Generated(Oid, usize),
 }
 
-/// What goes, in the order in which it was found, and why.
+/// The objects to drop, in the order in which they were found, and why.
 #[derive(Default)]
 pub(super) struct DropSet {
     found: HashSet<Object>,
     pub(super) order: Vec<Object>,
-    /// For each that nobody named: what it is, and what it depends on.
+    /// For each object that the statement does not name: its description, and that of the object it depends on.
     unnamed: Vec<(String, String)>,
 }
 
@@ -44,7 +44,7 @@ impl DropSet {
         self.add(Object::Relation(oid), None);
     }
 
-    /// Adds an object; says whether it is new.
+    /// Adds an object. Returns whether it is new.
     pub(super) fn add(&mut self, object: Object, unnamed: Option<(String, String)>) -> bool {
         if !self.found.insert(object.clone()) {
             return false;
@@ -54,7 +54,7 @@ impl DropSet {
         true
     }
 
-    /// Adds what cannot be without the relation.
+    /// Adds the dependents of a relation, recursively.
     pub(super) fn follow(&mut self, names: &mut Names<'_>, relation: &Relation) -> Result<()> {
         crate::stack::ensure_stack(|| {
             let described = describe(names, relation)?;
@@ -69,7 +69,7 @@ impl DropSet {
 
     fn follow_table(&mut self, names: &mut Names<'_>, table: &Table, described: &str) -> Result<()> {
         for column in &table.columns {
-            // An owned sequence goes with its column, unsaid.
+            // An owned sequence is dropped with its column, and not reported.
             if let Some(oid) = column.sequence
                 && let Some(sequence) = names.relation_by_oid(oid)?
                 && self.add(Object::Relation(oid), None)
@@ -92,7 +92,7 @@ impl DropSet {
         self.follow_dependents(names, table.oid, described)
     }
 
-    /// A constraint's index goes only with the constraint; foreign keys need the index that they refer to.
+    /// A constraint's index is dropped only with the constraint. Foreign keys depend on the index that they refer to.
     fn follow_index(&mut self, names: &mut Names<'_>, table: Oid, index: Oid, described: &str) -> Result<()> {
         let Some(relation) = names.relation_by_oid(table)? else { return Ok(()) };
         let on = describe(names, &relation)?;

@@ -4,7 +4,6 @@ use super::name::{fold, no_relation, no_schema, quote, quoted};
 use crate::catalog::{Oid, Relation, Sequence};
 use crate::context::Names;
 use crate::error::{Result, SqlError};
-use crate::parse;
 use crate::types::Type;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,7 +12,7 @@ use syntax::ast::{self, Expr, visit_expressions, visit_expressions_mut};
 
 /// The columns that an expression names.
 pub(crate) fn columns(expression: &str) -> Result<BTreeSet<String>> {
-    Ok(columns_of(&parse::expression(expression)?))
+    Ok(columns_of(&syntax::expression(expression)?))
 }
 
 /// The columns that a piece of syntax names, qualified or not.
@@ -34,12 +33,12 @@ pub(crate) fn columns_of(syntax: &impl ast::Visit) -> BTreeSet<String> {
 
 /// Whether an expression is a literal, perhaps cast.
 pub(crate) fn is_literal(expression: &str) -> Result<bool> {
-    Ok(literal(&parse::expression(expression)?).is_some())
+    Ok(literal(&syntax::expression(expression)?).is_some())
 }
 
 /// The expression with a column called by its new name.
 pub(crate) fn rename_column(expression: &str, old: &str, new: &str) -> Result<String> {
-    let mut syntax = parse::expression(expression)?;
+    let mut syntax = syntax::expression(expression)?;
     let _: ControlFlow<()> = visit_expressions_mut(&mut syntax, |expression| {
         match expression {
             Expr::Identifier(ident) if fold(ident) == old => *ident = quoted(new),
@@ -60,7 +59,7 @@ pub(crate) fn rename_column(expression: &str, old: &str, new: &str) -> Result<St
 /// The sequences that a default calls: `nextval('name')`, with or without a cast to `regclass`.
 pub(crate) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTreeSet<Oid>> {
     let mut called = Vec::new();
-    let _: ControlFlow<()> = visit_expressions(&parse::expression(expression)?, |expression| {
+    let _: ControlFlow<()> = visit_expressions(&syntax::expression(expression)?, |expression| {
         called.extend(next_value_of_name(expression));
         ControlFlow::Continue(())
     });
@@ -81,7 +80,7 @@ pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result
     let visited = visit_expressions_mut(&mut expression, |expression| {
         let Some(name) = next_value_of_name(expression) else { return ControlFlow::Continue(()) };
         let named = match sequence(names, &name) {
-            Ok(Some(sequence)) => parse::expression(&next_value_of(&sequence)).map_err(SqlError::from),
+            Ok(Some(sequence)) => syntax::expression(&next_value_of(&sequence)).map_err(SqlError::from),
             Ok(None) => match check_relation(names, &name) {
                 Ok(()) => return ControlFlow::Continue(()),
                 Err(error) => Err(error),
@@ -102,11 +101,11 @@ pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result
 
 /// The expression with a sequence called by its new name.
 pub(crate) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) -> Result<String> {
-    let mut syntax = parse::expression(expression)?;
+    let mut syntax = syntax::expression(expression)?;
     let visited = visit_expressions_mut(&mut syntax, |expression| {
         let named = next_value_of_name(expression).and_then(|name| name_parts(&name));
         if named.is_some_and(|(schema, name)| schema.as_ref() == Some(&old.schema) && name == old.name) {
-            match parse::expression(&next_value_of(new)) {
+            match syntax::expression(&next_value_of(new)) {
                 Ok(renamed) => *expression = renamed,
                 Err(error) => return ControlFlow::Break(SqlError::from(error)),
             }
@@ -167,7 +166,7 @@ fn check_relation(names: &mut Names<'_>, text: &str) -> Result<()> {
 
 /// The schema, if there is one, and the name that a text gives.
 fn name_parts(text: &str) -> Option<(Option<String>, String)> {
-    let idents = match parse::expression(text) {
+    let idents = match syntax::expression(text) {
         Ok(Expr::CompoundIdentifier(idents)) => idents,
         Ok(Expr::Identifier(ident)) => vec![ident],
         _ => return None,

@@ -164,7 +164,7 @@ pub(crate) fn joined<'n>(columns: impl Iterator<Item = &'n str>) -> String {
 pub(crate) fn quote(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$')
-        && !crate::parse::is_reserved(name);
+        && !syntax::is_reserved(name);
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 

@@ -3,9 +3,9 @@
 use super::name::{quoted, split};
 use crate::context::Names;
 use crate::error::{Result, SqlError};
-use crate::parse::Command;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use syntax::Command;
 use syntax::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, VisitorMut};
 
 /// Gives the relations that a query names without a schema the schema in which they were found.
@@ -27,7 +27,7 @@ pub(crate) fn qualify(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
 /// # Errors
 /// The engine's.
 pub(crate) fn shown(names: &mut Names<'_>, query: &str) -> Result<String> {
-    let Some(Command::Rows(statement)) = crate::parse::statement(query)?.map(|parsed| parsed.command) else {
+    let Some(Command::Rows(statement)) = syntax::statement(query)?.map(|parsed| parsed.command) else {
         return Ok(query.to_owned());
     };
     let mut statement = (*statement).clone();

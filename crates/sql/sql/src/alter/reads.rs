@@ -18,8 +18,7 @@ use syntax::ast::{
 /// The parser's, the engine's.
 pub(crate) fn reads(names: &mut Names<'_>, query: &str) -> Result<BTreeMap<Oid, BTreeSet<usize>>> {
     let mut found = BTreeMap::new();
-    let Some(crate::parse::Command::Rows(statement)) = crate::parse::statement(query)?.map(|parsed| parsed.command)
-    else {
+    let Some(syntax::Command::Rows(statement)) = syntax::statement(query)?.map(|parsed| parsed.command) else {
         return Ok(found);
     };
     let mut named = Named::default();

@@ -24,8 +24,8 @@ pub(crate) fn store(change: &mut Change<'_>, view: View, reads: BTreeSet<Oid>, r
 
 /// Whether a view may look at a column: it names it, or has a `*`.
 pub(crate) fn may_use(view: &View, column: &str) -> bool {
-    let Ok(Some(parsed)) = crate::parse::statement(&view.query) else { return true };
-    let crate::parse::Command::Rows(statement) = &parsed.command else { return true };
+    let Ok(Some(parsed)) = syntax::statement(&view.query) else { return true };
+    let syntax::Command::Rows(statement) = &parsed.command else { return true };
     has_wildcard(statement) || expression::columns_of(&**statement).contains(column)
 }
 
@@ -60,8 +60,8 @@ fn in_body(body: &ast::SetExpr) -> bool {
 
 /// The view with its query naming a relation by its new name; what the query called it stays as an alias.
 pub(crate) fn follow(names: &mut Names<'_>, view: &View, old: &Relation, schema: &str, name: &str) -> Result<View> {
-    let parsed = crate::parse::statement(&view.query)?;
-    let Some(crate::parse::Command::Rows(statement)) = parsed.map(|parsed| parsed.command) else {
+    let parsed = syntax::statement(&view.query)?;
+    let Some(syntax::Command::Rows(statement)) = parsed.map(|parsed| parsed.command) else {
         return Ok(view.clone());
     };
     let mut statement = ast::Statement::clone(&statement);

@@ -100,7 +100,7 @@ fn definition(
     wanted: Option<(Type, Modifier)>,
     folds: bool,
 ) -> Result<Expr> {
-    let syntax = crate::parse::expression(expression)?;
+    let syntax = syntax::expression(expression)?;
     let mut parameters = vec![];
     let mut binder = Binder::new(names, &mut parameters, None);
     binder.folds = folds;

@@ -2,8 +2,8 @@
 
 use super::Binder;
 use crate::error::SqlError;
-use crate::parse::{byte_of, position_of};
 use syntax::ast::{Expr, Location, Span};
+use syntax::{byte_of, position_of};
 
 /// Location of something whose place in the text is unknown.
 pub(super) const NOWHERE: Location = Span::NOWHERE.start;

@@ -9,10 +9,10 @@ use super::target::UnknownLiterals;
 use crate::catalog::{self, Oid, Relation, Sequence, Table, View, VirtualTable};
 use crate::error::{Result, SqlError, state};
 use crate::functions::sequence_state;
-use crate::parse::Command;
 use crate::plan::{Expr, Field, Path, Plan, Scan};
 use crate::types::{Modifier, Type};
 use std::sync::Arc;
+use syntax::Command;
 use syntax::ast::{Location, ObjectName, Statement, TableAlias};
 
 /// Maximum nesting of views.
@@ -180,9 +180,9 @@ impl Binder<'_, '_> {
     /// Binds a view's query independently of the enclosing statement.
     fn view(&mut self, view: &View) -> Result<Bound> {
         if self.views >= VIEWS {
-            return Err(crate::parse::too_deep().into());
+            return Err(syntax::too_deep().into());
         }
-        let Some(parsed) = crate::parse::statement(&view.query)? else {
+        let Some(parsed) = syntax::statement(&view.query)? else {
             return Err(broken_view(view));
         };
         let Command::Rows(statement) = &parsed.command else { return Err(broken_view(view)) };

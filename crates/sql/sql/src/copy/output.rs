@@ -212,8 +212,8 @@ fn select(names: &mut Names<'_>, name: &ObjectName, columns: &[Ident]) -> Result
         .collect();
     let (schema, table) = (Ident::quoted(&table.schema), Ident::quoted(&table.name));
     let text = format!("SELECT {} FROM {schema}.{table}", names.join(", "));
-    match crate::parse::statement(&text)?.map(|parsed| parsed.command) {
-        Some(crate::parse::Command::Rows(statement)) => Ok((*statement).clone()),
+    match syntax::statement(&text)?.map(|parsed| parsed.command) {
+        Some(syntax::Command::Rows(statement)) => Ok((*statement).clone()),
         _ => Err(SqlError::new(state::INTERNAL_ERROR, "a table cannot be read by a query")),
     }
 }

@@ -1,6 +1,7 @@
-//! `pg_depend`: what goes, or has to be made first, with what.
+//! `pg_depend`: on what each object depends.
 //!
-//! The kinds of PostgreSQL: `n` (refuses that the other is dropped), `a` (goes with the other), `i` (is part of the other).
+//! The kinds of PostgreSQL: `n` (normal: the other cannot be dropped while it exists), `a` (automatic: it is dropped with the other),
+//! `i` (internal: it is part of the other).
 //! The system's own objects cannot be dropped, and have no rows. `pg_dump` orders objects by these rows.
 
 use super::relations::class::{PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_TYPE};

@@ -3,9 +3,9 @@
 use super::portal::Portal;
 use super::{Description, Format, Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
-use crate::parse::{self, Command};
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Scalar, Type, binary, text};
+use syntax::Command;
 
 impl Session {
     /// Parse: prepares a statement; parameters of type 0 (or none) are inferred.
@@ -20,7 +20,7 @@ impl Session {
     fn parse_text(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
         self.begin_statement(sql);
         self.check_statement_bytes(sql)?;
-        let parsed = parse::statement(sql)?;
+        let parsed = syntax::statement(sql)?;
         if let Some(parsed) = &parsed {
             self.check_failed(&parsed.command)?;
         }

@@ -159,7 +159,7 @@ pub struct Session {
     portals_entered: u64,
     copy: Option<copy::Running>,
     /// What is left of a simple query while its COPY waits for data.
-    rest: VecDeque<crate::parse::Parsed>,
+    rest: VecDeque<syntax::Parsed>,
     /// Whether a simple query is being run.
     in_text: bool,
     completion: Completion,
@@ -296,7 +296,7 @@ impl Session {
     fn send_notices(&mut self, sink: &mut dyn Sink) {
         let least = self.state.settings.get("client_min_messages").unwrap_or_default();
         for notice in std::mem::take(&mut self.state.notices) {
-            // What is taken although something is odd about it warns; that something is there already is only noted.
+            // Classes 01 (accepted with a quirk) and 25 (state of the transaction): WARNING. Others ("skipping"): NOTICE.
             let warns = ["01", "25"].iter().any(|class| notice.code().starts_with(class));
             let severity = if warns { "WARNING" } else { "NOTICE" };
             let wanted = match least.as_str() {

@@ -8,7 +8,6 @@ use crate::database::Database;
 use crate::dml::{self, Changed};
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
-use crate::parse::Command;
 use crate::pg_catalog;
 use crate::plan::{Field, Statement};
 use crate::store::Store;
@@ -16,6 +15,7 @@ use crate::types::{Datum, Row};
 use model::LogPosition;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use syntax::Command;
 
 /// A statement with its parameters, being executed.
 pub(super) struct Portal {

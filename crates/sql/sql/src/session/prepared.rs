@@ -5,13 +5,13 @@ use crate::bind;
 use crate::env::{CatalogLookup, LockMode};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
-use crate::parse::{Command, Parsed};
 use crate::plan::{Field, Statement};
 use crate::types::Type;
 use model::RowBuf;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use syntax::ast::SetExpr;
+use syntax::{Command, Parsed};
 
 /// A prepared statement.
 pub(super) struct Prepared {

@@ -4,10 +4,10 @@ use super::portal::{Portal, changed};
 use super::prepared::Prepared;
 use super::{Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
-use crate::parse::{self, Command, Parsed};
 use env::Retries;
 use model::retry::{self, Failure};
 use std::sync::Arc;
+use syntax::{Command, Parsed};
 
 /// What a statement does with the transaction that it finds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Session {
             }
             return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_recent(&prepared, sink));
         }
-        let statements = parse::statements(sql).inspect_err(|_| self.fail_open())?;
+        let statements = syntax::statements(sql).inspect_err(|_| self.fail_open())?;
         if statements.is_empty() {
             sink.empty();
             return Ok(Outcome::Done);

@@ -5,7 +5,6 @@ use crate::cancel::Cancel;
 use crate::context::{Change, Exec};
 use crate::env::Deferred;
 use crate::error::{Result, SqlError, state};
-use crate::parse::Modes;
 use crate::store::{Store, Transaction};
 use crate::types::Datum;
 use crate::{catalog, dml};
@@ -13,6 +12,7 @@ use model::{AbortClass, Begin, Durability, Finish, LogPosition, Mode, Supervisor
 use pgtypes::interrupt;
 use std::sync::Arc;
 use std::time::Duration;
+use syntax::Modes;
 
 /// A store, and the flag that ends a wait for its log.
 pub(super) type Log<'s> = (&'s dyn Store, &'s Cancel);

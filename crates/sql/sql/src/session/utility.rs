@@ -4,12 +4,12 @@ use super::portal::{Portal, read_only};
 use super::{Outcome, Session, Sink, settings};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
-use crate::parse::{Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
 use crate::{alter, bind, catalog, ddl, exec, explain};
 use std::sync::Arc;
 use syntax::ast::Definition;
+use syntax::{Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
 
 impl Session {
     /// Runs a statement that is not over rows.

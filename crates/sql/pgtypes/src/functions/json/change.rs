@@ -58,7 +58,7 @@ fn array_of(elements: &[String]) -> String {
     format!("[{}]", elements.join(", "))
 }
 
-/// The value with what the path leads to set to `new`, or deleted without it.
+/// The value after an edit: the element at `path` is set to `new`; deleted if `new` is `None`.
 fn edited(json: &str, path: &[Datum], new: Option<&str>, create: bool, edit: Edit) -> Result<String> {
     let Some((step, rest)) = path.split_first() else { return Ok(json.to_owned()) };
     let Some(step) = step.as_text() else { return Err(Error::new("22004", "path element at position 1 is null")) };
@@ -136,7 +136,8 @@ fn edited_array(
     Ok(array_of(&out))
 }
 
-/// Objects join their members, everything else its elements; a scalar is one.
+/// Concatenation (`||`): of two objects, their members; of anything else, their elements, where a scalar or an object counts as
+/// an array of one element.
 fn concatenate(left: &str, right: &str) -> Result<Datum> {
     let elements = |value: &Value<'_>, json: &str| match value {
         Value::Array(elements) => elements.iter().map(|element| (*element).to_owned()).collect(),
@@ -206,7 +207,7 @@ fn stripped(json: &str) -> String {
     })
 }
 
-/// With a line for each member and element, and four blanks for each level.
+/// Appends the value as `jsonb_pretty` prints it: a line for each member and element, indented by four spaces per level.
 fn push_pretty(out: &mut String, json: &str, level: usize) {
     let new_line = |out: &mut String, level: usize| {
         out.push('\n');
