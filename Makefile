@@ -97,10 +97,10 @@ mutants: tools ## The mutants marked for every test run; all of them: cargo xtas
 proofs: tools ## Check the proofs, print the core again and compare, run it beside the oracle; knob: EVENTS
 	$(MAKE) -C proofs EVENTS=$(EVENTS)
 
-# Whoever changes no proof can do without Coq; continuous integration cannot.
+# Coq is optional, except in continuous integration: a change that touches no proof can be made without it.
 proofs-if-possible:
 	@if [ -n "$(CI)" ] || $(MAKE) -s -C proofs tools 2>/dev/null; then $(MAKE) proofs; else \
-	echo "SKIPPED: the proofs were not checked, and the core was not compared with what they are about."; \
+	echo "SKIPPED: the proofs were not checked, and the core was not compared with its Coq model."; \
 	$(MAKE) -s -C proofs tools || true; fi
 
 bench: tools ## A short benchmark against two-phase locking (smoke size, not a figure to quote)
@@ -110,7 +110,7 @@ bench: tools ## A short benchmark against two-phase locking (smoke size, not a f
 fmt: tools ## Format the code
 	$(CARGO) fmt --all
 
-lint: tools ## Formatting and clippy, warnings denied; the library without its features, too
+lint: tools ## Formatting and clippy, warnings denied; the library also without optional features
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets $(SIMULATED) $(LOCKED) -- -D warnings
 	$(CARGO) clippy -p seriatim --lib $(LOCKED) -- -D warnings

@@ -27,7 +27,7 @@ pub const FLOORS: &[Floor] = &[
     Floor { name: "order", code: &["base", "net", "order"], tests: &[] },
     // No engine knows another. A replicated one stands on the network, and may stand on a total order.
     Floor { name: "engines", code: &["base", "net", "order"], tests: &["engines/conformance"] },
-    // Over door 1: no engine, except in its tests.
+    // Over `Interactive`: no engine, except in its tests.
     Floor { name: "sql", code: &["base", "tables", "sql"], tests: &["engines"] },
     Floor {
         name: "product",

@@ -1,7 +1,7 @@
 //! The second judge: cycles of dependencies, ignoring the claimed serial points.
 //!
 //! From what the transactions read and wrote follows which of them must precede which in any serial order. A cycle of such edges means
-//! that no serial order exists. The work is done in five steps, one room each:
+//! that no serial order exists. The work is done in five steps, one module each:
 //!
 //! 1. `facts`: who took effect; what each transaction read from others (not from itself), and what it left behind on each key. Reads that
 //!    no order could explain (of aborted or intermediate writes, of values nobody wrote, self-contradictions) are findings at once.

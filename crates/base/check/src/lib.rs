@@ -1,11 +1,11 @@
 //! Two judges of transaction histories.
 //!
-//! A history goes in, a verdict and an explained counter-example come out; the engine that made it is never seen.
+//! The input is a history; the result, a verdict with an explained counter-example. The judges do not see the engine.
 //!
-//! - [`replay`] takes the engine at its word: it runs the transactions one after another at their claimed serial points on a plain map,
+//! - [`replay`] checks the claimed order: it runs the transactions one after another, by their serial points, on a plain map,
 //!   and every read must return what the map holds.
-//! - [`cycles`] ignores the claim: it works out which transaction must precede which from what they read and wrote, and looks for a
-//!   cycle. Whatever it reports has no serial order at all, however clever the engine.
+//! - [`cycles`] ignores the claim: from what the transactions read and wrote it derives which must precede which, and searches for a
+//!   cycle. A history with a cycle has no serial order at all.
 //!
 //! The judges share nothing but the parsed [`History`]; when they disagree the report says so, as a finding of its own.
 //!

@@ -1,7 +1,10 @@
 //! Converts the events of an engine ([`model::history`]) into a history.
 //!
-//! Keys of a history are integers (one table of it may claim them) or texts, `table/key`, whose order is the order of the
-//! keys. A range that excludes a bound is shown by a text just beside it that no key has.
+//! A history has one space of keys for all tables. The keys of one table may be integers; those of the others are texts,
+//! `table/key` with the key in hexadecimal, whose order is that of the keys.
+//!
+//! A history's ranges include both bounds. So an excluded bound is converted to an included one that no key equals: a text just
+//! above or below the key's.
 
 use crate::{Operation, Record, Scalar, Status};
 use model::{Key, RowRef, TableId, history};
@@ -9,10 +12,10 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Bound;
 
-/// How a history shows the keys of a table.
+/// Form of a table's keys in a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyForm {
-    /// The integers that eight-byte keys are. For at most one table of a history.
+    /// Eight-byte keys as big-endian integers. For at most one table of a history.
     Integers,
     /// This name, a slash, and the key's bytes in hexadecimal.
     Text(Cow<'static, str>),
@@ -46,8 +49,8 @@ impl Record {
 }
 
 impl KeyForm {
-    /// The operation as the judges read it; `None` for a range that cannot hold a key. `value` shows a row: two alike exactly
-    /// if the same write made them.
+    /// Converts an operation for the judges; `None` for a range that cannot contain a key. `value` converts rows, and must give
+    /// two rows the same value exactly if the same write made them.
     pub fn translate(&self, operation: history::Operation, value: impl Fn(RowRef<'_>) -> Scalar) -> Option<Operation> {
         let value = |row: &[u8]| value(RowRef::new(row));
         Some(match operation {
@@ -67,7 +70,7 @@ impl KeyForm {
     }
 }
 
-/// Sorts behind everything that follows the same text with a hexadecimal digit.
+/// Sorts after every hexadecimal digit, so behind a key and all keys that it is a prefix of.
 const AFTER_DIGITS: char = '~';
 /// Sorts before every hexadecimal digit, so between a key and the keys that it is a prefix of.
 const BEFORE_DIGITS: char = '!';
@@ -116,7 +119,7 @@ impl KeyForm {
     }
 }
 
-/// Changes the text of a key to one above every lesser key's and below its own.
+/// Changes the text of a key to one that lies below it and above the texts of all lesser keys.
 fn step_below(text: &mut String) {
     let digit = text.pop().and_then(|last| last.to_digit(16)).expect("the text of a key ends in a digit");
     if let Some(digit) = digit.checked_sub(1) {
@@ -132,7 +135,8 @@ fn bound_key(bound: &Bound<Key>) -> Option<&[u8]> {
     }
 }
 
-/// Bounds of eight-byte keys may be shorter or longer than eight bytes; then the integers just within are shown.
+/// Converts a range of eight-byte keys. A bound may be shorter or longer than eight bytes; the nearest integer inside the range
+/// replaces it.
 fn integer_range(lower: &Bound<Key>, upper: &Bound<Key>) -> Option<(Scalar, Scalar)> {
     let low = match lower {
         Bound::Unbounded => 0,

@@ -6,7 +6,7 @@
 //! - stored data: [`Key`], [`Value`], [`RowBuf`], [`Schema`], [`Predicate`];
 //! - operations of a transaction body: [`Access`], and a [`Program`] generic over it;
 //! - entry into an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
-//!   [`AsReexecutable`] and [`AsDeclared`]; door 1 as an object: [`Store`];
+//!   [`AsReexecutable`] and [`AsDeclared`]; `Interactive` as an object: [`Store`];
 //! - results that come later: [`Pending`], a commit's decision, a position's durability, a procedure's end;
 //! - optional capabilities beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, scans by column
 //!   ([`columns`]) of shared reads, [`Tables`] and [`Snapshots`] of an engine;

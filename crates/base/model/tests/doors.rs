@@ -308,7 +308,7 @@ fn a_guarded_access_refuses_the_rest() {
     refused(guarded.scan(&Scan::table(T), &mut |_| ControlFlow::Continue(())).map(drop));
 }
 
-/// Door 2 over the twin: one transaction at a time.
+/// `Reexecutable` over the twin: one transaction at a time.
 struct OneAtATime(Mutex<Twin>);
 
 impl Reexecutable for OneAtATime {

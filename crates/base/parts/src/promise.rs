@@ -5,9 +5,9 @@ use model::{Later, Pending};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
-/// The side that has to keep the promise.
+/// The side that resolves the value. Dropping it unresolved is a bug: the waiting side panics.
 #[derive(Debug)]
-#[must_use = "whoever waits for it waits for ever"]
+#[must_use = "the waiting side panics if this is dropped"]
 pub struct Promise<T>(Arc<Cell<T>>);
 
 /// The side that waits.
@@ -33,16 +33,16 @@ enum State<T> {
     Broken,
 }
 
-/// A promise and what it promises.
+/// A promise, and the pending value that it resolves.
 pub fn promise<T: Send + 'static>() -> (Promise<T>, Pending<T>) {
     let cell = Arc::new(Cell { state: Mutex::new(State::Open), resolved: Condvar::new() });
     (Promise(cell.clone()), Pending::later(Promised(cell)))
 }
 
-const BROKEN: &str = "whoever made the promise has kept it";
+const BROKEN: &str = "a promise was dropped without a value: a bug of the engine that made it";
 
 impl<T> Promise<T> {
-    /// Keeps the promise: wakes whoever waits, or calls back on this thread.
+    /// Resolves the value: wakes the waiting thread or task, or calls its callback on this thread.
     pub fn resolve(self, value: T) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Taken) {
@@ -63,7 +63,7 @@ impl<T> Promise<T> {
     }
 }
 
-/// A promise that is dropped is a bug of its maker: whoever waits panics instead of waiting for ever.
+/// Breaks the promise, so that the waiting side panics instead of waiting for ever.
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! What the tests of several crates share: temporary directories, commands that ran, and programs that may be missing.
 //!
-//! For `[dev-dependencies]` only. It knows nothing of the product.
+//! For `[dev-dependencies]` only. It depends on no other crate of the workspace.
 #![forbid(unsafe_code)]
 
 mod directory;

@@ -24,14 +24,14 @@
 //!   (`tests/failures.rs`)
 //!   A log that is opened on a full disk can be read, and goes on with the first append that finds space.
 //! - **L4** Every group names a position that was durable when it was written, and a stop names its own: damage below such a
-//!   position is corruption and the log does not open; damage above it is what a crash leaves, and is cut off and reported.
+//!   position is corruption and the log does not open; damage above it is a torn end, and is cut off and reported.
 //!   (`tests/damage.rs`: every bit, every truncation)
 //! - **L5** Segments form a chain by number and position, and a record's checksum covers its position and the log's identity:
 //!   intact bytes of another time or place do not pass.
 //! - **L6** What recovery hands out is durable first: bytes that no fdatasync is known to have covered are written again.
 //! - **L7** After a failed write or fdatasync nothing is appended, acknowledged or synced any more. A restart recovers.
-//! - **L8** A checkpoint takes its name when it is complete and the log is durable up to where it was begun; only then do
-//!   segments go, oldest first, and only if all their records end up to there and have stamps below its bound.
+//! - **L8** A checkpoint gets its final name when it is complete and the log is durable up to the position where it began. Only then
+//!   are segments removed, oldest first, and only those whose records all end at or before that position and have stamps below its bound.
 //!
 //! The invariants are asserted here, in constant time and in release builds too:
 //!
@@ -47,9 +47,9 @@
 //! | L8 | `checkpoint.rs` `finish`, `remove_segments` | `checkpoint` |
 //!
 //! # What is promised
-//! See [`Durability`]. A log whose damage reaches into its very last group, after which nothing vouches for anything, is opened
-//! without what is damaged and after, and the cut reported: on the disk alone that cannot be told from a torn write. A
-//! clean close leaves no such group.
+//! See [`Durability`]. Damage in the last group of the log cannot be distinguished from a torn write, since no later record vouches for
+//! that group. Such a log is opened without the damaged bytes and all after them, and the cut is reported. A clean close leaves
+//! no such group.
 //!
 //! # Files
 //! `LOCK` keeps a second process out. `CONTROL` has the format version, the log's identity and the timestamp ceiling, twice.
@@ -66,8 +66,8 @@
 //! | `group.rs` | the writing thread: write and sync groups |
 //! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
 //! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
-//! | `recover.rs`, `scan.rs`, `start.rs` | reading, judging, going on |
-//! | `verify.rs` | the same reading, for people |
+//! | `recover.rs`, `scan.rs`, `start.rs` | recovery: read the segments, classify damage, continue the log |
+//! | `verify.rs` | the same reading, as a report without changes |
 //! | `control.rs`, `segment.rs`, `format.rs`, `window.rs` | files and bytes |
 //!
 //! Deliberately absent: undo (nothing uncommitted is logged), compression, encryption, log shipping, and any retry of a

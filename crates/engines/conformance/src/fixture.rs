@@ -88,10 +88,10 @@ impl Knobs {
     }
 }
 
-/// An open transaction of an engine with door 1.
+/// An open transaction of an `Interactive` engine.
 pub type Open<F> = <<F as Fixture>::Engine as Interactive>::Owned;
 
-/// Door 1: the caller holds transactions open.
+/// For `Interactive`: the caller holds transactions open.
 pub trait Sessions: Fixture<Engine: Interactive> {
     /// Whether read-only transactions always commit.
     const READERS_COMMIT: bool;
@@ -125,7 +125,7 @@ pub trait Durable: Sessions {
     fn table(engine: &Self::Engine, name: &str) -> Option<TableId>;
 }
 
-/// Door 2: the engine runs programs, perhaps many times. Engines with door 1 alone go through [`model::AsReexecutable`].
+/// For `Reexecutable`: the engine runs programs, perhaps many times. Engines with `Interactive` alone go through [`model::AsReexecutable`].
 pub trait Programs: Fixture {
     /// Type of the door that executes programs.
     type Door: Reexecutable;
@@ -134,7 +134,7 @@ pub trait Programs: Fixture {
     fn programs(engine: &Arc<Self::Engine>) -> Arc<Self::Door>;
 }
 
-/// Door 3: the engine runs procedures whose footprint is known first. Others go through [`model::AsDeclared`].
+/// For `Declared`: the engine runs procedures whose footprint is known first. Others go through [`model::AsDeclared`].
 pub trait Procedures: Fixture {
     /// Type of the door that calls procedures.
     type Door: Declared;

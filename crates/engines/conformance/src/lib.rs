@@ -9,7 +9,7 @@
 //!
 //!    | the engine has | implement | groups that it gets |
 //!    | --- | --- | --- |
-//!    | door 1, open transactions | [`Sessions`] | `anomalies` `histories` `limits` `mistakes` `rows` `twin` |
+//!    | `Interactive`: open transactions | [`Sessions`] | `anomalies` `histories` `limits` `mistakes` `rows` `twin` |
 //!    | read-only transactions that always commit | [`Sessions::READERS_COMMIT`] | `snapshots` |
 //!    | a serial point for each transaction | [`Fixture::CLAIMS_SERIAL_POINTS`] | `serial_points` |
 //!    | savepoints | `Finish::savepoints` | `savepoints` |
@@ -17,13 +17,13 @@
 //!    | reads that threads share | `Finish::shared_reads` | `views` |
 //!    | waits | [`Waits`] | `waits` |
 //!    | a log | [`Durable`] | `durability` |
-//!    | door 2, or door 1 by `model::AsReexecutable` | [`Programs`] | `programs` |
-//!    | door 3, or door 2 by `model::AsDeclared` | [`Procedures`] | `procedures` `tickets` |
+//!    | `Reexecutable`, or `Interactive` by `model::AsReexecutable` | [`Programs`] | `programs` |
+//!    | `Declared`, or `Reexecutable` by `model::AsDeclared` | [`Procedures`] | `procedures` `tickets` |
 //!
 //! 3. Call [`battery!`] with the groups, and list those that the engine lacks, each with its reason. A group whose trait is not
 //!    implemented does not compile; one that is neither run nor listed fails the test `the_battery_is_whole`.
-//! 4. `cargo test -p ENGINE --test conformance`. To record how the engine resolves each anomaly, point
-//!    [`Sessions::RECORDINGS`] at `tests/scripts`, run `UPDATE_SCRIPTS=1 cargo test -p ENGINE --test conformance` once,
+//! 4. `cargo test -p seriatim-ENGINE --test conformance`. To record how the engine resolves each anomaly, point
+//!    [`Sessions::RECORDINGS`] at `tests/scripts`, run `UPDATE_SCRIPTS=1 cargo test -p seriatim-ENGINE --test conformance` once,
 //!    and review the files: they say which transaction gave way, by which rule.
 //! 5. What is particular to the engine (its paper's claims, its formats, its internal limits) stays in tests of its own; they use
 //!    [`registers`], [`statements`], [`indexed`] and [`script`] too. Scripts of its own are played by [`anomalies::play_file`].

@@ -1,4 +1,4 @@
-//! Door 3: procedures whose footprint is known before they run.
+//! `Declared`: procedures whose footprint is known before they run.
 
 use crate::fixture::{Knobs, Procedures, claim};
 use crate::judges::{assert_serial, records};

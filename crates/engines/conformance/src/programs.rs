@@ -1,4 +1,4 @@
-//! Door 2: programs that the engine may run many times.
+//! `Reexecutable`: programs that the engine may run many times.
 
 use crate::fixture::{Knobs, Programs, claim};
 use crate::histories::{Statements, forms, tables};

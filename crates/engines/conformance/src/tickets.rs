@@ -1,4 +1,4 @@
-//! Door 3, many at once: procedures are handed in and awaited later, in the order of their caller, from any thread; they fail, draw
+//! `Declared`, many at once: procedures are submitted and awaited later, in the order of their caller, from any thread; they fail, draw
 //! random numbers, and run again from a log.
 
 use crate::fixture::{Knobs, Procedures, claim};

@@ -119,7 +119,7 @@ impl Reexecutable for Coordinator {
     /// Executes until the log suffices, `Prepare`s, and on a missed write cuts the log and executes on. `retry` is asked only when
     /// the whole transaction is abandoned, which the protocol all but avoids. `Decide` is sent behind the answer. The serial point is the
     /// timestamp, in whose low bits the coordinator stands; a vote is durable at its replicas, so the log position is zero. Footprints
-    /// are not asked for: [`model::AsDeclared`] gives door 3, and holds bodies to what they declare.
+    /// are not asked for: [`model::AsDeclared`] gives `Declared`, and holds bodies to what they declare.
     fn execute<P: Program>(
         &self,
         _: &mut P,

@@ -62,7 +62,7 @@ pub struct Settings {
     pub has_small_limits: bool,
 }
 
-/// What the driver needs of an engine: run programs by its best door 2, and report when they are durable.
+/// What the driver needs of an engine: run programs, and report when they are durable.
 pub trait Engine: Reexecutable {
     /// See [`Interactive::wait_durable`].
     ///
@@ -77,7 +77,7 @@ impl<E: Interactive> Engine for AsReexecutable<E> {
     }
 }
 
-/// It has a door 2 of its own, which keeps a transaction's age over its retries.
+/// Its own `Reexecutable` keeps a transaction's age over its retries.
 impl Engine for TwoPhaseLocking {
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         Interactive::wait_durable(self, position)

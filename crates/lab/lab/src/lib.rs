@@ -13,12 +13,12 @@
 //! - [`report`] makes rows of the measurements: medians, spread, abort reasons, commit, cores.
 //! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`histories`] is the
 //!   command that does nothing else.
-//! - [`soak`] measures nothing either: it loads, kills and audits a server for as long as one likes.
+//! - [`soak`] measures nothing either: it loads, kills and audits a server for a given time.
 //!
 //! # The papers' experiments
 //! - [`experiments`] are commands that run what a paper has measured, with the paper's shape beside ours:
 //!   [`experiments::paxos_order`]. [`plot`] draws them.
-//! - [`plain_core`] is the yardstick of one of them: a Paxos that nobody has proved.
+//! - [`plain_core`] is the baseline of one of them: a Paxos core without a proof.
 //!
 //! # What the figures are
 //! - L1. A transaction counts when it is acknowledged: committed, and with `fsync` durable.

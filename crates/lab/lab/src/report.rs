@@ -39,13 +39,13 @@ pub struct Row {
     pub durability: DurabilityName,
     /// Whether the database was in memory or on a disk.
     pub storage: &'static str,
-    /// Counted seconds of a repeat: their median.
+    /// Measured time of a repeat, in seconds: the median of the repeats.
     pub seconds: f64,
     /// Committed transactions of all repeats.
     pub committed: u64,
     /// Number of repeats.
     pub repeats: usize,
-    /// Every how many transactions one was timed.
+    /// Sampling interval of the latencies: one in so many transactions was timed.
     pub timed_every: u64,
     /// Figures of the long readers, if there were any.
     pub long_readers: Option<ReaderRow>,

@@ -1,4 +1,4 @@
-//! A cluster in virtual time: the loop from one happening to the next, for replicas of any protocol.
+//! A cluster in virtual time: the loop from one event to the next, for replicas of any protocol.
 //!
 //! ```text
 //!             queue: scheduled events, connections to make or to give up
@@ -10,8 +10,9 @@
 //!   run ──► Replicas::{on_scheduled, receive, answer, wake} ──► World::{enter, network, access, cut, partition, ...}
 //! ```
 //!
-//! [`World`] is what surrounds the nodes; a simulation keeps one and says by [`Replicas`] what its nodes do. The harness makes connections,
-//! makes them again after they broke, tells both ends, and ends the run: when all is done, at a broken promise, or when nothing progresses.
+//! [`World`] is the environment of the nodes: time, networks, and the record of the run. A simulation owns one, and implements
+//! [`Replicas`] for what its nodes do. The harness opens connections, reopens those that broke, and reports both to the two ends.
+//! It ends the run when the simulation is done, when an invariant is violated, or when nothing makes progress.
 
 use std::fmt::Debug;
 

@@ -43,11 +43,10 @@ pub struct NetworkCounts {
     pub broken: u64,
 }
 
-/// A simulated network. Nodes are `0..nodes`; between two of them there are two links, one each way. Time is whatever the caller
-/// says, in nanoseconds, and must not go back. All that happens follows from the seed and the calls.
+/// A simulated network. Nodes are `0..nodes`; two of them are joined by two links, one each way. The caller passes the time, in
+/// nanoseconds; it must not go back. A run is a function of the seed and the calls.
 ///
-/// Faults that last (a link that is cut) hold at both ends: a packet is lost if its link is cut when it is sent or when it
-/// would arrive.
+/// A link stays cut until it is restored. A packet is lost if its link is cut when it is sent or when it would arrive.
 #[derive(Clone, Debug)]
 pub struct SimNetwork {
     nodes: usize,
@@ -118,7 +117,8 @@ impl SimNetwork {
         self.fly(left_at, packet);
     }
 
-    /// When something may arrive next. That may turn out to be nothing: a packet that was lost on its way.
+    /// Returns the time of the next arrival, if any. [`SimNetwork::deliver`] may then return nothing: the packet's link was cut, or
+    /// its connection broke, after it was sent.
     #[must_use]
     pub fn next_at(&self) -> Option<u64> {
         self.flights.next_at()

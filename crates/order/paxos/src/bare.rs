@@ -1,8 +1,8 @@
-//! Cores without a runtime, in the hands of a scheduler that may do whatever the model permits: any event at any replica at any
-//! time, every message received late, twice, out of order or never, crashes that lose all but the durable journal.
+//! Cores without a runtime, driven by a random scheduler that does whatever the model permits: any event at any replica at any
+//! time; messages late, twice, out of order or never; crashes that lose all but the durable journal.
 //!
-//! It knows no timeouts and wants no progress. It looks for disagreement, and finds it sooner than any cluster would: its numbers are
-//! small, and most of what it does is what a runtime does seldom.
+//! It checks agreement only, so it has no timeouts and needs no progress. It finds disagreement sooner than a simulated cluster:
+//! ballots, instances and replicas are few, and most of its events are ones that are rare in a cluster.
 
 use crate::core::{Ballot, Config, Core, Event, Image, Instance, Message, Output, Record, ReplicaId, Value, generated};
 use env::Randomness;

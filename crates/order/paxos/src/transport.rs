@@ -1,8 +1,7 @@
-//! The I/O thread: connections of peers, one task or two each, on one current-thread runtime, and the server of clients beside
-//! them.
+//! The I/O thread: the connections to peers, with one or two tasks each, and the server of clients, on one current-thread runtime.
 //!
-//! Messages of peers are decoded here and passed to the core; messages of the core go to their connections. Nothing waits for a
-//! slow end: messages that a peer does not take in time are dropped, and the protocol retransmits them.
+//! Messages from peers are decoded here and passed to the core; messages from the core are sent over the connections. Nothing waits
+//! for a slow peer: what a peer does not take in time is dropped, and the protocol retransmits it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -39,11 +38,11 @@ pub use pieces::{MAX_SNAPSHOT_BYTES, PieceAssembly, SnapshotTooLong};
 /// Maximum time that a stopping node waits for the last replies to clients.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Peers are told so often how long this replica's journal is.
+/// Interval at which the length of this replica's journal is sent to every peer.
 const BETWEEN_RECORDS: Duration = Duration::from_secs(1);
 
-/// Number of beats between two writes of the journal lengths that peers report. They are also written when a connection begins
-/// or ends. The thread waits for the disk meanwhile.
+/// Writes the journal lengths that peers report to disk once in so many intervals, and when a connection begins or ends. The
+/// I/O thread blocks during the write.
 const NOTED_EVERY: u64 = 10;
 
 /// Messages that other threads have for the I/O thread to send.
@@ -105,7 +104,7 @@ async fn serve(mut setup: Setup, known_voters: KnownVoters, listener: TcpListene
         tokio::task::coop::consume_budget().await;
     }
     if let Some(hosting) = hosting {
-        // Whether they were done in time or not, all ends here.
+        // The result does not matter: the node stops with or without the last replies.
         let _ = tokio::time::timeout(FAREWELL, hosting).await;
     }
     Ok(())
@@ -134,7 +133,10 @@ impl Net {
         own.or(self.setup.key.as_ref())
     }
 
-    /// Does this replica want the other end? If it is a replica that it must be, it is this one.
+    /// Decides whether to keep a connection. `expected`: the replica that this end has dialled, if it has; it must be that one.
+    ///
+    /// # Errors
+    /// The refusal to send to the other end.
     fn judge(&self, identity: &Identity, expected: Option<ReplicaId>) -> Result<(), Refusal> {
         let Identity::Replica(other) = identity else {
             return self.client_side.as_ref().map_or(Err(Refusal::NoClients), |client_side| client_side.admit());
@@ -152,14 +154,15 @@ impl Net {
         })
     }
 
-    /// Notes what was heard of peers. One that cannot be noted may come back as an old copy: this replica stops.
+    /// Writes the peers' reports to disk. If that fails, the replica stops: without the report it could accept an old copy of the
+    /// peer's directory.
     fn note_peers(&self) {
         if let Err(error) = self.known_voters.borrow_mut().note() {
             (self.setup.fail)(error.into());
         }
     }
 
-    /// Tells every peer how long this replica's journal is, and notes what they have told, as long as the node runs.
+    /// Sends the length of this replica's journal to every peer, and writes theirs to disk, as long as the node runs.
     async fn tell_records(self: Rc<Self>) {
         for beat in 1_u64.. {
             sleep(BETWEEN_RECORDS).await;

@@ -1,14 +1,17 @@
-//! Dependencies between definitions: of views on what they read, of defaults on the sequences that they call. Foreign keys
-//! and indexes stand in the tables' definitions.
+//! Dependencies between definitions: of views on the relations that they read, of defaults on the sequences that they call.
+//! Those of foreign keys and indexes are part of the tables' definitions.
+//!
+//! Each dependency is two rows of the catalog's table, one for each direction. The key is the direction, the relation asked about,
+//! and the other relation.
 
 use crate::catalog::Catalog;
 use crate::definition::Oid;
 use model::{Access, Key, Result, RowRef, Scan};
 use std::ops::ControlFlow;
 
-/// Keys say who depends on a relation, ...
+/// Direction: the relation asked about, then one that depends on it.
 const DEPENDENTS: &[u8] = b"d";
-/// ... and, the other way round, on what a relation depends.
+/// Direction: the relation asked about, then one that it depends on.
 const DEPENDS_ON: &[u8] = b"u";
 
 fn half_key(direction: &[u8], of: Oid) -> Key {
@@ -24,7 +27,7 @@ fn key(direction: &[u8], of: Oid, other: Oid) -> Key {
 }
 
 impl<T, M> Catalog<T, M> {
-    /// Notes that a relation depends on others.
+    /// Records that a relation depends on others.
     ///
     /// # Errors
     /// The engine's.

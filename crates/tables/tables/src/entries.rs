@@ -3,6 +3,11 @@
 //! An index is an engine table of its own: an entry's key is the index's columns encoded in order, then the row's key unless
 //! the index is unique and none of the columns is NULL; its value is the row's key. How a row's columns are encoded is the
 //! caller's business ([`Rows`]), since only the caller knows the values' types.
+//!
+//! Duplicates are found on two routes. Here an exclusive entry is inserted, and the engine refuses it if its key is taken. By then
+//! the row is written; in SQL the error ends the transaction, or a savepoint takes the row back. A program may go on after the error, so
+//! [`Layout`](crate::Layout) first reads the entries (`rows.rs`, `check_unique`), and fails before it writes anything. Concurrent
+//! duplicates are the engine's conflict on both routes: the entry that was read as absent is inserted afterwards.
 
 use crate::definition::{Index, Storage, Table};
 use model::{Access, Key, Result, RowRef, TableId};

@@ -1,13 +1,13 @@
-//! Tables over door 1: the one table layer, on every engine that holds transactions open.
+//! The one table layer, over [`model::Interactive`]: on every engine that holds transactions open.
 //!
-//! An engine keeps ordered tables of keys and rows. Everything that makes a database of them stands here, and is used by SQL
-//! and by programs alike, so that each sees what the other has made:
+//! An engine keeps ordered tables of keys and rows. This crate builds a database on them, for SQL and for programs alike, so that
+//! each sees the other's tables:
 //!
 //! - [`Catalog`]: which relations there are ([`Table`], [`Index`], [`Sequence`], [`View`]), as rows of one engine table that
 //!   transactions read and write like any other;
 //! - [`entries`]: a row and its index entries, written and removed together. An index is an engine table of its own;
 //! - [`Sequences`]: numbers given outside transactions;
-//! - [`storage`]: the engine tables that definitions name, and what becomes of those that none names any more;
+//! - [`storage`]: the engine tables that definitions name, and the removal of those that none names any more;
 //! - [`Layout`] and [`Tables`]: tables as programs have them, by a schema of plain values; SQL has values of its own.
 //!
 //! ```text
@@ -20,12 +20,11 @@
 //! # Invariants
 //! - T1: a row has exactly one entry in each index of its table, written and removed by the transaction that writes and removes
 //!   the row ([`entries`]).
-//! - T2: whoever uses a table has read its definition in the same transaction, so that a definition that changes conflicts with
-//!   those who use the table. What was decoded before is used again if its version row is the one that was read
-//!   ([`Layout::is_current`]).
+//! - T2: a transaction that uses a table has read its definition, so a change of the definition conflicts with all users of the
+//!   table. A decoded definition is used again if its version row has not changed ([`Layout::is_current`]).
 //! - T3: an engine table of this layer that no committed definition names is dropped, at once or when the database is opened
-//!   next, before anybody uses it.
-//! - T4: a stored key is the same bytes whoever wrote it: its columns' types decide, not the writer (`keys.rs`).
+//!   next, before it is used.
+//! - T4: the bytes of a stored key depend on the types of its columns alone, not on the writer, SQL or program (`keys.rs`).
 //!
 //! # Deliberately absent
 //! Engines, SQL, threads. Values that only SQL has (`numeric`, arrays) pass through as bytes: rows that have them in an index

@@ -124,7 +124,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Checks that no other row has the exclusive entries that a row gets.
+    /// Checks that no other row has the exclusive entries that a row gets, before anything is written: the program may go on after the
+    /// error. `entries.rs` has the route of SQL.
     fn check_unique<A: Access + ?Sized>(
         &self,
         access: &mut A,

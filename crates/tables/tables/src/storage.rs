@@ -1,5 +1,8 @@
-//! The engine tables that definitions name: made at once, outside any transaction, under names that nobody had before, and
-//! hidden until a definition that names them is committed. What no definition names in the end is dropped.
+//! The engine tables that hold the rows and index entries of relations.
+//!
+//! An engine table is created at once, outside the transaction that defines the relation, under a name that was never used
+//! before. No other transaction sees it until the definition that names it is committed. If that transaction rolls back, or a later
+//! definition no longer names the table, it is dropped, at once or when the database is opened next (T3).
 
 use crate::catalog::Catalog;
 use crate::definition::{KeyForm, Oid, Relation, Storage};
@@ -10,7 +13,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Prefix of the names of these engine tables. The number of the table's relation and a fresh number follow: `sql 16384.3`.
+/// Prefix of the names of these engine tables. The relation's object identifier and a fresh number follow: `sql 16384.3`.
 const PREFIX: &str = "sql ";
 /// Prefix of the schemas of temporary relations.
 pub const TEMPORARY: &str = "pg_temp_";

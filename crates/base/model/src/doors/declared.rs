@@ -1,4 +1,4 @@
-//! Door 3: procedures whose footprint is known before they run. A caller submits many and waits for them later.
+//! The declared door: procedures whose footprint is known before they run. A caller submits many and waits for them later.
 
 use crate::{Access, Begin, Committed, Footprint, Guarded, Pending, Program, Reexecutable, Result, Retry};
 
@@ -30,7 +30,7 @@ pub type Completed<P> = std::result::Result<(<P as Program>::Output, Committed),
 /// A submitted procedure: to be waited for, called back by, or polled. Dropping it does not withdraw the procedure.
 pub type Ticket<P> = Pending<Completed<P>>;
 
-/// Door 3: procedures whose footprint is known before they run.
+/// The declared door: procedures whose footprint is known before they run.
 pub trait Declared: Send + Sync + 'static {
     /// Hands a procedure in. It runs until it commits, its own error stops it, or `retry` gives up (footprints found by
     /// reconnaissance can miss). Its error comes once everything that it read is durable.
@@ -49,7 +49,7 @@ pub trait Declared: Send + Sync + 'static {
     }
 }
 
-/// Door 3 on an engine with door 2. The procedure runs in the call of [`Declared::submit`]. Its footprint is computed in its own
+/// `Declared` on a `Reexecutable` engine. The procedure runs in the call of [`Declared::submit`]. Its footprint is computed in its own
 /// transaction, so that it cannot be outdated: what it does not cover is a mistake ([`crate::Invalid::Undeclared`]).
 #[derive(Clone, Debug)]
 pub struct AsDeclared<E>(pub E);

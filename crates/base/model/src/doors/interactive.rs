@@ -1,10 +1,10 @@
-//! Door 1: the caller holds the transaction open.
+//! The interactive door: the caller holds the transaction open.
 
 use crate::retry::Failure;
 use crate::{Access, Begin, Committed, Error, Finish, LogPosition, Pending, Result, Snapshots, Tables};
 use std::sync::Arc;
 
-/// Door 1: the caller holds the transaction open. SQL needs it.
+/// The interactive door: the caller holds the transaction open. SQL needs it.
 pub trait Interactive: Send + Sync + 'static {
     /// A transaction that borrows the engine.
     type Transaction<'engine>: Access + Finish + Send

@@ -1,7 +1,7 @@
-//! Door 1 as objects, for callers that choose the engine at run time: SQL, and a library over any engine.
+//! `Interactive` as objects, for callers that choose the engine at run time: SQL, and a library over any engine.
 //!
 //! Each call through an object costs a few nanoseconds. The objects are doors themselves: `dyn Store` is [`Interactive`], and a
-//! boxed transaction is [`Access`] and [`Finish`], so that whatever is generic over door 1 takes them too.
+//! boxed transaction is [`Access`] and [`Finish`], so that whatever is generic over `Interactive` takes them too.
 
 use crate::Supervisor;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An engine with door 1, as an object.
+/// An [`Interactive`](crate::Interactive) engine, as an object.
 pub trait Store: Send + Sync + 'static {
     /// Begins a transaction that lives as long as it likes and may move between threads.
     ///

@@ -1,10 +1,10 @@
-//! Door 2: the engine may run a body many times.
+//! The re-executable door: the engine may run a body many times.
 
 use crate::retry::{self, Failure, Retry};
 use crate::{Begin, Committed, Interactive, Program};
 use std::sync::Arc;
 
-/// Door 2: the engine may run the body many times.
+/// The re-executable door: the engine may run the body many times.
 pub trait Reexecutable: Send + Sync + 'static {
     /// Runs the program until it commits, its own error stops it, or `retry` gives up.
     ///
@@ -18,7 +18,7 @@ pub trait Reexecutable: Send + Sync + 'static {
     ) -> std::result::Result<(P::Output, Committed), P::Error>;
 }
 
-/// Door 2 on an engine with door 1.
+/// `Reexecutable` on an `Interactive` engine.
 #[derive(Debug)]
 pub struct AsReexecutable<E: ?Sized>(pub Arc<E>);
 

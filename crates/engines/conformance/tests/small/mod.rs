@@ -232,7 +232,7 @@ impl Interactive for Small {
     }
 }
 
-/// Door 2. Its flaw is its own: whatever it executes may run twice.
+/// `Reexecutable`. Its flaw is its own: whatever it executes may run twice.
 #[derive(Debug)]
 pub struct Door(AsReexecutable<Small>);
 

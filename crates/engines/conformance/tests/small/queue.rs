@@ -1,4 +1,4 @@
-//! Door 3 of the small engine: in the call, or on a thread of its own, where the first attempts of a procedure stop at what they
+//! `Declared` of the small engine: in the call, or on a thread of its own, where the first attempts of a procedure stop at what they
 //! read as in an engine that orders procedures ahead.
 
 use super::Door;

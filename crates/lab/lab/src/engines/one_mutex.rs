@@ -1,4 +1,4 @@
-//! One mutex, one map: the naive engine behind door 1.
+//! One mutex, one map: the naive engine behind `Interactive`.
 //!
 //! A transaction locks the whole map and releases it at its end. It is what a careful programmer writes before reaching for a
 //! database, and on few cores hard to beat on short transactions: every engine's figures are to be read beside it. Its scans

@@ -1,14 +1,14 @@
 //! One replica without I/O: inputs and the time go in, effects come out.
 //!
-//! The replica steps the proved core and does what the core leaves open: it gathers requests into batches, suspects leaders, sends
-//! again what was lost, fetches what was missed, decides when to take a snapshot, and holds back what must not be said before the
-//! journal is durable. Nothing here can break agreement, as long as the core sees one event at a time, messages that were really sent,
-//! and no promise leaves before it is durable; all else decides only whether and how fast there is progress. The runtime feeds it from
-//! sockets, the simulator from a seed: the same code runs in both.
+//! The replica steps the proved core and does what the core leaves open: it gathers requests into batches, suspects leaders,
+//! retransmits, fetches what was missed, decides when to take a snapshot, and holds messages back until the journal is durable.
+//! Agreement rests on three rules alone: the core sees one event at a time, it sees only messages that were really sent, and no
+//! promise is sent before it is durable. Everything else affects only progress. The runtime feeds the replica from sockets, the
+//! simulator from a seed: the same code runs in both.
 //!
 //! # A tour
 //!
-//! [`Replica::handle`] is the whole of it: it takes the input in, then asks each room whether it is time for its duty.
+//! [`Replica::handle`] takes an input, and then lets each module do what is due.
 //!
 //! ```text
 //!            Input, Moment
@@ -29,8 +29,8 @@
 //!              Effects
 //! ```
 //!
-//! Each room keeps its own few numbers and names the moment when it wants to look again; [`Replica::deadline`] is the first of them.
-//! No room knows another: the steps, which are methods of [`Replica`] in the room that they belong to, pass on what one must tell another.
+//! Each module keeps its own state and returns its next deadline; [`Replica::deadline`] is the first of them. No module names another:
+//! the methods of [`Replica`], each in the module that it belongs to, pass on what one module needs from another.
 //!
 //! # Invariants
 //!
