@@ -1,6 +1,6 @@
 //! A simulated client: the product's own session and route, a few commands open at a time, and a connection that may break.
 
-use super::judge::{Completion, Knowledge};
+use super::judge::{Knowledge, Observation};
 use super::registers::{Command, KEYS, Named, answer};
 use super::setting::Setting;
 use crate::client::{ClientSession, Completed, Completion, Route};
@@ -120,7 +120,7 @@ impl Client {
     }
 
     /// A replica says something. True: it goes to another one.
-    pub fn on_message(&mut self, now: u64, message: &ReplicaMessage, completions: &mut Vec<Completion>) -> bool {
+    pub fn on_message(&mut self, now: u64, message: &ReplicaMessage, completions: &mut Vec<Observation>) -> bool {
         let mut completed = Vec::new();
         self.session.handle(Moment(now), message, &mut completed);
         if !completed.is_empty() {
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    fn learn(&mut self, now: u64, Completed { ticket, completion }: Completed) -> Option<Completion> {
+    fn learn(&mut self, now: u64, Completed { ticket, completion }: Completed) -> Option<Observation> {
         let (named, start_ns) = self.open.remove(&ticket)?;
         let outcome = match completion {
             Completion::Executed(instance, reply) => {
@@ -154,7 +154,7 @@ impl Client {
             // No command and no answer here is as long as that: the judge will find that it was not executed so.
             Completion::TooLarge(_) | Completion::AnswerTooLarge(_) => Knowledge::Executed(u64::MAX, 0),
         };
-        Some(Completion { named, start_ns, end_ns: now, outcome })
+        Some(Observation { named, start_ns, end_ns: now, outcome })
     }
 
     fn see(&mut self, command: Command, before: u64) {

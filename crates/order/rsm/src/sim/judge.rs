@@ -27,7 +27,7 @@ pub struct Judge {
     last: BTreeMap<Session, Sequence>,
     /// Place in the order of each executed command.
     places: HashMap<(u16, u32), Place>,
-    completions: Vec<Completion>,
+    completions: Vec<Observation>,
     /// State after each prefix of which a replica has taken a snapshot.
     snapshots: HashMap<Instance, Image>,
 }
@@ -41,7 +41,7 @@ struct Place {
 
 /// Knowledge of a client about one command.
 #[derive(Clone, Copy, Debug)]
-pub struct Completion {
+pub struct Observation {
     /// The command.
     pub named: Named,
     /// When it was handed in.
@@ -129,8 +129,8 @@ impl Judge {
     }
 
     /// A client learns what became of a command.
-    pub fn on_completion(&mut self, completion: Completion) -> Result<(), Violation> {
-        let Completion { named, outcome, .. } = completion;
+    pub fn on_completion(&mut self, completion: Observation) -> Result<(), Violation> {
+        let Observation { named, outcome, .. } = completion;
         let place = self.places.get(&(named.client, named.number)).copied();
         match outcome {
             Knowledge::Executed(instance, before) => {
@@ -166,8 +166,8 @@ impl Judge {
         Ok(())
     }
 
-    fn record(&self, completion: &Completion) -> Record {
-        let Completion { named, start_ns, end_ns, outcome } = *completion;
+    fn record(&self, completion: &Observation) -> Record {
+        let Observation { named, start_ns, end_ns, outcome } = *completion;
         let place = self.places.get(&(named.client, named.number));
         let status = match (outcome, place) {
             (Knowledge::Executed(..), _) => Status::Committed,
