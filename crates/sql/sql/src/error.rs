@@ -37,6 +37,8 @@ pub struct Fields {
     pub constraint: Option<String>,
     /// Context: the line of COPY's data.
     pub context: Option<String>,
+    /// Name of PostgreSQL's routine that reports the error, where clients look at it.
+    pub routine: Option<&'static str>,
     /// Whether a retry of the same transaction may succeed.
     pub retryable: bool,
     /// The engine's error, if it is the cause.
@@ -128,6 +130,12 @@ impl SqlError {
     /// Adds the context, unless a more specific one is there.
     pub fn context(mut self, context: impl Into<String>) -> SqlError {
         self.0.context.get_or_insert_with(|| context.into());
+        self
+    }
+
+    /// Adds the name of PostgreSQL's routine.
+    pub fn routine(mut self, routine: &'static str) -> SqlError {
+        self.0.routine = Some(routine);
         self
     }
 

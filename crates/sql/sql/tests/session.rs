@@ -56,6 +56,7 @@ fn a_text_that_comes_again_means_what_it_means_now() {
     assert_eq!(a.show("select * from t"), "2|new");
     let refused = a.fails("execute p");
     assert_eq!((refused.code(), refused.message()), ("0A000", "cached plan must not change result type"));
+    assert_eq!(refused.fields().routine, Some("RevalidateCachedQuery"));
 }
 
 #[test]

@@ -85,15 +85,25 @@ pub const SERVER_VERSION: &str = concat!("15.0 (Seriatim ", env!("CARGO_PKG_VERS
 #[rustfmt::skip]
 pub static KNOWN: &[Known] = &[
     reported("application_name", "", Text, Session, "Sets the application name to be reported in statistics and logs."),
+    known("array_nulls", "on", Enum(&["on"]), Session, NO_EFFECT),
+    known("backend_flush_after", "0", Int(0, 256), Session, NO_EFFECT),
     known("backslash_quote", "safe_encoding", Text, Session, NO_EFFECT),
     known("block_size", "8192", Int(8192, 8192), Never, "Shows the size of a disk block."),
     known("bytea_output", "hex", Enum(&["hex", "escape"]), Session, "Sets the output format for bytea."),
     known("check_function_bodies", "on", Bool, Session, NO_EFFECT),
+    known("client_connection_check_interval", "0", Milliseconds, Session, NO_EFFECT),
     reported("client_encoding", "UTF8", Text, Session, "Sets the client's character set encoding. Only UTF8."),
     known("client_min_messages", "notice", MESSAGES, Session, "Sets the message levels that are sent to the client."),
+    known("commit_delay", "0", Int(0, 100000), Session, NO_EFFECT),
+    known("commit_siblings", "5", Int(0, 1000), Session, NO_EFFECT),
+    known("compute_query_id", "auto", Enum(&["auto", "regress", "on", "off"]), Session, NO_EFFECT),
     known("constraint_exclusion", "partition", Text, Session, NO_EFFECT),
+    known("cpu_index_tuple_cost", "0.005", Real, Session, NO_EFFECT),
+    known("cpu_operator_cost", "0.0025", Real, Session, NO_EFFECT),
+    known("cpu_tuple_cost", "0.01", Real, Session, NO_EFFECT),
     known("cursor_tuple_fraction", "0.1", Real, Session, NO_EFFECT),
     reported("DateStyle", "ISO, MDY", Text, Session, "Sets the display format for date and time values. Only ISO, MDY."),
+    known("deadlock_timeout", "1s", Milliseconds, Session, NO_EFFECT),
     known("default_statistics_target", "100", Int(1, 10000), Session, NO_EFFECT),
     known("default_table_access_method", "heap", Text, Session, NO_EFFECT),
     known("default_tablespace", "", Text, Session, NO_EFFECT),
@@ -102,18 +112,42 @@ pub static KNOWN: &[Known] = &[
     known("default_transaction_isolation", "serializable", LEVELS, Session, "Every transaction is serializable, whatever is asked for."),
     reported("default_transaction_read_only", "off", Bool, Session, "Sets the default read-only status of new transactions."),
     known("default_with_oids", "off", Bool, Session, NO_EFFECT),
+    known("effective_cache_size", "4GB", Kilobytes, Session, NO_EFFECT),
+    known("effective_io_concurrency", "1", Int(0, 1000), Session, NO_EFFECT),
+    known("enable_async_append", "on", Bool, Session, NO_EFFECT),
+    known("enable_bitmapscan", "on", Bool, Session, NO_EFFECT),
+    known("enable_gathermerge", "on", Bool, Session, NO_EFFECT),
     known("enable_hashagg", "on", Bool, Session, NO_EFFECT),
     known("enable_hashjoin", "on", Bool, Session, NO_EFFECT),
+    known("enable_incremental_sort", "on", Bool, Session, NO_EFFECT),
+    known("enable_indexonlyscan", "on", Bool, Session, NO_EFFECT),
     known("enable_indexscan", "on", Bool, Session, NO_EFFECT),
+    known("enable_material", "on", Bool, Session, NO_EFFECT),
+    known("enable_memoize", "on", Bool, Session, NO_EFFECT),
     known("enable_mergejoin", "on", Bool, Session, NO_EFFECT),
     known("enable_nestloop", "on", Bool, Session, NO_EFFECT),
+    known("enable_parallel_append", "on", Bool, Session, NO_EFFECT),
+    known("enable_parallel_hash", "on", Bool, Session, NO_EFFECT),
+    known("enable_partition_pruning", "on", Bool, Session, NO_EFFECT),
+    known("enable_partitionwise_aggregate", "off", Bool, Session, NO_EFFECT),
+    known("enable_partitionwise_join", "off", Bool, Session, NO_EFFECT),
     known("enable_seqscan", "on", Bool, Session, NO_EFFECT),
     known("enable_sort", "on", Bool, Session, NO_EFFECT),
+    known("enable_tidscan", "on", Bool, Session, NO_EFFECT),
     known("escape_string_warning", "on", Bool, Session, NO_EFFECT),
+    known("exit_on_error", "off", Enum(&["off"]), Session, NO_EFFECT),
     known("extra_float_digits", "1", Int(-15, 3), Session, "Floating-point values always show all their digits."),
+    known("force_parallel_mode", "off", Enum(&["off", "on", "regress"]), Session, NO_EFFECT),
     known("from_collapse_limit", "8", Int(1, 2147483647), Session, NO_EFFECT),
     known("geqo", "on", Bool, Session, NO_EFFECT),
+    known("geqo_effort", "5", Int(1, 10), Session, NO_EFFECT),
+    known("geqo_generations", "0", Int(0, 2147483647), Session, NO_EFFECT),
+    known("geqo_pool_size", "0", Int(0, 2147483647), Session, NO_EFFECT),
+    known("geqo_seed", "0", Real, Session, NO_EFFECT),
+    known("geqo_selection_bias", "2", Real, Session, NO_EFFECT),
+    known("geqo_threshold", "12", Int(2, 2147483647), Session, NO_EFFECT),
     known("gin_fuzzy_search_limit", "0", Int(0, 2147483647), Session, NO_EFFECT),
+    known("gin_pending_list_limit", "4MB", Kilobytes, Session, NO_EFFECT),
     known("hash_mem_multiplier", "2", Real, Session, NO_EFFECT),
     known("idle_in_transaction_session_timeout", "0", Milliseconds, Session, "Sets the maximum allowed idle time between queries, when in a transaction."),
     known("idle_session_timeout", "0", Milliseconds, Session, NO_EFFECT),
@@ -122,6 +156,11 @@ pub static KNOWN: &[Known] = &[
     reported("IntervalStyle", "postgres", Enum(&["postgres", "iso_8601"]), Session, "Sets the display format for interval values."),
     reported("is_superuser", "on", Bool, Never, "Shows whether the current user is a superuser."),
     known("jit", "off", Bool, Session, NO_EFFECT),
+    known("jit_above_cost", "100000", Real, Session, NO_EFFECT),
+    known("jit_expressions", "on", Bool, Session, NO_EFFECT),
+    known("jit_inline_above_cost", "500000", Real, Session, NO_EFFECT),
+    known("jit_optimize_above_cost", "500000", Real, Session, NO_EFFECT),
+    known("jit_tuple_deforming", "on", Bool, Session, NO_EFFECT),
     known("join_collapse_limit", "8", Int(1, 2147483647), Session, NO_EFFECT),
     known("lc_collate", "C.UTF-8", Text, Never, "Shows the collation order locale."),
     known("lc_ctype", "C.UTF-8", Text, Never, "Shows the character classification and case conversion locale."),
@@ -131,16 +170,39 @@ pub static KNOWN: &[Known] = &[
     known("lc_time", "C.UTF-8", Text, Session, NO_EFFECT),
     known("lo_compat_privileges", "off", Bool, Session, NO_EFFECT),
     known("lock_timeout", "0", Milliseconds, Session, "Sets the maximum allowed duration of any wait for a lock."),
+    known("log_duration", "off", Bool, Session, NO_EFFECT),
+    known("log_error_verbosity", "default", Enum(&["terse", "default", "verbose"]), Session, NO_EFFECT),
+    known("log_executor_stats", "off", Bool, Session, NO_EFFECT),
+    known("log_lock_waits", "off", Bool, Session, NO_EFFECT),
     known("log_min_duration_statement", "-1", Int(-1, 2147483647), Session, NO_EFFECT),
+    known("log_min_error_statement", "error", MESSAGES, Session, NO_EFFECT),
+    known("log_min_messages", "warning", MESSAGES, Session, NO_EFFECT),
+    known("log_parser_stats", "off", Bool, Session, NO_EFFECT),
+    known("log_planner_stats", "off", Bool, Session, NO_EFFECT),
     known("log_statement", "none", Text, Session, NO_EFFECT),
+    known("log_statement_stats", "off", Bool, Session, NO_EFFECT),
+    known("log_temp_files", "-1", Int(-1, 2147483647), Session, NO_EFFECT),
+    known("logical_decoding_work_mem", "64MB", Kilobytes, Session, NO_EFFECT),
+    known("maintenance_io_concurrency", "10", Int(0, 1000), Session, NO_EFFECT),
     known("maintenance_work_mem", "64MB", Kilobytes, Session, NO_EFFECT),
     known("max_connections", "400", Int(1, 262143), Never, "Shows the maximum number of concurrent connections."),
     known("max_identifier_length", "63", Int(63, 63), Never, "Shows the maximum identifier length."),
     known("max_index_keys", "32", Int(32, 32), Never, "Shows the maximum number of index keys."),
+    known("max_parallel_maintenance_workers", "2", Int(0, 1024), Session, NO_EFFECT),
+    known("max_parallel_workers", "8", Int(0, 1024), Session, NO_EFFECT),
     known("max_parallel_workers_per_gather", "0", Int(0, 1024), Session, NO_EFFECT),
+    known("max_prepared_transactions", "0", Int(0, 0), Never, "Sets the maximum number of simultaneously prepared transactions."),
+    known("max_stack_depth", "2MB", Kilobytes, Session, NO_EFFECT),
+    known("min_parallel_index_scan_size", "512kB", Kilobytes, Session, NO_EFFECT),
+    known("min_parallel_table_scan_size", "8MB", Kilobytes, Session, NO_EFFECT),
+    known("parallel_leader_participation", "on", Bool, Session, NO_EFFECT),
+    known("parallel_setup_cost", "1000", Real, Session, NO_EFFECT),
+    known("parallel_tuple_cost", "0.1", Real, Session, NO_EFFECT),
+    known("password_encryption", "scram-sha-256", Enum(&["md5", "scram-sha-256"]), Session, NO_EFFECT),
     known("plan_cache_mode", "auto", Text, Session, NO_EFFECT),
     known("quote_all_identifiers", "off", Bool, Session, NO_EFFECT),
     known("random_page_cost", "4", Real, Session, NO_EFFECT),
+    known("recursive_worktable_factor", "10", Real, Session, NO_EFFECT),
     known("role", "none", Text, Session, "Sets the current role."),
     known("row_security", "on", Bool, Session, NO_EFFECT),
     known("search_path", "\"$user\", public", Text, Session, "Sets the schema search order for names that are not schema-qualified."),
@@ -153,17 +215,33 @@ pub static KNOWN: &[Known] = &[
     known("ssl", "off", Bool, Never, "Enables SSL connections."),
     reported("standard_conforming_strings", "on", Enum(&["on"]), Session, "Causes '...' strings to treat backslashes literally."),
     known("statement_timeout", "0", Milliseconds, Session, "Sets the maximum allowed duration of any statement."),
+    known("stats_fetch_consistency", "cache", Enum(&["none", "cache", "snapshot"]), Session, NO_EFFECT),
     known("synchronize_seqscans", "on", Bool, Session, NO_EFFECT),
     known("synchronous_commit", "on", Enum(&["on", "off", "local", "remote_write", "remote_apply"]), Session, "Sets whether COMMIT waits for the disk."),
+    known("tcp_keepalives_count", "0", Int(0, 2147483647), Session, NO_EFFECT),
+    known("tcp_keepalives_idle", "0", Int(0, 2147483647), Session, NO_EFFECT),
+    known("tcp_keepalives_interval", "0", Int(0, 2147483647), Session, NO_EFFECT),
+    known("tcp_user_timeout", "0", Milliseconds, Session, NO_EFFECT),
     known("temp_buffers", "8MB", Kilobytes, Session, NO_EFFECT),
     known("temp_tablespaces", "", Text, Session, NO_EFFECT),
     reported("TimeZone", "UTC", Text, Session, "Sets the time zone for displaying and interpreting time stamps."),
     known("timezone_abbreviations", "Default", Text, Session, NO_EFFECT),
+    known("track_activities", "on", Bool, Session, NO_EFFECT),
+    known("track_counts", "on", Bool, Session, NO_EFFECT),
+    known("track_functions", "none", Enum(&["none", "pl", "all"]), Session, NO_EFFECT),
+    known("track_io_timing", "off", Bool, Session, NO_EFFECT),
     known("transaction_deferrable", "off", Bool, Session, "Whether to defer a read-only serializable transaction until it can be executed with no possible failures."),
     known("transaction_isolation", "serializable", LEVELS, Session, "Shows the current transaction's isolation level: always serializable."),
     known("transaction_read_only", "off", Bool, Session, "Sets the current transaction's read-only status."),
     known("transform_null_equals", "off", Bool, Session, NO_EFFECT),
     known("vacuum_cost_delay", "0", Real, Session, NO_EFFECT),
+    known("vacuum_cost_limit", "200", Int(1, 10000), Session, NO_EFFECT),
+    known("vacuum_cost_page_dirty", "20", Int(0, 10000), Session, NO_EFFECT),
+    known("vacuum_cost_page_hit", "1", Int(0, 10000), Session, NO_EFFECT),
+    known("vacuum_cost_page_miss", "2", Int(0, 10000), Session, NO_EFFECT),
+    known("vacuum_freeze_min_age", "50000000", Int(0, 1000000000), Session, NO_EFFECT),
+    known("vacuum_freeze_table_age", "150000000", Int(0, 2000000000), Session, NO_EFFECT),
+    known("wal_compression", "off", Enum(&["off", "on", "pglz", "lz4", "zstd"]), Session, NO_EFFECT),
     known("wal_level", "replica", Text, Never, "Sets the level of information written to the WAL."),
     known("work_mem", "256MB", Kilobytes, Session, "Sets the maximum memory to be used by one statement."),
     known("xmlbinary", "base64", Text, Session, NO_EFFECT),
@@ -205,6 +283,7 @@ impl Settings {
     /// # Errors
     /// Errors of [`Settings::set`].
     pub fn initialize(&mut self, name: &str, value: &str) -> Result<()> {
+        refuse_read_only(name)?;
         let value = checked(name, value)?;
         self.revision += 1;
         self.values.insert(name.to_ascii_lowercase(), value.clone());
@@ -226,10 +305,7 @@ impl Settings {
     /// 42704 for an unknown name, 22023 for a bad value, 55P02 for a read-only setting.
     pub fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         let key = name.to_ascii_lowercase();
-        if find(name).is_some_and(|known| known.change == Never) {
-            let message = format!("parameter \"{name}\" cannot be changed");
-            return Err(SqlError::new(state::CANT_CHANGE_RUNTIME_PARAM, message));
-        }
+        refuse_read_only(name)?;
         let value = match value {
             Some(value) => Some(checked(name, value)?),
             None if find(name).is_none() && !name.contains('.') => return Err(unknown(name)),
@@ -312,6 +388,16 @@ impl Settings {
     pub fn bytes(&self, name: &str) -> Option<u64> {
         with_unit(&self.get(name)?, SIZES)?.checked_mul(1024)
     }
+}
+
+/// # Errors
+/// 55P02
+fn refuse_read_only(name: &str) -> Result<()> {
+    if find(name).is_some_and(|known| known.change == Never) {
+        let message = format!("parameter \"{name}\" cannot be changed");
+        return Err(SqlError::new(state::CANT_CHANGE_RUNTIME_PARAM, message));
+    }
+    Ok(())
 }
 
 fn unknown(name: &str) -> SqlError {
@@ -400,17 +486,53 @@ fn text(known: &Known, value: &str) -> Option<String> {
     }
 }
 
-/// Finds a time zone by its name, or by its offset in hours (positive is east, as in SET TIME ZONE).
+/// Finds a time zone, as SET TIME ZONE: by its name, its offset in hours (positive is east) or PostgreSQL's form of POSIX
+/// (`EST5EDT,M3.2.0,M11.1.0`; positive is west). Returns its name, too.
 pub fn zone(value: &str) -> Option<(String, jiff::tz::TimeZone)> {
-    if let Ok(hours) = value.trim().parse::<f64>() {
-        let offset = jiff::tz::Offset::from_seconds((hours * 3600.0) as i32).ok()?;
-        return Some((value.trim().to_owned(), jiff::tz::TimeZone::fixed(offset)));
+    use jiff::tz::{Offset, TimeZone};
+    let value = value.trim();
+    if let Ok(hours) = value.parse::<f64>() {
+        let seconds = (hours * 3600.0) as i32;
+        return Some((posix_name(seconds), TimeZone::fixed(Offset::from_seconds(seconds).ok()?)));
     }
     if ["utc", "gmt", "zulu", "universal"].iter().any(|name| value.eq_ignore_ascii_case(name)) {
-        return Some((value.to_ascii_uppercase(), jiff::tz::TimeZone::UTC));
+        return Some((value.to_ascii_uppercase(), TimeZone::UTC));
     }
-    let zone = jiff::tz::TimeZone::get(value).ok()?;
-    Some((zone.iana_name().unwrap_or(value).to_owned(), zone))
+    if let Ok(zone) = TimeZone::get(value) {
+        return Some((zone.iana_name().unwrap_or(value).to_owned(), zone));
+    }
+    let name = value.to_ascii_uppercase();
+    // Daylight saving time without rules has those of the United States.
+    let rules = plain_posix(&name);
+    let zone = TimeZone::posix(&rules).or_else(|_| TimeZone::posix(&format!("{rules},M3.2.0,M11.1.0"))).ok()?;
+    Some((name, zone))
+}
+
+/// Abbreviations in angle brackets without the colons that PostgreSQL puts there and POSIX does not know.
+fn plain_posix(name: &str) -> String {
+    let mut is_inside = false;
+    let keeps = |character: &char| {
+        match character {
+            '<' => is_inside = true,
+            '>' => is_inside = false,
+            _ => {}
+        }
+        !(is_inside && *character == ':')
+    };
+    name.chars().filter(keeps).collect()
+}
+
+/// The POSIX name that PostgreSQL gives to an offset, in seconds east.
+fn posix_name(seconds: i32) -> String {
+    let (hours, minutes, rest) = (seconds.abs() / 3600, seconds.abs() / 60 % 60, seconds.abs() % 60);
+    let mut offset = format!("{hours:02}");
+    for part in [(minutes, minutes > 0 || rest > 0), (rest, rest > 0)] {
+        if part.1 {
+            offset.push_str(&format!(":{:02}", part.0));
+        }
+    }
+    let (east, west) = if seconds < 0 { ("-", "+") } else { ("+", "-") };
+    format!("<{east}{offset}>{west}{offset}")
 }
 
 /// PostgreSQL's words for true and false, and their prefixes.

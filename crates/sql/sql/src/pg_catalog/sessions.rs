@@ -46,7 +46,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
     }
 };
 
-fn settings(system: &mut System<'_>) -> Result<Vec<Row>> {
+pub(super) fn settings(system: &mut System<'_>) -> Result<Vec<Row>> {
     let settings = system.session().settings();
     Ok(settings.into_iter().map(|(name, value, description)| setting(&name, &value, description)).collect())
 }

@@ -9,6 +9,7 @@ mod extended;
 mod portal;
 mod prepared;
 mod simple;
+mod startup;
 mod transaction;
 mod utility;
 
@@ -218,7 +219,13 @@ impl Session {
             reported: Vec::new(),
             reported_revision: 0,
         };
-        for (name, value) in &how.parameters {
+        let (options, parameters): (Vec<_>, Vec<_>) = how.parameters.iter().partition(|(name, _)| name == "options");
+        for (_, text) in options {
+            for (name, value) in startup::options(text)? {
+                session.state.settings.initialize(&name, &value)?;
+            }
+        }
+        for (name, value) in parameters {
             session.state.settings.initialize(name, value)?;
         }
         session.state.follow_settings();

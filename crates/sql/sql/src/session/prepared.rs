@@ -145,7 +145,11 @@ impl Session {
     /// 0A000 if it has other columns than when it was prepared.
     pub(super) fn plan_of(&mut self, prepared: &Prepared) -> Result<Arc<Statement>> {
         let plan = self.plan_if_same_shape(prepared)?;
-        plan.ok_or_else(|| SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"))
+        // Drivers prepare the statement again if the routine is this one.
+        plan.ok_or_else(|| {
+            SqlError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type")
+                .routine("RevalidateCachedQuery")
+        })
     }
 
     /// As [`Session::plan_of`]; `None` if the statement has other columns than when it was prepared.

@@ -192,6 +192,7 @@ fn report(out: &mut Vec<u8>, kind: u8, severity: &str, error: &SqlError) {
             (b'c', fields.column.as_deref()),
             (b'd', fields.data_type.as_deref()),
             (b'n', fields.constraint.as_deref()),
+            (b'R', fields.routine),
         ] {
             if let Some(field) = field {
                 out.push(kind);

@@ -17,6 +17,13 @@ pub(super) fn zero(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Int8(0))
 }
 
+/// Of a standby server.
+pub(super) fn no_recovery(_: &[Datum]) -> Result<Datum> {
+    let message = "recovery is not in progress";
+    Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .hint("Recovery control functions can only be executed during recovery."))
+}
+
 /// Of properties that nothing has.
 pub(super) fn no(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(false))

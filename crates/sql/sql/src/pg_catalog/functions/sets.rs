@@ -42,6 +42,12 @@ pub(super) fn keywords(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     Ok(KEYWORDS.iter().map(row).collect())
 }
 
+/// The rows of `pg_settings`.
+pub(super) fn all_settings(system: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+    let rows = crate::pg_catalog::sessions::settings(system)?;
+    Ok(rows.into_iter().map(|row| Datum::Record(row.into())).collect())
+}
+
 /// Nobody listens: there is no LISTEN.
 pub(super) fn listening_channels(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     Ok(Vec::new())
