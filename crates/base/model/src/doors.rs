@@ -15,7 +15,9 @@ mod reexecutable;
 mod registry;
 mod transaction;
 
-pub use capabilities::{LogUsage, ReadView, Savepoint, Savepoints, SharedReads, Snapshots, Supervised, Tables, Usage};
+pub use capabilities::{
+    LogUsage, ReadView, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Supervised, Tables, Usage,
+};
 pub use declared::{AsDeclared, Completed, Declared, Procedure, Ticket};
 pub use footprint::{Footprint, FootprintEntry, FootprintRange, Guarded, Touch};
 pub use interactive::Interactive;

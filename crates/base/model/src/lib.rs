@@ -8,8 +8,8 @@
 //! - entry into an engine: the three doors [`Interactive`], [`Reexecutable`] and [`Declared`], with the adapters
 //!   [`AsReexecutable`] and [`AsDeclared`]; `Interactive` as an object: [`Store`];
 //! - results that come later: [`Pending`], a commit's decision, a position's durability, a procedure's end;
-//! - optional capabilities beyond a door: [`Savepoints`], [`Supervised`], [`SharedReads`] of a transaction, scans by column
-//!   ([`columns`]) of shared reads, [`Tables`] and [`Snapshots`] of an engine;
+//! - optional capabilities beyond a door: [`Savepoints`], [`Supervised`], [`SkipsLocked`], [`SharedReads`] of a
+//!   transaction, scans by column ([`columns`]) of shared reads, [`Tables`] and [`Snapshots`] of an engine;
 //! - results: [`Committed`], with a [`SerialPoint`] where the engine claims one, or an [`Error`] whose [`Abort`] names rule,
 //!   table, key and the other transaction;
 //! - retries after a conflict: a [`RetryPolicy`], and the one loop, [`retry::run`];
@@ -42,8 +42,8 @@ pub use doors::columns;
 pub use doors::{
     AnyProcedure, AsDeclared, AsReexecutable, Begin, Committed, Completed, Declared, Engine, Finish, Footprint,
     FootprintEntry, FootprintRange, Guarded, Interactive, Later, LogUsage, LoggedCall, Mode, NameTaken, Pending,
-    Procedure, ReadView, Reexecutable, Registry, Savepoint, Savepoints, SharedReads, Snapshots, Store, Supervised,
-    Tables, Ticket, Touch, Transaction, UnknownCall, Usage, encode_call,
+    Procedure, ReadView, Reexecutable, Registry, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Store,
+    Supervised, Tables, Ticket, Touch, Transaction, UnknownCall, Usage, encode_call,
 };
 pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};

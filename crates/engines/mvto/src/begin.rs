@@ -48,6 +48,7 @@ impl Core {
             name: Timestamp::ZERO,
             moves: how.mode == Mode::OwnAtStatement,
             waits: how.mode == Mode::OwnAtStatement,
+            skips: None,
             stamps: how.mode != Mode::Snapshot,
             rests_on: LogPosition::ZERO,
             wait_limit: how.wait_limit.unwrap_or(wait_limit),

@@ -4,13 +4,14 @@ use crate::begin::{Core, Outcome};
 use crate::engine::{Mvto, log_fault};
 use crate::read::Note;
 use crate::reason::Reason;
+use crate::view::Skips;
 use env::time::Duration;
 use env::{Clock, Retries};
 use model::retry::{self, Failure};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Error, Finish, Interactive, Invalid, Item, Key, Later, Limit,
     LimitKind, LogPosition, LogUsage, Pending, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan,
-    ScanEnd, Schema, SharedReads, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
+    ScanEnd, Schema, SharedReads, SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
 use parts::promise::promise;
 use std::future::Future;
@@ -201,6 +202,11 @@ impl<H: Handle> Finish for Transaction<H> {
         Some(self)
     }
 
+    /// Who owns at the statement only: others do not know until their commit what others hold.
+    fn skips_locked(&mut self) -> Option<&mut dyn SkipsLocked> {
+        self.core.view.moves.then_some(self)
+    }
+
     fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
         Some(self)
     }
@@ -245,6 +251,28 @@ impl<H: Handle> Supervised for Transaction<H> {
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
         self.timestamp().inspect(|&at| supervisor.transaction_begins(at));
         self.core.view.supervisor = Some(supervisor);
+    }
+}
+
+impl<H: Handle> SkipsLocked for Transaction<H> {
+    fn begin_skipping(&mut self) -> Result<Timestamp> {
+        self.statement(|engine, core| {
+            let has_begun = core.began > Timestamp::ZERO;
+            engine.start(core)?;
+            if has_begun {
+                // What it has read may have changed since. Then it looks where it is: it finds less.
+                let _ = engine.advance(core);
+            }
+            Ok(core.view.at)
+        })
+    }
+
+    fn skip(&mut self, since: Timestamp, tables: Arc<[TableId]>) {
+        self.core.view.skips = Some(Skips { since, tables });
+    }
+
+    fn stop_skipping(&mut self) {
+        self.core.view.skips = None;
     }
 }
 

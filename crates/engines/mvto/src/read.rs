@@ -70,7 +70,7 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         let Core { view, work, mode, .. } = core;
         let Workspace { catalog, writes, reads, kept, .. } = &mut **work;
-        let reads = self.notes(view, reads).filter(|_| note == Note::Read);
+        let reads = self.notes(view, reads, id).filter(|_| note == Note::Read);
         let kept = (note == Note::Update && *mode == Mode::ReadWrite).then_some(kept);
         self.read_at(view, Scope { catalog, writes, reads, kept }, id, key, columns, row)
     }
@@ -99,9 +99,9 @@ impl<C: Clock> Mvto<C> {
         read
     }
 
-    /// Read set for its reads, if the transaction may have to move.
-    pub(crate) fn notes<'a>(&self, view: &View, reads: &'a mut ReadSet) -> Option<&'a mut ReadSet> {
-        view.moves.then(|| {
+    /// Read set for its reads of a table, if the transaction may have to move and rests on them.
+    pub(crate) fn notes<'a>(&self, view: &View, reads: &'a mut ReadSet, table: TableId) -> Option<&'a mut ReadSet> {
+        (view.moves && view.skips(table).is_none()).then(|| {
             reads.count(&self.memory.meter);
             reads
         })

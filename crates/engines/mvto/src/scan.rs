@@ -46,7 +46,7 @@ impl<C: Clock> Mvto<C> {
         self.start(core)?;
         let Core { view, work, .. } = core;
         let Workspace { catalog, writes, reads, .. } = &mut **work;
-        let reads = self.notes(view, reads);
+        let reads = self.notes(view, reads, scan.table);
         self.scan_at(view, Scope { catalog, writes, reads, kept: None }, scan, visit)
     }
 

@@ -22,6 +22,17 @@ use parts::sync::atomic::{AtomicU64, Ordering};
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError};
 
+/// A statement that skips rows which other transactions own. What it reads of these tables is not noted, so the transaction may
+/// move whatever becomes of them; and it never moves in order to own a row, so a row that it owns is as it was when the
+/// statement began.
+#[derive(Clone, Debug)]
+pub(crate) struct Skips {
+    /// The begin of the statement. A row that was changed later is skipped.
+    pub since: Timestamp,
+    /// The tables.
+    pub tables: Arc<[TableId]>,
+}
+
 /// View of a transaction: what its reads need to know of it.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -35,6 +46,8 @@ pub(crate) struct View {
     /// Whether a read waits for an older transaction that owns the row and still executes, instead of reading the version before
     /// and pushing the owner. Set where the transaction will write what it reads: an old version would make that write fail.
     pub waits: bool,
+    /// The statement that skips rows, if there is one.
+    pub skips: Option<Skips>,
     /// Whether reads raise last-read stamps. A settled snapshot need not: no older writer is left.
     pub stamps: bool,
     /// The end of the last redo record among those of the versions that were read.
@@ -46,6 +59,11 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Returns the begin of the statement, if it skips rows of this table.
+    pub fn skips(&self, table: TableId) -> Option<Timestamp> {
+        self.skips.as_ref().filter(|skips| skips.tables.contains(&table)).map(|skips| skips.since)
+    }
+
     /// Returns its entry in owner words: at a statement, or at its commit if it does not move.
     pub fn owner(&self) -> Owner {
         Owner { at: self.name, executes: self.moves }

@@ -125,6 +125,9 @@ impl<C: Clock> Mvto<C> {
     /// Owns the tuple of a write-set entry at the statement. Where a later transaction was there first, this one moves behind
     /// it, if it can.
     fn own_entry(&self, core: &mut Core, at: usize) -> Result<()> {
+        if let Some(since) = core.view.skips(core.work.writes.entries[at].table) {
+            return self.own_unchanged(core, at, since);
+        }
         for _ in 0..MOVES {
             let Core { view, work, .. } = core;
             let Workspace { catalog, writes, .. } = &mut **work;
@@ -142,6 +145,26 @@ impl<C: Clock> Mvto<C> {
         let write = &core.work.writes.entries[at];
         let table = core.work.catalog.get(write.table).expect("the statement has found its table");
         Err(conflict(Reason::YoungerOwner, &core.view, table, &write.key, None))
+    }
+
+    /// Owns the tuple of a write-set entry if its row is as it was at `since`, and gives it up otherwise. Never moves.
+    fn own_unchanged(&self, core: &mut Core, at: usize, since: Timestamp) -> Result<()> {
+        let Core { view, work, .. } = core;
+        let Workspace { catalog, writes, .. } = &mut **work;
+        let write = &mut writes.entries[at];
+        if write.owned {
+            return Ok(());
+        }
+        let table = catalog.get(write.table).expect("the statement has found its table");
+        self.own(view, table, write)?;
+        let tuple = write.tuple.as_ref().expect("owned");
+        let newest = tuple.newest().map(|version| version.begin());
+        if newest.is_some_and(|newest| newest <= since) {
+            return Ok(());
+        }
+        write.owned = false;
+        self.release(tuple);
+        Err(view.unavailable(Some((table, &write.key)), newest.unwrap_or(view.at)))
     }
 
     /// Owns a row before it is read, so that what is read cannot become a reason to abort (design, rule 6).

@@ -43,6 +43,27 @@ pub trait Supervised {
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>);
 }
 
+/// A transaction that can take rows that nobody else has, and pass over the others without having read them: SKIP LOCKED.
+///
+/// What it looks at while it skips is no read of the transaction: nothing that it does rests on the rows that it passes over. What
+/// it takes by [`crate::Access::read_for_update`] is read and owned as ever. So its choice is some of the rows that match, and any such
+/// choice is an outcome that a serial execution allows.
+pub trait SkipsLocked {
+    /// Begins to look for rows, at the latest state that the transaction can stand on. Returns the place of that state.
+    ///
+    /// # Errors
+    /// Same as the first access.
+    fn begin_skipping(&mut self) -> Result<Timestamp>;
+
+    /// Until [`SkipsLocked::stop_skipping`], reads of these tables wait for no transaction that executes, and are forgotten;
+    /// [`crate::Access::read_for_update`] takes what is free and has not been changed since `since`, and everything else is
+    /// [`crate::Error::Unavailable`].
+    fn skip(&mut self, since: Timestamp, tables: Arc<[TableId]>);
+
+    /// Reads count again.
+    fn stop_skipping(&mut self);
+}
+
 /// The reads of one transaction, from several threads at once: own writes are seen, nothing is written while it lives.
 ///
 /// # Errors

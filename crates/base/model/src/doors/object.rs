@@ -6,7 +6,7 @@
 use crate::Supervisor;
 use crate::{
     Access, Begin, Committed, Durability, Error, Finish, Interactive, Invalid, LogPosition, Pending, Result, Savepoint,
-    Savepoints, Schema, SharedReads, Snapshots, Supervised, TableId, Tables, Timestamp, Usage,
+    Savepoints, Schema, SharedReads, SkipsLocked, Snapshots, Supervised, TableId, Tables, Timestamp, Usage,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -239,6 +239,9 @@ impl Finish for Box<dyn Transaction> {
     }
     fn supervised(&mut self) -> Option<&mut dyn Supervised> {
         (**self).supervised()
+    }
+    fn skips_locked(&mut self) -> Option<&mut dyn SkipsLocked> {
+        (**self).skips_locked()
     }
     fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
         (**self).shared_reads()

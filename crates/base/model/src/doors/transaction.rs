@@ -1,7 +1,8 @@
 //! A transaction's begin options, its guarantees while open, and its end.
 
 use crate::{
-    Draws, Durability, Error, LogPosition, Pending, Result, Savepoints, SerialPoint, SharedReads, Supervised, Timestamp,
+    Draws, Durability, Error, LogPosition, Pending, Result, Savepoints, SerialPoint, SharedReads, SkipsLocked,
+    Supervised, Timestamp,
 };
 use std::time::Duration;
 
@@ -95,6 +96,11 @@ pub trait Finish {
 
     /// Supervision of its waits from outside, if the engine has waits that can be ended.
     fn supervised(&mut self) -> Option<&mut dyn Supervised> {
+        None
+    }
+
+    /// Passing over of rows that others have, if the engine can leave them out of what the transaction reads.
+    fn skips_locked(&mut self) -> Option<&mut dyn SkipsLocked> {
         None
     }
 

@@ -10,7 +10,7 @@ use super::query::{Bound, TrailingClauses, unnested};
 use super::scope::{Clause, Frame};
 use super::target::{Target, UnknownLiterals};
 use crate::error::{Result, SqlError, state};
-use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey};
+use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey, WhenHeld};
 use crate::types::Type;
 use syntax::ast::{Distinct, Expr as Syntax, GroupingElement, LockClause, NonBlock, OrderByExpr, Select};
 
@@ -182,9 +182,6 @@ impl Binder<'_, '_> {
         let mut locked = vec![];
         for lock in locks {
             let title = format!("FOR {}", lock.lock_type);
-            if lock.nonblock == Some(NonBlock::SkipLocked) {
-                return Err(SqlError::unsupported(format_args!("{title} SKIP LOCKED")));
-            }
             self.check_lockable(select, &title)?;
             let of = lock.of.as_ref().map(name::split).transpose()?.map(|(_, name)| name);
             let tables = self.frame().names.tables.clone();
@@ -200,8 +197,12 @@ impl Binder<'_, '_> {
                     return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
                 }
                 let column = Expr::new(ExprKind::Column(key), Type::BYTEA);
-                let nowait = lock.nonblock == Some(NonBlock::Nowait);
-                locked.push(RowLock { table: table.clone(), key: target_of(column, targets), nowait });
+                let when_held = match lock.nonblock {
+                    None => WhenHeld::Wait,
+                    Some(NonBlock::Nowait) => WhenHeld::Fail,
+                    Some(NonBlock::SkipLocked) => WhenHeld::Skip,
+                };
+                locked.push(RowLock { table: table.clone(), key: target_of(column, targets), when_held });
             }
             self.locks = true;
         }
@@ -277,10 +278,41 @@ impl Binder<'_, '_> {
             }
         };
         if !parts.locks.is_empty() {
+            check_skipped(&plan, &parts.locks)?;
             plan = Plan::Lock { input: Box::new(plan), tables: parts.locks.clone() };
         }
         self.limited(plan, tail, &keys)
     }
+}
+
+/// Checks that a query reads the tables of which it skips rows only to find these rows: what it finds out otherwise counts.
+///
+/// # Errors
+/// 0A000
+fn check_skipped(plan: &Plan, locks: &[RowLock]) -> Result<()> {
+    for lock in locks.iter().filter(|lock| lock.when_held == WhenHeld::Skip) {
+        let wanted = locks.iter().filter(|other| other.table.oid == lock.table.oid).count();
+        if reads_of(plan, lock.table.oid) > wanted {
+            let what = format!(
+                "SKIP LOCKED of \"{}\" in a query that reads it elsewhere, or reads from WITH",
+                lock.table.name
+            );
+            return Err(SqlError::unsupported(what).hint("Read the other part in a statement of its own."));
+        }
+    }
+    Ok(())
+}
+
+/// How often a plan reads a table; a query of WITH may do so, too.
+fn reads_of(plan: &Plan, table: u32) -> usize {
+    let mut reads = 0;
+    plan.walk(&mut |plan| {
+        reads += usize::from(match plan {
+            Plan::Scan(scan) => scan.table.oid == table,
+            plan => matches!(plan, Plan::CteScan { .. }),
+        });
+    });
+    reads
 }
 
 /// Returns the target equal to an expression; adds a hidden one if there is none.

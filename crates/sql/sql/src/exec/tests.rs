@@ -427,7 +427,8 @@ fn own_writes_are_seen_and_rows_can_be_owned() {
         other => other,
     };
     assert_eq!(fixture.show(&with_key), r"599|-599|2|\x8000000000000257 1000|||\x80000000000003e8");
-    let locked = Plan::Lock { input: Box::new(with_key), tables: vec![RowLock { table, key: 3, nowait: false }] };
+    let locked =
+        Plan::Lock { input: Box::new(with_key), tables: vec![RowLock { table, key: 3, when_held: WhenHeld::Wait }] };
     assert_eq!(fixture.show(&ids(locked)), "599 1000");
 }
 

@@ -21,7 +21,7 @@ mod with;
 #[cfg(test)]
 mod tests;
 
-use crate::plan::{Expr, ExprKind, Plan, Returning, RowLock, Scan, Statement};
+use crate::plan::{Expr, ExprKind, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
 use crate::stack::ensure_stack;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -136,7 +136,9 @@ fn owning(mut plan: Plan, key: usize) -> Plan {
         }
     });
     match target {
-        Some(table) => Plan::Lock { input: Box::new(plan), tables: vec![RowLock { table, key, nowait: false }] },
+        Some(table) => {
+            Plan::Lock { input: Box::new(plan), tables: vec![RowLock { table, key, when_held: WhenHeld::Wait }] }
+        }
         None => plan,
     }
 }

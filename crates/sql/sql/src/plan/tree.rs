@@ -156,8 +156,19 @@ pub struct RowLock {
     pub table: Arc<Table>,
     /// The column with the row's key.
     pub key: usize,
-    /// NOWAIT: a row that another transaction has is an error.
-    pub nowait: bool,
+    /// What becomes of a row that another transaction has.
+    pub when_held: WhenHeld,
+}
+
+/// What FOR UPDATE does about a row that another transaction has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenHeld {
+    /// It waits.
+    Wait,
+    /// NOWAIT: it fails.
+    Fail,
+    /// SKIP LOCKED: it passes over the row.
+    Skip,
 }
 
 /// The rows of a table, whole: one datum for each of [`Table::columns`], and the key as bytea behind them if asked for.

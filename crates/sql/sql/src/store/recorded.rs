@@ -4,8 +4,8 @@ use super::{Store, Transaction};
 use model::history::{self, Operation, Outcome, Recorder};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Fault, Finish, Invalid, Item, LogPosition,
-    Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Snapshots, Supervised, TableId, Tables,
-    Timestamp,
+    Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, SkipsLocked, Snapshots, Supervised, TableId,
+    Tables, Timestamp,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Store for Recorded {
     fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>> {
         let start_ns = self.observer.now();
         let recorder = Some(Recorder::new(self.inner.begin(how)?));
-        Ok(Box::new(Observed { recorder, observer: self.observer.clone(), start_ns, places: Vec::new() }))
+        Ok(Box::new(Observed { recorder, observer: self.observer.clone(), start_ns, places: Vec::new(), skips: None }))
     }
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
@@ -70,6 +70,8 @@ struct Observed {
     start_ns: u64,
     /// Open savepoints, oldest first, and how much was noted before each.
     places: Vec<(Savepoint, usize)>,
+    /// Tables of which it reads without telling: it rests on nothing that it passes over.
+    skips: Option<Arc<[TableId]>>,
 }
 
 impl Observer {
@@ -85,6 +87,14 @@ impl Observer {
 impl Observed {
     fn recorder(&mut self) -> &mut Recorder<Box<dyn Transaction>> {
         self.recorder.as_mut().expect("only the end takes the recorder, and takes the transaction with it")
+    }
+
+    fn skipping(&mut self) -> &mut dyn SkipsLocked {
+        self.recorder().inner().skips_locked().expect("it was asked before it was offered")
+    }
+
+    fn skips_in(&self, table: TableId) -> bool {
+        self.skips.as_ref().is_some_and(|tables| tables.contains(&table))
     }
 }
 
@@ -156,6 +166,11 @@ impl Finish for Observed {
         Some(self)
     }
 
+    fn skips_locked(&mut self) -> Option<&mut dyn SkipsLocked> {
+        self.recorder().inner().skips_locked()?;
+        Some(self)
+    }
+
     fn supervised(&mut self) -> Option<&mut dyn Supervised> {
         self.recorder().inner().supervised()
     }
@@ -178,8 +193,28 @@ impl Finish for Observed {
     fn abort(self) {}
 }
 
+/// What it takes is told of as a read.
+impl SkipsLocked for Observed {
+    fn begin_skipping(&mut self) -> Result<Timestamp> {
+        self.skipping().begin_skipping()
+    }
+
+    fn skip(&mut self, since: Timestamp, tables: Arc<[TableId]>) {
+        self.skips = Some(tables.clone());
+        self.skipping().skip(since, tables);
+    }
+
+    fn stop_skipping(&mut self) {
+        self.skips = None;
+        self.skipping().stop_skipping();
+    }
+}
+
 impl Access for Observed {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        if self.skips_in(table) {
+            return self.recorder().inner().read(table, key, columns, row);
+        }
         self.recorder().read(table, key, columns, row)
     }
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
@@ -198,6 +233,9 @@ impl Access for Observed {
         self.recorder().delete(table, key)
     }
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        if self.skips_in(scan.table) {
+            return self.recorder().inner().scan(scan, visit);
+        }
         self.recorder().scan(scan, visit)
     }
     fn draws(&mut self) -> Option<&mut Draws> {

@@ -9,6 +9,7 @@ mod distinct;
 mod join;
 mod left_build_join;
 mod limit;
+mod lock;
 mod recursive;
 mod rows;
 mod scan;
@@ -42,7 +43,7 @@ pub(super) enum Node {
     With(Box<with::WithState>),
     CteScan(usize),
     Recursive(Box<recursive::RecursiveState>),
-    Lock(Box<Node>),
+    Lock(Box<lock::LockState>),
 }
 
 impl PlanRows for Node {
@@ -80,7 +81,7 @@ impl Node {
             Plan::Recursive { start, .. } => {
                 Node::Recursive(Box::new(recursive::RecursiveState::new(Node::new(start))))
             }
-            Plan::Lock { input, .. } => Node::Lock(Box::new(Node::new(input))),
+            Plan::Lock { input, .. } => Node::Lock(Box::new(lock::LockState::new(Node::new(input)))),
         }
     }
 
@@ -130,7 +131,7 @@ impl Node {
             (Node::Recursive(state), Plan::Recursive { number, start, step, distinct }) => {
                 state.next(*number, start, step, *distinct, run)
             }
-            (Node::Lock(node), Plan::Lock { input, tables }) => rows::next_locked(node, input, tables, run),
+            (Node::Lock(state), Plan::Lock { input, tables }) => state.next(input, tables, run),
             _ => Err(out_of_step()),
         }
     }

@@ -1,16 +1,14 @@
-//! Operators with little state: VALUES, computed tables, functions in FROM, filters, sets in select lists, locks.
+//! Operators with little state: VALUES, computed tables, functions in FROM, filters, sets in select lists.
 
 use super::super::evaluate::Values;
 use super::super::scope::Run;
 use super::Node;
 use crate::catalog::VirtualTable;
-use crate::context::{Exec, row_bytes};
-use crate::error::{Result, SqlError, state};
+use crate::context::row_bytes;
+use crate::error::Result;
 use crate::functions::Resolved;
-use crate::plan::{Expr, Plan, RowLock, SetColumn};
+use crate::plan::{Expr, Plan, SetColumn};
 use crate::types::{Datum, Row};
-use model::RowBuf;
-use std::time::Duration;
 
 /// Rows that the first call computed all at once.
 pub type ComputedRows = Option<std::vec::IntoIter<Row>>;
@@ -103,46 +101,6 @@ pub fn next_passing(node: &mut Node, input: &Plan, condition: &Expr, run: &mut R
         }
     }
     Ok(None)
-}
-
-/// Takes ownership of the rows whose keys are in these columns before it returns them. Outer joins leave keys NULL.
-pub fn next_locked(node: &mut Node, input: &Plan, tables: &[RowLock], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
-    run.exec.transaction.set_reads_wait(true);
-    let hasty = tables.iter().find(|lock| lock.nowait);
-    let next = match hasty {
-        Some(lock) => run.exec.waiting_at_most(
-            COMMIT,
-            || not_available(lock),
-            |exec| node.next(input, &mut Run { exec, scope: run.scope }),
-        ),
-        None => node.next(input, run),
-    };
-    let Some(row) = next? else { return Ok(None) };
-    for lock in tables {
-        match row.get(lock.key) {
-            Some(Datum::Bytea(key)) if lock.nowait => {
-                run.exec.waiting_at_most(Duration::ZERO, || not_available(lock), |exec| own(exec, lock, key))?;
-            }
-            Some(Datum::Bytea(key)) => own(run.exec, lock, key)?,
-            Some(Datum::Null) => {}
-            _ => return Err(SqlError::new(state::INTERNAL_ERROR, "a row to be locked comes without its key")),
-        }
-    }
-    Ok(Some(row))
-}
-
-/// Maximum time for which another transaction's commit holds a row that is read. NOWAIT fails only for rows that are held
-/// longer.
-const COMMIT: Duration = Duration::from_millis(20);
-
-fn own(exec: &mut Exec<'_>, lock: &RowLock, key: &[u8]) -> Result<()> {
-    exec.transaction.read_for_update(lock.table.storage.id(), key, &mut RowBuf::new())?;
-    Ok(())
-}
-
-fn not_available(lock: &RowLock) -> SqlError {
-    let message = format!("could not obtain lock on row in relation \"{}\"", lock.table.name);
-    SqlError::new(state::LOCK_NOT_AVAILABLE, message).table(&*lock.table.schema, &*lock.table.name)
 }
 
 /// The state of sets in a select list.
