@@ -1,8 +1,8 @@
 //! The three doors, by strength: how a transaction enters an engine.
 //!
-//! An engine implements the strongest door that it truly has; the adapters give the weaker ones. They are newtypes and
-//! not blanket impls, so that an engine can still have a better door of its own. What an engine may offer beyond a door is a
-//! capability: a method that returns an `Option`.
+//! An engine implements the strongest door that it supports; the adapters derive the weaker ones. They are newtypes and
+//! not blanket impls, so that an engine can implement a weaker door better than its adapter. What an engine may offer beyond a
+//! door is a capability: a method that returns an `Option`.
 
 mod capabilities;
 pub mod columns;

@@ -13,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The transaction was aborted: nothing of it happened. It is poisoned and answers only this from now on.
+    /// The transaction was aborted and has no effect. It is poisoned: every later call returns this error.
     Aborted(Box<Abort>),
     /// A wait ended without success: its limit was reached, or the transaction's [`crate::Supervisor`] ended it. The statement
     /// did not happen; the transaction stays open. Only supervised transactions get it, with the facts of the abort that others
@@ -24,7 +24,7 @@ pub enum Error {
     NotYet,
     /// A limit was reached. The statement did not happen; the transaction stays open.
     Limit(Limit),
-    /// The caller's request makes no sense. The statement did not happen; the transaction stays open.
+    /// The caller's request is invalid. The statement did not happen; the transaction stays open.
     Invalid(Invalid),
     /// A key is taken. The statement did not happen; the transaction stays open.
     Duplicate(Box<Duplicate>),
@@ -63,7 +63,7 @@ pub enum AbortClass {
     Definition,
     /// A declared footprint does not cover what the procedure touches now; the next attempt looks again.
     Footprint,
-    /// Another transaction would have had to be waited for, and that could deadlock.
+    /// The transaction would have to wait for another one, and the wait could be part of a deadlock.
     Priority,
     /// Another transaction held something for longer than the limit on waiting.
     WaitLimit,
@@ -215,7 +215,7 @@ pub struct Duplicate {
     pub key: Key,
 }
 
-/// A failure of the world around the database.
+/// A failure of the environment: disk, clock, data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -251,7 +251,7 @@ pub enum Fault {
     Closed,
     /// Another checkpoint is being written.
     CheckpointRunning,
-    /// Somebody has the data directory open.
+    /// The data directory is open already, in this process or another one.
     Locked {
         /// The directory and its holder.
         detail: String,

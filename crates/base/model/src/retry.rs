@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Limits on the number and the duration of retries after conflicts.
 ///
 /// The delay before the next attempt is drawn uniformly between zero and a ceiling that starts at `first_delay`, doubles
-/// with each attempt and ends at `longest_delay`, so that transactions that met once do not meet again in step.
+/// with each attempt and ends at `longest_delay`, so that two transactions that conflicted do not retry at the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
@@ -21,8 +21,8 @@ pub struct RetryPolicy {
     pub first_delay: Duration,
     /// Ceiling of every delay. Default 5 ms.
     pub longest_delay: Duration,
-    /// Failed attempts after which the next ones take hold of rows at the statement ([`Mode::OwnAtStatement`]), so that a
-    /// transaction on a hot row gets its turn. Default 3.
+    /// Failed attempts after which the next ones own their rows at the statement ([`Mode::OwnAtStatement`]), so that a
+    /// transaction on a hot row queues for it. Default 3.
     pub own_after_attempts: u32,
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// Supervisor of an open transaction from outside, such as the server's session that runs it.
 ///
-/// A wait asks for the time that is left to it after it has announced itself, and again whenever it wakes up. So whoever shortens
-/// that time wakes the waker *afterwards*, and the wait ends; no wake-up is lost if `wait_begins` and the shortening party take
-/// the same lock.
+/// A waiter first announces its wait (`wait_begins`), then reads `wait_limit`, and reads it again at each wake-up. To end a wait,
+/// first shorten the limit and then wake the waker. No wake-up is lost if `wait_begins` and the code that shortens the limit take the
+/// same lock.
 pub trait Supervisor: Debug + Send + Sync {
     /// The transaction has its timestamp, by which others name it when they wait for it.
     fn transaction_begins(&self, transaction: Timestamp);
@@ -18,8 +18,8 @@ pub trait Supervisor: Debug + Send + Sync {
     /// lock.
     fn wait_limit(&self) -> Option<Duration>;
 
-    /// The transaction is about to sleep. `wait` has the facts of the abort that it would be if it did not end. To end it,
-    /// shorten the limit and wake `waker`, but not under a lock that this takes: it is called with latches held, too.
+    /// The transaction is about to sleep. `wait` describes the abort with which the wait would end at its limit. To end it,
+    /// shorten the limit and wake `waker`, but not under a lock that this method takes: it is called with latches held.
     fn wait_begins(&self, wait: &Abort, waker: Waker);
 
     /// The transaction is about to sleep until the log's disk has taken what came before it. To end the wait, shorten the
@@ -28,6 +28,6 @@ pub trait Supervisor: Debug + Send + Sync {
         drop(waker);
     }
 
-    /// The wait is over, whatever became of it.
+    /// The wait is over, with or without success.
     fn wait_ends(&self);
 }

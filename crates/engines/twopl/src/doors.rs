@@ -1,4 +1,4 @@
-//! The doors: open transactions (1), bodies that may run again (2), procedures that declare what they touch (3).
+//! The doors: open transactions, bodies that may run again, procedures that declare what they touch.
 
 use super::Reason;
 use super::TwoPhaseLocking;

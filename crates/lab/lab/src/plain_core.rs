@@ -1,4 +1,4 @@
-//! The yardstick of the proved core: Multi-Paxos as one writes it without a proof in mind.
+//! Baseline for the proved core: Multi-Paxos as one writes it without a proof in mind.
 //!
 //! It takes the same events and gives the same outputs as [`paxos::core::Proved`] (`tests/plain_core.rs` compares them), so that
 //! the same runtime drives both, and whatever differs in a measurement is what the proof costs. Where the proved core makes a new

@@ -1,4 +1,4 @@
-//! Sockets: how they are set up, where they may lead, and writing many frames at once.
+//! Sockets: options, allowed addresses, and writing many frames at once.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Messages as bytes: frames, and a decoder that takes whatever a network brings.
+//! Messages as bytes: frames, and a decoder that accepts arbitrary input.
 //!
 //! A frame is a header and a body; the body is one message or several of one kind, back to back, so that whoever has many to say
 //! pays for a header and a checksum once. Numbers in the header are little-endian.

@@ -1,4 +1,4 @@
-//! A connection's first bytes: who the two ends are, that both hold the key, and whether each wants the other.
+//! Handshake: the first bytes of a connection exchange the identities, prove that both ends hold the key, and let each accept or refuse.
 //!
 //! ```text
 //! initiator                                     acceptor

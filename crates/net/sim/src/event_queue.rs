@@ -1,4 +1,4 @@
-//! Virtual time: what is going to happen, and when.
+//! Virtual time: future events and their times.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! Why a node does not start, or stops.
+//! Errors with which a node does not start, or stops.
 
 use std::fmt;
 use std::io;

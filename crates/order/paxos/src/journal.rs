@@ -1,4 +1,4 @@
-//! The journal: what a replica must not forget, on the disk before anybody is told (P8, P10).
+//! The journal: the state that a replica must not lose, on disk before a message reveals it (P8, P10).
 //!
 //! The core's records are payloads of a redo log ([`wal`]); all that was appended since the last fdatasync becomes durable with the
 //! next one. When the journal has grown long, the core's checkpoint (records that stand for all records so far) is written as the

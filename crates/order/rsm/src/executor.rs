@@ -1,4 +1,4 @@
-//! Batches in, replies out: sessions, the service, and the replies that may be asked for again.
+//! Executes batches: sessions, the service, and the replies kept for repeated requests.
 //!
 //! Every replica runs one, over the same batches in the same order, so that all of them execute the same requests, refuse the same
 //! ones, remember the same replies and forget the same sessions. Which request is executed is decided by the proved functions of

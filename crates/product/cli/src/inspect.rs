@@ -1,4 +1,4 @@
-//! Commands that look at a database and look after it.
+//! Commands that inspect and maintain a database.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};

@@ -1,4 +1,4 @@
-//! Copies of a database, and whether one is sound.
+//! Backups of a database, and their verification.
 
 use crate::directory::check_to_back_up;
 use crate::snapshot::Snapshot;

@@ -1,4 +1,4 @@
-//! The database: opening, tables, beginning, looking after.
+//! The database: opening, tables, transactions, maintenance.
 
 use crate::SchemaBuilder;
 use crate::builder::{Builder, Settings};

@@ -1,4 +1,4 @@
-//! Tables of the catalog, and plain ones beside it.
+//! Tables in the catalog, and plain engine tables outside it.
 //!
 //! A table whose key is columns of its rows stands in the catalog that SQL uses too ([`tables::Tables`]). One whose key stands
 //! beside its rows (bytes) is an engine table that no definition names: SQL has no words for it.

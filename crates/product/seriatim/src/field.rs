@@ -1,4 +1,4 @@
-//! What columns hold in Rust, and what can be said for a key.
+//! Rust types of columns, and the arguments that stand for a key.
 
 use crate::SchemaBuilder;
 use model::{ColumnType, Key, Value, ValueRef};

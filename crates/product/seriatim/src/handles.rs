@@ -1,8 +1,9 @@
-//! Handles of tables of the catalog: what each asks for, and what it stands for.
+//! Handles of tables in the catalog: the schema that each requests, and the decoded definition that it is resolved to.
 //!
-//! A transaction reads the definition of each table that it uses, and so conflicts with whoever changes one (T2 of `tables`). What it
-//! reads is compared with what was decoded before, so that nothing is decoded twice. All that was decoded stands in one list, which is
-//! made anew when something is added: a transaction takes hold of it once, and shares no counter or lock with others at each table.
+//! A transaction reads the version of the definition of each table that it uses, and so conflicts with a change of it (T2 of `tables`).
+//! If the version is that of a definition decoded before, nothing is decoded again. All decoded definitions are in one immutable list,
+//! which is replaced when one is added. A transaction takes a reference to the list once, so its uses of tables touch no shared
+//! counter or lock.
 
 use crate::Schema;
 use std::cell::{Cell, OnceCell};

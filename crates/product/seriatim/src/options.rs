@@ -1,4 +1,4 @@
-//! What can be chosen for a transaction.
+//! Options of a transaction.
 
 use crate::Durability;
 use model::{Mode, RetryPolicy};

@@ -1,4 +1,4 @@
-//! Ranges: how they are said, and how they are walked from both ends.
+//! Ranges: how they are specified, and iterated from both ends.
 
 use crate::resolve::ResolvedTable;
 use crate::snapshot::Snapshot;

@@ -1,4 +1,4 @@
-//! From a handle to what it stands for in one transaction.
+//! Resolves a table's handle in one transaction.
 
 use crate::database::Shared;
 use crate::error::{At, Place as ConflictPlace};

@@ -1,4 +1,4 @@
-//! The shape that a table was created with against the one that is asked for.
+//! Compares the shape of an existing table with the requested one.
 
 use crate::database::Shared;
 use crate::resolve::TableRef;

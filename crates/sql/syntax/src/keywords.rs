@@ -1,4 +1,4 @@
-//! PostgreSQL's words that are no names.
+//! PostgreSQL's reserved words: a name that is one of them must be quoted.
 
 use sqlparser::keywords::{ALL_KEYWORDS, ALL_KEYWORDS_INDEX, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 

@@ -1,4 +1,4 @@
-//! Readers of what a session says about itself: transactions, settings, prepared statements, cursors.
+//! Readers of statements about the session itself: transactions, settings, prepared statements, cursors.
 
 use crate::command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
 use crate::reader::{Reader, Token};

@@ -1,4 +1,4 @@
-//! The catalog: definitions as rows of one engine table, and what a process remembers of them.
+//! The catalog: definitions as rows of one engine table, and the process's cache of them.
 //!
 //! Under (schema, name) stand a version, an identifier and the definition as JSON; under an identifier the key of the definition
 //! and the version: its *version row*. Both are written together. Whoever uses a relation reads one of them in the transaction that

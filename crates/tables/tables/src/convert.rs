@@ -1,4 +1,5 @@
-//! Directories of earlier versions: programs' tables had indexes that the engine kept, and stood in no catalog.
+//! Conversion of directories of earlier versions: there the engine kept the indexes of programs' tables, and no catalog listed
+//! these tables.
 //!
 //! Such a table is an engine table of typed rows whose key is columns of the row; this layer makes none. Its definition still
 //! says which indexes it had ([`model::Schema::former_indexes`]). It is taken in step by step, each a transaction:

@@ -1,4 +1,4 @@
-//! What a program's statement on rows with indexes can fail with.
+//! Errors of a program's statement on rows with indexes.
 
 use crate::schema::Schema;
 use model::Key;

@@ -1,4 +1,4 @@
-//! A program's view of a table: its schema, and where the table's definition has what it asks for.
+//! A program's view of a table: its schema, mapped to the columns and indexes of the table's definition.
 
 use crate::catalog::{Catalog, key_of, version_row};
 use crate::definition::{Index, KeyForm, Table};

@@ -1,4 +1,4 @@
-//! Tables as programs ask for them: the shape of the rows, and the indexes over them.
+//! Tables as programs declare them: the shape of the rows, and the indexes over them.
 
 use model::{ColumnType, Decoder, Invalid, Key, KeyReader, Malformed, RowRef, ValueRef};
 use std::fmt;

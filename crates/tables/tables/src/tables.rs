@@ -1,4 +1,4 @@
-//! The tables of programs: made, found, widened and dropped outside of any statement.
+//! The tables of programs: created, opened, widened and dropped, apart from statements on rows.
 
 use crate::batches::{BatchSize, is_of_write_set};
 use crate::catalog::{Catalog, PUBLIC};

@@ -1,4 +1,4 @@
-//! A cycle's story.
+//! Explanation of a cycle, step by step.
 
 use super::edges::Kind;
 use super::facts::Facts;

@@ -17,14 +17,14 @@ pub struct Savepoint {
 
 /// A transaction that can go back to where it was.
 pub trait Savepoints {
-    /// Notes what has been written so far.
+    /// Sets a savepoint.
     ///
     /// # Errors
     /// The abort that poisoned the transaction.
     fn savepoint(&mut self) -> Result<Savepoint>;
 
-    /// Drops what was written since the savepoint, which stays; later savepoints go. What was read stays read, and what is
-    /// owned may stay owned.
+    /// Undoes the writes since the savepoint. The savepoint stays; later ones are released. Reads stay in the read set, and owned
+    /// rows may stay owned.
     ///
     /// # Errors
     /// [`crate::Invalid::UnknownSavepoint`], or the abort that poisoned the transaction.
@@ -37,9 +37,9 @@ pub trait Savepoints {
 
 /// A transaction whose waits can be watched and ended from outside.
 pub trait Supervised {
-    /// Sets the supervisor. From then on a wait that ends without what it was for fails its statement
-    /// ([`crate::Error::Unavailable`]) and not the transaction, in engines that can undo a single statement. With a limit of
-    /// zero on waiting, whatever another transaction holds is unavailable.
+    /// Sets the supervisor. From then on a wait that ends at its limit or by the supervisor fails its statement
+    /// ([`crate::Error::Unavailable`]) and not the transaction, in engines that can undo a single statement. With a wait limit of
+    /// zero the statement fails at once if another transaction holds what it needs.
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>);
 }
 
@@ -64,7 +64,7 @@ pub trait SkipsLocked {
     fn stop_skipping(&mut self);
 }
 
-/// The reads of one transaction, from several threads at once: own writes are seen, nothing is written while it lives.
+/// The reads of one transaction, from several threads at once. They see its own writes; it cannot write while the view lives.
 ///
 /// # Errors
 /// Same as [`crate::Access`]. After an abort the transaction behind it is poisoned.
@@ -106,8 +106,8 @@ pub trait SharedReads {
 
 /// An engine whose tables come and go while it runs.
 pub trait Tables {
-    /// Creates a table that every transaction may use, those that began before it too: the caller decides who learns of it.
-    /// Durable as soon as anything is that was committed afterwards.
+    /// Creates a table that every transaction may use, also one that began before: the caller decides when to publish its
+    /// number. Durable no later than any transaction that commits afterwards.
     ///
     /// # Errors
     /// The name is taken, the limit on tables is reached, the log could not take it.
@@ -123,8 +123,8 @@ pub trait Tables {
         self.create_table_unlisted(schema)
     }
 
-    /// Drops a table and all its rows. Transactions that use it meanwhile abort or go on seeing it. Durable as soon as anything
-    /// is that was committed afterwards.
+    /// Drops a table and all its rows. Open transactions that use it abort or go on seeing it. Durable no later than any
+    /// transaction that commits afterwards.
     ///
     /// # Errors
     /// There is no such table, or the log could not take it.
@@ -138,8 +138,8 @@ pub trait Tables {
         None
     }
 
-    /// Makes the next start short: writes a checkpoint, after the one that is being written, if there is one. An engine that
-    /// keeps nothing on a disk has nothing to do.
+    /// Writes a checkpoint, so that the next start is short; if one is being written already, afterwards. No effect in an engine
+    /// without a disk.
     ///
     /// # Errors
     /// The disk could not take it; the checkpoint before stays.

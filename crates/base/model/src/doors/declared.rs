@@ -32,12 +32,13 @@ pub type Ticket<P> = Pending<Completed<P>>;
 
 /// The declared door: procedures whose footprint is known before they run.
 pub trait Declared: Send + Sync + 'static {
-    /// Hands a procedure in. It runs until it commits, its own error stops it, or `retry` gives up (footprints found by
+    /// Submits a procedure. It runs until it commits, its own error stops it, or `retry` gives up (footprints found by
     /// reconnaissance can miss). Its error comes once everything that it read is durable.
     ///
-    /// An engine with threads of its own returns at once, so that one caller keeps a batch full; it waits while its queue is
-    /// full. An engine without runs the procedure in the call. Procedures of one caller that touch the same keys take effect in
-    /// the order of submission where the engine fixes the order ahead; else a caller that needs an order waits.
+    /// An engine with threads of its own returns at once, so that one caller can fill a batch; it waits while its queue is
+    /// full. An engine without threads runs the procedure in the call. In an engine that fixes the order in advance, procedures of
+    /// one caller that touch the same keys take effect in the order of submission; with other engines a caller that needs an order waits
+    /// for each ticket.
     fn submit<P: Procedure>(&self, procedure: P, how: Begin, retry: Box<dyn Retry + Send>) -> Ticket<P>;
 
     /// Submits a procedure and waits for it.

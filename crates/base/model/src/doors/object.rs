@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// An [`Interactive`](crate::Interactive) engine, as an object.
 pub trait Store: Send + Sync + 'static {
-    /// Begins a transaction that lives as long as it likes and may move between threads.
+    /// Begins a transaction that does not borrow the engine and may move between threads.
     ///
     /// # Errors
     /// Same as [`Interactive::begin`].

@@ -73,7 +73,7 @@ impl<T> Pending<T> {
         }
     }
 
-    /// The same promise of another value. `change` runs once, where the value arrives.
+    /// Maps the value. `change` runs once, on the thread that takes the value or is called back with it.
     pub fn map<U>(self, change: impl FnOnce(T) -> U + Send + 'static) -> Pending<U>
     where
         T: 'static,

@@ -76,7 +76,7 @@ impl Registry {
         Registry::default()
     }
 
-    /// Registers a procedure by its name. Twice is once.
+    /// Registers a procedure by its name. Has no effect if it is registered already.
     ///
     /// # Errors
     /// [`NameTaken`] if another procedure has the name: logs would be ambiguous.

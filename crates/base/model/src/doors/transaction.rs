@@ -22,10 +22,10 @@ pub struct Begin {
 /// Permitted operations of a transaction, and when it locks the rows that it writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Reads and writes; takes hold of what it writes at commit.
+    /// Reads and writes; owns (or locks) the rows that it writes at commit.
     #[default]
     ReadWrite,
-    /// Reads and writes; takes hold of a row at the statement that writes it, so that younger transactions of this mode queue on
+    /// Reads and writes; owns a row from the statement on that writes it, so that younger transactions of this mode queue on
     /// a hot row instead of failing at commit. An engine may let others read beside it meanwhile, and fix its place in the
     /// serial order when it commits.
     OwnAtStatement,
@@ -36,8 +36,7 @@ pub enum Mode {
     Snapshot,
 }
 
-/// A transaction that committed: it is visible. Whether it is durable yet is another question
-/// ([`crate::Interactive::wait_durable`]).
+/// A committed transaction: visible, and perhaps not durable yet ([`crate::Interactive::wait_durable`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Committed {
     /// Its place in the serial order; `None` in an engine that claims none. An engine claims one for each of its transactions, or
@@ -72,7 +71,7 @@ pub trait Finish {
     /// order is there or, where the engine moves transactions ([`Mode::OwnAtStatement`]), above it.
     fn timestamp(&self) -> Option<Timestamp>;
 
-    /// Begins it now rather than at its first access: draws its timestamp, waits for its snapshot, as the engine has it.
+    /// Begins it now instead of at its first access: the engine draws its timestamp and waits for its snapshot, if it has those.
     ///
     /// # Errors
     /// Same as the first access.

@@ -1,4 +1,4 @@
-//! The server under test: a process that is started, looked at and killed.
+//! The server under test: a process that is started, inspected and killed.
 
 use super::arguments::SoakArguments;
 use crate::processes::{Failure, Processes, free_ports};

@@ -1,4 +1,4 @@
-//! The core: one pure automaton per replica, and what may stand in its place.
+//! The core: one pure automaton per replica, as a trait, so that the lab can run another.
 
 pub mod generated;
 pub mod prim;

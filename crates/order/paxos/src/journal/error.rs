@@ -1,4 +1,4 @@
-//! Why a journal cannot be opened, or cannot go on.
+//! Errors of a journal: on opening, and later.
 
 use env::DiskError;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The core's thread: everything that happens goes through the replica here, one input at a time.
+//! The core's thread: passes every input to the replica, one at a time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

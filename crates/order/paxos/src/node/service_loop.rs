@@ -1,4 +1,4 @@
-//! The application's thread: batches in, and the core learns what was taken.
+//! The application's thread: takes delivered batches, and reports to the core which it has taken.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which payloads are delivered: each life's in the order of their submission, each once.
+//! Decides which payloads are delivered: those of each life in the order of submission, each once.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One node's payloads on their way into the order, without I/O.
+//! Payloads of one node that are proposed and not yet ordered, without I/O.
 //!
 //! They are handed to the own replica, numbered in the order of their submission. The replica may lose them, and says
 //! so: whenever who leads has changed, or what it forwarded seems to be lost

@@ -1,21 +1,22 @@
-//! A new voter is silent until every other voter knows it (decision 0026).
+//! Admission: a new voter sends no votes until every other voter has recorded it (decision 0026).
 //!
-//! A replica whose memory is new does not know whether another memory of its number has voted before. The others do: whoever connects
-//! with it has compared what it says of itself with whom it had met, and notes it ([`crate::known_voters`]). So each voter was
-//! known to all others before its first vote; and one that has forgotten is refused by each of them that has not.
+//! A replica with a new directory cannot know whether an earlier directory of the same number has voted. Its peers can: a peer that
+//! connects compares the identity that the replica sends with the one that it has recorded for this number, and records a new one
+//! ([`crate::known_voters`]). So every other voter has recorded a voter before its first vote, and a replica that has lost its votes
+//! is refused by each peer that still has the record.
 
 use super::peers::PeerSet;
 use super::{Effect, Replica};
 use crate::core::{Core, Message, ReplicaId, generated};
 
-/// Which voters have not met this one yet, while it is new.
+/// The voters that have not recorded this one yet.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     missing: PeerSet,
 }
 
 impl Admission {
-    /// Nobody is waited for.
+    /// Returns whether all voters have recorded this one.
     pub(super) fn is_over(&self) -> bool {
         self.missing.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Ballots that jump: a peer must not use up the numbers.
+//! Refusal of ballots that jump far ahead, so that a peer cannot exhaust the numbers.
 //!
 //! Ballots are numbers below 2^62, and a replica that has promised the greatest takes no other ever again. An election raises them by
 //! 62 at most ([`generated`](crate::core::generated): the next round, of 31 replicas), so nobody who was away is far behind; a peer that

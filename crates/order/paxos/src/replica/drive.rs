@@ -1,4 +1,4 @@
-//! Stepping the core: events in, its outputs to where they belong.
+//! Steps the core, and passes on its outputs.
 
 use super::release::Recipient;
 use super::{Effect, Replica};

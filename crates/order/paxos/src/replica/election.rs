@@ -1,4 +1,4 @@
-//! The named steps around leadership: suspicions, candidacies, heartbeats, and telling clients who leads.
+//! The named steps around leadership: suspicions, candidacies, heartbeats, and reporting the leader to clients.
 
 use super::peers::PeerSet;
 use super::{Effect, Replica};

@@ -1,4 +1,4 @@
-//! Getting batches ordered: a leader proposes them, a follower forwards them, and who can do neither keeps them.
+//! Ordering of batches: a leader proposes them, a follower forwards them to the leader, and a replica that can do neither keeps them.
 
 use super::{Effect, Replica};
 use crate::config::Options;

@@ -1,4 +1,4 @@
-//! Holding back what must not be said before the journal is durable.
+//! Holds back messages that must not be sent before the journal is durable.
 //!
 //! A promise, a vote and a prepare say "I shall remember" (`waits` in the model): they wait until every record that was journalled
 //! before them is durable, that of their own step too: it comes first (`record_first` of `StatementsReplay.v`). All else rests on what

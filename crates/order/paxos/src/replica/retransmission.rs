@@ -1,4 +1,4 @@
-//! Sending proposals again that were not answered in time.
+//! Retransmission of proposals that were not answered in time.
 //!
 //! The leader keeps what it has proposed until it is chosen. A proposal goes again to those who have not voted for it after a time that
 //! is measured (and doubles each time), and at once to a peer whose connection was made again. The leader itself counts as one of

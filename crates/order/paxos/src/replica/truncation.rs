@@ -1,4 +1,4 @@
-//! When to take a snapshot, what to forget, and when to write the journal anew.
+//! Decides when to take a snapshot, what to truncate, and when to rewrite the journal.
 //!
 //! A snapshot is taken when enough bytes were delivered since the last, or when the instances that are kept fill most of the span:
 //! beyond it nothing can be proposed. Then what it covers is forgotten, but for a quarter of the span: peers that are a little

@@ -1,4 +1,4 @@
-//! Connections that others make.
+//! Incoming connections.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

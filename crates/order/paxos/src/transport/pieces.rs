@@ -1,4 +1,4 @@
-//! Snapshots on their way: cut into pieces, so that other messages need not wait for them, and put together again.
+//! Snapshots in transit: sent in pieces, so that other messages need not wait for them, and reassembled.
 
 use bytes::Bytes;
 

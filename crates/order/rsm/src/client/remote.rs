@@ -1,4 +1,4 @@
-//! A client for programs: requests in, answers out, whatever becomes of replicas and connections in between.
+//! A client for programs: sends requests and returns answers, also when replicas or connections fail in between.
 //!
 //! A task keeps a connection, to the leader if it can be found, and a session. Handles are cheap to clone and share both. Requests are
 //! sent in the order in which they are handed in; up to [`SESSION_WINDOW`](crate::message::SESSION_WINDOW) are open at

@@ -1,4 +1,4 @@
-//! The executor as what stands on a node: batches in, replies to the clients.
+//! The executor as the application of a node: takes batches, and sends replies to the clients.
 
 use std::sync::Arc;
 

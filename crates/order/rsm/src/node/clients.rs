@@ -1,4 +1,4 @@
-//! Clients: their requests in, their replies out.
+//! Connections of clients: receives requests, and sends replies.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Ends that do not behave, over real sockets.
+//! Peers and clients that violate the protocol, over real sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

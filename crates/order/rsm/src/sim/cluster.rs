@@ -1,4 +1,4 @@
-//! The simulated cluster: nodes, clients and networks in virtual time, and the loop that goes from one happening to the next.
+//! The simulated cluster: nodes, clients and networks in virtual time, and the loop from one event to the next.
 
 mod access;
 mod faults;

@@ -1,4 +1,4 @@
-//! Keys and CHECK: in the definition, and over the rows that are there.
+//! Keys and CHECK: added to the definition, and checked on the existing rows.
 
 use super::drop::drop_referring;
 use super::name::{self, NewNames};

@@ -1,4 +1,4 @@
-//! Drops relations, schemas and columns' users, with all that cannot be without them.
+//! Drops relations, schemas and the users of columns, with all their dependents.
 
 use super::dependents::{DropSet, Object, describe};
 use super::view::{may_use, views_over};

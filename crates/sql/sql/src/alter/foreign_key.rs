@@ -1,4 +1,4 @@
-//! Foreign keys: how the referenced table comes to know them, whether the rows that are there keep them.
+//! Foreign keys: recorded at the referenced table, and checked on the existing rows.
 
 use super::name::no_relation;
 use super::rows::{each_row, fill_index};

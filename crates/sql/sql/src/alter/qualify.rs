@@ -1,4 +1,4 @@
-//! A view means the relations that its names meant when it was made, whoever reads it along whatever search path.
+//! Qualifies the names in a view's query, so that it reads the same relations under every search path.
 
 use super::name::{quoted, split};
 use crate::context::Names;

@@ -1,4 +1,4 @@
-//! RENAME, SET SCHEMA: what a name stands in follows it.
+//! RENAME, SET SCHEMA: the definitions that contain the name are rewritten.
 
 use super::constraint::constraint_taken;
 use super::name::{has_constraint, kind, no_relation};

@@ -1,4 +1,4 @@
-//! Goes through the rows of a table, and writes them anew.
+//! Reads and rewrites the rows of a table.
 
 use crate::catalog::{Index, Table};
 use crate::context::{Change, Exec};

@@ -1,4 +1,4 @@
-//! Views: what they look at, and how they follow what they read.
+//! Views: what they read, and how they are rewritten when that changes.
 
 use super::dependents::describe;
 use super::expression;

@@ -1,4 +1,4 @@
-//! Relations that are computed: registered when a database is opened, since their rows are made by everything above.
+//! Relations that are computed: registered when a database is opened, since modules above this one compute their rows.
 
 use super::{View, VirtualTable};
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Engines speak of their tables and of encoded keys. Users have names, columns and values.
+//! Translates errors of engines, which name engine tables and encoded keys, into names, columns and values.
 
 use super::Database;
 use crate::definition::{Cache, Index, KeyForm, Relation, Table};

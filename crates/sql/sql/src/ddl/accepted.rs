@@ -1,5 +1,5 @@
-//! Statements that are taken because programs and dumps say them, though there is little or nothing to do: one role owns
-//! everything, space is reclaimed and statistics are not needed.
+//! Statements that programs and dumps contain and that need little or no work here (roles, VACUUM, ANALYZE): one role owns
+//! everything, memory is reclaimed without a statement, and there are no statistics.
 
 use crate::alter::name::{fold, no_relation, split};
 use crate::catalog::{self, Relation};

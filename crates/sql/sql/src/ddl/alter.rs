@@ -1,4 +1,4 @@
-//! ALTER: one change after another, each of what the one before has left.
+//! ALTER: changes in sequence, each applied to the result of the one before.
 
 use super::accepted::check_owner;
 use super::{alter_sequence, alter_table, schema};

@@ -1,4 +1,4 @@
-//! FOREIGN KEY as statements write it: what it refers to.
+//! FOREIGN KEY clauses: the referenced table and columns.
 
 use crate::alter::constraint::check_ordered;
 use crate::alter::foreign_key::check_types;

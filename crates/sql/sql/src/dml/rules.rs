@@ -1,4 +1,4 @@
-//! What a row must fulfil by itself: generated columns, NOT NULL, CHECK.
+//! Rules of a single row: generated columns, NOT NULL, CHECK.
 
 use super::violation;
 use crate::bind;

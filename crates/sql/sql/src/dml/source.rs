@@ -1,4 +1,4 @@
-//! The rows that a statement is about, read before anything is written.
+//! The rows that a statement changes, read before anything is written.
 
 use crate::catalog::Table;
 use crate::context::{Exec, row_bytes};

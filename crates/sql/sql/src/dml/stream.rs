@@ -1,4 +1,4 @@
-//! Statements that write each row when they have read it, so that they hold none, however many there are.
+//! Statements that write each row as soon as it is read, so that their memory does not grow with the number of rows.
 //!
 //! A statement must not see what it has written itself. One that reads all its rows first (`write.rs`) never does. Here that
 //! follows from what it reads:

@@ -1,4 +1,4 @@
-//! The words of violated constraints, as PostgreSQL chooses them.
+//! Errors of violated constraints, in PostgreSQL's wording.
 
 use crate::catalog::{Check, ForeignKey, Index, Table};
 use crate::error::{SqlError, state};

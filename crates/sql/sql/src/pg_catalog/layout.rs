@@ -1,4 +1,4 @@
-//! How the tables are written down: a list of columns, from which come their descriptions.
+//! Layout of the tables: a list of columns, from which their descriptions are made.
 
 use crate::catalog::{Column, Oid, View, VirtualTable};
 use crate::types::{Modifier, Row, Type};

@@ -1,4 +1,4 @@
-//! Who holds what and who waits for whom: `pg_locks`, `pg_blocking_pids`, wait events.
+//! Locks and waits of sessions: `pg_locks`, `pg_blocking_pids`, wait events.
 //!
 //! There is no table of locks, but for advisory ones. A transaction is the owner of the rows that it writes, and a session that
 //! waits knows for which transaction; sessions know the name of their own. What is shown here is put together from that when

@@ -1,4 +1,4 @@
-//! Names as text: how they are written, what they mean, and whether one needs its schema.
+//! Names as text: quoting, resolution, and whether a name needs its schema.
 
 use super::relations::{PG_CATALOG, system_schema};
 use super::{derived, described, seed};

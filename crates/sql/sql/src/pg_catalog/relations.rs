@@ -1,4 +1,4 @@
-//! Relations and schemas: `pg_class`, `pg_namespace`, and what hangs on a relation as a whole.
+//! Relations and schemas: `pg_class`, `pg_namespace`, and the tables with rows for whole relations.
 
 use super::layout::{Described, columns, tables};
 use super::value::{NO, NONE, NULL, YES, array, bool, count2, oid, text};

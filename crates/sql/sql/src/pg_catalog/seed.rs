@@ -1,4 +1,4 @@
-//! The rows that every PostgreSQL database is born with, for what this server has of it: types, operators, casts,
+//! The rows that a new PostgreSQL database contains, as far as this server supports what they describe: types, operators, casts,
 //! functions, roles. Kept as text beside this file, in the form of COPY.
 //!
 //! The first line names the table's columns; one with `=value` has this value in all rows and is left out of them.

@@ -1,4 +1,4 @@
-//! What the server uses: `seriatim_memory` and `seriatim_log`.
+//! Resource use of the server: `seriatim_memory` and `seriatim_log`.
 
 use super::layout::{columns, tables};
 use super::value::{NULL, text};

@@ -1,4 +1,4 @@
-//! A session: what one client says, in order. `wire` and the command line speak to it, one call at a time.
+//! A session: the statements of one client, in order. `wire` and the command line call it, one call at a time.
 //!
 //! `simple.rs` and `extended.rs` are the two ways in; `transaction.rs` blocks and what is around everything else;
 //! `prepared.rs` statements and their plans; `portal.rs` their execution; `utility.rs` what a session says about itself;

@@ -1,4 +1,4 @@
-//! Portals: statements being executed, and how far.
+//! Portals: statements in execution, with their progress.
 
 use super::prepared::{Prepared, fields_of};
 use super::{Outcome, Session, Sink};

@@ -1,4 +1,4 @@
-//! Prepared statements: their syntax, their parameters, and the plan that is good as long as its names mean the same.
+//! Prepared statements: their syntax, their parameters, and the plan, which is valid as long as its names mean the same.
 
 use super::{Description, Session};
 use crate::bind;

@@ -1,4 +1,4 @@
-//! What a session says about itself: transactions, settings, prepared statements, cursors. And what is run from its syntax.
+//! Statements about the session itself (transactions, settings, prepared statements, cursors), and others that run without a plan.
 
 use super::portal::{Portal, read_only};
 use super::{Outcome, Session, Sink, settings};

@@ -1,4 +1,4 @@
-//! CREATE, but for tables and sequences.
+//! CREATE, except for tables and sequences.
 
 use super::{sequence, table};
 use crate::ast::{CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateView, Definition, IndexColumn};

@@ -1,4 +1,4 @@
-//! Statements that name objects and say little about them: DROP, TRUNCATE, COMMENT, LOCK, GRANT, VACUUM and the like.
+//! Statements that only name objects: DROP, TRUNCATE, COMMENT, LOCK, GRANT, VACUUM and the like.
 
 use crate::ast::{Comment, Drop, Ident, Lock, Maintenance, ObjectKind, ObjectName, Privileges, Truncate};
 use crate::reader::{Reader, Token};

@@ -1,4 +1,4 @@
-//! Foreign keys: what rows must fulfil with others.
+//! Foreign keys: rules between rows of two tables.
 //!
 //! A statement notes what its changes put in question ([`ForeignKeys`]) and answers all of it at its end, in the order in
 //! which it arose, as PostgreSQL's triggers do: rows of one statement may refer to each other. What an action (CASCADE and

@@ -1,4 +1,4 @@
-//! Whether a bare name means an object.
+//! Visibility: whether an unqualified name refers to an object.
 
 use super::argument_oid;
 use crate::catalog::Oid;

@@ -1,4 +1,4 @@
-//! The bound tree, written down.
+//! Prints the bound tree.
 
 use super::constant::constant;
 use super::operator::{Place, is_plain_and, is_plain_binary, is_plain_or, is_plain_test};

@@ -1,4 +1,4 @@
-//! What the name of an object means, and how an object is named.
+//! From an object's name to its identifier, and back.
 
 use crate::catalog::Oid;
 use crate::context::Names;
