@@ -5,7 +5,7 @@ mod tests;
 
 use super::datetime::{checked_date, checked_timestamp};
 use super::text::{char_byte, parse};
-use super::{Array, Datum, Interval, Modifier, Numeric, Scalar, Styles, Type};
+use super::{Array, Datum, Interval, Modifier, Numeric, Record, Scalar, Styles, Type};
 use crate::error::{Error, Result, state};
 use bigdecimal::num_bigint::BigInt;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn send(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
         }
         Datum::Uuid(uuid) => out.extend_from_slice(uuid.as_slice()),
         Datum::Array(array) => send_array(array, out)?,
-        Datum::Record(fields) => send_record(fields, out)?,
+        Datum::Record(record) => send_record(record, out)?,
     }
     Ok(())
 }
@@ -137,10 +137,9 @@ fn send_element(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()>
     Ok(())
 }
 
-fn send_record(fields: &[Datum], out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
-    for field in fields {
-        let data_type = field.natural_type();
+fn send_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(&(record.fields.len() as i32).to_be_bytes());
+    for (_, data_type, field) in record.described() {
         out.extend_from_slice(&data_type.oid().to_be_bytes());
         send_element(field, data_type, out)?;
     }

@@ -48,9 +48,22 @@ pub enum Datum {
     Oid(u32),
     /// An array; `int2vector` and `oidvector` are arrays with a lower bound of 0.
     Array(Arc<Array>),
-    /// An anonymous row.
-    Record(Arc<[Datum]>),
+    /// A row.
+    Record(Arc<Record>),
 }
+
+/// A row as a value.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The values of its fields.
+    pub fields: Vec<Datum>,
+    /// The names and types of its fields, where they are known.
+    pub shape: Option<Arc<RowShape>>,
+}
+
+/// The names and types of a row's fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowShape(pub Vec<(SmolStr, Type)>);
 
 /// A numeric.
 #[derive(Clone, Debug)]
@@ -174,7 +187,37 @@ impl Datum {
 
     /// The fields of a record inside.
     pub fn as_record(&self) -> Option<&[Datum]> {
-        if let Datum::Record(fields) = self { Some(fields) } else { None }
+        if let Datum::Record(record) = self { Some(&record.fields) } else { None }
+    }
+
+    /// A row of fields without names.
+    pub fn record(fields: impl Into<Vec<Datum>>) -> Datum {
+        Datum::Record(Arc::new(Record { fields: fields.into(), shape: None }))
+    }
+}
+
+impl std::ops::Deref for Record {
+    type Target = [Datum];
+
+    fn deref(&self) -> &[Datum] {
+        &self.fields
+    }
+}
+
+impl Record {
+    /// The fields with their names and types. Without a name, the third is `f3`.
+    pub fn described(&self) -> impl Iterator<Item = (SmolStr, Type, &Datum)> {
+        self.fields.iter().enumerate().map(|(at, value)| match self.shape.as_ref().and_then(|shape| shape.0.get(at)) {
+            Some((name, data_type)) => (name.clone(), *data_type, value),
+            None => (RowShape::nameless(at), value.natural_type(), value),
+        })
+    }
+}
+
+impl RowShape {
+    /// The name of a field without a name, by its position from 0.
+    pub fn nameless(at: usize) -> SmolStr {
+        smol_str::format_smolstr!("f{}", at + 1)
     }
 }
 
@@ -202,8 +245,13 @@ datum_from!(
     &[u8] => Bytea,
     Interval => Interval,
     Array => Array,
-    Vec<Datum> => Record,
 );
+
+impl From<Vec<Datum>> for Datum {
+    fn from(fields: Vec<Datum>) -> Datum {
+        Datum::record(fields)
+    }
+}
 
 impl<T: Into<Datum>> From<Option<T>> for Datum {
     fn from(value: Option<T>) -> Datum {

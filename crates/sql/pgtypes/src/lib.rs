@@ -33,7 +33,7 @@ mod written;
 
 pub use cast::CastContext;
 pub use compare::{compare_typed, equal_typed, hash_typed, without_blanks};
-pub use datum::{Array, Datum, Interval, Numeric, Row, row_bytes, value_bytes};
+pub use datum::{Array, Datum, Interval, Numeric, Record, Row, RowShape, row_bytes, value_bytes};
 pub use env::Env;
 pub use error::{Error, Result, state};
 pub use facts::IntervalRange;

@@ -98,7 +98,7 @@ pub fn format(value: &Datum, data_type: Type, styles: &Styles, out: &mut String)
             array::write_array(value, styles, out);
         }
         Datum::Array(value) => array::write_vector(value, styles, out),
-        Datum::Record(fields) => array::write_record(fields, styles, out),
+        Datum::Record(record) => array::write_record(record, styles, out),
     }
 }
 

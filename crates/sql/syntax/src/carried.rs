@@ -17,7 +17,7 @@ pub(crate) const EXCLUSIONS: [&str; 4] = ["EXCLUDE NO OTHERS", "EXCLUDE CURRENT 
 /// OVERRIDING of an INSERT becomes the last column: a name of three words.
 pub(crate) const OVERRIDING: [&str; 2] = ["OVERRIDING SYSTEM VALUE", "OVERRIDING USER VALUE"];
 
-/// `(record).*` becomes `(record)."*"`, the name without its quotes.
+/// `(record).*` becomes `(record)."*"`, the name without its quotes; so does `t.*` as an operand.
 pub(crate) const ALL_FIELDS: &str = "*";
 
 /// Returns whether a name is this word, in any case and without quotes.

@@ -293,10 +293,12 @@ impl Pass<'_> {
         true
     }
 
-    /// `(record).*`
+    /// `(record).*`, and `t.*` as the operand of an operator: the row of a table.
     fn all_fields(&mut self) -> bool {
         let before = self.at.wrapping_sub(1);
-        let is_ours = self.token(before) == Some(&Token::RParen) && self.token(self.at + 1) == Some(&Token::Mul);
+        let is_operand = matches!(self.token(before), Some(Token::Word(_))) && self.is_operator(self.at + 2);
+        let is_ours =
+            (is_operand || self.token(before) == Some(&Token::RParen)) && self.token(self.at + 1) == Some(&Token::Mul);
         if is_ours {
             let span = self.span(self.at + 1);
             self.keep();
@@ -304,6 +306,12 @@ impl Pass<'_> {
             self.at += 1;
         }
         is_ours
+    }
+
+    /// Whether an operator stands here that takes a row on its left.
+    fn is_operator(&self, at: usize) -> bool {
+        let symbols = [Token::Eq, Token::Neq, Token::Lt, Token::Gt, Token::LtEq, Token::GtEq, Token::DoubleColon];
+        self.is(at, "IS") || self.token(at).is_some_and(|token| symbols.contains(token))
     }
 
     /// Index of the next occurrence of this word, outside of parentheses and CASE.

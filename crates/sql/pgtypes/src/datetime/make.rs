@@ -47,9 +47,12 @@ fn two_digits(second: f64) -> String {
 
 fn time_of_day(hour: i32, minute: i32, second: f64) -> Option<i64> {
     let plausible = (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&second);
+    if !plausible {
+        return None;
+    }
     let micros = (second * 1e6).round_ties_even() as i64;
     let time = i64::from(hour) * HOUR + i64::from(minute) * MINUTE + micros;
-    (plausible && time <= DAY).then_some(time)
+    (time <= DAY).then_some(time)
 }
 
 /// `make_timestamp(...)`; make_timestamptz converts its result by a zone.

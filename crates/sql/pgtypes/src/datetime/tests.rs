@@ -87,6 +87,7 @@ fn moments_are_made_of_parts() {
     assert_eq!(make_date(0, 1, 1).unwrap_err().message(), "date field value out of range: 0-01-01");
     assert_eq!(make_time(8, 15, 23.5).unwrap(), 29_723_500_000);
     assert_eq!(make_time(25, 0, 0.0).unwrap_err().message(), "time field value out of range: 25:00:00");
+    assert!(make_time(-1, -1, 1.7e308).is_err());
     assert_eq!(make_timestamp(1970, 1, 2, 0, 0, 1.0).unwrap(), 86_401_000_000);
     assert_eq!(timestamp_from_epoch(1.5).unwrap(), 1_500_000);
     assert!(timestamp_from_epoch(1e300).is_err());

@@ -1,6 +1,6 @@
 //! Functions by name: this crate's, and those that a host adds.
 
-use super::{Aggregate, Body, Comparison, Function, ROW_COLUMNS, Resolved, aggregate, compare, json, tables};
+use super::{Aggregate, Body, Comparison, Function, ROW_COLUMNS, Resolved, aggregate, compare, tables};
 use crate::Type;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,7 +15,6 @@ pub struct Registry<B: 'static> {
     functions: HashMap<&'static str, Vec<&'static Function<B>>>,
     columns: Vec<&'static RowColumns>,
     comparisons: [&'static Function<B>; 6],
-    json_of_row: &'static Function<B>,
 }
 
 static AGGREGATES: LazyLock<HashMap<&'static str, Vec<&'static Aggregate>>> = LazyLock::new(|| {
@@ -46,7 +45,6 @@ impl<B: 'static> Registry<B> {
             functions,
             columns: [ROW_COLUMNS].into_iter().chain(columns.iter().copied()).collect(),
             comparisons: compare::FUNCTIONS.each_ref().map(own),
-            json_of_row: own(&json::JSON_OF_ROW),
         }
     }
 
@@ -69,11 +67,6 @@ impl<B: 'static> Registry<B> {
             result: Type::BOOL,
             columns: None,
         }
-    }
-
-    /// The function that makes a JSON object of a row: of the names and the values, with these types, in turn.
-    pub fn json_of_row(&self, arguments: Vec<Type>) -> Resolved<B> {
-        Resolved { function: self.json_of_row, arguments, result: Type::JSON, columns: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{format, parse};
 use crate::error::{Error, Result, state};
 use crate::numeric::is_space;
-use crate::{Array, Datum, Modifier, Scalar, Styles, Type};
+use crate::{Array, Datum, Modifier, Record, Scalar, Styles, Type};
 use std::iter::Peekable;
 use std::str::CharIndices;
 use std::sync::Arc;
@@ -258,14 +258,14 @@ pub(super) fn write_vector(array: &Array, styles: &Styles, out: &mut String) {
 }
 
 /// Appends `(a,b)`.
-pub(super) fn write_record(fields: &[Datum], styles: &Styles, out: &mut String) {
+pub(super) fn write_record(record: &Record, styles: &Styles, out: &mut String) {
     out.push('(');
-    for (at, field) in fields.iter().enumerate() {
+    for (at, (_, data_type, field)) in record.described().enumerate() {
         if at > 0 {
             out.push(',');
         }
         let start = out.len();
-        format(field, Type::UNKNOWN, styles, out);
+        format(field, data_type, styles, out);
         if !field.is_null() {
             quote_field(start, out);
         }

@@ -72,7 +72,7 @@ fn check_casts(column: &Column, to: Type) -> Result<()> {
 fn check_users_of_type(names: &mut Names<'_>, table: &Table, at: usize) -> Result<()> {
     let name = &table.columns[at].name;
     for found in views_over(names, table.oid)? {
-        if view::may_use(&found, name) {
+        if view::uses(names, &found, table.oid, at)? {
             return Err(view::view_blocks_change(
                 names,
                 "cannot alter type of a column used by a view or rule",

@@ -1,7 +1,7 @@
 //! Drops relations, schemas and the users of columns, with all their dependents.
 
 use super::dependents::{DropSet, Object, describe};
-use super::view::{may_use, views_over};
+use super::view::{uses, views_over};
 use super::{column, expression, foreign_key, index, sequence};
 use crate::catalog::{Oid, Relation, Table};
 use crate::context::Change;
@@ -190,7 +190,7 @@ pub(crate) fn drop_column_users(
         going.follow_references(&mut change.names(), table, index.oid, &what)?;
     }
     for view in views_over(&mut change.names(), table.oid)? {
-        if may_use(&view, name) {
+        if uses(&mut change.names(), &view, table.oid, at)? {
             let relation = Relation::View(view);
             let described = describe(&mut change.names(), &relation)?;
             if going.add(Object::Relation(relation.oid()), Some((described, what.clone()))) {

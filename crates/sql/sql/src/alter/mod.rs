@@ -4,7 +4,7 @@
 //! `table.rs`, `column.rs`, `column_type.rs`, `constraint.rs`, `foreign_key.rs`, `index.rs`, `sequence.rs` and `view.rs` make and
 //! change objects, `rename.rs` moves them, `drop.rs` removes them with what `dependents.rs` finds. `rows.rs` writes rows anew;
 //! `expression.rs` and `qualify.rs` read and rewrite the expressions and queries that definitions keep as text; `reads.rs` tells
-//! which columns a view names; `name.rs` finds free names, and words errors about names.
+//! which columns a view names, `view_column.rs` renames them there; `name.rs` finds free names, and words errors about names.
 
 pub(crate) mod column;
 pub(crate) mod column_type;
@@ -22,3 +22,4 @@ pub(crate) mod rows;
 pub(crate) mod sequence;
 pub(crate) mod table;
 pub(crate) mod view;
+pub(crate) mod view_column;

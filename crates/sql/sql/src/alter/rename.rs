@@ -4,7 +4,7 @@ use super::constraint::constraint_taken;
 use super::name::{has_constraint, kind, no_relation};
 use super::table::{load, store};
 use super::view::views_over;
-use super::{expression, view};
+use super::{expression, view, view_column};
 use crate::catalog::{Namespace, Oid, Relation, Sequence, Table, View};
 use crate::context::{Change, name_taken};
 use crate::error::{Result, SqlError, state};
@@ -137,11 +137,14 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
         let message = format!("column \"{new}\" of relation \"{}\" already exists", table.name);
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
+    let mut followed = Vec::new();
     for found in views_over(&mut change.names(), table.oid)? {
-        if view::may_use(&found, old) {
-            let what = "renaming a column that a view uses is not supported";
-            return Err(view::view_blocks_change(&mut change.names(), what, &found, old)?);
+        if view::uses(&mut change.names(), &found, table.oid, at)? {
+            followed.push(view_column::follow(&mut change.names(), &found, (table.oid, at), old, &new)?);
         }
+    }
+    for view in followed {
+        change.replace(Relation::View(Arc::new(view)))?;
     }
     for check in &mut table.checks {
         check.expression = expression::rename_column(&check.expression, old, &new)?;
@@ -157,8 +160,11 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
 pub(crate) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: String) -> Result<()> {
     let Some(Relation::View(view)) = change.names().relation_by_oid(oid)? else { return Ok(()) };
     let mut view = Arc::unwrap_or_clone(view);
+    let Some(at) = view.columns.iter().position(|column| column.name == old) else {
+        return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
+    };
     for found in views_over(&mut change.names(), oid)? {
-        if view::may_use(&found, old) {
+        if view::uses(&mut change.names(), &found, oid, at)? {
             let what = "renaming a column that a view uses is not supported";
             return Err(view::view_blocks_change(&mut change.names(), what, &found, old)?);
         }
@@ -167,10 +173,7 @@ pub(crate) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: Str
         let message = format!("column \"{new}\" of relation \"{}\" already exists", view.name);
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
-    match view.columns.iter_mut().find(|column| column.name == old) {
-        Some(column) => column.name = new,
-        None => return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist"))),
-    }
+    view.columns[at].name = new;
     change.replace(Relation::View(Arc::new(view)))
 }
 

@@ -1,15 +1,15 @@
 //! Views: what they read, and how they are rewritten when that changes.
 
 use super::dependents::describe;
-use super::expression;
 use super::name::{quoted, split};
+use super::reads::reads;
 use crate::catalog::{Oid, Relation, View};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use syntax::ast::{self, Query};
+use syntax::ast;
 
 /// Enters a view that reads these relations; replaces the one with its identifier if there is one.
 ///
@@ -22,40 +22,12 @@ pub(crate) fn store(change: &mut Change<'_>, view: View, reads: BTreeSet<Oid>, r
     if replaces { change.replace(relation) } else { change.insert(relation) }
 }
 
-/// Whether a view may look at a column: it names it, or has a `*`.
-pub(crate) fn may_use(view: &View, column: &str) -> bool {
-    let Ok(Some(parsed)) = syntax::statement(&view.query) else { return true };
-    let syntax::Command::Rows(statement) = &parsed.command else { return true };
-    has_wildcard(statement) || expression::columns_of(&**statement).contains(column)
-}
-
-fn has_wildcard(statement: &ast::Statement) -> bool {
-    let mut finder = Wildcards(false);
-    let _ = ast::Visit::visit(statement, &mut finder);
-    finder.0
-}
-
-/// Looks for `*` in select lists.
-struct Wildcards(bool);
-
-impl ast::Visitor for Wildcards {
-    type Break = ();
-
-    fn query(&mut self, query: &Query) -> ControlFlow<()> {
-        self.0 |= in_body(&query.body);
-        ControlFlow::Continue(())
-    }
-}
-
-fn in_body(body: &ast::SetExpr) -> bool {
-    match body {
-        ast::SetExpr::Select(select) => select
-            .projection
-            .iter()
-            .any(|item| matches!(item, ast::SelectItem::Wildcard(_) | ast::SelectItem::TableWildcard(_))),
-        ast::SetExpr::SetOperation { left, right, .. } => in_body(left) || in_body(right),
-        _ => false,
-    }
+/// Whether a view reads a column of a relation.
+///
+/// # Errors
+/// The parser's, the engine's.
+pub(crate) fn uses(names: &mut Names<'_>, view: &View, relation: Oid, at: usize) -> Result<bool> {
+    Ok(reads(names, &view.query)?.get(&relation).is_some_and(|columns| columns.contains(&at)))
 }
 
 /// The view with its query naming a relation by its new name; what the query called it stays as an alias.

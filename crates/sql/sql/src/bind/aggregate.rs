@@ -36,7 +36,7 @@ impl Binder<'_, '_> {
     fn aggregate_parts(&mut self, function: &Function, name: &str, at: Location) -> Result<AggregateCall> {
         let arguments = self.arguments(function)?;
         let arguments = self.printed_arguments(name, arguments)?;
-        let (arguments, has_rows) = self.rows_as_json(name, function, arguments)?;
+        let (arguments, has_rows) = self.values_as_json(name, function.distinct, arguments)?;
         let syntax = plain_arguments(function).unwrap_or_default();
         if !function.within_group.is_empty() {
             return self.ordered_set(function, name, arguments, at);
@@ -125,8 +125,8 @@ impl Binder<'_, '_> {
         for key in &function.order_by {
             let argument = syntax.iter().position(|argument| **argument == key.expr);
             let expression = match argument {
-                Some(place) => arguments[place].clone(),
-                None => {
+                Some(place) if arguments[place].data_type != Type::JSON => arguments[place].clone(),
+                _ => {
                     let bound = self.expression(&key.expr)?;
                     self.known(bound)?
                 }

@@ -48,9 +48,8 @@ fn equal_kinds(left: &Expr, right: &Expr) -> bool {
         (Outer { depth: d, column: c }, Outer { depth, column }) => (d, c) == (depth, column),
         (Call(f, l), Call(g, r)) => equal_functions(f, g) && equal_lists(l, r),
         (Cast { input: l, explicit: e }, Cast { input: r, explicit }) => e == explicit && equal(l, r),
-        (And(l), And(r)) | (Or(l), Or(r)) | (Coalesce(l), Coalesce(r)) | (Array(l), Array(r)) | (Row(l), Row(r)) => {
-            equal_lists(l, r)
-        }
+        (And(l), And(r)) | (Or(l), Or(r)) | (Coalesce(l), Coalesce(r)) | (Array(l), Array(r)) => equal_lists(l, r),
+        (Row(l, m), Row(r, n)) => m == n && equal_lists(l, r),
         (Not(l), Not(r)) | (IsNull(l), IsNull(r)) => equal(l, r),
         (IsTruth(l, t), IsTruth(r, truth)) => t == truth && equal(l, r),
         (Field(l, at), Field(r, field)) => at == field && equal(l, r),

@@ -254,7 +254,8 @@ impl Binder<'_, '_> {
                     .columns
                     .iter()
                     .filter(|column| right.names.columns.iter().any(|other| other.name == column.name));
-                let columns = both.map(|column| (column.name.clone(), NOWHERE)).collect();
+                let columns: Vec<(String, Location)> = both.map(|column| (column.name.clone(), NOWHERE)).collect();
+                self.note_natural(&join.relation, columns.iter().map(|(name, _)| name.clone()).collect());
                 self.join_using(left, right, kind, lateral, columns)
             }
         }

@@ -41,10 +41,6 @@ impl Binder<'_, '_> {
         }
         let arguments = self.arguments(function)?;
         let arguments = self.printed_arguments(&name, arguments)?;
-        let (mut arguments, has_rows) = self.rows_as_json(&name, function, arguments)?;
-        if has_rows && name == "row_to_json" && arguments.len() == 1 {
-            return Ok(arguments.remove(0).0);
-        }
         self.scalar_call(&name, arguments, at)
     }
 
@@ -110,11 +106,16 @@ impl Binder<'_, '_> {
 
     /// The arguments of a call, bound.
     pub(super) fn arguments(&mut self, function: &Function) -> Result<Vec<LocatedExpr>> {
-        if let [Argument::TableRow(table)] = argument_list(function) {
-            return Ok(vec![(self.row_of_table(table)?, name::location(table))]);
+        let mut bound = Vec::new();
+        for argument in argument_list(function) {
+            match argument {
+                Argument::TableRow(table) => bound.push((self.row_of_table(table)?, name::location(table))),
+                Argument::Expr(argument) => bound.push(self.placed(argument)?),
+                Argument::Star => {}
+                Argument::Named(..) => return Err(SqlError::unsupported("a named argument")),
+            }
         }
-        let arguments = plain_arguments(function)?;
-        arguments.into_iter().map(|argument| self.placed(argument)).collect()
+        Ok(bound)
     }
 
     /// Binds the arguments of a call with named arguments, in the order of the function's parameters. Omitted arguments in
@@ -179,6 +180,9 @@ impl Binder<'_, '_> {
         let name = ident.value.to_ascii_lowercase();
         let is_word = function.arguments.is_none();
         let bound = match name.as_str() {
+            "row" if argument_list(function).iter().any(|argument| matches!(argument, Argument::TableRow(_))) => {
+                self.row_of_arguments(function)?
+            }
             "coalesce" => self.coalesce(&plain_arguments(function)?)?,
             "greatest" => self.extreme(&plain_arguments(function)?, true)?,
             "least" => self.extreme(&plain_arguments(function)?, false)?,
@@ -201,6 +205,24 @@ impl Binder<'_, '_> {
             _ => return Ok(None),
         };
         Ok(Some(bound))
+    }
+
+    /// `ROW(t.*, x)`: the columns of tables side by side.
+    fn row_of_arguments(&mut self, function: &Function) -> Result<Expr> {
+        let mut fields = Vec::new();
+        for argument in argument_list(function) {
+            match argument {
+                Argument::TableRow(table) => {
+                    fields.extend(self.table_columns(table)?.into_iter().map(|column| column.value));
+                }
+                Argument::Expr(argument) => {
+                    let bound = self.expression(argument)?;
+                    fields.push(self.known(bound)?);
+                }
+                other => return Err(SqlError::unsupported(format_args!("the argument {other}"))),
+            }
+        }
+        Ok(Expr::row(fields, &[]))
     }
 
     /// `current_date` and the like: the transaction's start.

@@ -13,6 +13,7 @@ mod from;
 mod function;
 mod grouping;
 mod json;
+mod meanings;
 pub(crate) mod name;
 mod parameter;
 mod position;
@@ -38,6 +39,8 @@ use crate::types::{CastContext, Modifier, Type};
 use scope::{Clause, Frame, Names, ScopeColumn, TableNames};
 use std::sync::Arc;
 use syntax::ast;
+
+pub(crate) use meanings::{Meanings, meanings, place_of};
 
 /// The types of a statement's parameters: given by the client, or found while binding.
 pub type Parameters = Vec<Option<Type>>;
@@ -155,6 +158,8 @@ struct Binder<'b, 's> {
     folds: bool,
     /// Kind of the definition being bound, for messages.
     definition: &'static str,
+    /// What the statement's names mean, if somebody wants to know.
+    meanings: Option<meanings::Meanings>,
 }
 
 impl<'b, 's> Binder<'b, 's> {
@@ -179,6 +184,7 @@ impl<'b, 's> Binder<'b, 's> {
             shapes: vec![],
             folds: true,
             definition: "DEFAULT expression",
+            meanings: None,
         }
     }
 

@@ -49,9 +49,10 @@ impl Binder<'_, '_> {
             return reg_call("out", data_type, expression, Type { scalar: Scalar::Text, ..data_type });
         }
         match expression.kind {
-            ExprKind::Row(fields) => {
+            ExprKind::Row(fields, shape) => {
                 let fields = fields.into_iter().map(|field| self.printed(field)).collect::<Result<_>>()?;
-                Ok(Expr { kind: ExprKind::Row(fields), ..expression })
+                let names: Vec<String> = shape.0.iter().map(|(name, _)| name.to_string()).collect();
+                Ok(Expr { modifier: expression.modifier, ..Expr::row(fields, &names) })
             }
             kind => Ok(Expr { kind, ..expression }),
         }

@@ -22,8 +22,9 @@ impl Binder<'_, '_> {
         match &record.kind {
             _ if known.is_some() => known.cloned(),
             ExprKind::Call(function, _) => shape_of_function(function),
-            ExprKind::Row(fields) => {
-                let field = |(at, field): (usize, &Expr)| (format!("f{}", at + 1), field.data_type, field.modifier);
+            ExprKind::Row(fields, shape) => {
+                let name = |at: usize| shape.0.get(at).map_or_else(String::new, |(name, _)| name.to_string());
+                let field = |(at, field): (usize, &Expr)| (name(at), field.data_type, field.modifier);
                 Some(fields.iter().enumerate().map(field).collect())
             }
             _ => None,
@@ -61,8 +62,9 @@ impl Binder<'_, '_> {
     pub(super) fn row_of(&mut self, columns: &[ScopeColumn]) -> Expr {
         let field = |column: &ScopeColumn| (column.name.clone(), column.value.data_type, column.value.modifier);
         let modifier = self.modifier_of(columns.iter().map(field).collect());
-        let kind = ExprKind::Row(columns.iter().map(|column| column.value.clone()).collect());
-        Expr { kind, data_type: Type::RECORD, modifier }
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        let row = Expr::row(columns.iter().map(|column| column.value.clone()).collect(), &names);
+        Expr { modifier, ..row }
     }
 
     /// Modifier of the result of a set-returning function.
@@ -82,7 +84,7 @@ fn shape_of_function(function: &Resolved) -> Option<Shape> {
 /// Field of a record, by position.
 pub(super) fn field_of(record: &Expr, at: usize, (_, data_type, modifier): &(String, Type, Modifier)) -> Expr {
     match &record.kind {
-        ExprKind::Row(fields) if at < fields.len() => fields[at].clone(),
+        ExprKind::Row(fields, _) if at < fields.len() => fields[at].clone(),
         _ => {
             let kind = ExprKind::Field(Box::new(record.clone()), at);
             Expr { kind, data_type: *data_type, modifier: *modifier }

@@ -286,7 +286,9 @@ impl Binder<'_, '_> {
                     let message = format!("column reference \"{folded}\" is ambiguous");
                     return Err(self.error_at(SqlError::new(state::AMBIGUOUS_COLUMN, message), name.span.start));
                 }
+                let column = column.clone();
                 let value = outwards(&column.value, distance);
+                self.note_column(name, distance, &column);
                 self.mention(&value, name.span.start);
                 return Ok(value);
             }
@@ -325,6 +327,8 @@ impl Binder<'_, '_> {
         };
         if let Some(found) = names.columns.iter().find(|found| found.name == *column) {
             let value = outwards(&found.value, distance);
+            let origin = found.origin.filter(|(oid, _)| names.oid == Some(*oid));
+            self.note_qualified(location, origin);
             self.mention(&value, location);
             return Ok(value);
         }
@@ -350,14 +354,6 @@ impl Binder<'_, '_> {
         }
     }
 
-    /// Column names of the table that a name denotes, if [`unqualified`](Self::unqualified) returned its whole row.
-    pub(super) fn columns_of_row(&self, name: &Ident) -> Option<Vec<String>> {
-        let folded = fold(name);
-        let tables = self.frames.iter().rev().filter(|frame| !frame.hidden).flat_map(|frame| &frame.names.tables);
-        let table = tables.into_iter().find(|table| table.name == folded)?;
-        Some(table.columns.iter().map(|column| column.name.clone()).collect())
-    }
-
     /// Origin of a plain column of the current row; `None` for other expressions.
     pub(super) fn origin(&self, expression: &Expr) -> Option<(Oid, u16)> {
         let ExprKind::Column(at) = expression.kind else { return None };
@@ -381,7 +377,12 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn find_table(&self, schema: Option<&str>, name: &str, location: Location) -> Result<Option<(usize, &TableNames)>> {
+    pub(super) fn find_table(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        location: Location,
+    ) -> Result<Option<(usize, &TableNames)>> {
         for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
             let is_it = |table: &&TableNames| {
                 table.name == name && schema.is_none_or(|schema| table.schema.as_deref() == Some(schema))

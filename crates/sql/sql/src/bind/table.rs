@@ -189,6 +189,7 @@ impl Binder<'_, '_> {
         let Statement::Query(query) = &**statement else { return Err(broken_view(view)) };
         let text = self.text.take();
         let outer = (
+            self.meanings.take(),
             std::mem::take(&mut self.frames),
             std::mem::take(&mut self.with),
             std::mem::take(&mut self.siblings),
@@ -199,7 +200,8 @@ impl Binder<'_, '_> {
         self.views += 1;
         let bound = self.query(query, UnknownLiterals::Text);
         self.views -= 1;
-        (self.frames, self.with, self.siblings, self.barriers, self.keys_wanted, self.lateral_base) = outer;
+        (self.meanings, self.frames, self.with, self.siblings, self.barriers, self.keys_wanted, self.lateral_base) =
+            outer;
         self.text = text;
         let mut bound = bound?;
         for (at, (field, column)) in bound.fields.iter_mut().zip(&view.columns).enumerate() {

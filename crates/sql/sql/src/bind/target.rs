@@ -48,10 +48,13 @@ impl Binder<'_, '_> {
                         let message = "SELECT * with no tables specified is not valid";
                         return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), span.start));
                     }
+                    self.note_wildcard(span.start, &columns);
                     self.add_columns(columns, &mut targets, span.start);
                 }
                 SelectItem::TableWildcard(name) => {
                     let columns = self.table_columns(name)?;
+                    let (_, table) = name::split(name)?;
+                    self.note_table_wildcard(name::location(name), &table, &columns);
                     self.add_columns(columns, &mut targets, name::location(name));
                 }
             }
@@ -127,6 +130,7 @@ fn figure(syntax: &Syntax) -> Option<(String, Strength)> {
     match syntax {
         Syntax::Identifier(name) => strong(fold(name)),
         Syntax::CompoundIdentifier(parts) => strong(fold(parts.last()?)),
+        Syntax::TableRow(name) => strong(fold(name.0.last()?)),
         Syntax::Access { root, chain } => {
             let field = chain.iter().rev().find_map(|access| match access {
                 Access::Field(name) => Some(fold(name)),

@@ -19,7 +19,7 @@ mod sequence;
 mod table_as;
 mod truncate;
 mod view;
-mod wildcard;
+mod view_query;
 
 use crate::context::Change;
 use crate::error::{Result, SqlError};

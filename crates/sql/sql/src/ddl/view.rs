@@ -1,6 +1,7 @@
 //! CREATE VIEW.
 
-use super::table_as::{bound, columns_of};
+use super::table_as::columns_of;
+use super::view_query::write_meanings;
 use crate::alter::name::{creation_schema, fold, split};
 use crate::alter::qualify::qualify;
 use crate::alter::view;
@@ -9,7 +10,7 @@ use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use syntax::ast::{CreateView, Query, Statement, visit_relations};
+use syntax::ast::{CreateView, Query, visit_relations};
 
 /// Runs CREATE VIEW.
 pub(super) fn create(change: &mut Change<'_>, create: &CreateView) -> Result<()> {
@@ -19,12 +20,8 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateView) -> Result<()>
     let temporary = create.temporary || reads_temporary(&mut change.names(), &reads)?;
     let schema = creation_schema(change, schema.as_deref(), &name, temporary)?;
     let mut written = create.query.clone();
-    // A WITH query may hide a table of the same name.
-    if written.with.is_none() {
-        super::wildcard::expand(&mut change.names(), &mut written)?;
-    }
+    let query = write_meanings(&mut change.names(), &mut written)?;
     qualify(&mut change.exec.names(), &mut written)?;
-    let query = bound(&mut change.names(), &Statement::Query(Box::new(written.clone())))?;
     let names: Vec<String> = create.columns.iter().map(fold).collect();
     let columns = columns_of(&query, &names)?;
     let existing = change.names().relation_in(&schema, &name)?;

@@ -72,7 +72,7 @@ impl Deparser<'_> {
                 let (from, to) = (bound(from), bound(to));
                 format!("{array}[{from}:{to}]")
             }
-            ExprKind::Row(fields) => format!("ROW({})", self.list(fields)),
+            ExprKind::Row(fields, _) => format!("ROW({})", self.list(fields)),
             ExprKind::Field(record, field) => format!("({}).f{}", self.text(record), field.saturating_add(1)),
             ExprKind::Subquery(subquery) => self.of_subquery(subquery),
         }

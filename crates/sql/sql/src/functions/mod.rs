@@ -133,8 +133,3 @@ pub fn comparison_function(comparison: Comparison, data_type: Type) -> Resolved 
     };
     registry().comparison(comparison, data_type)
 }
-
-/// The function that makes a JSON object of a row: of the names and the values, with these types, in turn.
-pub fn json_of_row(arguments: Vec<Type>) -> Resolved {
-    registry().json_of_row(arguments)
-}

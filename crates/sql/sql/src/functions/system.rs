@@ -149,7 +149,7 @@ fn sleep(system: &System<'_>, seconds: f64) -> Result<Datum> {
 /// The row of a sequence, as a query of it gives.
 static SEQUENCE_STATE: Function = set("sequence_state", &[REGCLASS], RECORD, |system, a| {
     let (last_value, is_called) = sequence::state(system, a.oid(0)?)?;
-    Ok(vec![Datum::Record([Datum::Int8(last_value), Datum::Int8(0), Datum::Bool(is_called)].into())])
+    Ok(vec![Datum::record([Datum::Int8(last_value), Datum::Int8(0), Datum::Bool(is_called)])])
 })
 .volatile();
 

@@ -184,7 +184,7 @@ pub fn strict_columns(expression: &Expr, columns: &mut BTreeSet<usize>) {
         ExprKind::Column(column) => {
             columns.insert(*column);
         }
-        ExprKind::Compare(_, left, right) if !matches!(left.kind, ExprKind::Row(_)) => {
+        ExprKind::Compare(_, left, right) if !matches!(left.kind, ExprKind::Row(..)) => {
             strict_columns(left, columns);
             strict_columns(right, columns);
         }

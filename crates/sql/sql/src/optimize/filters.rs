@@ -229,7 +229,7 @@ fn to_right(mut conjunct: Expr, width: usize, lateral: bool) -> Expr {
 /// An equality between something of the left row and something of the right one.
 pub fn equality(conjunct: &Expr, width: usize) -> Option<(Expr, Expr)> {
     let ExprKind::Compare(Comparison::Equal, left, right) = &conjunct.kind else { return None };
-    if matches!(left.kind, ExprKind::Row(_)) || left.data_type != right.data_type {
+    if matches!(left.kind, ExprKind::Row(..)) || left.data_type != right.data_type {
         return None;
     }
     let (lefts, rights) = (columns_of(left), columns_of(right));

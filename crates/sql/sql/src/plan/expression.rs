@@ -3,8 +3,9 @@
 use super::Plan;
 use crate::functions::Resolved;
 use crate::stack::ensure_stack;
-use crate::types::{Datum, Modifier, Type};
+use crate::types::{Datum, Modifier, RowShape, Type};
 pub use model::Comparison;
+use smol_str::SmolStr;
 use std::sync::Arc;
 
 /// An expression.
@@ -94,8 +95,8 @@ pub enum ExprKind {
     Subscript(Box<Expr>, Box<Expr>),
     /// `array[from:to]`
     Slice(Box<Expr>, Option<Box<Expr>>, Option<Box<Expr>>),
-    /// ROW(...)
-    Row(Vec<Expr>),
+    /// ROW(...), with the names and types of its fields.
+    Row(Vec<Expr>, Arc<RowShape>),
     /// `(record).field`, by position.
     Field(Box<Expr>, usize),
     /// A subquery.
@@ -152,6 +153,14 @@ impl Expr {
     /// A constant.
     pub fn constant(value: Datum, data_type: Type) -> Expr {
         Expr::new(ExprKind::Constant(value), data_type)
+    }
+
+    /// A row whose fields have these names; without a name, the third is `f3`.
+    pub fn row(fields: Vec<Expr>, names: &[String]) -> Expr {
+        let name = |at: usize| names.get(at).map_or_else(|| RowShape::nameless(at), SmolStr::from);
+        let described = fields.iter().enumerate().map(|(at, field)| (name(at), field.data_type));
+        let shape = Arc::new(RowShape(described.collect()));
+        Expr::new(ExprKind::Row(fields, shape), Type::RECORD)
     }
 
     /// A column of the row at hand.

@@ -26,7 +26,7 @@ macro_rules! walks {
                     | ExprKind::Coalesce(all)
                     | ExprKind::Extreme { of: all, .. }
                     | ExprKind::Array(all)
-                    | ExprKind::Row(all) => {
+                    | ExprKind::Row(all, _) => {
                         for operand in all {
                             visit(operand);
                         }

@@ -21,6 +21,12 @@ fn kind(expr: parser::Expr) -> Result<Expr> {
     Ok(match expr {
         P::Identifier(name) if carried::is_word(&name, "default") => Expr::Default(span(name.span)),
         P::Identifier(name) => Expr::Identifier(ident(name)),
+        P::CompoundIdentifier(mut names)
+            if names.last().is_some_and(|last| carried::is_word(last, carried::ALL_FIELDS)) =>
+        {
+            names.pop();
+            Expr::TableRow(object_name(parser::ObjectName::from(names)))
+        }
         P::CompoundIdentifier(names) => Expr::CompoundIdentifier(names.into_iter().map(ident).collect()),
         P::QualifiedWildcard(name, _) => Expr::TableRow(object_name(name)),
         P::CompoundFieldAccess { root, access_chain } => {

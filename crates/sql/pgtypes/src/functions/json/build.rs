@@ -34,23 +34,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     .called_on_null(),
 ];
 
-/// The JSON object of a row: the names of its columns and their values in turn. The binder calls it for a row of a known type.
-pub(in super::super) static JSON_OF_ROW: Function = typed("row_to_json", &[], JSON, |env, types, a| {
-    let styles = env.styles();
-    let mut out = String::from("{");
-    for (at, (pair, types)) in a.chunks_exact(2).zip(types.chunks_exact(2)).enumerate() {
-        out.push_str(if at == 0 { "" } else { "," });
-        push_key(&mut out, types[0], &pair[0], &styles)?;
-        out.push(':');
-        push_value(&mut out, types[1], &pair[1], &styles)?;
-        check_length(out.len())?;
-    }
-    out.push('}');
-    Ok(out.into())
-})
-.variadic(ANY)
-.called_on_null();
-
 fn value_of(env: &dyn Env, data_type: Type, value: &Datum) -> Result<String> {
     let mut out = String::new();
     push_value(&mut out, data_type, value, &env.styles())?;
@@ -138,13 +121,14 @@ pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Da
             }
             out.push_str(if array.elements.is_empty() { "[]" } else { "]" });
         }
-        Datum::Record(fields) => {
-            for (at, field) in fields.iter().enumerate() {
+        Datum::Record(record) => {
+            for (at, (name, data_type, field)) in record.described().enumerate() {
                 out.push(if at == 0 { '{' } else { ',' });
-                out.push_str(&format!("\"f{}\":", at + 1));
-                crate::stack::ensure_stack(|| push_value(out, natural_type(field), field, styles))?;
+                push_string(out, &name)?;
+                out.push(':');
+                crate::stack::ensure_stack(|| push_value(out, data_type, field, styles))?;
             }
-            out.push_str(if fields.is_empty() { "{}" } else { "}" });
+            out.push_str(if record.fields.is_empty() { "{}" } else { "}" });
         }
         _ => push_scalar(out, data_type, value, styles)?,
     }

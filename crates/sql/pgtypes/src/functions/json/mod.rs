@@ -6,7 +6,7 @@ mod build;
 mod change;
 mod scan;
 
-pub(super) use build::{JSON_OF_ROW, natural_type, push_key, push_value};
+pub(super) use build::{natural_type, push_key, push_value};
 
 use super::Function;
 use super::table::*;

@@ -40,7 +40,7 @@ impl Binder<'_, '_> {
         let operand = self.expression(operand)?;
         let not_null = |operand| negate(Expr::new(ExprKind::IsNull(Box::new(operand)), Type::BOOL));
         match operand.kind {
-            ExprKind::Row(fields) => {
+            ExprKind::Row(fields, _) => {
                 Ok(Expr::new(ExprKind::And(fields.into_iter().map(not_null).collect()), Type::BOOL))
             }
             _ => Ok(not_null(operand)),
@@ -73,7 +73,7 @@ impl Binder<'_, '_> {
             let (left, right) = (self.known(left.0)?, self.known(right.0)?);
             return Ok(Expr::new(ExprKind::IsSame(Box::new(left), Box::new(right)), Type::BOOL));
         }
-        if let (ExprKind::Row(_), ExprKind::Row(_)) = (&left.0.kind, &right.0.kind) {
+        if let (ExprKind::Row(..), ExprKind::Row(..)) = (&left.0.kind, &right.0.kind) {
             let pairs = self.pairs(left.0, right.0)?;
             let mut tests = Vec::with_capacity(pairs.len());
             for (left, right) in pairs {

@@ -83,7 +83,7 @@ impl Binder<'_, '_> {
         symbol: &str,
         right: LocatedExpr,
     ) -> Result<Expr> {
-        if let (ExprKind::Row(_), ExprKind::Row(_)) = (&left.0.kind, &right.0.kind) {
+        if let (ExprKind::Row(..), ExprKind::Row(..)) = (&left.0.kind, &right.0.kind) {
             return self.compare_bound_rows(left.0, comparison, right.0);
         }
         let (left, right) = self.comparable(left, symbol, right)?;

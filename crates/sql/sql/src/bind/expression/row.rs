@@ -18,7 +18,7 @@ impl Binder<'_, '_> {
                 self.known(bound)
             })
             .collect();
-        Ok(Expr::new(ExprKind::Row(fields?), Type::RECORD))
+        Ok(Expr::row(fields?, &[]))
     }
 
     /// Fields of an expression that is written as a row, their types still undecided; `None` for any other expression.
@@ -39,15 +39,15 @@ impl Binder<'_, '_> {
         }
         let left_at = start(left);
         let left = match self.row_fields(left)? {
-            Some(fields) => Expr::new(ExprKind::Row(fields), Type::RECORD),
+            Some(fields) => Expr::row(fields, &[]),
             None => self.expression(left)?,
         };
         let right = match self.row_fields(right)? {
-            Some(fields) => Expr::new(ExprKind::Row(fields), Type::RECORD),
+            Some(fields) => Expr::row(fields, &[]),
             None => self.expression(right)?,
         };
         match (&left.kind, &right.kind) {
-            (ExprKind::Row(_), ExprKind::Row(_)) => {
+            (ExprKind::Row(..), ExprKind::Row(..)) => {
                 self.compare_bound_rows(left, comparison, right).map_err(|error| self.error_at(error, left_at))
             }
             _ => {
@@ -59,7 +59,7 @@ impl Binder<'_, '_> {
 
     /// The fields of two rows side by side.
     pub(super) fn pairs(&mut self, left: Expr, right: Expr) -> Result<Vec<(Expr, Expr)>> {
-        let (ExprKind::Row(left), ExprKind::Row(right)) = (left.kind, right.kind) else { return Ok(vec![]) };
+        let (ExprKind::Row(left, _), ExprKind::Row(right, _)) = (left.kind, right.kind) else { return Ok(vec![]) };
         if left.len() != right.len() {
             let message = "unequal number of entries in row expressions";
             return Err(SqlError::new(state::SYNTAX_ERROR, message));

@@ -9,7 +9,7 @@ use crate::bind::target::UnknownLiterals;
 use crate::bind::walk::{is_correlated, outwards};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, comparison_function, comparison_type_by, resolve_operator};
-use crate::plan::{Comparison, Expr, ExprKind, Plan, Subquery, SubqueryKind};
+use crate::plan::{Comparison, Expr, Plan, Subquery, SubqueryKind};
 use crate::types::Type;
 use std::sync::Arc;
 use syntax::ast::{Expr as Syntax, Location, Operator, Query};
@@ -128,13 +128,8 @@ impl Binder<'_, '_> {
         let columns = bound.fields.iter().enumerate().map(column).collect();
         // The row is compared inside the query, where both rows are available: each is evaluated once.
         let fields = fields.iter().map(|field| outwards(field, 1)).collect();
-        let (left, right) = (ExprKind::Row(fields), ExprKind::Row(columns));
-        let test = self.compare(
-            (Expr::new(left, Type::RECORD), NOWHERE),
-            comparison,
-            comparison.symbol(),
-            (Expr::new(right, Type::RECORD), NOWHERE),
-        )?;
+        let (left, right) = (Expr::row(fields, &[]), Expr::row(columns, &[]));
+        let test = self.compare((left, NOWHERE), comparison, comparison.symbol(), (right, NOWHERE))?;
         let plan = Plan::Project { input: Box::new(bound.plan), columns: vec![test] };
         Ok(subquery_expression(SubqueryKind::Scalar, plan))
     }
@@ -153,7 +148,8 @@ impl Binder<'_, '_> {
 pub(in crate::bind) fn row_subquery(bound: Bound) -> Expr {
     let columns = bound.fields.iter().enumerate();
     let columns = columns.map(|(at, field)| Expr::column(at, field.data_type, field.modifier)).collect();
-    let row = Expr::new(ExprKind::Row(columns), Type::RECORD);
+    let names: Vec<String> = bound.fields.iter().map(|field| field.name.clone()).collect();
+    let row = Expr::row(columns, &names);
     let plan = Plan::Project { input: Box::new(bound.plan), columns: vec![row] };
     Expr { data_type: Type::RECORD, ..subquery_expression(SubqueryKind::Scalar, plan) }
 }

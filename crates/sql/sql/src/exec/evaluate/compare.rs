@@ -30,7 +30,7 @@ impl Run<'_, '_> {
         right: &Expr,
         row: &[Datum],
     ) -> Result<Option<bool>> {
-        if let (ExprKind::Row(lefts), ExprKind::Row(rights)) = (&left.kind, &right.kind) {
+        if let (ExprKind::Row(lefts, _), ExprKind::Row(rights, _)) = (&left.kind, &right.kind) {
             return self.row_comparison(comparison, lefts, rights, row);
         }
         let left_value = self.operand(left, row)?;

@@ -14,8 +14,9 @@ use crate::functions::{Body, Resolved, Series};
 use crate::plan::{Expr, ExprKind};
 use crate::types::cast::cast;
 use crate::types::functions as values;
-use crate::types::{Datum, equal_typed};
+use crate::types::{Datum, Record, equal_typed};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The values of a set.
 pub(super) enum Values {
@@ -122,7 +123,10 @@ impl<'s> Run<'_, 's> {
             ExprKind::Array(elements) => self.array(expression, elements, row),
             ExprKind::Subscript(array, subscript) => self.subscript(expression, array, subscript, row),
             ExprKind::Slice(array, from, to) => self.slice(array, from.as_deref(), to.as_deref(), row),
-            ExprKind::Row(fields) => Ok(Datum::Record(self.evaluate_all(fields, row)?.into())),
+            ExprKind::Row(fields, shape) => {
+                let fields = self.evaluate_all(fields, row)?;
+                Ok(Datum::Record(Arc::new(Record { fields, shape: Some(shape.clone()) })))
+            }
             ExprKind::Field(record, field) => self.field(record, *field, row),
             ExprKind::Subquery(subquery) => self.subquery(expression, subquery, row),
             ExprKind::Constant(_) | ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. } => {

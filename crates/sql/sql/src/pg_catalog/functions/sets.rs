@@ -21,7 +21,7 @@ pub(super) fn options(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Dat
     Ok(options
         .map(|option| {
             let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
-            Datum::Record([text(name), value.map_or(Datum::Null, text)].into())
+            Datum::record([text(name), value.map_or(Datum::Null, text)])
         })
         .collect())
 }
@@ -37,7 +37,7 @@ pub(super) fn keywords(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
         let label = if keyword.bare_label { "can be bare label" } else { "requires AS" };
         let columns =
             [text(keyword.word), text(keyword.category), Datum::Bool(keyword.bare_label), text(category), text(label)];
-        Datum::Record(columns.into())
+        Datum::record(columns)
     };
     Ok(KEYWORDS.iter().map(row).collect())
 }
@@ -45,7 +45,7 @@ pub(super) fn keywords(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
 /// The rows of `pg_settings`.
 pub(super) fn all_settings(system: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     let rows = crate::pg_catalog::sessions::settings(system)?;
-    Ok(rows.into_iter().map(|row| Datum::Record(row.into())).collect())
+    Ok(rows.into_iter().map(|row| Datum::record(row)).collect())
 }
 
 /// Nobody listens: there is no LISTEN.
@@ -56,7 +56,7 @@ pub(super) fn listening_channels(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<
 /// Each element with its number from 1, as `information_schema._pg_expandarray` does with arrays.
 pub(super) fn expand_vector(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let numbered = elements(arguments.first()).zip(1..);
-    Ok(numbered.map(|(element, number)| Datum::Record([element.clone(), Datum::Int4(number)].into())).collect())
+    Ok(numbered.map(|(element, number)| Datum::record([element.clone(), Datum::Int4(number)])).collect())
 }
 
 /// How a sequence counts.
@@ -71,7 +71,7 @@ pub(super) fn sequence_parameters(system: &mut System<'_>, arguments: &[Datum]) 
         Datum::Int8(sequence.cache),
         Datum::Oid(sequence.data_type.oid()),
     ];
-    Ok(vec![Datum::Record(columns.into())])
+    Ok(vec![Datum::record(columns)])
 }
 
 /// No table is a partition.
@@ -111,7 +111,7 @@ pub(super) fn explode_privileges(_: &mut System<'_>, arguments: &[Datum]) -> Res
             let grantable = letters.next_if_eq(&'*').is_some();
             if let Some((_, name)) = PRIVILEGES.iter().find(|(known, _)| *known == letter) {
                 let row = [role_oid(grantor), role_oid(grantee), text(name), Datum::Bool(grantable)];
-                rows.push(Datum::Record(row.into()));
+                rows.push(Datum::record(row));
             }
         }
     }

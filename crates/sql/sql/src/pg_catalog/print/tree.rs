@@ -76,7 +76,7 @@ impl Printer<'_, '_> {
                 let (from, to) = (bound(from)?, bound(to)?);
                 format!("{}[{from}:{to}]", self.print(array, Place::Tight)?)
             }
-            ExprKind::Row(fields) => format!("ROW({})", self.list(fields)?),
+            ExprKind::Row(fields, _) => format!("ROW({})", self.list(fields)?),
             ExprKind::Outer { .. } | ExprKind::Parameter(_) | ExprKind::Field(..) | ExprKind::Subquery(_) => {
                 return None;
             }

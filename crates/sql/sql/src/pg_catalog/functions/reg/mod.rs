@@ -13,7 +13,7 @@ use crate::error::{Result, SqlError, state};
 use crate::functions::{Function, names as stable};
 use crate::pg_catalog::names;
 use crate::plan::Field;
-use crate::types::{Array, Datum, Scalar, Type};
+use crate::types::{Array, Datum, Record, RowShape, Scalar, Type};
 use std::sync::Arc;
 
 pub(super) use find::find_class;
@@ -106,6 +106,7 @@ macro_rules! kinds {
 
         fn print_as(names: &mut Names<'_>, scalar: Scalar, value: &Datum) -> Result<Datum> {
             match scalar {
+                Scalar::Record => print_fields(names, value),
                 $(Scalar::$scalar => print(names, value, $print),)*
                 _ => Ok(value.clone()),
             }
@@ -141,10 +142,37 @@ pub(super) fn vector_types(names: &mut Names<'_>, arguments: &[Datum]) -> Result
     Ok(printed.join(", ").into())
 }
 
+/// Puts names in the place of the identifiers in a record, or in an array of records.
+fn print_fields(names: &mut Names<'_>, value: &Datum) -> Result<Datum> {
+    let has_names = |scalar: Scalar| scalar.is_reg() || scalar == Scalar::Record;
+    Ok(match value {
+        Datum::Array(array) => {
+            let elements = array.elements.iter().map(|element| print_fields(names, element));
+            let elements = elements.collect::<Result<_>>()?;
+            Array { element: array.element, lower_bound: array.lower_bound, elements }.into()
+        }
+        Datum::Record(record) => match &record.shape {
+            Some(shape) if shape.0.iter().any(|(_, data_type)| has_names(data_type.scalar)) => {
+                let field = |(_, data_type, field): (_, Type, &Datum)| print_as(names, data_type.scalar, field);
+                let fields = record.described().map(field).collect::<Result<_>>()?;
+                let printed = |data_type: Type| match data_type.scalar.is_reg() {
+                    true => Type { scalar: Scalar::Text, ..data_type },
+                    false => data_type,
+                };
+                let shape = shape.0.iter().map(|(name, data_type)| (name.clone(), printed(*data_type)));
+                Datum::Record(Arc::new(Record { fields, shape: Some(Arc::new(RowShape(shape.collect()))) }))
+            }
+            _ => value.clone(),
+        },
+        other => other.clone(),
+    })
+}
+
 /// The columns whose values leave as names, of those that `resolves_names`, with their types.
 pub fn names_in(fields: &[Field], resolves_names: impl Fn(usize) -> bool) -> Vec<(usize, Scalar)> {
     let scalars = fields.iter().map(|field| field.data_type.scalar).enumerate();
-    scalars.filter(|&(at, scalar)| scalar.is_reg() && resolves_names(at)).collect()
+    let may_have = |scalar: Scalar| scalar.is_reg() || scalar == Scalar::Record;
+    scalars.filter(|&(at, scalar)| may_have(scalar) && resolves_names(at)).collect()
 }
 
 /// Puts names in the place of the values in these columns of a row.

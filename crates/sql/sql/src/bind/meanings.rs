@@ -1,0 +1,163 @@
+//! What the names of a query mean, by their places in its text, so that the text can say it: a view keeps the meaning that its
+//! names had when it was made, whatever columns its tables get later.
+
+use super::Binder;
+use super::scope::{ScopeColumn, TableNames};
+use super::target::UnknownLiterals;
+use crate::catalog::{NameLookup, Oid};
+use crate::error::Result;
+use crate::plan::{self, ExprKind};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use syntax::ast::{self, Location, Query, Span, TableFactor};
+
+/// A column with the table that it belongs to; `None` for one that USING merged.
+pub(crate) type Named = (Option<String>, String);
+
+/// What the names of a query mean.
+#[derive(Debug, Default)]
+pub(crate) struct Meanings {
+    /// The tables of columns that are named without one.
+    pub tables: Uses<String>,
+    /// Tables' columns that are named, with their numbers from 1.
+    pub columns: Uses<(Oid, u16)>,
+    /// The columns that `*` stands for.
+    pub wildcards: Uses<Vec<Named>>,
+    /// The columns that a NATURAL join merges, by the place of its right side.
+    pub natural: Uses<Vec<String>>,
+}
+
+/// Meanings by place. What is bound twice with different meanings has none.
+#[derive(Debug)]
+pub(crate) struct Uses<T>(BTreeMap<Location, Option<T>>);
+
+impl<T> Default for Uses<T> {
+    fn default() -> Uses<T> {
+        Uses(BTreeMap::new())
+    }
+}
+
+impl<T: PartialEq> Uses<T> {
+    fn note(&mut self, at: Location, meaning: Option<T>) {
+        if at == Span::NOWHERE.start {
+            return;
+        }
+        match self.0.entry(at) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(meaning);
+            }
+            Entry::Occupied(mut known) if *known.get() != meaning => {
+                known.insert(None);
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+
+    pub(crate) fn at(&self, at: Location) -> Option<&T> {
+        self.0.get(&at)?.as_ref()
+    }
+}
+
+/// Binds a query, and returns what its names mean.
+///
+/// # Errors
+/// Errors of [`super::statement`].
+pub(crate) fn meanings(names: &mut dyn NameLookup, query: &Query) -> Result<(plan::Query, Meanings)> {
+    let mut parameters = vec![];
+    let mut binder = Binder::new(names, &mut parameters, None);
+    binder.meanings = Some(Meanings::default());
+    let bound = binder.query(query, UnknownLiterals::Text)?;
+    let meanings = binder.meanings.take().unwrap_or_default();
+    Ok((plan::Query { plan: Arc::new(bound.plan), fields: bound.fields, locks: binder.locks }, meanings))
+}
+
+/// The place by which a NATURAL join is known.
+pub(crate) fn place_of(factor: &TableFactor) -> Location {
+    match factor {
+        TableFactor::Table { name, .. } => super::name::location(name),
+        TableFactor::Derived { subquery, .. } => subquery.start(),
+        TableFactor::Functions { .. } | TableFactor::NestedJoin { .. } => Span::NOWHERE.start,
+    }
+}
+
+impl Binder<'_, '_> {
+    /// Notes a column that is named without its table.
+    pub(super) fn note_column(&mut self, name: &ast::Ident, distance: usize, column: &ScopeColumn) {
+        if self.meanings.is_none() {
+            return;
+        }
+        let table = self.table_of(distance, column);
+        let title = table.map(|table| table.name.clone());
+        let origin = table.and_then(|table| own_column(table, column));
+        if let Some(meanings) = &mut self.meanings {
+            meanings.tables.note(name.span.start, title);
+            meanings.columns.note(name.span.start, origin);
+        }
+    }
+
+    /// Notes a column that is named with its table.
+    pub(super) fn note_qualified(&mut self, at: Location, origin: Option<(Oid, u16)>) {
+        if let Some(meanings) = &mut self.meanings {
+            meanings.columns.note(at, origin);
+        }
+    }
+
+    /// Notes the columns of `*`.
+    pub(super) fn note_wildcard(&mut self, at: Location, columns: &[ScopeColumn]) {
+        if self.meanings.is_none() {
+            return;
+        }
+        let mut named: Option<Vec<Named>> = Some(Vec::new());
+        for column in columns {
+            let title = self.table_of(0, column).map(|table| table.name.clone());
+            let is_unique = columns.iter().filter(|other| other.name == column.name).count() == 1;
+            match &mut named {
+                Some(named) if title.is_some() || is_unique => named.push((title, column.name.clone())),
+                _ => named = None,
+            }
+        }
+        if let Some(meanings) = &mut self.meanings {
+            meanings.wildcards.note(at, named);
+        }
+    }
+
+    /// Notes the columns of `table.*`.
+    pub(super) fn note_table_wildcard(&mut self, at: Location, table: &str, columns: &[ScopeColumn]) {
+        if let Some(meanings) = &mut self.meanings {
+            let is_unique =
+                |column: &&ScopeColumn| columns.iter().filter(|other| other.name == column.name).count() == 1;
+            let named = columns.iter().all(|column| is_unique(&column)).then(|| {
+                columns.iter().map(|column| (Some(table.to_owned()), column.name.clone())).collect::<Vec<_>>()
+            });
+            meanings.wildcards.note(at, named);
+        }
+    }
+
+    /// Notes the columns that a NATURAL join merges.
+    pub(super) fn note_natural(&mut self, right: &TableFactor, columns: Vec<String>) {
+        if let Some(meanings) = &mut self.meanings {
+            meanings.natural.note(place_of(right), Some(columns));
+        }
+    }
+
+    /// The table of FROM whose name and column name mean a column; `None` for a merged column that is no table's, and where
+    /// another table hides the name.
+    fn table_of(&self, distance: usize, column: &ScopeColumn) -> Option<&TableNames> {
+        let frame = self.frames.iter().rev().nth(distance)?;
+        let ExprKind::Column(at) = column.value.kind else { return None };
+        let is_it = |other: &&ScopeColumn| matches!(other.value.kind, ExprKind::Column(place) if place == at);
+        let holds = |table: &&TableNames| {
+            let mut same = table.columns.iter().filter(|other| other.name == column.name);
+            same.next().is_some_and(|found| is_it(&found)) && same.next().is_none()
+        };
+        let table = frame.names.tables.iter().find(holds)?;
+        let found = self.find_table(None, &table.name, Span::NOWHERE.start).ok()??;
+        (found.0 == distance && std::ptr::eq(found.1, table)).then_some(table)
+    }
+}
+
+/// The number of a table's own column; `None` for a column of a subquery, whose origin is another's.
+fn own_column(table: &TableNames, column: &ScopeColumn) -> Option<(Oid, u16)> {
+    column.origin.filter(|(oid, _)| table.oid == Some(*oid))
+}
