@@ -1,14 +1,16 @@
 //! Checkpoints: all rows, written while transactions run and without delaying them: no version is kept for a checkpoint, no
 //! guard is held while it writes, and it waits only for transactions in the middle of their commit.
 //!
-//! It notes where the log ends, and then writes the newest version of every row, whenever it comes by. Replay takes each key's
-//! newest by timestamp, so it does not matter which of the later records a checkpoint holds already, as long as
+//! A checkpoint notes the end of the log as its *start*, and then walks over all rows and writes the newest version of each at that
+//! moment. Replay takes each key's newest version by timestamp, so it does no harm if the checkpoint contains changes of records
+//! behind the start. It must hold that
 //!
-//! - **C1** every record behind the start is replayed (`recover.rs`), and its segment is there (`wal`, L8);
-//! - **C2** every record before the start is in the checkpoint: who has logged before it owned its tuples before it, so the
-//!   walk finds its version, or finds the tuple owned by who commits, and comes back (who executes still logs later);
-//! - **C3** the log is durable past every version that was found, deletions too, before the checkpoint counts: no half of a
-//!   transaction is in it without the record that has all of it.
+//! - **C1** every record behind the start is replayed (`recover.rs`), and its segment exists (`wal`, L8);
+//! - **C2** every change of a record before the start is in the checkpoint. A transaction that logged before the start owned its
+//!   tuples before it. So the walk finds its version, or finds the tuple owned by a committing transaction, and comes back. (An
+//!   executing owner logs later, behind the start.)
+//! - **C3** before the checkpoint becomes valid, the log is durable past every version in it, deletions included. So the checkpoint
+//!   contains no part of a transaction whose record could be lost.
 //!
 //! Reasons: docs/decisions/0020.
 

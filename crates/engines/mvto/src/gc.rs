@@ -1,15 +1,16 @@
-//! Collection: writers take the versions that nobody reads out of the rows that they write; what they leave behind is queued,
-//! once a row, for whoever begins later on the same site. Never a walk over a table, no thread of its own.
+//! Collection: a writer removes from the rows that it writes the versions that no transaction reads any more. A row that keeps replaced
+//! versions is queued, once, for a transaction that begins later on the same site. There is no thread for this, and no walk over
+//! a table.
 //!
-//! | the versions that go | when | who |
+//! | removed | when | by |
 //! | --- | --- | --- |
-//! | all behind the newest below the bound | the bound has passed the newest of the row | the row's next writer, or the queue's |
-//! | those between two that hold no open snapshot | the floor has passed the newest of the row | the same |
-//! | the tuple of a deleted row | as above, and its delete is durable | the queue's |
+//! | all versions behind the newest one below the bound | the bound has passed the row's newest version | the row's next writer, or a transaction that takes the row from the queue |
+//! | versions between two others that no open snapshot reads | the horizon's floor has passed the row's newest version | the same |
+//! | the tuple of a deleted row | as above, and its delete is durable | a transaction that takes it from the queue |
 //!
-//! So a row keeps one version for each snapshot that was open at its last write, its newest, and those that were written since
-//! the horizon was published (docs/decisions/0020). The second line matters only while the bound is held back, and a horizon
-//! is published only then.
+//! So a row keeps its newest version, one for each snapshot that was open at its last write, and those that were written since
+//! the horizon was published (docs/decisions/0020). The second line matters only while an old transaction holds the bound back, and
+//! only then is a horizon published.
 //!
 //! Source: vMVCC, section 2 (garbage collection) and 5.1 (the corrected bound). Deviation: the paper's collector wakes up and
 //! walks all tuples; here the queue of a site names the tuples, in about the order in which they become collectable.
@@ -28,14 +29,14 @@ use parts::sync::atomic::{AtomicU64, Ordering};
 use parts::sync::{Mutex, MutexGuard, RwLock};
 use std::sync::{Arc, PoisonError};
 
-/// A tuple to be looked at: it has versions that were replaced, or nothing left. The queue has it pinned, once (S3).
+/// A queued tuple: it has replaced versions, or none at all. The queue has pinned it, once (S3).
 #[derive(Debug)]
 pub(crate) struct Garbage {
     pub table: TableId,
     pub tuple: Pinned,
-    /// When it was replaced first, or, if it was looked at since, when its newest version begins.
+    /// Timestamp of the first replacement; once collection has looked at it, the begin of its newest version.
     pub at: Timestamp,
-    /// An open snapshot reads what is left: there is nothing to do until the bound has passed.
+    /// Open snapshots read the versions that are left: nothing can be removed before the bound has passed.
     pub held: bool,
 }
 

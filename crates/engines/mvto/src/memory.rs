@@ -1,7 +1,7 @@
 //! The limit on memory: counted bytes, the start of collection, and refused transactions.
 //!
-//! Counted are tuples, versions (those that pools keep for reuse too), index nodes, and write buffers once they are worth it.
-//! Blocks that a steady load recycles are counted once, when they are allocated, so such a load touches no count.
+//! Counted are tuples, versions (including those that pools keep for reuse), index nodes, and write buffers above a minimum size.
+//! Blocks that a steady load recycles are counted once, when they are allocated, so such a load writes to no counter.
 
 use crate::begin::Core;
 use crate::catalog::Table;

@@ -1,7 +1,7 @@
 //! Read set of a transaction that owns at the statement, in case it must move to a later timestamp (`advance.rs`).
 //!
-//! Keys are noted as they come; whenever their number has doubled they are sorted, and repetitions go. So a transaction that
-//! reads the same few keys in each of a million statements keeps few, at no price per read but a copy of the key.
+//! Keys are appended; whenever their number has doubled, they are sorted and repetitions are removed. So a transaction that
+//! reads the same few keys in each of a million statements keeps few, and a read costs one copy of its key.
 
 use model::{Key, TableId};
 use parts::memory::Meter;

@@ -5,10 +5,10 @@
 //! visitor                 visit                   visit (8 times)                visit ...
 //! ```
 //!
-//! A visitor may take as long as it likes (a client reads slowly), so no guard is held while it runs (M11): it would hold back
-//! all reclamation. The rows that were gathered need none: this transaction is registered, so their versions stay linked
-//! ([`Tuple::keep`]). What has not been looked at yet is looked up again. Few rows are gathered at first, because whatever is
-//! looked at is stamped, and a scan that stops early should not abort or push the writers of rows that it never shows.
+//! A visitor may run for any time (its client may read slowly), so no guard is held meanwhile (M11): it would hold back all
+//! reclamation. Gathered rows need no guard: the transaction is registered, so their versions stay linked ([`Tuple::keep`]). The
+//! scan looks up the next rows again. Few rows are gathered at first, since every gathered row is stamped, and a scan that stops
+//! early should not abort or push the writers of rows that it never shows.
 
 use crate::begin::{Core, table};
 use crate::catalog::Table;

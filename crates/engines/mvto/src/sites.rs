@@ -2,17 +2,17 @@
 //! checked by loom (`tests/loom_sites.rs`).
 //!
 //! A timestamp is the least value above the clock's reading whose residue is the site's number, returned once the clock
-//! has passed it. While it waits, the site's mutex keeps everybody else from drawing the same. So timestamps are unique
+//! has passed it. During that wait the site's mutex keeps other threads from drawing the same. So timestamps are unique
 //! (residue and mutex) and each lies strictly inside its call (the transaction's linearization point):
 //!
 //! ```text
 //! clock   ....c........t'....r......    c: read at the call   t': c rounded up to the site's residue   r: t' < r at return
 //! ```
 //!
-//! The *bound* is the least of the clock's reading before any site's mutex is taken and of all active timestamps: whoever
-//! draws later draws above the reading, which is noted so that this holds whatever the clock does. (The paper's authors first
-//! took infinity for a site without active transactions, and their proof found the transaction that begins just then: section
-//! 5.1.)
+//! The *bound* is the minimum of all active timestamps and of a clock reading taken before any site's mutex: later draws lie above
+//! that reading. The reading is stored in `noted`, and draws below it are refused, so this holds even if the clock steps back. (The
+//! paper's authors first used infinity for a site without active transactions; their proof found the error, a transaction that
+//! begins at that moment: section 5.1.)
 //!
 //! Deviation: section 2 returns `t''`, the clock's reading after the wait; its residue is not the site's. Section 4.5's
 //! `t'` is right.
@@ -44,8 +44,8 @@ pub struct Time<C> {
     clock: C,
     /// Added to the clock's reading, modulo 2^64. Changed with all sites locked ([`Sites::continue_time`]).
     offset: AtomicU64,
-    /// The time as somebody has known it: nobody draws below. Coarse, and mostly read only; exact as to the floors of surveys.
-    /// Loaded with the site locked and before the clock is read, so that a healthy clock shows more.
+    /// A lower bound of all later draws: the greatest floor of a survey, and from time to time a drawn timestamp. Rarely written.
+    /// Loaded with the site locked and before the clock is read, so a reading below it shows a fault of the clock.
     noted: AtomicU64,
     /// Ticks after which drawing raises `noted` again.
     coarse_ticks: u64,
@@ -53,7 +53,7 @@ pub struct Time<C> {
     sites: u64,
 }
 
-/// A clock that steps back by less, behind the back of a site that has been idle for longer, goes unnoticed.
+/// Interval at which draws raise `noted`. A smaller step back is not detected at a site that has been idle since before it.
 const COARSE_STEP: Duration = Duration::from_micros(20);
 
 /// Fault of a clock.
@@ -103,17 +103,18 @@ impl<C: Clock> Time<C> {
         if now.cast_signed() < 0 { 0 } else { now }
     }
 
-    /// Lets time go on above `floor`. All sites are locked.
+    /// Continues time above `floor`. All sites are locked.
     fn continue_above(&self, floor: u64) {
         self.offset.store((floor + 1).wrapping_sub(self.clock.now()), Relaxed);
         self.noted.fetch_max(floor, SeqCst);
     }
 
-    /// The present, below which nobody draws any more who takes a site's mutex later. What a broken clock shows is not it.
+    /// Returns the present and stores it in `noted`: a thread that takes a site's mutex later draws above it. If the clock shows less
+    /// than `noted`, or more than timestamps can hold, returns `noted`.
     ///
-    /// A survey notes it and then looks at the sites that are in use; a thread puts its site into use, takes the mutex, and then
-    /// loads what is noted. So it finds this on a site that the survey has seen (the mutex), and on one that the survey has
-    /// not seen (all four accesses are sequentially consistent, each thread's store before its load).
+    /// Why it is seen: a survey stores it and then looks at the sites in use; a thread puts its site into use, takes the mutex, and then
+    /// loads `noted`. If the survey has looked at the site before, the mutex orders the two. If it has not seen the site, the four
+    /// accesses are sequentially consistent and each thread's store precedes its load, so the thread sees the survey's store.
     fn note_now(&self) -> u64 {
         let (now, noted) = (self.now(), self.noted.load(SeqCst));
         if now <= noted || now >= TIMESTAMP_LIMIT - self.sites {
@@ -122,7 +123,7 @@ impl<C: Clock> Time<C> {
         self.noted.fetch_max(now, SeqCst).max(now)
     }
 
-    /// The time as somebody has known it.
+    /// Returns the lower bound of later draws.
     pub fn noted(&self) -> u64 {
         self.noted.load(SeqCst)
     }
@@ -302,12 +303,12 @@ impl<X> Sites<X> {
         Timestamp(latest.unwrap_or(0))
     }
 
-    /// Lets engine time go on above everything that was drawn or noted, if the clock has stepped back below that. Nobody draws
-    /// meanwhile. Returns whether it had.
+    /// Continues engine time above everything that was drawn or noted, if the clock has stepped back below that. No thread draws
+    /// meanwhile. Returns whether the clock had.
     ///
-    /// Whoever draws later draws above all who drew before, so timestamps stay unique, and in the order of real time (M1, M2). No
-    /// survey is under way (the caller's duty), and the floors of those before are noted, so M5 holds. Each later timestamp is
-    /// compared with the durable ceiling before it is used, as ever, so a restart begins above it.
+    /// Later draws lie above all earlier ones, so timestamps stay unique and in the order of real time (M1, M2). The caller ensures
+    /// that no survey is under way, and the floors of earlier ones are in `noted`, so M5 holds. Each later timestamp is
+    /// compared with the durable ceiling before it is used, as always, so a restart begins above it.
     pub fn continue_time<C: Clock>(&self, time: &Time<C>) -> bool {
         // All, not the used ones: a thread may be about to use one more.
         let states: Vec<_> = self.sites.iter().map(|site| lock(site)).collect();
@@ -362,13 +363,15 @@ impl<X> Sites<X> {
         state.active.iter().any(|active| active.at != 0 && active.name == name.0 && active.doomed)
     }
 
-    /// Waits until no transaction that may write is active below `at`, or `limit` says zero. Those that read below
-    /// `oldest_allowed` are doomed meanwhile, as far as they are between two statements. Before it sleeps it tells `attend` of the
-    /// oldest that is in the way, and of its site, whose [`Sites::waker`] ends the sleep for whoever has made `limit` say zero
-    /// before; `limit` is then asked how long to sleep behind that one. All three are called with the site locked.
+    /// Waits until no transaction that may write is active below `at`, or `limit` returns zero. Meanwhile transactions that read
+    /// below `oldest_allowed` and are between two statements are doomed.
+    ///
+    /// Before it sleeps, it calls `attend` with the oldest such writer and its site, and then `limit` with that writer, for the time to
+    /// sleep. To end the sleep early, first let `limit` return zero and then call the site's [`Sites::waker`]. All three closures are
+    /// called with the site locked.
     ///
     /// # Errors
-    /// The transaction that was still active when `limit` said zero.
+    /// The writer that was still active when `limit` returned zero.
     pub fn wait_for_older_writers(
         &self,
         at: Timestamp,

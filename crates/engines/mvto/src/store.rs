@@ -6,16 +6,16 @@
 //! ```
 //!
 //! Lifetimes:
-//! - a **tuple** is in its index until it is killed there, then freed through the epoch; whoever holds one beyond an epoch
-//!   guard has *pinned* it (write sets and the garbage queues), and a pinned tuple is never killed (S1);
-//! - a **version** is linked until nobody can read it any more: until it is *cut off* with all that lies behind the newest
-//!   version below the bound, or *spliced out* from between two others, where it holds no open snapshot (M5). The newest
-//!   version is always linked. The stamp-first rule (M3) means that a registered reader returns no other than the newest below
-//!   its timestamp, and that one stays until it has ended (S2);
-//! - a reader *walks* over versions newer than the one that it returns. Those are never cut off while it is registered, since
-//!   they lie above the bound: so what is cut off is recycled at once. They may be spliced out while it stands on them: so
-//!   readers walk under an epoch guard, and what is spliced out is freed through the epoch, its own link unchanged, which
-//!   leads to the version that the reader seeks (S4).
+//! - A **tuple** is in its index until it is killed there, and is then freed through the epoch. Code that keeps a tuple beyond an
+//!   epoch guard *pins* it (write sets, waits, the garbage queues), and a pinned tuple is never killed (S1).
+//! - A **version** is linked until no transaction can read it any more. It is then *cut off*, together with all versions behind the
+//!   newest one below the bound, or *spliced out* from between two others, if no open snapshot reads it (M5). The newest
+//!   version is always linked. By the stamp-first rule (M3) a registered reader returns only the newest version below
+//!   its timestamp, and that one stays until the reader has ended (S2).
+//! - A reader *walks* over versions newer than the one that it returns. They lie above the bound while the reader is registered, so
+//!   they are never cut off; therefore versions that are cut off are recycled at once. They may be spliced out while a reader stands
+//!   on them; therefore readers walk under an epoch guard, and a version that is spliced out is freed through the epoch. Its own link
+//!   stays, and leads on to the version that the reader seeks (S4).
 //!
 //! The last versions of a killed tuple are freed with it.
 //!
@@ -272,13 +272,13 @@ impl Tuple {
         self.versions.load(Ordering::Relaxed) as usize // A count publishes nothing.
     }
 
-    /// The right to trim, unless somebody else has it.
+    /// Takes the right to trim; `None` if another thread has it.
     pub fn try_trim(&self) -> Option<Trimming<'_>> {
         // Made only by whoever has the right: dropping it gives the right up.
         (!self.trimming.swap(true, Ordering::Acquire)).then(|| Trimming(self))
     }
 
-    /// The right to trim, when nobody else has it: soon.
+    /// Takes the right to trim; spins while another thread has it.
     pub fn trim(&self) -> Trimming<'_> {
         let mut backoff = Backoff::new();
         loop {
@@ -424,8 +424,8 @@ unsafe fn free_version(version: NonNull<Version>) {
 const POISON: u8 = 0xDB;
 const POISONED: u64 = u64::from_ne_bytes([POISON; 8]);
 
-/// Makes a version that is gone unlike any that is there, where debug assertions are on: whoever still looks at it is found
-/// out (S2), before its block is used again too.
+/// Overwrites a freed version with a pattern, in debug builds: a reader that still uses it fails an assertion (S2), also before
+/// its block is reused.
 ///
 /// # Safety
 /// The version is the caller's alone.

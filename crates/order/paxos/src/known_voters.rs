@@ -34,7 +34,7 @@ pub struct Note {
 pub type Notes = BTreeMap<ReplicaId, Note>;
 
 impl Note {
-    /// A voter that may have been met by a version that took no notes. No birth is 0.
+    /// A voter that may have been met by an earlier version, which kept no record. No birth is 0.
     pub const UNCOUNTED: Self = Self { birth: 0, life: 0, incarnation: 0, records: 0 };
 
     fn of(voter: &Membership) -> Self {

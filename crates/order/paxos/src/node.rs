@@ -1,4 +1,4 @@
-//! A running replica: its threads, and what is between them. Bytes go in, the same bytes in the same order come out on every node.
+//! A running replica: its threads, and the queues between them. Every node delivers the same payloads in the same order.
 //!
 //! ```text
 //!   sockets ──► I/O thread ──── CoreInput ───► core thread ──── Job ───► application's thread
@@ -10,10 +10,9 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Every queue has a limit; what happens at it is a wait (the application for whoever takes its output, readers of
-//!    sockets for the core),
-//!    or a drop that the protocol repairs (frames for peers).
-//! 2. The core waits for nobody but the journal's full buffer.
+//! 1. Every queue has a limit. At the limit the sender waits (the application for the consumer of its output, readers of
+//!    sockets for the core), or the item is dropped and the protocol repairs it (frames for peers).
+//! 2. The core waits only for a full buffer of the journal.
 //! 3. A thread that fails or panics stops the whole node with a named error.
 
 use std::any::Any;

@@ -1,14 +1,14 @@
 //! Executes batches: sessions, the service, and the replies kept for repeated requests.
 //!
 //! Every replica runs one, over the same batches in the same order, so that all of them execute the same requests, refuse the same
-//! ones, remember the same replies and forget the same sessions. Which request is executed is decided by the proved functions of
-//! `proofs/paxos/Sessions.v`; what is here feeds them and keeps the replies.
+//! ones, keep the same replies and forget the same sessions. The proved functions of `proofs/paxos/Sessions.v` decide which request is
+//! executed; this module calls them and keeps the replies.
 //!
 //! Invariants:
-//! - X1 The state (service, sessions, replies, next instance) is a function of the values delivered so far: whatever forgets something
-//!   goes by instances and session numbers, never by clocks or by the order of a hash table.
-//! - X2 (what P9 needs) A snapshot's bytes are a function of the state, so replicas at the same instance have the same image.
-//! - X3 A request is shown to the sessions only if it has the nonce with which its session was opened: nobody uses another's.
+//! - X1 The state (service, sessions, replies, next instance) is a function of the values delivered so far: what is forgotten, and when,
+//!   depends on instances and session numbers, never on clocks or the order of a hash table.
+//! - X2 (needed by P9) A snapshot's bytes are a function of the state, so replicas at the same instance have the same image.
+//! - X3 A request reaches the sessions only with the nonce with which its session was opened: no client uses another's session.
 //! - X4 Sessions, replies and the bytes of replies are bounded by [`Limits`].
 
 mod image;

@@ -1,27 +1,27 @@
 //! Refusal of ballots that jump far ahead, so that a peer cannot exhaust the numbers.
 //!
-//! Ballots are numbers below 2^62, and a replica that has promised the greatest takes no other ever again. An election raises them by
-//! 62 at most ([`generated`](crate::core::generated): the next round, of 31 replicas), so nobody who was away is far behind; a peer that
-//! names a ballot far above all that was known is out of its mind. What it says is passed over, like a packet that is lost, so that no
-//! theorem notices. (decision 0026)
+//! Ballots are numbers below 2^62, and a replica that has promised the greatest can promise no other. An election raises the ballot by
+//! 62 at most ([`generated`](crate::core::generated): the next round, of 31 replicas), so even a replica that missed many elections is not
+//! far behind. A message with a ballot far above the replica's own promise is therefore dropped as faulty. To the theorems this is a
+//! lost packet. (decision 0026)
 //!
-//! | above the own promise | taken |
+//! | ballot above the own promise by | accepted |
 //! | --- | --- |
-//! | up to [`STEP`] | always |
-//! | up to [`JUMP`] for each second since the last jump | as a jump: whoever was away for thousands of elections is back with the first |
-//! | more | not yet |
+//! | at most [`STEP`] | always |
+//! | at most [`JUMP`] times the seconds since the last jump | as a jump: a replica that missed thousands of elections catches up by its first |
+//! | more | no |
 //!
-//! So the numbers last 34 years whatever peers say: 2^30 jumps at one a second, or 2^52 steps. And whoever was away while others were led
-//! astray for so long is back after as long.
+//! So the numbers last for 34 years whatever peers send: 2^30 jumps at one a second, or 2^52 steps. If faulty peers do raise the ballots
+//! of the others for some time, a replica that was away during it needs as long again until it accepts them.
 
 use super::Replica;
 use crate::core::{Ballot, Core, Message};
 use env::Moment;
 
-/// Maximum that successive elections may add to the ballot before a replica receives news of them.
+/// Greatest difference that is always accepted: what successive elections may add before a replica receives a message of one.
 const STEP: u64 = 1 << 10;
 
-/// The greatest difference that is taken a second after the last one.
+/// Greatest difference that is accepted as a jump, for each second since the last jump.
 const JUMP: u64 = 1 << 32;
 
 /// When ballots jumped.
