@@ -60,7 +60,8 @@ impl<C: Clock> Mvto<C> {
     /// what it has read is the same there.
     ///
     /// It is registered at both timestamps until that is certain: what it has read, and what it will read, must not be collected
-    /// (M5). While it owns nothing nobody waits for it, so its name may change too: then it queues behind those that were younger.
+    /// (M5). While it owns nothing, no transaction waits for it, so its name may change too: then it queues behind those that were
+    /// younger.
     ///
     /// # Errors
     /// What it has read has changed, or it has read too much.
@@ -78,8 +79,8 @@ impl<C: Clock> Mvto<C> {
         Ok(())
     }
 
-    /// Settles the place of a transaction that owns at the statement: where it is, or above whoever has pushed it. Afterwards
-    /// nobody can push it any more, and no stamp on what it writes is above it.
+    /// Settles the place of a transaction that owns at the statement: where it is, or above all readers that have pushed it.
+    /// Afterwards it cannot be pushed any more, and no stamp on what it writes is above it.
     pub(crate) fn settle(&self, core: &mut Core) -> Result<()> {
         if !core.view.moves {
             return Ok(());
@@ -100,7 +101,7 @@ impl<C: Clock> Mvto<C> {
         self.stamp_above(core).map_or(Ok(()), Err)
     }
 
-    /// The conflict with somebody who has read what the transaction is about to write, and has a later timestamp.
+    /// The conflict with a later transaction that has read what this one is about to write, if there is any.
     fn stamp_above(&self, core: &Core) -> Option<model::Error> {
         let Core { view, work, .. } = core;
         work.writes.entries.iter().filter(|write| is_installed(write)).find_map(|write| {

@@ -236,8 +236,8 @@ impl<C: Clock> Mvto<C> {
         if at.0 < self.renew_at.load(Ordering::Acquire) { Ok(()) } else { self.renew_ceiling(view, at) }
     }
 
-    /// Half a lease before the ceiling the log's own thread renews it, and nobody waits. Whoever finds it passed (nothing has
-    /// begun for long, or the disk is slow) waits; of all those who wait one renews it.
+    /// From half a lease before the ceiling on, the log's own thread renews it, without a wait here. A transaction that finds the
+    /// ceiling passed (after a long idle time, or with a slow disk) waits; one of those that wait renews it.
     #[cold]
     fn renew_ceiling(&self, view: &View, at: Timestamp) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
@@ -272,8 +272,8 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Enters a statement of an open transaction. Where ages are limited, one that is too old is aborted; and while it is in a
-    /// statement, nobody declares it too old and collects what it reads.
+    /// Enters a statement of an open transaction. If ages are limited, a transaction that is too old is aborted here; one that
+    /// has entered is not doomed before it leaves, so what it reads is not collected (M12).
     ///
     /// # Errors
     /// Its age.
@@ -373,7 +373,7 @@ impl<C: Clock> Mvto<C> {
         work.writes.entries = entries;
     }
 
-    /// Poisons the transaction: nothing of it will happen, nobody waits for it any longer.
+    /// Aborts the transaction: ends it, which releases its rows, and poisons it.
     pub(crate) fn abort(&self, core: &mut Core, error: Error, reason: Option<Reason>) {
         self.end(core, Outcome::Aborted(reason));
         core.poison = Some(Box::new(error));

@@ -59,14 +59,14 @@ pub struct Mvto<C = SystemClock> {
     /// From this timestamp on the ceiling of timestamps is to be looked at. Never above the ceiling.
     pub(crate) renew_at: AtomicU64,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
-    /// Tables that were dropped and that somebody may still use. So nobody else's reference is the last one, and no user's
-    /// transaction pays for freeing millions of rows: [`Mvto::collect`] does.
+    /// Dropped tables that transactions may still use. This reference outlives theirs, so that [`Mvto::collect`], and not a
+    /// user's transaction, frees the table's rows.
     pub(crate) dropped: Mutex<Vec<Arc<Table>>>,
     /// The present catalog's version, so that a transaction notices a new one without sharing memory with others.
     pub(crate) catalog_version: AtomicU64,
     /// One change of the catalog at a time, and none while a checkpoint notes it.
     pub(crate) changing_catalog: Mutex<()>,
-    /// Held while a checkpoint is written: whoever asks for another meanwhile waits for it.
+    /// Held while a checkpoint is written: a request for another one waits for it.
     pub(crate) writing_checkpoint: Mutex<()>,
     /// Number of callers that wait for it.
     pub(crate) waiting_checkpoints: AtomicUsize,
@@ -381,14 +381,14 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Gives a tuple up and wakes whoever waits for it.
+    /// Releases a tuple and wakes its waiters.
     pub(crate) fn release(&self, tuple: &Pinned) {
         if tuple.ownership.release() {
             self.waits.wake(tuple.address().as_ptr().addr());
         }
     }
 
-    /// Takes a tuple from a doomed transaction, if it has it still (M12), and wakes whoever waits for it.
+    /// Takes a tuple from a doomed transaction, if that one still owns it (M12), and wakes its waiters.
     pub(crate) fn take_from(&self, tuple: &Pinned, doomed: Timestamp) {
         if tuple.ownership.take_from(doomed) {
             self.waits.wake(tuple.address().as_ptr().addr());

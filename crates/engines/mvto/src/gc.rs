@@ -204,7 +204,7 @@ impl<C: Clock> Mvto<C> {
         self.requeue(leftover(table, tuple, at).into_iter().collect());
     }
 
-    /// Removes the versions that nobody reads from an owned tuple before another one is installed, and returns their number.
+    /// Removes the versions that no transaction reads from an owned tuple before another one is installed, and returns their number.
     /// As long as neither the bound nor the floor has passed the newest version, the chain is left alone, except for one
     /// attempt each time it has grown by many.
     pub(crate) fn prune(
@@ -231,8 +231,8 @@ impl<C: Clock> Mvto<C> {
         self.take_out(tuple, horizon, pool).map_or(0, |(taken, _)| taken)
     }
 
-    /// Takes out of a tuple what nobody reads. Returns how many versions went, and what is left; `None` if somebody else is
-    /// at it, perhaps by an older horizon.
+    /// Removes the versions of a tuple that no transaction reads. Returns their number and what is left; `None` if another thread
+    /// is removing versions, perhaps by an older horizon.
     fn take_out(&self, tuple: &Tuple, horizon: &Horizon, pool: &mut VersionPool) -> Option<(usize, KeyState)> {
         let trimming = tuple.try_trim()?;
         let bound = self.bound.get();
@@ -291,8 +291,8 @@ pub(crate) fn leftover(table: TableId, tuple: Pinned, at: Timestamp) -> Option<G
     }
 }
 
-/// Takes a key of which nothing is left out of its index. The stamp of the tuple is folded into that of its leaf (M6), so
-/// that whoever found the key absent here still forbids older inserts.
+/// Removes a key without versions from its index. The stamp of the tuple is folded into that of its leaf (M6), so
+/// that a reader that found the key absent here still forbids older inserts.
 ///
 /// If another owns the tuple or has it pinned, that is a transaction. It leaves garbage of its own if it finds the tuple empty
 /// at its end, or other garbage, which is examined in its turn.

@@ -29,7 +29,7 @@
 use model::Timestamp;
 use parts::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// Set while somebody sleeps until the owner releases; set and cleared by read-modify-writes of the word itself, as
+/// Set while a transaction sleeps until the owner releases; set and cleared by read-modify-writes of the word itself, as
 /// `parts::wait` demands.
 const WAITERS: u64 = 1 << 63;
 /// The tuple has left its index: look the key up again.
@@ -95,7 +95,7 @@ impl Ownership {
         Ownership::new(owner.word(), last_read.0)
     }
 
-    /// Owned by nobody and read by nobody, as a recovered tuple is.
+    /// Free, and never read, as a recovered tuple is.
     pub fn free() -> Ownership {
         Ownership::new(0, 0)
     }
@@ -125,7 +125,7 @@ impl Ownership {
         Timestamp(load_in_total_order(&self.last_read))
     }
 
-    /// Becomes the owner if nobody is; otherwise says who.
+    /// Becomes the owner if the tuple is free.
     ///
     /// # Errors
     /// The holder that stands in the way.
@@ -161,18 +161,18 @@ impl Ownership {
         word_of(holder).is_some_and(|word| self.word.load(SeqCst) | EXECUTING == word | EXECUTING | WAITERS)
     }
 
-    /// Gives it up. Says whether somebody sleeps and must be woken.
+    /// Releases it. Returns whether waiters sleep and must be woken.
     #[must_use = "sleepers must be woken"]
     #[inline]
     pub fn release(&self) -> bool {
         self.word.swap(0, SeqCst) & WAITERS != 0
     }
 
-    /// Gives it up if `owner`, which executes, has it. Says whether somebody sleeps and must be woken.
+    /// Releases it if `owner`, which executes, still owns it. Returns whether waiters sleep and must be woken.
     ///
-    /// For the rows of a doomed transaction, which never turns to committing any more: others take them by this, and so does
-    /// its own end, which finds another owner's word where somebody was first (M12). Names are unique, so a word that says
-    /// `owner` is the one that it stored.
+    /// For the rows of a doomed transaction, which can no longer turn to committing (M12). Other transactions take its rows by this,
+    /// and its own end releases the rest by this: where another one was first, it finds another word and leaves it alone. Names
+    /// are unique, so a word with the name `owner` is the one that this transaction stored.
     #[must_use = "sleepers must be woken"]
     pub fn take_from(&self, owner: Timestamp) -> bool {
         let word = Owner { at: owner, executes: true }.word();
@@ -186,8 +186,8 @@ impl Ownership {
         false
     }
 
-    /// Takes a tuple that nobody owns out of everybody's hands, before it leaves its index. Readers look the key up
-    /// again; a stamp raised before is seen by [`Ownership::last_read`] afterwards (M3: it is like owning).
+    /// Marks a free tuple as dead, before it leaves its index: it can no longer be owned, and readers look the key up again.
+    /// [`Ownership::last_read`] afterwards sees every stamp that was raised before (M3: killing is like owning).
     pub fn try_kill(&self) -> bool {
         self.word.compare_exchange(0, DEAD, SeqCst, SeqCst).is_ok()
     }
@@ -208,7 +208,7 @@ fn holder(word: u64) -> Holder {
     }
 }
 
-/// The word of an owner of whom nobody waits yet.
+/// The word of an owner without waiters.
 fn word_of(holder: Holder) -> Option<u64> {
     match holder {
         Holder::Free | Holder::Dead => None,

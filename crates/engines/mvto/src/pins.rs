@@ -1,9 +1,9 @@
 //! The kernel of a tuple's memory: the pins that keep it from being killed, and whether it is queued for a collector. Checked
 //! by loom (`tests/loom_pins.rs`).
 //!
-//! Both are one word, so that of a transaction that leaves garbage and a collector that has just taken the tuple's entry, at
-//! least one sees to what is left: whoever finds the tuple queued has given up its pin before the collector counts the pins
-//! (invariant S3).
+//! Both are one word, so that garbage is not forgotten when a transaction that leaves it meets a collector that has just taken the
+//! tuple's entry. If the transaction finds the tuple queued, it queues nothing, and has given up its pin before the collector
+//! counts the pins; so the collector sees the garbage (invariant S3). Otherwise the transaction queues the tuple.
 
 use parts::sync::atomic::{AtomicU32, Ordering::SeqCst};
 

@@ -38,7 +38,8 @@ pub(crate) struct Scope<'a> {
 pub(crate) enum Note {
     /// For its own sake. It is noted, in case the transaction moves.
     Read,
-    /// To be written. Who owns at the statement owns it by now: nobody else changes it, so it is not noted.
+    /// To be written. A transaction that owns at the statement owns the row already, so no other changes it, and the read is not
+    /// noted.
     Update,
 }
 
@@ -229,7 +230,7 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Waits for whoever keeps the reader from a tuple. No guard is held.
+    /// Waits for the owner that keeps the reader from a tuple. No guard is held.
     pub(crate) fn wait_to_read(&self, view: &View, table: &Table, held: Pinned) -> Result<()> {
         let waited = self.sleep_while(view, table, &held, |holder| keeps_from_reading(view, holder));
         self.unpin(table.id, held, view.at);

@@ -75,7 +75,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
         self.how.wait_limit = limit;
     }
 
-    /// No effect: readers wait for whoever has the lock.
+    /// No effect: readers wait for the lock.
     fn set_reads_wait(&mut self, _: bool) {}
 
     fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
@@ -193,8 +193,8 @@ impl Interactive for TwoPhaseLocking {
 type Attempt<'engine> = Result<Transaction<&'engine TwoPhaseLocking>>;
 
 impl TwoPhaseLocking {
-    /// Runs the program in transactions that `open` begins, all of one age: whoever was wounded is older when it comes
-    /// back than whatever began since, so it is not wounded for ever.
+    /// Runs the program in transactions that `open` begins, all of one age: a retry after a wound is older than everything that
+    /// began since the first attempt, so it is not wounded for ever.
     fn run<'engine, P: Program>(
         &'engine self,
         program: &mut P,

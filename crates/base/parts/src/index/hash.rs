@@ -19,8 +19,8 @@
 //! - **H1** An entry is in the index while its address is in a slot, and it is in the slots of one bucket only, the
 //!   one that the number of buckets assigns to its hash, except under both latches of a split.
 //! - **H2** The number of buckets changes under the latch of the bucket that it splits, before its entries move:
-//!   whoever begins to read a bucket and then finds the key still assigned to it looks in the right place until the
-//!   bucket's version changes.
+//!   a reader that has begun to read a bucket, and then finds the key still assigned to it, looks in the right place until
+//!   the bucket's version changes.
 //! - **H3** A bucket never retires, and its address never changes.
 //! - **H4** Addresses of entries fit in 48 bits; the tag is above them, and odd, so that no empty slot matches it.
 //!

@@ -1,9 +1,9 @@
 //! The leaf kernel: a latch whose word optimistic readers use as a version, beside the stamp of the gaps it covers.
 //!
-//! A *leaf* is whatever holds a set of slots under one latch: a leaf of the ordered index, a bucket of the hash
+//! A *leaf* is a set of slots under one latch: a leaf of the ordered index, or a bucket of the hash
 //! index. Readers take no latch: they note the version, look, and confirm that the version is still the same.
-//! Whoever concludes that a key is *absent* (a point read that finds nothing, a scan) leaves its position in the
-//! serial order as the leaf's stamp, and whoever inserts must lie at or above that stamp.
+//! A reader that concludes that a key is *absent* (a point read that finds nothing, a scan) leaves its position in the
+//! serial order as the leaf's stamp, and an insert must lie at or above that stamp.
 //!
 //! ```text
 //! reader  seen = begin()   look   raise the stamp, THEN confirm that the version is still seen
@@ -13,7 +13,7 @@
 //! Invariants:
 //! - **L1** The version is odd while the leaf is latched, and every change of the slots or of the range of keys
 //!   that the leaf covers ends in a version that was never seen before.
-//! - **L2** Of a reader that raises and confirms, and a writer that latches and reads the stamp, at least one sees
+//! - **L2** A reader raises the stamp and then confirms; a writer latches and then reads the stamp. At least one of the two sees
 //!   the other: the four accesses are sequentially consistent, each thread's store before its load.
 //! - **L3** The stamp only grows, and a raise that was confirmed is never lost: a split copies the stamp as it was
 //!   read under the latch, a merge and the removal of an entry fold theirs in. A raise between that read and the
