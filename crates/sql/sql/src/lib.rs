@@ -24,6 +24,7 @@ mod exec;
 mod explain;
 mod functions;
 pub mod memory;
+pub mod notify;
 mod open;
 mod optimize;
 mod pg_catalog;

@@ -4,6 +4,7 @@ use crate::catalog::{self, BuiltIn, Cache};
 use crate::database::{Database, Options};
 use crate::error::Result;
 use crate::memory::Budget;
+use crate::notify::Channels;
 use crate::session::{Connect, Session};
 use crate::store::Store;
 use crate::{functions, pg_catalog};
@@ -27,8 +28,9 @@ impl Database {
         }
         let budget = Budget::new(options.budget_bytes);
         let advisory = Locks::new(options.advisory_locks);
+        let channels = Channels::new(options.notification_bytes);
         let sessions = Default::default();
-        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions, advisory }))
+        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions, advisory, channels }))
     }
 
     /// Starts a session.

@@ -66,7 +66,13 @@ pub enum Command {
     },
     /// CHECKPOINT
     Checkpoint,
-    /// LISTEN, NOTIFY and the like: taken, without effect. The tag.
+    /// LISTEN
+    Listen(String),
+    /// UNLISTEN name; `None`: all.
+    Unlisten(Option<String>),
+    /// NOTIFY channel, payload
+    Notify(String, String),
+    /// LOAD: taken, without effect. The tag.
     Accepted(&'static str),
 }
 

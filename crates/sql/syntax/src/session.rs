@@ -73,6 +73,14 @@ pub(crate) fn command(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Comman
         "CLOSE" => Command::Close(name_or_all(reader)?),
         "EXPLAIN" => explain(reader, text)?,
         "CHECKPOINT" => Command::Checkpoint,
+        "LISTEN" => Command::Listen(reader.folded_name()?),
+        "UNLISTEN" if reader.take_token(&Token::Mul) => Command::Unlisten(None),
+        "UNLISTEN" => Command::Unlisten(Some(reader.folded_name()?)),
+        "NOTIFY" => {
+            let channel = reader.folded_name()?;
+            let has_payload = reader.take_token(&Token::Comma);
+            Command::Notify(channel, if has_payload { reader.string()? } else { String::new() })
+        }
         accepted => {
             reader.skip_all();
             Command::Accepted(accepted)

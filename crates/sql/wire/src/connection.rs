@@ -63,7 +63,7 @@ fn off_reactor<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
 
 async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>, phases: Phases) {
     let opened = off_reactor(|| shared.database.connect(connect)).and_then(|opened| opened);
-    let session = match opened {
+    let mut session = match opened {
         Ok(session) => session,
         Err(error) => return refuse(&stream, &error),
     };
@@ -76,8 +76,13 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
     });
     let running = shared.enlist(cancel.clone());
     let connected = watch_while_waiting(&stream, &cancel);
+    let notified = Arc::new(Notify::new());
+    session.on_notify({
+        let notified = notified.clone();
+        move || notified.notify_one()
+    });
     let mut conversation = Conversation::begin(session, output, shared.database.options.statement_bytes);
-    let end = exchange(&stream, &mut conversation, phases, (&ended, &cancel)).await;
+    let end = exchange(&stream, &mut conversation, phases, (&ended, &notified, &cancel)).await;
     // Rolling back and notifying the client may both wait. A panic in a rollback has been logged, and affects nothing else.
     let _ = off_reactor(move || {
         if let Some(error) = end {
@@ -129,12 +134,22 @@ async fn end_when_gone(stream: &TcpStream, cancel: &Cancel) {
     }
 }
 
+/// What a connection that waits for its client meets.
+enum Event {
+    /// Bytes of the client.
+    Input,
+    /// The COPY whose data the client owes is to stop.
+    Stopped,
+    /// The session has notifications.
+    Notified,
+}
+
 /// Messages and answers until the end; with the reason, if it is the server's.
 async fn exchange(
     stream: &TcpStream,
     conversation: &mut Conversation,
     mut phases: Phases,
-    (ended, cancel): (&Notify, &Cancel),
+    (ended, notified, cancel): (&Notify, &Notify, &Cancel),
 ) -> Option<SqlError> {
     let mut input = BytesMut::new();
     loop {
@@ -149,24 +164,25 @@ async fn exchange(
             if input.is_empty() && input.capacity() > READ {
                 input = BytesMut::new();
             }
-            let is_stopped = tokio::select! {
+            let event = tokio::select! {
                 biased;
                 _ = phases.wait_for(|phase| *phase != Phase::Serving) => return Some(terminated()),
                 () = ended.notified() => return Some(terminated()),
-                () = stopped(cancel), if conversation.is_copying() => true,
-                read = read(stream, &mut input) => if matches!(read, Ok(1..)) { false } else { return None },
+                () = stopped(cancel), if conversation.is_copying() => Event::Stopped,
+                read = read(stream, &mut input) => if matches!(read, Ok(1..)) { Event::Input } else { return None },
+                () = notified.notified() => Event::Notified,
                 () = at(deadline) => return Some(idle_in_transaction()),
             };
-            if is_stopped {
-                if cancel.is_ended() {
-                    return Some(terminated());
-                }
-                let stopped = off_reactor(|| conversation.stop_copy(&cancel.reason()));
-                match settle(stopped, conversation, &mut input).await {
-                    Ok(true) => {}
-                    Ok(false) => return None,
-                    Err(panicked) => return Some(panicked),
-                }
+            let next = match event {
+                Event::Input => Ok(Next::Read),
+                Event::Stopped if cancel.is_ended() => return Some(terminated()),
+                Event::Stopped => off_reactor(|| conversation.stop_copy(&cancel.reason())),
+                Event::Notified => off_reactor(|| conversation.notify()),
+            };
+            match settle(next, conversation, &mut input).await {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(panicked) => return Some(panicked),
             }
             if conversation.has_work(&mut input) {
                 break;

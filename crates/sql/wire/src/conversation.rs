@@ -7,6 +7,7 @@ use crate::output::Output;
 use bytes::{Buf, BytesMut};
 use sql::error::{Result, SqlError, state};
 use sql::memory::Memory;
+use sql::notify::Received;
 use sql::session::{Outcome, Session, Status};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -388,8 +389,25 @@ impl Conversation {
 
     fn ready(&mut self) {
         self.mode = Mode::Ready;
+        self.put_notifications();
         let status = self.session.status();
         self.output.put(|out| backend::ready(out, status));
+    }
+
+    /// Sends the notifications that a session receives while its client asks nothing. Blocks, but not for long where they wait for
+    /// the log.
+    pub fn notify(&mut self) -> Next {
+        if self.mode == Mode::Ready {
+            self.put_notifications();
+        }
+        self.flush()
+    }
+
+    fn put_notifications(&mut self) {
+        for received in self.session.notifications() {
+            let Received { process, notification, .. } = received;
+            self.output.put(|out| backend::notification(out, process, &notification.channel, &notification.payload));
+        }
     }
 
     /// An error: nothing counts until Sync, which comes from the client in the extended protocol only.

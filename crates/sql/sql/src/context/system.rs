@@ -7,6 +7,7 @@ use crate::definition::Oid;
 use crate::env::{Advisory, Registry, State};
 use crate::error::{Result, SqlError};
 use crate::memory::Budget;
+use crate::notify::Notification;
 use crate::store::Transaction;
 use model::{LogPosition, Timestamp, Usage};
 use std::sync::Arc;
@@ -70,6 +71,15 @@ impl System<'_> {
     /// Notes what became of an advisory lock.
     pub fn advisory(&mut self) -> &mut Advisory {
         &mut self.session.advisory
+    }
+
+    /// Sends a notification at COMMIT.
+    ///
+    /// # Errors
+    /// 54000
+    pub fn notify(&mut self, notification: Notification) -> Result<()> {
+        let bytes = self.session.pending.notify(notification);
+        self.database.channels.check_room(bytes)
     }
 
     /// The open sessions.

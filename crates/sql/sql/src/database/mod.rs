@@ -6,6 +6,7 @@ mod explain;
 use crate::definition::Cache;
 use crate::env::Registry;
 use crate::memory::{Budget, Memory};
+use crate::notify::Channels;
 use crate::store::Store;
 use ::advisory::Locks;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Database {
     pub sessions: Registry,
     /// The sessions' advisory locks.
     pub advisory: Locks,
+    /// LISTEN and NOTIFY.
+    pub channels: Channels,
 }
 
 /// Limits and defaults of a database. Each limit has its error.
@@ -50,6 +53,8 @@ pub struct Options {
     pub prepared: usize,
     /// Advisory locks that all sessions hold and wait for together (53200). Default 100,000.
     pub advisory_locks: usize,
+    /// Bytes of the notifications that wait for their listeners (54000). Default 64 MiB.
+    pub notification_bytes: usize,
     /// Limits on retries of a single-statement transaction after conflicts.
     pub retry: model::RetryPolicy,
     /// Durability that acknowledgements wait for, unless a session sets `synchronous_commit`.
@@ -68,6 +73,7 @@ impl Default for Options {
             idle_in_transaction: Duration::from_secs(300),
             prepared: 10_000,
             advisory_locks: 100_000,
+            notification_bytes: 64 << 20,
             retry: model::RetryPolicy::default(),
             durability: model::Durability::default(),
             is_prepared: false,

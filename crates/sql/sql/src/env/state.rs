@@ -3,6 +3,7 @@
 use super::settings::{self, Settings};
 use super::{Advisory, Deferred};
 use crate::error::Result;
+use crate::notify::Pending;
 use crate::types::{Env, IntervalStyle, Styles};
 use model::LogPosition;
 use std::collections::HashMap;
@@ -37,6 +38,8 @@ pub struct State {
     pub temporary_schema: Option<String>,
     /// Checks deferred to the end of the transaction.
     pub deferred: Deferred,
+    /// What LISTEN and NOTIFY will do at COMMIT.
+    pub pending: Pending,
     /// Notes on the session's advisory locks.
     pub advisory: Advisory,
     /// Catalog lookups, while they are recorded: the names and what they resolved to.
@@ -105,6 +108,7 @@ impl State {
             temporary_schema: None,
             deferred: Deferred::default(),
             lookups: None,
+            pending: Pending::default(),
             advisory: Advisory::default(),
             has_read_moments: false,
             settings,

@@ -2,6 +2,7 @@
 //! the sequences (`system.rs`). Further tables are registered before the first statement ([`register`]).
 
 mod advisory;
+mod notify;
 mod system;
 mod table;
 
@@ -67,7 +68,7 @@ fn registry() -> &'static Registry<Body> {
 }
 
 fn with(tables: &[&'static [Function]], columns: &[&'static RowColumns]) -> Registry<Body> {
-    let own = [system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES, advisory::FUNCTIONS];
+    let own = [system::FUNCTIONS, system::SEQUENCES, system::PRIVILEGES, advisory::FUNCTIONS, notify::FUNCTIONS];
     Registry::new(Body::Values, &[tables, &own].concat(), columns)
 }
 

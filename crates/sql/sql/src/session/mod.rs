@@ -6,6 +6,7 @@
 
 mod copy;
 mod extended;
+mod notify;
 mod portal;
 mod prepared;
 mod simple;
@@ -147,6 +148,8 @@ pub enum Format {
 
 /// One client's session. Dropping it rolls back what is open.
 pub struct Session {
+    /// Called when there are notifications to receive.
+    wake: crate::notify::Wake,
     database: Arc<Database>,
     state: State,
     entry: Arc<Entry>,
@@ -203,6 +206,7 @@ impl Session {
         state.settings.set_reported("work_mem", format!("{}kB", database.options.work_bytes >> 10));
         state.settings.set_reported(IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
         let mut session = Session {
+            wake: Arc::new(|| ()),
             state,
             entry,
             database,
@@ -358,6 +362,7 @@ impl Drop for Session {
             let _ = crate::catalog::drop_temporary(&self.database, &mut self.state);
         }
         self.database.advisory.unlock_all(self.entry.process, self.awaited.to_raw());
+        self.database.channels.leave(self.entry.process);
         self.database.sessions.leave(self.entry.process);
     }
 }

@@ -5,6 +5,7 @@ use crate::cancel::Cancel;
 use crate::context::{Change, Exec};
 use crate::env::Deferred;
 use crate::error::{Result, SqlError, state};
+use crate::notify::{self, Pending};
 use crate::store::{Store, Transaction};
 use crate::types::Datum;
 use crate::{catalog, dml};
@@ -75,6 +76,7 @@ struct Savepoint {
     portals: u64,
     /// As [`crate::env::Advisory::mark`].
     advisory: usize,
+    pending: notify::Mark,
     deferred: Deferred,
 }
 
@@ -252,7 +254,9 @@ impl Session {
     /// Ends the transaction for good. What it wrote becomes visible; when it is durable [`Session::wait_durable`] knows.
     pub(super) fn commit(&mut self) -> Result<()> {
         if self.open.as_ref().is_none_or(|open| open.transaction.is_none()) {
+            let reserved = self.reserve_notifications()?;
             self.state.settings.commit();
+            self.publish(reserved);
             self.end();
             return Ok(());
         }
@@ -262,6 +266,7 @@ impl Session {
             self.roll_back();
             return Err(error);
         }
+        let reserved = self.reserve_notifications()?;
         let Some(transaction) = self.open.as_mut().and_then(|open| open.transaction.take()) else { return Ok(()) };
         // Of what a failed COMMIT has read, the client has been told.
         self.awaited = self.awaited.max(transaction.rests_on());
@@ -271,10 +276,12 @@ impl Session {
                 self.state.settings.commit();
                 self.hold_cursors();
                 catalog::after_commit(&self.database, &mut self.state);
+                self.publish(reserved);
                 self.end();
                 Ok(())
             }
             Err(error) => {
+                self.database.channels.release(reserved);
                 let error = self.explain_unless_repeated(error.into());
                 self.roll_back();
                 Err(error)
@@ -298,6 +305,7 @@ impl Session {
         self.open = None;
         self.entry.cancel.end_transaction();
         self.state.deferred = Deferred::default();
+        self.state.pending = Pending::default();
         self.state.follow_settings();
         self.end_portals();
         self.end_advisory();
@@ -379,6 +387,7 @@ impl Session {
             read_only: self.is_read_only(),
             portals: self.portals_entered,
             advisory: self.state.advisory.mark(),
+            pending: self.state.pending.mark(),
             deferred: self.state.deferred.clone(),
         };
         if let Some(open) = &mut self.open {
@@ -412,6 +421,7 @@ impl Session {
         transaction.rollback_to(&savepoint.place)?;
         state.settings.back_to(savepoint.settings);
         state.deferred.back_to(&savepoint.deferred);
+        state.pending.back_to(savepoint.pending);
         state.follow_settings();
         portals.retain(|_, portal| portal.is_held() || portal.number <= savepoint.portals);
         let settled = state.advisory.settled;

@@ -4,6 +4,7 @@ use super::portal::{Portal, read_only};
 use super::{Outcome, Session, Sink, settings};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
+use crate::notify::ChannelChange;
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
 use crate::{alter, bind, catalog, ddl, exec, explain};
@@ -96,6 +97,18 @@ impl Session {
             Command::Checkpoint => {
                 self.database.store.checkpoint()?;
                 "CHECKPOINT"
+            }
+            Command::Listen(channel) => {
+                self.change_channels(ChannelChange::Listen(channel.clone()))?;
+                "LISTEN"
+            }
+            Command::Unlisten(channel) => {
+                self.change_channels(ChannelChange::Unlisten(channel.clone()))?;
+                "UNLISTEN"
+            }
+            Command::Notify(channel, payload) => {
+                self.notify(channel, payload)?;
+                "NOTIFY"
             }
             Command::Accepted(tag) => tag,
             Command::Definition(definition) => return self.define(definition, sink),
@@ -253,6 +266,7 @@ impl Session {
                 self.state.follow_settings();
                 self.keep_settings();
                 self.forget_sequences();
+                self.database.channels.leave(self.entry.process);
                 self.database.advisory.unlock_all(self.entry.process, self.awaited.to_raw());
                 catalog::drop_temporary(&self.database, &mut self.state)?;
                 "DISCARD ALL"

@@ -164,6 +164,15 @@ pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) {
     message(out, b'd', |out| out.extend_from_slice(data));
 }
 
+/// NotificationResponse
+pub fn notification(out: &mut Vec<u8>, process: i32, channel: &str, payload: &str) {
+    message(out, b'A', |out| {
+        out.extend_from_slice(&process.to_be_bytes());
+        text(out, channel);
+        text(out, payload);
+    });
+}
+
 /// ErrorResponse
 pub fn error(out: &mut Vec<u8>, severity: &str, error: &SqlError) {
     report(out, b'E', severity, error);

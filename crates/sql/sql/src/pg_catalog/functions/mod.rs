@@ -150,7 +150,6 @@ const OTHERS: &[Function] = &[
     pure("pg_jit_available", &[], BOOL, server::no).volatile(),
     pure("pg_current_logfile", &[], TEXT, server::null).volatile(),
     pure("pg_trigger_depth", &[], INT4, |_| Ok(Datum::Int4(0))).stable(),
-    set("pg_listening_channels", &[], TEXT, sets::listening_channels),
 ];
 
 /// The columns of those that return rows, by name.

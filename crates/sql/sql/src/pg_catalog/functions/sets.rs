@@ -48,11 +48,6 @@ pub(super) fn all_settings(system: &mut System<'_>, _: &[Datum]) -> Result<Vec<D
     Ok(rows.into_iter().map(|row| Datum::record(row)).collect())
 }
 
-/// Nobody listens: there is no LISTEN.
-pub(super) fn listening_channels(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
-    Ok(Vec::new())
-}
-
 /// Each element with its number from 1, as `information_schema._pg_expandarray` does with arrays.
 pub(super) fn expand_vector(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let numbered = elements(arguments.first()).zip(1..);
