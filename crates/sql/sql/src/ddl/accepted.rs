@@ -102,14 +102,25 @@ pub(super) fn lock(change: &mut Change<'_>, lock: &Lock) -> Result<()> {
     Ok(())
 }
 
-/// CREATE EXTENSION: the one that PostgreSQL has from the start is there.
+/// CREATE EXTENSION: some are built in, so that the statement finds what it wants. What is there in part warns.
 ///
 /// # Errors
 /// 42710, 0A000
 pub(super) fn create_extension(create: &CreateExtension, notices: &mut Vec<SqlError>) -> Result<()> {
     let name = fold(&create.name);
-    if name != "plpgsql" {
-        return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("extension \"{name}\" is not available")));
+    match name.as_str() {
+        "plpgsql" => {}
+        "uuid-ossp" => return Ok(()),
+        "pgcrypto" => {
+            let message = "of extension \"pgcrypto\" only gen_random_uuid() is built in";
+            notices.push(SqlError::new(state::WARNING, message));
+            return Ok(());
+        }
+        _ => {
+            let message = format!("extension \"{name}\" is not available");
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+                .hint("Built in are uuid-ossp, and gen_random_uuid() of pgcrypto."));
+        }
     }
     let message = "extension \"plpgsql\" already exists";
     if !create.if_not_exists {

@@ -4,11 +4,12 @@ mod float;
 mod integer;
 mod numeric;
 mod random;
+mod uuid;
 
 use super::Function;
 
 /// The functions and operators over numbers.
-pub(super) fn tables() -> [&'static [Function]; 13] {
+pub(super) fn tables() -> [&'static [Function]; 14] {
     [
         &integer::SMALL,
         &integer::PLAIN,
@@ -23,6 +24,7 @@ pub(super) fn tables() -> [&'static [Function]; 13] {
         float::FUNCTIONS,
         numeric::FUNCTIONS,
         random::FUNCTIONS,
+        uuid::FUNCTIONS,
     ]
 }
 

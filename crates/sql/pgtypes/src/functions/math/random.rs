@@ -1,16 +1,14 @@
-//! Random numbers and random UUIDs.
+//! Random numbers.
 
 use super::super::arguments::{Arguments, invalid};
 use super::super::table::*;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
 /// The functions that answer differently each time.
 pub(super) static FUNCTIONS: &[Function] = &[
     pure("random", &[], FLOAT8, |_| Ok(Datum::Float8(next_fraction()))).volatile(),
     pure("setseed", &[FLOAT8], VOID, |a| set_seed(a.float8(0)?)).volatile(),
-    pure("gen_random_uuid", &[], UUID, |_| Ok(random_uuid())).volatile(),
 ];
 
 /// Source: Blackman and Vigna, xoroshiro128**, which PostgreSQL 15 uses too: a seed gives the same numbers.
@@ -44,7 +42,7 @@ thread_local! {
 }
 
 /// Bits that the operating system gave: the keys of the standard library's hash are made of such.
-fn entropy() -> u64 {
+pub(super) fn entropy() -> u64 {
     RandomState::new().hash_one(0)
 }
 
@@ -62,12 +60,4 @@ fn set_seed(seed: f64) -> Result<Datum> {
     let seed = (((1_u64 << 52) - 1) as f64 * seed) as i64;
     GENERATOR.set(Generator::seeded(seed.cast_unsigned()));
     Ok(Datum::Text("".into()))
-}
-
-/// UUID of version 4. It does not use the seeded generator, because it must not repeat.
-fn random_uuid() -> Datum {
-    let bits = (u128::from(entropy()) << 64) | u128::from(entropy());
-    let bits = bits & !(0xF000_u128 << 64) | (0x4000_u128 << 64);
-    let bits = bits & !(0xC0_u128 << 56) | (0x80_u128 << 56);
-    Datum::Uuid(Arc::new(bits.to_be_bytes()))
 }

@@ -45,7 +45,7 @@ pub(super) fn keywords(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
 /// The rows of `pg_settings`.
 pub(super) fn all_settings(system: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     let rows = crate::pg_catalog::sessions::settings(system)?;
-    Ok(rows.into_iter().map(|row| Datum::record(row)).collect())
+    Ok(rows.into_iter().map(Datum::record).collect())
 }
 
 /// Each element with its number from 1, as `information_schema._pg_expandarray` does with arrays.

@@ -1,0 +1,41 @@
+//! CREATE EXTENSION of what is built in, and what it promises.
+
+mod common;
+
+use common::{Client, database};
+
+/// The UUIDs of names are those that PostgreSQL's `uuid-ossp` gives.
+#[test]
+fn uuids_are_made_as_the_extension_makes_them() {
+    let mut client = Client::new(&database());
+    let answer =
+        client.run("create extension if not exists \"uuid-ossp\"; create extension \"uuid-ossp\" with schema public");
+    assert_eq!(answer.tags, ["CREATE EXTENSION"; 2]);
+    for (call, expected) in [
+        ("uuid_generate_v3(uuid_ns_dns(), 'www.example.com')", "5df41881-3aed-3515-88a7-2f4a814cf09e"),
+        ("uuid_generate_v5(uuid_ns_dns(), 'www.example.com')", "2ed6657d-e927-568b-95e1-2665a8aea6a2"),
+        ("uuid_nil()", "00000000-0000-0000-0000-000000000000"),
+        ("uuid_ns_url()", "6ba7b811-9dad-11d1-80b4-00c04fd430c8"),
+        ("uuid_ns_oid()", "6ba7b812-9dad-11d1-80b4-00c04fd430c8"),
+        ("uuid_ns_x500()", "6ba7b814-9dad-11d1-80b4-00c04fd430c8"),
+    ] {
+        assert_eq!(client.show(&format!("select {call}")), expected, "{call}");
+    }
+    for version in [1, 4] {
+        let made = "select count(distinct u), bool_and(u::text ~ '^.{14}";
+        let query = format!(
+            "{made}{version}.{{4}}[89ab]') from (select uuid_generate_v{version}() u from generate_series(1, 1000)) s"
+        );
+        assert_eq!(client.show(&query), "1000|t");
+    }
+    client.run("create table t (id uuid primary key default uuid_generate_v1mc()); insert into t default values");
+}
+
+#[test]
+fn other_extensions_are_refused_and_what_is_there_in_part_warns() {
+    let mut client = Client::new(&database());
+    let warned = client.run("create extension if not exists pgcrypto").notices;
+    assert_eq!(warned, ["WARNING: of extension \"pgcrypto\" only gen_random_uuid() is built in"]);
+    assert_eq!(client.fails("create extension postgis").code(), "0A000");
+    assert_eq!(client.fails("create extension plpgsql").code(), "42710");
+}
