@@ -100,7 +100,7 @@ fn run(script: &Path, port: u16, directory: &Directory) -> String {
     command.stdin(File::open(script).unwrap()).stderr(Stdio::from(out.try_clone().unwrap())).stdout(out);
     command.status().unwrap();
     let printed = std::fs::read_to_string(&printed).unwrap();
-    let is_common = |line: &&str| !line.starts_with("LOCATION:  ") && !line.starts_with("DETAIL:  Expected: ");
+    let is_common = |line: &&str| !line.starts_with("LOCATION:  ");
     printed.lines().filter(is_common).flat_map(|line| [line, "\n"]).collect()
 }
 

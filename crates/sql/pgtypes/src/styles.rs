@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-/// Settings on which the text forms of values depend. DateStyle is `ISO, MDY`, bytea_output `hex`.
+/// Settings on which the text forms of values depend. DateStyle is `ISO, MDY`.
 #[derive(Clone, Debug)]
 pub struct Styles {
     /// The session's time zone.
@@ -11,6 +11,8 @@ pub struct Styles {
     pub now_micros: i64,
     /// Output style of intervals.
     pub intervals: IntervalStyle,
+    /// bytea_output: `escape`, not `hex`.
+    pub bytea_escaped: bool,
 }
 
 /// IntervalStyle, as far as there are styles here.
@@ -25,6 +27,6 @@ pub enum IntervalStyle {
 
 impl Default for Styles {
     fn default() -> Styles {
-        Styles { zone: TimeZone::UTC, now_micros: 0, intervals: IntervalStyle::Postgres }
+        Styles { zone: TimeZone::UTC, now_micros: 0, intervals: IntervalStyle::Postgres, bytea_escaped: false }
     }
 }

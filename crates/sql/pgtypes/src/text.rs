@@ -84,6 +84,7 @@ pub fn format(value: &Datum, data_type: Type, styles: &Styles, out: &mut String)
         Datum::Float8(value) => number::write_float8(*value, out),
         Datum::Numeric(value) => push_display(value, out),
         Datum::Text(value) => out.push_str(value),
+        Datum::Bytea(value) if styles.bytea_escaped => bytes::write_escaped(value, out),
         Datum::Bytea(value) => bytes::write_bytea(value, out),
         Datum::Date(value) => times::write_date(*value, out),
         Datum::Time(value) => times::write_time(*value, out),

@@ -437,3 +437,38 @@ fn indexes_lead_to_arrays_and_extremes() {
         }
     }
 }
+
+/// What PostgreSQL has and this server lacks is refused by its name, at its place, with a way out; nothing says a parser's words.
+#[test]
+fn what_is_absent_is_refused_by_name() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run(SCHEMA);
+    let cases = [
+        ("SELECT jsonb_path_query('{}', '$')", "function jsonb_path_query is not supported", 8),
+        ("SELECT 1, ts_headline('x', 'y')", "function ts_headline is not supported", 11),
+        (
+            "WITH RECURSIVE w(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM w WHERE n < 3) SEARCH DEPTH FIRST BY n SET o TABLE w",
+            "SEARCH in WITH is not supported",
+            1,
+        ),
+        ("SELECT a FROM t ORDER BY a USING <", "ORDER BY ... USING is not supported", 1),
+        ("UPDATE t SET a = 1 WHERE CURRENT OF c", "WHERE CURRENT OF is not supported", 1),
+        ("CREATE TYPE mood AS ENUM ('sad')", "the statement CREATE TYPE is not supported", 1),
+        ("ALTER SYSTEM SET work_mem = '1MB'", "the statement ALTER SYSTEM is not supported", 1),
+        ("MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN DELETE", "the statement MERGE is not supported", 1),
+    ];
+    for (sql, message, position) in cases {
+        let error = client.try_run(sql).expect_err(sql);
+        assert_eq!((error.code(), error.message()), ("0A000", message), "{sql}");
+        assert!(error.fields().hint.is_some(), "{sql}");
+        assert_eq!(error.fields().position, Some(position), "{sql}");
+    }
+    for sql in ["SELECT nothing(1)", "SELECT abs('x', 1)"] {
+        assert_eq!(client.try_run(sql).expect_err(sql).code(), "42883", "{sql}");
+    }
+    for sql in ["SELECT 1 FROM", "SELECT a FROM t ORDER BY a USING", "ALTER TABLE t FROBNICATE", "SELECT (1"] {
+        let error = client.try_run(sql).expect_err(sql);
+        assert_eq!((error.code(), error.fields().detail.as_deref()), ("42601", None), "{sql}");
+    }
+}

@@ -79,8 +79,8 @@ pub enum Command {
 /// Modes of BEGIN and SET TRANSACTION. Isolation levels are accepted; all run serializable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// Whether an isolation level was given.
-    pub isolation: bool,
+    /// The isolation level that was given.
+    pub isolation: Option<&'static str>,
     /// READ ONLY, READ WRITE
     pub read_only: Option<bool>,
     /// DEFERRABLE, NOT DEFERRABLE

@@ -203,20 +203,20 @@ fn broken_syntax(text: &str, tokens: &[TokenWithSpan], error: &ParserError) -> E
     match error {
         ParserError::RecursionLimitExceeded => too_deep(),
         ParserError::TokenizerError(message) => Error::new(state::SYNTAX_ERROR, message.clone()),
-        ParserError::ParserError(message) => match split_location(message) {
-            Some((said, location)) => unexpected(text, tokens, location).detail(said.to_owned()),
-            None if message.contains("found: EOF") => unexpected_end(text, tokens.last()).detail(message.clone()),
+        ParserError::ParserError(message) => match location_in(message) {
+            Some(location) => unexpected(text, tokens, location),
+            None if message.contains("found: EOF") => unexpected_end(text, tokens.last()),
             None => Error::new(state::SYNTAX_ERROR, format!("syntax error: {message}")),
         },
     }
 }
 
 /// `sqlparser` ends its messages with ` at Line: 1, Column: 8`.
-fn split_location(message: &str) -> Option<(&str, Location)> {
-    let (said, place) = message.rsplit_once(" at Line: ")?;
+fn location_in(message: &str) -> Option<Location> {
+    let (_, place) = message.rsplit_once(" at Line: ")?;
     let (line, column) = place.split_once(", Column: ")?;
     let location = Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? };
-    (location.line > 0).then_some((said, location))
+    (location.line > 0).then_some(location)
 }
 
 fn unexpected(text: &str, tokens: &[TokenWithSpan], location: Location) -> Error {

@@ -123,8 +123,13 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// Clauses of other statements: how the statement begins, the words that follow each other anywhere in it, and their name.
-const CLAUSES: &[(&str, &str, &str)] =
-    &[("UPDATE", "CURRENT OF", "WHERE CURRENT OF"), ("DELETE", "CURRENT OF", "WHERE CURRENT OF")];
+const CLAUSES: &[(&str, &str, &str)] = &[
+    ("UPDATE", "CURRENT OF", "WHERE CURRENT OF"),
+    ("DELETE", "CURRENT OF", "WHERE CURRENT OF"),
+    ("WITH RECURSIVE", "SEARCH DEPTH FIRST", "SEARCH in WITH"),
+    ("WITH RECURSIVE", "SEARCH BREADTH FIRST", "SEARCH in WITH"),
+    ("WITH RECURSIVE", "CYCLE", "CYCLE in WITH"),
+];
 
 /// The refusal of a statement that PostgreSQL has, in the place of a complaint about one of its words.
 pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: Error) -> Error {
@@ -136,11 +141,32 @@ pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: Error) -> Err
     let refusal = match STATEMENTS.iter().rfind(|name| words.starts_with(name)) {
         Some(name) => statement(name),
         None => match clause() {
-            Some((_, _, name)) => Error::unsupported(name),
+            Some((_, _, name)) => clause_refusal(name),
+            None if orders_by_operator(tokens) => Error::unsupported("ORDER BY ... USING").hint("Use ASC or DESC."),
             None => return error,
         },
     };
     at_first_word(text, tokens, refusal)
+}
+
+fn clause_refusal(name: &str) -> Error {
+    let hint = match name {
+        "WHERE CURRENT OF" => "Name the row by its primary key.",
+        _ => "Collect the path of each row in an array: it orders the rows, and tells whether one comes again.",
+    };
+    Error::unsupported(name).hint(hint)
+}
+
+/// Whether `USING` stands before an operator, as in `ORDER BY x USING <`.
+fn orders_by_operator(tokens: &[TokenWithSpan]) -> bool {
+    let mut words = tokens.iter().map(|token| &token.token).filter(|token| !matches!(token, Token::Whitespace(_)));
+    let mut follows_using = false;
+    words.any(|token| {
+        let is_operator = matches!(token, Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::Tilde);
+        let found = follows_using && is_operator;
+        follows_using = matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case("USING"));
+        found
+    })
 }
 
 /// The refusal, with the statement's first word as its place.
@@ -163,7 +189,36 @@ pub(super) fn statement(name: &str) -> Error {
             "The only role is \"postgres\": connect as that."
         }
         "CREATE MATERIALIZED VIEW" | "REFRESH MATERIALIZED VIEW" => "Use a view, or CREATE TABLE AS.",
-        "CREATE FUNCTION" | "CREATE PROCEDURE" | "CREATE TRIGGER" | "CREATE RULE" | "DO" | "CALL" => {
+        "CREATE TYPE" | "ALTER TYPE" => {
+            "Use text with a CHECK constraint for an enum, and a column for each part of a composite type."
+        }
+        "CREATE DOMAIN" | "ALTER DOMAIN" => "Use the type itself, with a CHECK constraint on each column.",
+        "MERGE" => "Use INSERT ... ON CONFLICT, or UPDATE and INSERT in one transaction, which is serializable.",
+        "ALTER SYSTEM" | "ALTER DATABASE" => "Give options to seriatim serve, or use SET in each session.",
+        "ALTER DEFAULT PRIVILEGES" | "REASSIGN OWNED" | "DROP OWNED" | "CREATE POLICY" | "SECURITY LABEL" => {
+            "The only role is \"postgres\", which may do everything: check rights in the application."
+        }
+        "CREATE FOREIGN TABLE" | "CREATE SERVER" | "CREATE FOREIGN DATA WRAPPER" | "IMPORT FOREIGN SCHEMA" => {
+            "Copy the rows: COPY, or pg_dump."
+        }
+        "CREATE PUBLICATION" | "CREATE SUBSCRIPTION" => {
+            "There is no logical replication. Copy the rows: COPY, or pg_dump."
+        }
+        "CREATE TABLESPACE" => "All tables lie in the directory of seriatim serve --data.",
+        "CREATE STATISTICS" => "Leave it out: plans use no statistics of this kind.",
+        "CREATE COLLATION" => "Texts are ordered by their bytes: collation \"C\".",
+        "CREATE TEXT SEARCH" => "Use LIKE, ILIKE or a regular expression.",
+        "CREATE FUNCTION"
+        | "CREATE PROCEDURE"
+        | "CREATE TRIGGER"
+        | "CREATE RULE"
+        | "DO"
+        | "CALL"
+        | "CREATE AGGREGATE"
+        | "CREATE OPERATOR"
+        | "CREATE CAST"
+        | "CREATE LANGUAGE"
+        | "CREATE EVENT TRIGGER" => {
             "Nothing runs in the server but SQL statements: do it in the application, in one transaction."
         }
         "PREPARE TRANSACTION" => "There is no two-phase commit.",

@@ -244,7 +244,15 @@ impl<'a> Reader<'a> {
     /// 42601
     pub(crate) fn data_type(&mut self) -> Result<ast::DataType> {
         let read = self.parser.parse_data_type();
-        Ok(lower::data_type(self.right(read)?))
+        let mut read = self.right(read)?;
+        if self.take("ARRAY") {
+            if self.take_token(&Token::LBracket) {
+                self.integer()?;
+                self.expect_token(&Token::RBracket)?;
+            }
+            read = parser::DataType::Array(parser::ArrayElemTypeDef::SquareBracket(Box::new(read), None));
+        }
+        Ok(lower::data_type(read))
     }
 
     /// A query.

@@ -93,10 +93,7 @@ fn modes(reader: &mut Reader<'_>) -> Result<Modes> {
     while !reader.is_done() {
         if reader.take("ISOLATION LEVEL") {
             let known = ["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED"];
-            if !known.iter().any(|level| reader.take(level)) {
-                return Err(reader.unexpected());
-            }
-            modes.isolation = true;
+            modes.isolation = Some(reader.take_any(&known).ok_or_else(|| reader.unexpected())?);
         } else if reader.take("READ ONLY") {
             modes.read_only = Some(true);
         } else if reader.take("READ WRITE") {
@@ -146,7 +143,7 @@ fn set(reader: &mut Reader<'_>) -> Result<Command> {
     let local = reader.take("LOCAL");
     let _ = local || reader.take("SESSION");
     let (name, value) = if reader.take("TIME ZONE") {
-        ("timezone".into(), value(reader)?.filter(|zone| !zone.eq_ignore_ascii_case("local")))
+        ("timezone".into(), time_zone(reader)?)
     } else if reader.take("SESSION AUTHORIZATION") || reader.take("AUTHORIZATION") {
         ("session_authorization".into(), value(reader)?)
     } else if reader.take("ROLE") {
@@ -163,6 +160,29 @@ fn set(reader: &mut Reader<'_>) -> Result<Command> {
         (name, value(reader)?)
     };
     Ok(Command::Set(Setting { name, value, local }))
+}
+
+/// The value of SET TIME ZONE: a name, an offset, or an interval with its fields.
+fn time_zone(reader: &mut Reader<'_>) -> Result<Option<String>> {
+    let is_interval = reader.says("INTERVAL");
+    let zone = value(reader)?;
+    if is_interval {
+        let _ = reader.take_any(&["HOUR TO MINUTE", "HOUR TO SECOND", "HOUR"]);
+        return Ok(zone.map(|zone| zone_of_interval(&zone).unwrap_or(zone)));
+    }
+    Ok(zone.filter(|zone| !zone.eq_ignore_ascii_case("local")))
+}
+
+/// `-03:30` as the POSIX zone `<-03:30>+03:30`, which counts westwards.
+fn zone_of_interval(interval: &str) -> Option<String> {
+    let (sign, west, clock) = match interval.trim().strip_prefix('-') {
+        Some(clock) => ('-', '+', clock),
+        None => ('+', '-', interval.trim().trim_start_matches('+')),
+    };
+    let (hours, minutes) = clock.split_once(':').unwrap_or((clock, "0"));
+    let (hours, minutes): (u8, u8) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let offset = if minutes == 0 { format!("{hours:02}") } else { format!("{hours:02}:{minutes:02}") };
+    Some(format!("<{sign}{offset}>{west}{offset}"))
 }
 
 fn set_constraints(reader: &mut Reader<'_>) -> Result<Command> {

@@ -18,8 +18,9 @@ fn transactions_are_told_apart_by_their_words() {
         other => panic!("{sql}: {other:?}"),
     };
     assert_eq!(modes("begin"), Modes::default());
-    let all = Modes { isolation: true, read_only: Some(true), deferrable: Some(true) };
-    assert_eq!(modes("START TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY, DEFERRABLE"), all);
+    let all = Modes { isolation: Some("SERIALIZABLE"), read_only: Some(true), deferrable: Some(true) };
+    let weaker = Modes { isolation: Some("READ COMMITTED"), ..all };
+    assert_eq!(modes("START TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY, DEFERRABLE"), weaker);
     assert_eq!(modes("begin work isolation level serializable read only deferrable"), all);
     assert_eq!(modes("set transaction read write").read_only, Some(false));
     assert_eq!(modes("set session characteristics as transaction not deferrable").deferrable, Some(false));

@@ -98,6 +98,35 @@ fn names_are_parameters() {
     assert_eq!(answer, "2 E[ERROR 42P01 relation \"nothing\" does not exist] Z[I]");
 }
 
+/// A statement without rows runs once; a query that has ended has no more rows.
+#[test]
+fn portals_run_once() {
+    let server = start();
+    let mut client = server.client();
+    assert_eq!(client.query("create table t (a int)"), "C[CREATE TABLE] Z[I]");
+    let twice = |sql: &str| [parse("", sql, &[]), bind("p", "", &[], &[]), execute("p", 0), execute("p", 0), sync()];
+    let refused = "E[ERROR 55000 portal \"p\" cannot be run] Z[I]";
+    assert_eq!(client.ask(&twice("insert into t values (1)")), format!("1 2 C[INSERT 0 1] {refused}"));
+    assert_eq!(client.ask(&twice("create table u (a int)")), format!("1 2 C[CREATE TABLE] {refused}"));
+    assert_eq!(client.ask(&twice("select 1")), "1 2 D[1] C[SELECT 1] C[SELECT 0] Z[I]");
+    assert_eq!(client.query("select count(*) from t"), "T[count:20:0] D[0] C[SELECT 1] Z[I]");
+}
+
+/// A weaker isolation level is exceeded, and the client is told so once.
+#[test]
+fn weaker_isolation_is_reported_once() {
+    let server = start();
+    let mut client = server.client();
+    let notice = "N[NOTICE 00000 isolation level READ COMMITTED runs as SERIALIZABLE]";
+    assert_eq!(client.query("begin isolation level serializable; commit"), "C[BEGIN] C[COMMIT] Z[I]");
+    assert_eq!(client.query("begin isolation level read committed"), format!("{notice} C[BEGIN] Z[T]"));
+    assert_eq!(client.query("commit"), "C[COMMIT] Z[I]");
+    assert_eq!(client.query("begin isolation level read committed; commit"), "C[BEGIN] C[COMMIT] Z[I]");
+    let mut other = server.client();
+    let set = "set session characteristics as transaction isolation level read committed";
+    assert_eq!(other.query(set), format!("{notice} C[SET] Z[I]"));
+}
+
 #[test]
 fn an_error_passes_over_everything_until_sync() {
     let server = start();

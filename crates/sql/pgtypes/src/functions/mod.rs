@@ -5,6 +5,7 @@
 //! `candidate.rs` (selection among functions of one name) and `polymorphic.rs`; the other files hold the functions by subject,
 //! as tables written with the constructors of `table.rs`.
 
+mod absent;
 mod aggregate;
 mod arguments;
 mod array;

@@ -4,7 +4,7 @@
 
 use super::candidate::{Choice, Signature, choose, declared};
 use super::{Aggregate, Function, Registry, Resolved, ResolvedAggregate, WindowFunction, pseudo};
-use super::{aggregate, compare, polymorphic, registry};
+use super::{absent, aggregate, compare, polymorphic, registry};
 use crate::Type;
 use crate::error::{Error, Result, state};
 
@@ -16,6 +16,9 @@ impl<B: 'static> Registry<B> {
     pub fn function(&'static self, name: &str, arguments: &[Type]) -> Result<Resolved<B>> {
         match choose(self.named(name), arguments) {
             Choice::One(function) => self.bound(function, arguments),
+            Choice::None if self.named(name).is_empty() => {
+                Err(absent::refusal(name).unwrap_or_else(|| no_function(name, arguments)))
+            }
             Choice::None => Err(no_function(name, arguments)),
             Choice::Several => Err(ambiguous_function(name, arguments)),
         }

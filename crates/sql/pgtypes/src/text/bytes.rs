@@ -113,6 +113,20 @@ pub(super) fn write_bytea(bytes: &[u8], out: &mut String) {
     bytes.iter().for_each(|byte| push_hex(*byte, out));
 }
 
+/// Writes a bytea by the style `escape`: printable characters as they are, other bytes in octal.
+pub(super) fn write_escaped(bytes: &[u8], out: &mut String) {
+    for &byte in bytes {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => {
+                out.push('\\');
+                [byte >> 6, byte >> 3 & 7, byte & 7].iter().for_each(|digit| out.push(char::from(b'0' + digit)));
+            }
+        }
+    }
+}
+
 fn push_hex(byte: u8, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.push(char::from(DIGITS[usize::from(byte >> 4)]));

@@ -26,6 +26,8 @@ pub(super) struct Options {
     pub(super) quote: u8,
     pub(super) escape: u8,
     pub(super) force_quote: Vec<String>,
+    /// Whether all columns are quoted.
+    pub(super) force_quote_all: bool,
     pub(super) force_not_null: Vec<String>,
     pub(super) force_null: Vec<String>,
 }
@@ -40,6 +42,7 @@ struct WrittenOptions {
     quote: Option<String>,
     escape: Option<String>,
     force_quote: Option<Vec<String>>,
+    force_quote_all: bool,
     force_not_null: Option<Vec<String>>,
     force_null: Option<Vec<String>>,
     freeze: Option<bool>,
@@ -68,6 +71,10 @@ impl WrittenOptions {
             CopyOption::Header(header) => once(&mut self.header, *header),
             CopyOption::Quote(quote) => once(&mut self.quote, quote.clone()),
             CopyOption::Escape(escape) => once(&mut self.escape, escape.clone()),
+            CopyOption::ForceQuoteAll => {
+                self.force_quote_all = true;
+                once(&mut self.force_quote, vec![])
+            }
             CopyOption::ForceQuote(columns) => once(&mut self.force_quote, names(columns)),
             CopyOption::ForceNotNull(columns) => once(&mut self.force_not_null, names(columns)),
             CopyOption::ForceNull(columns) => once(&mut self.force_null, names(columns)),
@@ -114,6 +121,7 @@ impl WrittenOptions {
             quote,
             escape,
             force_quote: self.force_quote.unwrap_or_default(),
+            force_quote_all: self.force_quote_all,
             force_not_null: self.force_not_null.unwrap_or_default(),
             force_null: self.force_null.unwrap_or_default(),
         })

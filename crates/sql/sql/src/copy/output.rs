@@ -54,7 +54,10 @@ impl CopyOut {
             CopySource::Table { name, columns } => select(&mut exec.names(), name, columns)?,
         };
         let (source, fields) = Source::start(exec, &query)?;
-        let force_quote = forced(&fields, &options.force_quote)?;
+        let force_quote = match options.force_quote_all {
+            true => vec![true; fields.len()],
+            false => forced(&fields, &options.force_quote)?,
+        };
         let named = pg_catalog::names_in(&fields, |_| options.format != Format::Binary);
         Ok(CopyOut { source, fields, options, force_quote, named, part: Part::Header, rows: 0 })
     }

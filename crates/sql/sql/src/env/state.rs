@@ -58,6 +58,7 @@ pub(crate) struct DerivedSettings {
     /// `None` means UTC.
     zone: Option<jiff::tz::TimeZone>,
     intervals: IntervalStyle,
+    bytea_escaped: bool,
     search_path: Arc<[String]>,
     pub application: Arc<str>,
     /// Milliseconds; 0 means none.
@@ -160,6 +161,7 @@ impl State {
             zone: self.derived.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC),
             now_micros: self.transaction_time,
             intervals: self.derived.intervals,
+            bytea_escaped: self.derived.bytea_escaped,
         }
     }
 
@@ -182,6 +184,7 @@ impl State {
                 Some("iso_8601") => IntervalStyle::Iso8601,
                 _ => IntervalStyle::Postgres,
             },
+            bytea_escaped: settings.get("bytea_output").as_deref() == Some("escape"),
             search_path: split_path(&settings.get("search_path").unwrap_or_default()).into(),
             application: settings.get("application_name").unwrap_or_default().into(),
             statement_timeout: settings.milliseconds("statement_timeout"),

@@ -113,12 +113,18 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
         let mut running = self.portal_named("portal", portal)?;
+        if running.spent {
+            self.portals.insert(portal.to_owned(), running);
+            let message = format!("portal \"{portal}\" cannot be run");
+            return Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+        }
         let prepared = running.prepared.clone();
         let source = prepared.parsed.as_ref().map_or("", |parsed| parsed.source());
         self.begin_statement(source);
         let outcome = crate::stack::ensure_statement_stack(source.len(), || {
             self.execute_portal(&mut running, max_rows, sync_follows, sink)
         });
+        running.spent = matches!(outcome, Ok(Outcome::Done)) && prepared.parsed.is_some() && prepared.fields.is_none();
         let is_over = outcome.is_err() && !running.is_held();
         if !is_over && (self.open.is_some() || running.is_held()) {
             self.portals.insert(portal.to_owned(), running);

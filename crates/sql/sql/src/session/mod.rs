@@ -169,6 +169,8 @@ pub struct Session {
     completion: Completion,
     /// What must be durable before the answers so far may leave, by transactions that have ended.
     awaited: LogPosition,
+    /// Whether the client was told that a weaker isolation level is exceeded.
+    isolation_reported: bool,
     /// Settings as last reported to the client.
     reported: Vec<(&'static str, String)>,
     /// The settings' revision then.
@@ -220,6 +222,7 @@ impl Session {
             in_text: false,
             completion: Completion::AtOnce,
             awaited: LogPosition::ZERO,
+            isolation_reported: false,
             reported: Vec::new(),
             reported_revision: 0,
         };

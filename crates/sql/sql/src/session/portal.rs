@@ -27,6 +27,8 @@ pub(super) struct Portal {
     /// WITH HOLD: its rows outlive the transaction.
     pub hold: bool,
     held: bool,
+    /// Whether it has run a statement without rows to its end.
+    pub spent: bool,
     /// What its cursor and its rows hold between calls.
     memory: Option<Memory>,
     /// Portals are numbered in the order in which they were entered.
@@ -48,7 +50,7 @@ enum Progress {
 impl Portal {
     pub fn new(prepared: Arc<Prepared>, parameters: Vec<Datum>, hold: bool) -> Portal {
         let progress = Progress::Ready;
-        Portal { prepared, parameters, progress, plan: None, hold, held: false, memory: None, number: 0 }
+        Portal { prepared, parameters, progress, plan: None, hold, held: false, spent: false, memory: None, number: 0 }
     }
 
     /// Of a statement without parameters whose plan has just been found.

@@ -120,7 +120,7 @@ impl Session {
         }
         let follows = &self.state.derived;
         let defaults = Modes {
-            isolation: false,
+            isolation: None,
             read_only: Some(follows.is_read_only_by_default),
             deferrable: Some(follows.is_deferrable_by_default),
         };
@@ -370,7 +370,7 @@ impl Session {
     fn modes(&self) -> Modes {
         let open = self.open.as_ref();
         Modes {
-            isolation: false,
+            isolation: None,
             read_only: open.map(|open| open.read_only),
             deferrable: open.map(|open| open.deferrable),
         }

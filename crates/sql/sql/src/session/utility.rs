@@ -1,6 +1,7 @@
 //! Statements about the session itself (transactions, settings, prepared statements, cursors), and others that run without a plan.
 
 use super::portal::{Portal, read_only};
+use super::prepared::Prepared;
 use super::{Outcome, Session, Sink, settings};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
@@ -18,6 +19,7 @@ impl Session {
         let tag = match &parsed.command {
             Command::Begin(modes) => {
                 self.begin(*modes)?;
+                self.report_isolation(modes);
                 if parsed.source().get(..5).is_some_and(|word| word.eq_ignore_ascii_case("start")) {
                     "START TRANSACTION"
                 } else {
@@ -26,6 +28,7 @@ impl Session {
             }
             Command::SetTransaction(modes) => {
                 self.set_transaction(*modes)?;
+                self.report_isolation(modes);
                 "SET"
             }
             Command::SetCharacteristics(modes) => {
@@ -38,6 +41,7 @@ impl Session {
                     }
                 }
                 self.keep_settings();
+                self.report_isolation(modes);
                 "SET"
             }
             Command::Commit(chain) => self.commit_block(*chain)?,
@@ -210,7 +214,7 @@ impl Session {
         self.state.settings.set(name, value, true)?;
         let read_only = self.state.settings.is_on("transaction_read_only");
         self.state.settings.back_to(mark);
-        self.apply(Modes { isolation: false, read_only: Some(read_only), deferrable: None })
+        self.apply(Modes { isolation: None, read_only: Some(read_only), deferrable: None })
     }
 
     /// Outside a transaction a setting is kept at once.
@@ -315,12 +319,29 @@ impl Session {
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
         let prepared = self.prepared_named(name)?;
+        let Some(parsed) = prepared.parsed.clone() else { return Ok(Outcome::Done) };
+        let values = self.argument_values(name, &prepared, arguments)?;
+        if !matches!(parsed.command, Command::Rows(_)) {
+            return self.run_utility(&parsed, sink);
+        }
+        if let Some(fields) = &prepared.fields {
+            sink.fields(fields);
+        }
+        self.run_rows(&mut Portal::new(prepared, values, false), 0, sink)
+    }
+
+    /// The values of the parameters of a prepared statement.
+    fn argument_values(
+        &mut self,
+        name: &str,
+        prepared: &Prepared,
+        arguments: &[syntax::ast::Expr],
+    ) -> Result<Vec<Datum>> {
         if arguments.len() != prepared.parameters.len() {
             let message = format!("wrong number of parameters for prepared statement \"{name}\"");
             let detail = format!("Expected {} parameters but got {}.", prepared.parameters.len(), arguments.len());
             return Err(SqlError::new(state::SYNTAX_ERROR, message).detail(detail));
         }
-        let Some(parsed) = prepared.parsed.clone() else { return Ok(Outcome::Done) };
         self.open_implicit(prepared.only_reads());
         let mut values = Vec::with_capacity(arguments.len());
         for (argument, &data_type) in arguments.iter().zip(&prepared.parameters) {
@@ -329,13 +350,21 @@ impl Session {
             let bound = bind::expression(&mut exec.names(), &argument.to_string(), &[], wanted)?;
             values.push(exec::evaluate(&mut exec, &bound, &[])?);
         }
-        if !matches!(parsed.command, Command::Rows(_)) {
-            return self.run_utility(&parsed, sink);
+        Ok(values)
+    }
+
+    /// Tells once in a session that a weaker isolation level is exceeded.
+    fn report_isolation(&mut self, modes: &Modes) {
+        let Some(level) = modes.isolation.filter(|level| *level != "SERIALIZABLE") else { return };
+        if std::mem::replace(&mut self.isolation_reported, true) {
+            return;
         }
-        if let Some(fields) = &prepared.fields {
-            sink.fields(fields);
-        }
-        self.run_rows(&mut Portal::new(prepared, values, false), 0, sink)
+        let message = format!("isolation level {level} runs as SERIALIZABLE");
+        self.state.notices.push(
+            SqlError::new("00000", message)
+                .detail("Every transaction is serializable, whatever isolation level is asked for.")
+                .hint("Repeat a transaction that fails with SQLSTATE 40001 from its beginning."),
+        );
     }
 
     fn declare(&mut self, parsed: &Parsed, name: &str, query: &Arc<syntax::ast::Statement>, hold: bool) -> Result<()> {
@@ -400,17 +429,28 @@ impl Session {
         parsed: &Parsed,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
-        let Command::Rows(_) = &parsed.command else {
-            return Err(SqlError::unsupported("EXPLAIN of this statement"));
+        let unsupported = || SqlError::unsupported("EXPLAIN of this statement");
+        let (prepared, values) = match &parsed.command {
+            Command::Rows(_) => {
+                self.open_implicit(false);
+                (self.prepare(Some(parsed.clone()), Vec::new())?, vec![])
+            }
+            Command::Execute(name, arguments) => {
+                let prepared = self.prepared_named(name)?;
+                if !matches!(&prepared.parsed, Some(Parsed { command: Command::Rows(_), .. })) {
+                    return Err(unsupported());
+                }
+                let values = self.argument_values(name, &prepared, arguments)?;
+                (prepared, values)
+            }
+            _ => return Err(unsupported()),
         };
-        self.open_implicit(false);
-        let prepared = self.prepare(Some(parsed.clone()), Vec::new())?;
         let statement = self.plan_of(&prepared)?;
         let json = format == ExplainFormat::Json;
         let lines = if analyze {
             self.check_writable(&statement)?;
             self.freeze_cursors()?;
-            explain::analyze(&mut self.exec(&[])?, &statement, json)?
+            explain::analyze(&mut self.exec(&values)?, &statement, json)?
         } else {
             explain::explain(&statement, explain::Options { json, ..Default::default() })
         };

@@ -59,6 +59,8 @@ pub enum CopyOption {
     Escape(String),
     /// FORCE_QUOTE
     ForceQuote(Vec<Ident>),
+    /// `FORCE_QUOTE *`
+    ForceQuoteAll,
     /// FORCE_NOT_NULL
     ForceNotNull(Vec<Ident>),
     /// FORCE_NULL

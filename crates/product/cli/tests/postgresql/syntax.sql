@@ -1,0 +1,41 @@
+-- Forms of statements that single clients send.
+CREATE SCHEMA syntax;
+SET search_path = syntax;
+SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE;
+SELECT '2024-01-02 03:04:05+00'::timestamptz;
+SET TIME ZONE INTERVAL '-03:30' HOUR TO MINUTE;
+SELECT '2024-01-02 03:04:05+00'::timestamptz;
+SHOW timezone;
+SET TIME ZONE INTERVAL '+05' HOUR;
+SELECT '2024-01-02 03:04:05+00'::timestamptz;
+RESET timezone;
+CREATE TABLE arrays (a text array, b int array[3], c varchar(3) array NOT NULL DEFAULT '{}');
+INSERT INTO arrays VALUES ('{x,y}', '{1,2,3,4}');
+SELECT a, b, c, pg_typeof(a), pg_typeof(b), pg_typeof(c) FROM arrays;
+CREATE TABLE numbered (id int GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME numbered_seq START WITH 5 INCREMENT BY 2), v int);
+INSERT INTO numbered (v) VALUES (1), (2) RETURNING id;
+SELECT pg_get_serial_sequence('numbered', 'id');
+COMMENT ON TABLE arrays IS $$it's a "comment"$$;
+COMMENT ON COLUMN arrays.a IS $tag$with $$ in it$tag$;
+SELECT obj_description('arrays'::regclass), col_description('arrays'::regclass, 1);
+CREATE INDEX CONCURRENTLY numbered_v ON numbered (v);
+DROP INDEX CONCURRENTLY numbered_v;
+DROP INDEX CONCURRENTLY IF EXISTS numbered_v;
+PREPARE one AS SELECT 1;
+EXPLAIN (COSTS OFF) EXECUTE one;
+PREPARE two (int) AS SELECT $1 + 1;
+\set VERBOSITY sqlstate
+EXPLAIN (COSTS OFF) EXECUTE two;
+EXPLAIN (COSTS OFF) EXECUTE three;
+\set VERBOSITY verbose
+COPY (SELECT 1 AS a, 'x' AS b, NULL AS c) TO STDOUT (FORMAT csv, FORCE_QUOTE *);
+COPY (SELECT 1 AS a, 'x' AS b) TO STDOUT CSV HEADER FORCE QUOTE *;
+COPY (SELECT 1 AS a) TO STDOUT (FORCE_QUOTE *);
+SET bytea_output = 'escape';
+SELECT '\x6162'::bytea, '\x00ff5c7f20'::bytea, ARRAY['\x5c61'::bytea], '\x61'::bytea::text, to_json('\x0061'::bytea);
+COPY (SELECT '\x005c61'::bytea) TO STDOUT;
+SET bytea_output = 'hex';
+SELECT '\x00ff5c7f20'::bytea;
+SELECT 1 FROM;
+DROP TABLE arrays, numbered;
+DROP SCHEMA syntax;
