@@ -3,6 +3,7 @@
 mod common;
 
 use common::start;
+use postgres::fallible_iterator::FallibleIterator;
 use postgres::{Client, Config, NoTls, SimpleQueryMessage};
 use std::io::{Read, Write};
 
@@ -86,4 +87,35 @@ fn copy_in_and_out() {
         _ => None,
     });
     assert_eq!(row, Some("line 7"));
+}
+
+/// What pools and migration tools send: each with a session of its own, by the extended protocol and by the simple one.
+#[test]
+fn locks_and_notifications_of_pools_and_migration_tools() {
+    let server = start();
+    let (mut migration, mut other) = (connect(&server), connect(&server));
+    let tries = |client: &mut Client, function: &str| -> bool {
+        client.query_one(&format!("select {function}($1)"), &[&5_461_838_i64]).unwrap().get(0)
+    };
+    migration.execute("select pg_advisory_lock($1)", &[&5_461_838_i64]).unwrap();
+    assert!(!tries(&mut other, "pg_try_advisory_lock"));
+    assert!(tries(&mut migration, "pg_advisory_unlock"));
+    assert!(tries(&mut other, "pg_try_advisory_xact_lock"), "and it ends with its statement");
+    migration.execute("select pg_advisory_lock($1, $2)", &[&1_i32, &2_i32]).unwrap();
+    migration.batch_execute("listen jobs").unwrap();
+    other.execute("select pg_notify($1, $2)", &[&"jobs", &"first"]).unwrap();
+    other.batch_execute("begin; notify jobs, 'second'; notify jobs, 'second'; commit").unwrap();
+    let mut payloads = Vec::new();
+    while payloads.len() < 2 {
+        let received = migration.notifications().blocking_iter().next().unwrap().unwrap();
+        assert_eq!(received.channel(), "jobs");
+        payloads.push(received.payload().to_owned());
+    }
+    assert_eq!(payloads, ["first", "second"]);
+    // As asyncpg gives a connection back to its pool.
+    migration.batch_execute("SELECT pg_advisory_unlock_all();\nCLOSE ALL;\nUNLISTEN *;\nRESET ALL;").unwrap();
+    let free: bool = other.query_one("select pg_try_advisory_lock(1, 2)", &[]).unwrap().get(0);
+    assert!(free);
+    let channels = migration.query("select pg_listening_channels()", &[]).unwrap();
+    assert!(channels.is_empty());
 }
