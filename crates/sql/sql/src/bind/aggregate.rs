@@ -1,12 +1,12 @@
 //! Calls of aggregates.
 
 use super::Binder;
+use super::clause::Clause;
 use super::coerce::LocatedExpr;
 use super::equality::equal;
 use super::function::{first_argument, has_star, plain_arguments};
 use super::name;
 use super::position::start;
-use super::scope::Clause;
 use super::walk::refers_inwards_outwards;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{ResolvedAggregate, is_ordered_set, json_agg_of_rows, resolve_aggregate};
@@ -23,7 +23,7 @@ impl Binder<'_, '_> {
         call.filter = self.filter(function)?;
         self.check_level(&mut call, at)?;
         let result = call.aggregate.result;
-        let column = self.frame().calls.aggregate(call);
+        let column = self.scope.frame().calls.aggregate(call);
         Ok(Self::call_column(column, result))
     }
 
@@ -43,7 +43,7 @@ impl Binder<'_, '_> {
         }
         if is_ordered_set(name) {
             let message = format!("WITHIN GROUP is required for ordered-set aggregate {name}");
-            return Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
+            return Err(self.text.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
         }
         let aggregate = match name {
             "json_agg" if has_rows => json_agg_of_rows(),
@@ -76,7 +76,7 @@ impl Binder<'_, '_> {
             Ok(None) => SqlError::new(state::UNDEFINED_FUNCTION, format!("function {name} does not exist")),
             Err(error) => error,
         };
-        Err(self.error_at(error, at))
+        Err(self.text.error_at(error, at))
     }
 
     /// Converts the arguments to the aggregate's types.
@@ -102,16 +102,16 @@ impl Binder<'_, '_> {
     ) -> Result<AggregateCall> {
         if !is_ordered_set(name) {
             let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
-            return Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
+            return Err(self.text.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
         }
         let ordered = self.all_placed(function.within_group.iter().map(|key| &key.expr))?;
         let direct_count = direct.len();
         let all: Vec<LocatedExpr> = direct.into_iter().chain(ordered).collect();
         let types: Vec<Type> = all.iter().map(|(argument, _)| argument.data_type).collect();
-        let found = resolve_aggregate(name, &types).map_err(|error| self.error_at(error, at))?;
+        let found = resolve_aggregate(name, &types).map_err(|error| self.text.error_at(error, at))?;
         let Some(aggregate) = found else {
             let error = SqlError::new(state::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         };
         let arguments = self.aggregate_arguments(&aggregate, all)?;
         let ordered = arguments[direct_count..].iter().cloned();
@@ -142,7 +142,7 @@ impl Binder<'_, '_> {
             return Ok(());
         }
         let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
-        Err(self.error_at(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), first_argument(function)))
+        Err(self.text.error_at(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), first_argument(function)))
     }
 
     /// Checks the query level of an aggregate: it belongs to the query whose columns its arguments use. Arguments with columns
@@ -157,17 +157,17 @@ impl Binder<'_, '_> {
         }
         if outwards && !inwards {
             let error = SqlError::unsupported("an aggregate in a subquery of an outer query's columns only");
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         }
         Ok(())
     }
 
     /// `GROUPING(a, b)`
     pub(super) fn grouping_call(&mut self, function: &Function, at: Location) -> Result<Expr> {
-        let allowed = self.frame().clause.allow_aggregate();
+        let allowed = self.scope.frame().clause.allow_aggregate();
         if allowed.is_err() {
             let message = "grouping operations are not allowed here";
-            return Err(self.error_at(SqlError::new(state::GROUPING_ERROR, message), at));
+            return Err(self.text.error_at(SqlError::new(state::GROUPING_ERROR, message), at));
         }
         let arguments = self.in_clause(Clause::Aggregate, |binder| binder.arguments(function))?;
         let arguments = arguments.into_iter().map(|(argument, _)| argument).collect();
@@ -182,7 +182,7 @@ impl Binder<'_, '_> {
             order: vec![],
             grouping: Some(vec![]),
         };
-        let column = self.frame().calls.aggregate(call);
+        let column = self.scope.frame().calls.aggregate(call);
         Ok(Self::call_column(column, Type::INT4))
     }
 
@@ -205,7 +205,7 @@ impl Binder<'_, '_> {
             let message = "could not identify an ordering operator for type json";
             let error = SqlError::new(state::UNDEFINED_FUNCTION, message)
                 .hint("Use an explicit ordering operator or modify the query.");
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! Expressions are bound over the rows of FROM. A call of an aggregate, a window function or a set-returning function is
 //! collected here and replaced by a column whose number is far above every real column. After everything is bound,
-//! [`super::grouping`] and [`super::stages`] assign the real numbers.
+//! [`super::grouping`] and [`super::windows_and_sets`] assign the real numbers.
 
 use super::Binder;
 use super::equality::{equal, equal_lists};
@@ -11,7 +11,7 @@ use crate::functions::{Resolved, ResolvedAggregate};
 use crate::plan::{AggregateCall, Expr, SortKey, WindowCall};
 use syntax::ast::{Location, NamedWindow};
 
-/// Columns from here are keys of GROUP BY, until [`super::stages`] places them.
+/// Columns from here are keys of GROUP BY, until [`super::windows_and_sets`] places them.
 pub(super) const KEYS: usize = 1 << 40;
 /// Columns from here are aggregates.
 pub(super) const AGGREGATES: usize = 2 << 40;
@@ -114,8 +114,8 @@ impl Binder<'_, '_> {
     /// Refuses what a definition (DEFAULT, CHECK) may not contain.
     pub(super) fn refuse_in_definition(&mut self, what: &str) -> Result<()> {
         use crate::error::{SqlError, state};
-        if self.frames.last().is_some_and(|frame| frame.clause == super::scope::Clause::Definition) {
-            let message = format!("cannot use {what} in {}", self.definition);
+        if self.scope.is_definition() {
+            let message = format!("cannot use {what} in DEFAULT expression");
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
         Ok(())

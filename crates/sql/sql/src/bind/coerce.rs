@@ -48,7 +48,7 @@ impl Binder<'_, '_> {
             ExprKind::Constant(Datum::Null) => Ok(Expr::constant(Datum::Null, data_type)),
             ExprKind::Constant(Datum::Text(ref literal)) => {
                 if let Some(converted) = self.by_catalog(&expression, data_type)? {
-                    self.look_up(&converted).map_err(|error| self.error_at(error, at))?;
+                    self.look_up(&converted).map_err(|error| self.text.error_at(error, at))?;
                     return Ok(converted);
                 }
                 let styles = self.styles();
@@ -56,10 +56,10 @@ impl Binder<'_, '_> {
                     self.names.note_moment();
                 }
                 let value = text::parse(literal, data_type, Modifier::NONE, &styles)
-                    .map_err(|error| self.error_at(error, at))?;
+                    .map_err(|error| self.text.error_at(error, at))?;
                 Ok(Expr::constant(value, data_type))
             }
-            ExprKind::Parameter(number) => self.decide_parameter(number, data_type, at),
+            ExprKind::Parameter(number) => self.parameters.decide(number, data_type, at),
             _ => self.cast_node(expression, data_type, Modifier::NONE, false),
         }
     }
@@ -74,7 +74,7 @@ impl Binder<'_, '_> {
     ) -> Result<Expr> {
         let allowed = cast::context(expression.data_type, data_type);
         if allowed.is_none_or(|needed| needed > context) {
-            return Err(self.error_at(cannot_cast(expression.data_type, data_type), at));
+            return Err(self.text.error_at(cannot_cast(expression.data_type, data_type), at));
         }
         if let Some(converted) = self.by_catalog(&expression, data_type)? {
             return Ok(converted);
@@ -153,7 +153,7 @@ impl Binder<'_, '_> {
         }
         let found = expression.data_type.name();
         let message = format!("argument of {construct} must be type boolean, not type {found}");
-        Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at))
+        Err(self.text.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at))
     }
 
     /// Converts expressions to their common type, as CASE, UNION, ARRAY and the like do.
@@ -164,7 +164,7 @@ impl Binder<'_, '_> {
             let message =
                 format!("{construct} types {} and {} cannot be matched", types[left].name(), types[right].name());
             let error = SqlError::new(state::DATATYPE_MISMATCH, message);
-            return Err(self.error_at(error, expressions[right].1));
+            return Err(self.text.error_at(error, expressions[right].1));
         };
         let coerced: Result<_> = expressions
             .into_iter()
@@ -177,7 +177,7 @@ impl Binder<'_, '_> {
         let from = expression.data_type;
         if from != Type::UNKNOWN && cast::context(from, common).is_none_or(|needed| needed > CastContext::Implicit) {
             let message = format!("{construct} could not convert type {} to {}", from.name(), common.name());
-            return Err(self.error_at(SqlError::new(state::CANNOT_COERCE, message), at));
+            return Err(self.text.error_at(SqlError::new(state::CANNOT_COERCE, message), at));
         }
         self.implicit(expression, common, at)
     }
@@ -196,7 +196,7 @@ impl Binder<'_, '_> {
             );
             let error = SqlError::new(state::DATATYPE_MISMATCH, message)
                 .hint("You will need to rewrite or cast the expression.");
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         }
         self.assign_checked(expression, column, at)
     }

@@ -1,11 +1,12 @@
 //! FROM: tables, subqueries, functions and their joins.
 
 use super::Binder;
+use super::clause::Clause;
 use super::coerce::LocatedExpr;
 use super::name::{self, fold};
 use super::position::NOWHERE;
 use super::query::Bound;
-use super::scope::{Clause, Frame, Names, ScopeColumn, TableNames};
+use super::scope::{Names, ScopeColumn, TableNames};
 use super::table::rename;
 use super::target::UnknownLiterals;
 use super::walk::{move_out, refers_to_nearest};
@@ -26,7 +27,7 @@ pub(super) struct FromItem {
 impl Binder<'_, '_> {
     /// Binds FROM. Without FROM there is one row without columns.
     pub(super) fn from(&mut self, items: &[TableWithJoins]) -> Result<FromItem> {
-        let siblings = self.siblings.len();
+        let siblings = self.scope.siblings();
         let mut whole: Option<FromItem> = None;
         for item in items {
             whole = Some(match whole {
@@ -34,7 +35,7 @@ impl Binder<'_, '_> {
                 Some(left) => self.comma(left, item)?,
             });
         }
-        self.siblings.truncate(siblings);
+        self.scope.forget_siblings(siblings);
         let no_rows = || FromItem { plan: Plan::Values { rows: vec![vec![]] }, names: Names::default() };
         Ok(whole.unwrap_or_else(no_rows))
     }
@@ -62,12 +63,7 @@ impl Binder<'_, '_> {
         kind: JoinKind,
         bind: impl FnOnce(&mut Self) -> Result<FromItem>,
     ) -> Result<(FromItem, bool)> {
-        self.siblings.extend(left.names.tables.iter().cloned());
-        let frame = Frame { hidden: true, ..Frame::new(left.names.clone(), Clause::FromFunction) };
-        self.frames.push(frame);
-        let right = bind(self);
-        self.frames.pop();
-        let mut right = right?;
+        let mut right = self.right_of(&left.names, bind)?;
         let lateral = refers_to_nearest(&right.plan);
         if !lateral {
             move_out(&mut right.plan);
@@ -80,17 +76,6 @@ impl Binder<'_, '_> {
         Ok((right, lateral))
     }
 
-    /// Binds an item that may refer to the left sides of the enclosing joins.
-    fn laterally<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let reachable = &self.frames[self.lateral_base..];
-        let around = reachable.iter().rev().take_while(|frame| frame.hidden).count();
-        let first = self.frames.len() - around;
-        self.frames[first..].iter_mut().for_each(|frame| frame.hidden = false);
-        let result = bind(self);
-        self.frames[first..first + around].iter_mut().for_each(|frame| frame.hidden = true);
-        result
-    }
-
     fn factor(&mut self, factor: &TableFactor) -> Result<FromItem> {
         match factor {
             TableFactor::Table { name, alias } => self.table_factor(name, alias.as_ref()),
@@ -98,14 +83,8 @@ impl Binder<'_, '_> {
                 self.functions(*form, calls, alias.as_ref(), *ordinality)
             }
             TableFactor::Derived { lateral, subquery, alias } => {
-                let bind = |binder: &mut Self| {
-                    let keys = std::mem::replace(&mut binder.keys_wanted, false);
-                    let base = std::mem::replace(&mut binder.lateral_base, binder.frames.len());
-                    let bound = binder.query(subquery, UnknownLiterals::Text);
-                    binder.lateral_base = base;
-                    binder.keys_wanted = keys;
-                    bound
-                };
+                let query = |binder: &mut Self| binder.query(subquery, UnknownLiterals::Text);
+                let bind = |binder: &mut Self| binder.in_derived(query);
                 let bound = if *lateral { self.laterally(bind)? } else { bind(self)? };
                 let Some(alias) = alias else {
                     let error = SqlError::new(state::SYNTAX_ERROR, "subquery in FROM must have an alias")
@@ -184,7 +163,7 @@ impl Binder<'_, '_> {
                 if form == FunctionsForm::Call && !matches!(schema, "pg_catalog" | "information_schema" | "public") =>
             {
                 let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"));
-                Err(self.error_at(error, name::location(&call.name)))
+                Err(self.text.error_at(error, name::location(&call.name)))
             }
             _ => Ok(function),
         }
@@ -197,9 +176,9 @@ impl Binder<'_, '_> {
         if crate::functions::is_aggregate(name) {
             let error =
                 SqlError::new(state::GROUPING_ERROR, "aggregate functions are not allowed in functions in FROM");
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         }
-        let function = resolve_function(name, &types).map_err(|error| self.error_at(error, at))?;
+        let function = resolve_function(name, &types).map_err(|error| self.text.error_at(error, at))?;
         if function.function.volatility == crate::functions::Volatility::Volatile
             && matches!(function.function.name, "nextval" | "setval")
         {
@@ -213,14 +192,9 @@ impl Binder<'_, '_> {
     fn join(&mut self, left: FromItem, join: &ast::Join) -> Result<FromItem> {
         let kind = join_kind(join.kind);
         let nullable = matches!(kind, JoinKind::Left | JoinKind::Full);
-        if nullable {
-            self.barriers.push("an outer join");
-        }
-        let right = self.beside(&left, kind, |binder| binder.factor(&join.relation));
-        if nullable {
-            self.barriers.pop();
-        }
-        let (mut right, lateral) = right?;
+        let barrier = nullable.then_some("an outer join");
+        let right = |binder: &mut Self| binder.beside(&left, kind, |binder| binder.factor(&join.relation));
+        let (mut right, lateral) = self.behind(barrier, right)?;
         let mut left = left;
         if matches!(kind, JoinKind::Right | JoinKind::Full) && left.names.recursive {
             let message = "recursive reference to a query must not appear within an outer join";
@@ -278,8 +252,9 @@ impl Binder<'_, '_> {
             let from_left = self.using_column(left_columns, name, "left", *at)?;
             let from_right = self.using_column(right_columns, name, "right", *at)?;
             let pair: (LocatedExpr, LocatedExpr) = ((from_left.value.clone(), *at), (from_right.value.clone(), *at));
-            conditions
-                .push(self.compare(pair.0, Comparison::Equal, "=", pair.1).map_err(|error| self.error_at(error, *at))?);
+            conditions.push(
+                self.compare(pair.0, Comparison::Equal, "=", pair.1).map_err(|error| self.text.error_at(error, *at))?,
+            );
             merged.push(self.merged_column(kind, from_left, from_right)?);
         }
         let is_merged = |column: &&ScopeColumn| columns.iter().any(|(name, _)| *name == column.name);
@@ -313,7 +288,7 @@ impl Binder<'_, '_> {
                 format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
             ),
         };
-        Err(self.error_at(error, at))
+        Err(self.text.error_at(error, at))
     }
 
     /// Returns the value of a merged column, from the side that always has a row.

@@ -1,10 +1,10 @@
 //! Function calls, including the forms that only look like calls.
 
 use super::Binder;
+use super::clause::Clause;
 use super::coerce::LocatedExpr;
 use super::name;
 use super::position::{NOWHERE, start};
-use super::scope::Clause;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, is_aggregate, resolve_function, window_function};
 use crate::plan::{Expr, ExprKind};
@@ -32,7 +32,7 @@ impl Binder<'_, '_> {
         }
         if is_window() {
             let message = format!("window function {name} requires an OVER clause");
-            return Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
+            return Err(self.text.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at));
         }
         self.refuse_aggregate_clauses(function, &name, at)?;
         if has_named(function) {
@@ -51,7 +51,7 @@ impl Binder<'_, '_> {
             None | Some("pg_catalog" | "public" | "information_schema") => Ok(name),
             Some(other) => {
                 let error = SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{other}\" does not exist"));
-                Err(self.error_at(error, name::location(&function.name)))
+                Err(self.text.error_at(error, name::location(&function.name)))
             }
         }
     }
@@ -63,7 +63,7 @@ impl Binder<'_, '_> {
             Err(error) => {
                 return match self.cast_call(name, &arguments)? {
                     Some(cast) => Ok(cast),
-                    None => Err(self.error_at(error, at)),
+                    None => Err(self.text.error_at(error, at)),
                 };
             }
         };
@@ -86,11 +86,11 @@ impl Binder<'_, '_> {
 
     /// A set-returning function in an expression.
     fn set_call(&mut self, function: Resolved, arguments: Vec<LocatedExpr>, at: Location) -> Result<Expr> {
-        let allowed = self.frame().clause.allow_set();
-        allowed.map_err(|error| self.error_at(error, at))?;
+        let allowed = self.scope.frame().clause.allow_set();
+        allowed.map_err(|error| self.text.error_at(error, at))?;
         let converted = self.set_arguments(&function, arguments)?;
-        let (result, modifier) = (function.result, self.modifier_of_function(&function));
-        let column = self.frame().calls.set(function, converted);
+        let (result, modifier) = (function.result, self.records.modifier_of_function(&function));
+        let column = self.scope.frame().calls.set(function, converted);
         Ok(Expr::column(column, result, modifier))
     }
 
@@ -152,7 +152,7 @@ impl Binder<'_, '_> {
             let message = format!("function {name}({}) does not exist", described.join(", "));
             let hint =
                 "No function matches the given name and argument types. You might need to add explicit type casts.";
-            self.error_at(SqlError::new(state::UNDEFINED_FUNCTION, message).hint(hint), at)
+            self.text.error_at(SqlError::new(state::UNDEFINED_FUNCTION, message).hint(hint), at)
         })
     }
 
@@ -168,7 +168,7 @@ impl Binder<'_, '_> {
             "WITHIN GROUP" => format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"),
             _ => format!("{clause} specified, but {name} is not an aggregate function"),
         };
-        Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at))
+        Err(self.text.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at))
     }
 
     /// Binds keywords and call-like syntax that is not a function call.
@@ -190,14 +190,14 @@ impl Binder<'_, '_> {
                 [left, right] => self.null_if(left, right, at)?,
                 _ => {
                     let error = SqlError::new(state::SYNTAX_ERROR, "syntax error: NULLIF takes two arguments");
-                    return Err(self.error_at(error, at));
+                    return Err(self.text.error_at(error, at));
                 }
             },
             "current_timestamp" => self.now(function, Type::TIMESTAMPTZ, at)?,
             "localtimestamp" => self.now(function, Type::TIMESTAMP, at)?,
             "localtime" => self.now(function, Type::TIME, at)?,
             "current_date" if is_word => self.now(function, Type::DATE, at)?,
-            "current_time" => return Err(self.error_at(SqlError::unsupported("time with time zone"), at)),
+            "current_time" => return Err(self.text.error_at(SqlError::unsupported("time with time zone"), at)),
             "current_user" | "user" | "current_role" if is_word => self.call_by_name("current_user", vec![], at)?,
             "session_user" if is_word => self.call_by_name("session_user", vec![], at)?,
             "current_catalog" if is_word => self.call_by_name("current_database", vec![], at)?,
@@ -232,7 +232,7 @@ impl Binder<'_, '_> {
             [Syntax::Literal(Literal { value: Value::Number(digits), .. })] => {
                 Modifier(digits.parse().unwrap_or(6).clamp(0, 6))
             }
-            _ => return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, "a precision is one number"), at)),
+            _ => return Err(self.text.error_at(SqlError::new(state::SYNTAX_ERROR, "a precision is one number"), at)),
         };
         let now = self.call_by_name("now", vec![], at)?;
         // A timestamp with time zone casts to time only by way of a timestamp.
@@ -245,7 +245,7 @@ impl Binder<'_, '_> {
 
     /// Rejects an aggregate where the clause does not allow one.
     pub(super) fn allow_aggregate(&mut self, at: Location) -> Result<()> {
-        let frame = self.frame();
+        let frame = self.scope.frame();
         let recursive = frame.names.recursive;
         let allowed = frame.clause.allow_aggregate().map_err(|error| match frame.clause {
             Clause::Definition => {
@@ -253,10 +253,10 @@ impl Binder<'_, '_> {
             }
             _ => error,
         });
-        allowed.map_err(|error| self.error_at(error, at))?;
+        allowed.map_err(|error| self.text.error_at(error, at))?;
         if recursive {
             let message = "aggregate functions are not allowed in a recursive query's recursive term";
-            return Err(self.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
+            return Err(self.text.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
         }
         Ok(())
     }

@@ -2,10 +2,11 @@
 
 use super::Binder;
 use super::calls::{AGGREGATES, Calls, KEYS, SETS, WINDOWS};
+use super::clause::Clause;
 use super::equality::equal;
 use super::position::start;
 use super::query::unnested;
-use super::scope::{Clause, Names};
+use super::scope::{Names, column_title};
 use super::select::Parts;
 use super::target::Target;
 use super::walk::{self, Visitor, bound_offset};
@@ -109,7 +110,7 @@ impl Binder<'_, '_> {
             () => return Ok(target.expression.clone()),
         };
         let code = if what == "aggregate functions" { state::GROUPING_ERROR } else { state::WINDOWING_ERROR };
-        Err(self.error_at(SqlError::new(code, format!("{what} are not allowed in GROUP BY")), target.at))
+        Err(self.text.error_at(SqlError::new(code, format!("{what} are not allowed in GROUP BY")), target.at))
     }
 
     /// Groups the rows and rewrites everything after it to refer to groups. Returns the number of columns of a group.
@@ -168,7 +169,7 @@ impl Binder<'_, '_> {
     }
 
     fn ungrouped(&self, column: usize, in_subquery: bool, names: &Names, calls: &Calls) -> SqlError {
-        let title = Self::column_title(names, column);
+        let title = column_title(names, column);
         let message = match in_subquery {
             false => {
                 format!("column \"{title}\" must appear in the GROUP BY clause or be used in an aggregate function")
@@ -177,7 +178,7 @@ impl Binder<'_, '_> {
         };
         let error = SqlError::new(state::GROUPING_ERROR, message);
         match calls.mentions.iter().find(|(mentioned, _)| *mentioned == column) {
-            Some((_, at)) => self.error_at(error, *at),
+            Some((_, at)) => self.text.error_at(error, *at),
             None => error,
         }
     }

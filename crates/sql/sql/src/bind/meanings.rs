@@ -6,7 +6,7 @@ use super::scope::{ScopeColumn, TableNames};
 use super::target::UnknownLiterals;
 use crate::catalog::{NameLookup, Oid};
 use crate::error::Result;
-use crate::plan::{self, ExprKind};
+use crate::plan;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Binder<'_, '_> {
         if self.meanings.is_none() {
             return;
         }
-        let table = self.table_of(distance, column);
+        let table = self.scope.table_of(distance, column);
         let title = table.map(|table| table.name.clone());
         let origin = table.and_then(|table| own_column(table, column));
         if let Some(meanings) = &mut self.meanings {
@@ -110,7 +110,7 @@ impl Binder<'_, '_> {
         }
         let mut named: Option<Vec<Named>> = Some(Vec::new());
         for column in columns {
-            let title = self.table_of(0, column).map(|table| table.name.clone());
+            let title = self.scope.table_of(0, column).map(|table| table.name.clone());
             let is_unique = columns.iter().filter(|other| other.name == column.name).count() == 1;
             match &mut named {
                 Some(named) if title.is_some() || is_unique => named.push((title, column.name.clone())),
@@ -139,21 +139,6 @@ impl Binder<'_, '_> {
         if let Some(meanings) = &mut self.meanings {
             meanings.natural.note(place_of(right), Some(columns));
         }
-    }
-
-    /// The table of FROM whose name and column name mean a column; `None` for a merged column that is no table's, and where
-    /// another table hides the name.
-    fn table_of(&self, distance: usize, column: &ScopeColumn) -> Option<&TableNames> {
-        let frame = self.frames.iter().rev().nth(distance)?;
-        let ExprKind::Column(at) = column.value.kind else { return None };
-        let is_it = |other: &&ScopeColumn| matches!(other.value.kind, ExprKind::Column(place) if place == at);
-        let holds = |table: &&TableNames| {
-            let mut same = table.columns.iter().filter(|other| other.name == column.name);
-            same.next().is_some_and(|found| is_it(&found)) && same.next().is_none()
-        };
-        let table = frame.names.tables.iter().find(holds)?;
-        let found = self.find_table(None, &table.name, Span::NOWHERE.start).ok()??;
-        (found.0 == distance && std::ptr::eq(found.1, table)).then_some(table)
     }
 }
 

@@ -1,12 +1,15 @@
 //! Binding: resolves names, decides types, makes conversions explicit. PostgreSQL calls it parse analysis.
 //!
-//! `scope.rs` resolves names; `expression` binds expressions, `coerce.rs` and `parameter.rs` their types; `from.rs` binds FROM,
-//! `select.rs` the rest of a SELECT, with `grouping.rs` and `windows_and_sets.rs` for aggregates, windows and sets; `query.rs`,
+//! `scope.rs` resolves names, with `clause.rs` for what each clause may contain and `ctes.rs` for the queries of WITH;
+//! `expression` binds expressions, `coerce.rs`, `record.rs` and `parameter.rs` their types; `from.rs` binds FROM, `select.rs` the
+//! rest of a SELECT, with `calls.rs`, `grouping.rs` and `windows_and_sets.rs` for aggregates, windows and sets; `query.rs`,
 //! `set_operation.rs` and `with.rs` compose queries; `write` binds INSERT, UPDATE and DELETE.
 
 mod aggregate;
 mod calls;
+mod clause;
 mod coerce;
+mod ctes;
 mod equality;
 mod expression;
 mod from;
@@ -36,7 +39,12 @@ use crate::catalog::NameLookup;
 use crate::error::Result;
 use crate::plan::{self, Expr, Statement};
 use crate::types::{CastContext, Modifier, Type};
-use scope::{Clause, Frame, Names, ScopeColumn, TableNames};
+use clause::Clause;
+use ctes::Ctes;
+use parameter::ParameterTypes;
+use position::SourceText;
+use record::RecordShapes;
+use scope::{Names, Scope, ScopeColumn};
 use std::sync::Arc;
 use syntax::ast;
 
@@ -126,40 +134,30 @@ fn definition(
     Ok(bound)
 }
 
-/// The state of binding one statement.
+/// The state of binding one statement: the parts below, each with rules of its own, and what ties them together. Queries and
+/// expressions contain each other, so the methods that bind them are the binder's, in the files named above; a method that needs
+/// one part belongs to that part (decision 0066).
 struct Binder<'b, 's> {
     /// Lookup of names in the catalog.
     names: &'b mut (dyn NameLookup + 's),
-    /// The types of the parameters so far.
-    parameters: &'b mut Parameters,
-    /// Source text of the locations; `None` inside a view.
-    text: Option<&'b str>,
-    /// Rows that expressions may refer to; the current row is last.
-    frames: Vec<Frame>,
-    /// First frame that a LATERAL item of the current FROM clause may refer to.
-    lateral_base: usize,
-    /// Queries of WITH in scope, the innermost last.
-    with: Vec<with::Named>,
-    /// The number of the next query of WITH.
-    next_number: usize,
-    /// Tables of the FROM clauses that are being bound, for messages only.
-    siblings: Vec<TableNames>,
-    /// Constructs between here and the enclosing recursive queries in which these may not be named.
-    barriers: Vec<&'static str>,
-    /// Whether tables of FROM return their keys, for FOR UPDATE.
-    keys_wanted: bool,
+    /// Source of locations, for the positions of errors.
+    text: SourceText<'b>,
+    /// The rows that expressions may refer to.
+    scope: Scope,
+    /// The queries of WITH that FROM may refer to.
+    ctes: Ctes,
+    /// The types of `$1`, `$2`, ...
+    parameters: ParameterTypes<'b>,
+    /// The fields of records.
+    records: RecordShapes,
     /// Whether the statement locks or writes.
     locks: bool,
     /// Number of views that are being bound; limits their nesting.
     views: usize,
-    /// Fields of the records so far, indexed by the modifiers of their types.
-    shapes: Vec<record::Shape>,
     /// Whether calls of immutable functions with constants are folded.
     folds: bool,
-    /// Kind of the definition being bound, for messages.
-    definition: &'static str,
-    /// What the statement's names mean, if somebody wants to know.
-    meanings: Option<meanings::Meanings>,
+    /// What the statement's names mean, if it is to be reported.
+    meanings: Option<Meanings>,
 }
 
 impl<'b, 's> Binder<'b, 's> {
@@ -168,29 +166,24 @@ impl<'b, 's> Binder<'b, 's> {
         parameters: &'b mut Parameters,
         text: Option<&'b str>,
     ) -> Binder<'b, 's> {
+        let text = SourceText(text);
         Binder {
             names,
-            parameters,
             text,
-            frames: vec![],
-            lateral_base: 0,
-            with: vec![],
-            next_number: 0,
-            siblings: vec![],
-            barriers: vec![],
-            keys_wanted: false,
+            scope: Scope::default(),
+            ctes: Ctes::default(),
+            parameters: ParameterTypes { types: parameters, text },
+            records: RecordShapes::default(),
             locks: false,
             views: 0,
-            shapes: vec![],
             folds: true,
-            definition: "DEFAULT expression",
             meanings: None,
         }
     }
 
     fn statement(mut self, statement: &ast::Statement) -> Result<Statement> {
         let mut bound = self.rows(statement)?;
-        self.check_parameters()?;
+        self.parameters.check()?;
         record::forget_shapes(&mut bound);
         Ok(bound)
     }

@@ -1,6 +1,5 @@
 //! Conversion of the syntax tree's lines and columns to the positions in error responses: characters of the statement, from 1.
 
-use super::Binder;
 use crate::error::SqlError;
 use syntax::ast::{Expr, Location, Span};
 use syntax::{byte_of, position_of};
@@ -13,20 +12,25 @@ pub(super) fn start(expression: &Expr) -> Location {
     expression.start()
 }
 
-impl Binder<'_, '_> {
-    /// Adds the position to an error, unless it has one or the text is unknown (in a view's definition, for example).
-    pub(super) fn error_at(&self, error: impl Into<SqlError>, location: Location) -> SqlError {
+/// The text of the statement being bound, to which the locations of the syntax tree refer. There is none for the query of a
+/// view and for expressions of definitions: their errors carry no positions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SourceText<'t>(pub Option<&'t str>);
+
+impl SourceText<'_> {
+    /// Adds the position to an error, unless the error has one or the text is unknown.
+    pub(super) fn error_at(self, error: impl Into<SqlError>, location: Location) -> SqlError {
         let error = error.into();
-        match self.text {
+        match self.0 {
             Some(text) if location != NOWHERE => error.at(position_of(text, location)),
             _ => error,
         }
     }
 
     /// Adds the position of a binary operator to its error: the syntax tree keeps the locations of operands only.
-    pub(super) fn error_at_operator(&self, error: SqlError, left: &Expr, symbol: &str) -> SqlError {
+    pub(super) fn error_at_operator(self, error: SqlError, left: &Expr, symbol: &str) -> SqlError {
         let end = left.span().end;
-        let Some(text) = self.text.filter(|_| end != NOWHERE) else { return error };
+        let Some(text) = self.0.filter(|_| end != NOWHERE) else { return error };
         match find(text, end, symbol) {
             Some(position) => error.at(position),
             None => error,
@@ -34,9 +38,9 @@ impl Binder<'_, '_> {
     }
 
     /// Adds the position of a prefix operator to its error.
-    pub(super) fn error_before_operand(&self, error: SqlError, operand: &Expr, symbol: &str) -> SqlError {
+    pub(super) fn error_before_operand(self, error: SqlError, operand: &Expr, symbol: &str) -> SqlError {
         let begin = operand.span().start;
-        let Some(text) = self.text.filter(|_| begin != NOWHERE) else { return error };
+        let Some(text) = self.0.filter(|_| begin != NOWHERE) else { return error };
         match text[..byte_of(text, begin)].rfind(symbol) {
             Some(at) => error.at(u32::try_from(text[..at].chars().count() + 1).unwrap_or(u32::MAX)),
             None => error,

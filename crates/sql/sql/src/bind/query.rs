@@ -2,9 +2,10 @@
 
 use super::Binder;
 use super::aggregate::sort_key;
+use super::clause::Clause;
 use super::name::fold;
 use super::position::{NOWHERE, start};
-use super::scope::{Clause, Names};
+use super::scope::Names;
 use super::target::UnknownLiterals;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, Field, Plan, SortKey};
@@ -112,7 +113,7 @@ impl Binder<'_, '_> {
             for row in values {
                 if row.len() != width {
                     let error = SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length");
-                    return Err(binder.error_at(error, row.first().map_or(NOWHERE, start)));
+                    return Err(binder.text.error_at(error, row.first().map_or(NOWHERE, start)));
                 }
                 rows.push(binder.all_placed(row)?);
             }
@@ -177,11 +178,11 @@ impl Binder<'_, '_> {
                     (Some(_), Some(_)) => {
                         let error =
                             SqlError::new(state::AMBIGUOUS_COLUMN, format!("ORDER BY \"{folded}\" is ambiguous"));
-                        return Err(self.error_at(error, at));
+                        return Err(self.text.error_at(error, at));
                     }
                     (None, _) => {
                         let message = format!("column \"{folded}\" does not exist");
-                        return Err(self.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), at));
+                        return Err(self.text.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), at));
                     }
                 }
             }
@@ -191,7 +192,7 @@ impl Binder<'_, '_> {
             let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
                 .detail("Only result column names can be used, not expressions or functions.")
                 .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.");
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         };
         let field = &fields[place];
         Ok(sort_key(Expr::column(place, field.data_type, field.modifier), key))
@@ -216,7 +217,7 @@ impl Binder<'_, '_> {
             },
             _ => SqlError::new(state::SYNTAX_ERROR, format!("non-integer constant in {clause}")),
         };
-        Err(self.error_at(error, at))
+        Err(self.text.error_at(error, at))
     }
 
     /// LIMIT, OFFSET, FETCH.
@@ -247,7 +248,7 @@ impl Binder<'_, '_> {
             if !fits {
                 let title = if clause == Clause::Limit { "LIMIT" } else { "OFFSET" };
                 let message = format!("argument of {title} must be type bigint, not type {}", count.data_type.name());
-                return Err(binder.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
+                return Err(binder.text.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
             }
             binder.coerce(count, Type::INT8, Modifier::NONE, crate::types::CastContext::Assignment, at)
         };

@@ -3,7 +3,6 @@
 //! A record's type does not describe its fields. As in PostgreSQL, the binder numbers the row shapes that it encounters. The
 //! number is stored as the type's modifier and passes through subqueries, WITH and views to where a field is named.
 
-use super::Binder;
 use super::scope::{ScopeColumn, TableNames};
 use crate::functions::Resolved;
 use crate::plan::{Expr, ExprKind, Field, Statement};
@@ -12,13 +11,17 @@ use crate::types::{Modifier, Type};
 /// The fields of a record: names, types and modifiers.
 pub(super) type Shape = Vec<(String, Type, Modifier)>;
 
-impl Binder<'_, '_> {
+/// The shapes of the records that a statement has used so far, indexed by the modifiers of their types.
+#[derive(Debug, Default)]
+pub(super) struct RecordShapes(Vec<Shape>);
+
+impl RecordShapes {
     /// Returns the fields of a record, if they are known.
-    pub(super) fn shape(&self, record: &Expr) -> Option<Shape> {
+    pub(super) fn of(&self, record: &Expr) -> Option<Shape> {
         if record.data_type != Type::RECORD {
             return None;
         }
-        let known = usize::try_from(record.modifier.0).ok().and_then(|number| self.shapes.get(number));
+        let known = usize::try_from(record.modifier.0).ok().and_then(|number| self.0.get(number));
         match &record.kind {
             _ if known.is_some() => known.cloned(),
             ExprKind::Call(function, _) => shape_of_function(function),
@@ -33,9 +36,9 @@ impl Binder<'_, '_> {
 
     /// Returns the modifier that stands for these fields.
     pub(super) fn modifier_of(&mut self, shape: Shape) -> Modifier {
-        let number = self.shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
-            self.shapes.push(shape);
-            self.shapes.len() - 1
+        let number = self.0.iter().position(|known| *known == shape).unwrap_or_else(|| {
+            self.0.push(shape);
+            self.0.len() - 1
         });
         i32::try_from(number).map_or(Modifier::NONE, Modifier)
     }
@@ -43,7 +46,7 @@ impl Binder<'_, '_> {
     /// Returns the record with the modifier that identifies its fields.
     pub(super) fn with_shape(&mut self, mut record: Expr) -> Expr {
         if record.modifier == Modifier::NONE
-            && let Some(shape) = self.shape(&record)
+            && let Some(shape) = self.of(&record)
         {
             record.modifier = self.modifier_of(shape);
         }

@@ -2,6 +2,7 @@
 
 use super::Binder;
 use super::calls::Calls;
+use super::clause::Clause;
 use super::name::fold;
 use super::similar::Suggestions;
 use super::walk::{self, outwards};
@@ -74,139 +75,6 @@ pub(super) struct Frame {
     pub calls: Calls,
 }
 
-/// Clauses of a statement, distinguished by what they may contain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clause {
-    /// The select list.
-    Select,
-    /// ORDER BY
-    OrderBy,
-    /// DISTINCT ON
-    DistinctOn,
-    /// HAVING
-    Having,
-    /// WHERE
-    Where,
-    /// JOIN ... ON
-    JoinOn,
-    /// GROUP BY
-    GroupBy,
-    /// LIMIT
-    Limit,
-    /// OFFSET
-    Offset,
-    /// Rows of VALUES.
-    Values,
-    /// The one row of INSERT ... VALUES.
-    InsertRow,
-    /// SET of UPDATE.
-    Update,
-    /// RETURNING
-    Returning,
-    /// A function in FROM.
-    FromFunction,
-    /// The arguments of an aggregate.
-    Aggregate,
-    /// FILTER of an aggregate.
-    Filter,
-    /// The arguments of a window call.
-    Window,
-    /// PARTITION BY and ORDER BY of a window.
-    WindowOrder,
-    /// A frame's offset.
-    WindowFrame,
-    /// DEFAULT, CHECK, generated columns: the exact clause is not known; aggregates and subqueries are not allowed.
-    Definition,
-}
-
-impl Clause {
-    /// PostgreSQL's name of the clause in `... are not allowed in ...`.
-    fn title(self) -> &'static str {
-        match self {
-            Clause::Select => "SELECT",
-            Clause::OrderBy => "ORDER BY",
-            Clause::DistinctOn => "DISTINCT ON",
-            Clause::Having => "HAVING",
-            Clause::Where => "WHERE",
-            Clause::JoinOn => "JOIN conditions",
-            Clause::GroupBy => "GROUP BY",
-            Clause::Limit => "LIMIT",
-            Clause::Offset => "OFFSET",
-            Clause::Values | Clause::InsertRow => "VALUES",
-            Clause::Update => "UPDATE",
-            Clause::Returning => "RETURNING",
-            Clause::FromFunction => "functions in FROM",
-            Clause::Aggregate => "aggregate function calls",
-            Clause::Filter => "FILTER",
-            Clause::Window => "window function calls",
-            Clause::WindowOrder => "window definitions",
-            Clause::WindowFrame => "window frame definitions",
-            Clause::Definition => "this expression",
-        }
-    }
-
-    /// # Errors
-    /// 42803 if an aggregate may not stand here.
-    pub(super) fn allow_aggregate(self) -> Result<()> {
-        match self {
-            Clause::Select
-            | Clause::OrderBy
-            | Clause::DistinctOn
-            | Clause::Having
-            | Clause::Window
-            | Clause::WindowOrder => Ok(()),
-            Clause::Aggregate => Err(SqlError::new(state::GROUPING_ERROR, "aggregate function calls cannot be nested")),
-            _ => Err(self.refuse(state::GROUPING_ERROR, "aggregate functions")),
-        }
-    }
-
-    /// # Errors
-    /// 42P20 if a window call may not stand here.
-    pub(super) fn allow_window(self) -> Result<()> {
-        match self {
-            Clause::Select | Clause::OrderBy | Clause::DistinctOn => Ok(()),
-            Clause::Window => Err(SqlError::new(state::WINDOWING_ERROR, "window function calls cannot be nested")),
-            Clause::Aggregate => Err(SqlError::new(
-                state::GROUPING_ERROR,
-                "aggregate function calls cannot contain window function calls",
-            )),
-            _ => Err(self.refuse(state::WINDOWING_ERROR, "window functions")),
-        }
-    }
-
-    /// # Errors
-    /// 0A000 if a set may not stand here.
-    pub(super) fn allow_set(self) -> Result<()> {
-        match self {
-            Clause::Select | Clause::OrderBy | Clause::DistinctOn | Clause::InsertRow => Ok(()),
-            Clause::Aggregate | Clause::Window => Err(SqlError::new(
-                state::FEATURE_NOT_SUPPORTED,
-                format!("{} cannot contain set-returning function calls", self.title()),
-            )
-            .hint("You might be able to move the set-returning function into a LATERAL FROM item.")),
-            _ => Err(self.refuse(state::FEATURE_NOT_SUPPORTED, "set-returning functions")),
-        }
-    }
-
-    /// Returns whether its expressions refer to groups, if the query has any.
-    fn is_after_grouping(self) -> bool {
-        matches!(
-            self,
-            Clause::Select
-                | Clause::OrderBy
-                | Clause::DistinctOn
-                | Clause::Having
-                | Clause::Window
-                | Clause::WindowOrder
-                | Clause::WindowFrame
-        )
-    }
-
-    fn refuse(self, code: &'static str, what: &str) -> SqlError {
-        SqlError::new(code, format!("{what} are not allowed in {}", self.title()))
-    }
-}
-
 impl Names {
     /// Names of a row with these columns and without a table.
     pub(super) fn of_columns(columns: Vec<ScopeColumn>) -> Names {
@@ -249,109 +117,90 @@ impl Frame {
     }
 }
 
-impl Binder<'_, '_> {
-    /// Binds in a clause over a row: pushes its frame, and pops it again.
-    pub(super) fn within<T>(
-        &mut self,
-        names: Names,
-        clause: Clause,
-        bind: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<(T, Frame)> {
-        self.frames.push(Frame::new(names, clause));
-        let result = bind(self);
-        let frame = self.frames.pop().expect("the frame that was pushed");
-        Ok((result?, frame))
-    }
+/// The rows in scope: what a column name may refer to at the place that is being bound.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// Rows that expressions may refer to; the current row is last.
+    frames: Vec<Frame>,
+    /// First frame that a LATERAL item of the current FROM clause may refer to.
+    lateral_base: usize,
+    /// Tables of the FROM clauses that are being bound, for messages only.
+    siblings: Vec<TableNames>,
+    /// Whether tables of FROM return their keys, for FOR UPDATE.
+    pub keys_wanted: bool,
+}
 
+impl Scope {
     /// Returns the frame of the current row.
     pub(super) fn frame(&mut self) -> &mut Frame {
         self.frames.last_mut().expect("expressions are bound within a frame")
     }
 
-    /// Changes the current clause while `bind` runs.
-    pub(super) fn in_clause<T>(&mut self, clause: Clause, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let before = std::mem::replace(&mut self.frame().clause, clause);
-        let result = bind(self);
-        self.frame().clause = before;
-        result
+    /// Returns whether the current clause is that of a definition.
+    pub(super) fn is_definition(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.clause == Clause::Definition)
     }
 
-    /// `column`, or a table's name for its whole row.
-    pub(super) fn unqualified(&mut self, name: &Ident) -> Result<Expr> {
-        let folded = fold(name);
-        for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
-            let mut matches = frame.names.columns.iter().filter(|column| column.name == folded);
+    /// The frames whose names can be referred to, the nearest first, each with its distance from the current row.
+    fn visible(&self) -> impl Iterator<Item = (usize, &Frame)> {
+        self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden)
+    }
+
+    fn visible_tables(&self) -> impl Iterator<Item = &TableNames> {
+        self.visible().flat_map(|(_, frame)| &frame.names.tables)
+    }
+
+    /// The nearest column of this name, and the distance of its row from the current one.
+    ///
+    /// # Errors
+    /// 42702 if a row has two columns of this name.
+    fn column(&self, name: &str) -> Result<Option<(usize, &ScopeColumn)>> {
+        for (distance, frame) in self.visible() {
+            let mut matches = frame.names.columns.iter().filter(|column| column.name == name);
             if let Some(column) = matches.next() {
                 if matches.next().is_some() {
-                    let message = format!("column reference \"{folded}\" is ambiguous");
-                    return Err(self.error_at(SqlError::new(state::AMBIGUOUS_COLUMN, message), name.span.start));
+                    let message = format!("column reference \"{name}\" is ambiguous");
+                    return Err(SqlError::new(state::AMBIGUOUS_COLUMN, message));
                 }
-                let column = column.clone();
-                let value = outwards(&column.value, distance);
-                self.note_column(name, distance, &column);
-                self.mention(&value, name.span.start);
-                return Ok(value);
+                return Ok(Some((distance, column)));
             }
         }
-        for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
-            if let Some(table) = frame.names.tables.iter().find(|table| table.name == folded).cloned() {
-                let row = self.whole_row(&table);
-                return Ok(outwards(&row, distance));
-            }
-        }
-        let mut tables = self.frames.iter().rev().filter(|frame| !frame.hidden).flat_map(|frame| &frame.names.tables);
-        if let Some(value) = tables.find_map(|table| system_column(table, &folded)) {
-            return Ok(value);
-        }
-        let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{folded}\" does not exist"));
-        let error = self.suggest(None, &folded).explain(error);
-        Err(self.error_at(error, name.span.start))
+        Ok(None)
     }
 
-    /// `table.column`, `schema.table.column`.
-    pub(super) fn qualified(&mut self, parts: &[Ident]) -> Result<Expr> {
-        let location = parts.first().map_or(Span::NOWHERE.start, |part| part.span.start);
-        let names: Vec<String> = parts.iter().map(fold).collect();
-        let (schema, table, column) = match names.as_slice() {
-            [table, column] => (None, table, column),
-            [schema, table, column] => (Some(schema.as_str()), table, column),
-            [_, schema, table, column] => (Some(schema.as_str()), table, column),
-            _ => {
-                let message = format!("improper qualified name (too many dotted names): {}", names.join("."));
-                return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), location));
+    /// The nearest table of FROM with this name or alias, and its distance from the current row.
+    ///
+    /// # Errors
+    /// 42P09 if a row has two such tables.
+    fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<(usize, &TableNames)>> {
+        for (distance, frame) in self.visible() {
+            let is_it = |table: &&TableNames| {
+                table.name == name && schema.is_none_or(|schema| table.schema.as_deref() == Some(schema))
+            };
+            let mut matches = frame.names.tables.iter().filter(is_it);
+            if let Some(table) = matches.next() {
+                if matches.next().is_some() {
+                    return Err(SqlError::new("42P09", format!("table reference \"{name}\" is ambiguous")));
+                }
+                return Ok(Some((distance, table)));
             }
-        };
-        let found = self.find_table(schema, table, location)?;
-        let Some((distance, names)) = found else {
-            return Err(self.missing_table(schema, table, location));
-        };
-        if let Some(found) = names.columns.iter().find(|found| found.name == *column) {
-            let value = outwards(&found.value, distance);
-            let origin = found.origin.filter(|(oid, _)| names.oid == Some(*oid));
-            self.note_qualified(location, origin);
-            self.mention(&value, location);
-            return Ok(value);
         }
-        if let Some(value) = system_column(names, column) {
-            return Ok(value);
-        }
-        let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column {table}.{column} does not exist"));
-        let error = self.suggest(Some(table), column).explain(error);
-        Err(self.error_at(error, location))
+        Ok(None)
     }
 
-    /// The columns of `table.*`, over the row at hand.
-    pub(super) fn table_columns(&mut self, name: &ObjectName) -> Result<Vec<ScopeColumn>> {
-        let (schema, table) = super::name::split(name)?;
-        let location = super::name::location(name);
-        match self.find_table(schema.as_deref(), &table, location)? {
-            Some((distance, names)) => Ok(names
-                .columns
-                .iter()
-                .map(|column| ScopeColumn { value: outwards(&column.value, distance), ..column.clone() })
-                .collect()),
-            None => Err(self.missing_table(schema.as_deref(), &table, location)),
-        }
+    /// The table of FROM whose name and column name mean a column; `None` for a merged column that is no table's, and where
+    /// another table hides the name.
+    pub(super) fn table_of(&self, distance: usize, column: &ScopeColumn) -> Option<&TableNames> {
+        let frame = self.frames.iter().rev().nth(distance)?;
+        let ExprKind::Column(at) = column.value.kind else { return None };
+        let is_it = |other: &&ScopeColumn| matches!(other.value.kind, ExprKind::Column(place) if place == at);
+        let holds = |table: &&TableNames| {
+            let mut same = table.columns.iter().filter(|other| other.name == column.name);
+            same.next().is_some_and(|found| is_it(&found)) && same.next().is_none()
+        };
+        let table = frame.names.tables.iter().find(holds)?;
+        let found = self.table(None, &table.name).ok()??;
+        (found.0 == distance && std::ptr::eq(found.1, table)).then_some(table)
     }
 
     /// Origin of a plain column of the current row; `None` for other expressions.
@@ -362,6 +211,12 @@ impl Binder<'_, '_> {
         let mut found =
             tables.chain(&names.columns).filter(|column| matches!(column.value.kind, ExprKind::Column(c) if c == at));
         found.next()?.origin
+    }
+
+    /// Returns whether the current row has a column of this name.
+    pub(super) fn is_column(&self, name: &str) -> bool {
+        let frame = self.frames.last();
+        frame.is_some_and(|frame| frame.names.columns.iter().any(|column| column.name == name))
     }
 
     /// Records the location of a column, for the error if GROUP BY lacks it.
@@ -377,40 +232,29 @@ impl Binder<'_, '_> {
         }
     }
 
-    pub(super) fn find_table(
-        &self,
-        schema: Option<&str>,
-        name: &str,
-        location: Location,
-    ) -> Result<Option<(usize, &TableNames)>> {
-        for (distance, frame) in self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden) {
-            let is_it = |table: &&TableNames| {
-                table.name == name && schema.is_none_or(|schema| table.schema.as_deref() == Some(schema))
-            };
-            let mut matches = frame.names.tables.iter().filter(is_it);
-            if let Some(table) = matches.next() {
-                if matches.next().is_some() {
-                    let error = SqlError::new("42P09", format!("table reference \"{name}\" is ambiguous"));
-                    return Err(self.error_at(error, location));
-                }
-                return Ok(Some((distance, table)));
-            }
-        }
-        Ok(None)
+    /// The number of tables noted for messages so far, for [`Scope::forget_siblings`].
+    pub(super) fn siblings(&self) -> usize {
+        self.siblings.len()
     }
 
-    fn missing_table(&self, schema: Option<&str>, name: &str, location: Location) -> SqlError {
+    /// Forgets the tables noted since: their FROM clause is complete.
+    pub(super) fn forget_siblings(&mut self, count: usize) {
+        self.siblings.truncate(count);
+    }
+
+    /// The error of a table that is not in scope.
+    fn missing_table(&self, schema: Option<&str>, name: &str) -> SqlError {
         let hidden = self.frames.iter().filter(|frame| frame.hidden).flat_map(|frame| &frame.names.tables);
         let unreachable = hidden.chain(&self.siblings).any(|table| table.name == name);
-        let visible = self.frames.iter().rev().flat_map(|frame| &frame.names.tables);
-        let alias = visible.filter(|table| table.behind.as_deref() == Some(name)).map(|table| &table.name).next();
+        let all = self.frames.iter().rev().flat_map(|frame| &frame.names.tables);
+        let alias = all.filter(|table| table.behind.as_deref() == Some(name)).map(|table| &table.name).next();
         let invalid = || {
             SqlError::new(
                 state::UNDEFINED_TABLE,
                 format!("invalid reference to FROM-clause entry for table \"{name}\""),
             )
         };
-        let error = match alias {
+        match alias {
             Some(alias) => invalid().hint(format!("Perhaps you meant to reference the table alias \"{alias}\".")),
             None if unreachable => invalid().hint(format!(
                 "There is an entry for table \"{name}\", but it cannot be referenced from this part of the query."
@@ -419,37 +263,152 @@ impl Binder<'_, '_> {
                 let full = schema.map_or(name.to_owned(), |schema| format!("{schema}.{name}"));
                 SqlError::new(state::UNDEFINED_TABLE, format!("missing FROM-clause entry for table \"{full}\""))
             }
-        };
-        self.error_at(error, location)
+        }
     }
 
-    fn suggest(&self, table: Option<&str>, column: &str) -> Suggestions {
+    /// The error of a column that is not in scope, with the columns of similar names.
+    fn missing_column(&self, table: Option<&str>, column: &str) -> SqlError {
+        let message = match table {
+            Some(table) => format!("column {table}.{column} does not exist"),
+            None => format!("column \"{column}\" does not exist"),
+        };
         let mut suggestions = Suggestions::new(table, column);
-        for frame in self.frames.iter().rev() {
-            for names in &frame.names.tables {
-                for candidate in &names.columns {
-                    suggestions.consider(&names.name, &candidate.name);
-                }
+        for names in self.frames.iter().rev().flat_map(|frame| &frame.names.tables) {
+            names.columns.iter().for_each(|candidate| suggestions.consider(&names.name, &candidate.name));
+        }
+        suggestions.explain(SqlError::new(state::UNDEFINED_COLUMN, message))
+    }
+}
+
+/// How the binder enters and leaves rows, and resolves names in them.
+impl Binder<'_, '_> {
+    /// Binds in a clause over a row: pushes its frame, and pops it again.
+    pub(super) fn within<T>(
+        &mut self,
+        names: Names,
+        clause: Clause,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<(T, Frame)> {
+        self.in_frame(Frame::new(names, clause), bind)
+    }
+
+    fn in_frame<T>(&mut self, frame: Frame, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Frame)> {
+        self.scope.frames.push(frame);
+        let result = bind(self);
+        let frame = self.scope.frames.pop().expect("the frame that was pushed");
+        Ok((result?, frame))
+    }
+
+    /// Binds the right side of a join. The left side's names are hidden, except from [`Binder::laterally`].
+    pub(super) fn right_of<T>(&mut self, left: &Names, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.scope.siblings.extend(left.tables.iter().cloned());
+        let frame = Frame { hidden: true, ..Frame::new(left.clone(), Clause::FromFunction) };
+        self.in_frame(frame, bind).map(|(bound, _)| bound)
+    }
+
+    /// Binds an item that may refer to the left sides of the enclosing joins.
+    pub(super) fn laterally<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let reachable = &self.scope.frames[self.scope.lateral_base..];
+        let around = reachable.iter().rev().take_while(|frame| frame.hidden).count();
+        let first = self.scope.frames.len() - around;
+        self.scope.frames[first..].iter_mut().for_each(|frame| frame.hidden = false);
+        let result = bind(self);
+        self.scope.frames[first..first + around].iter_mut().for_each(|frame| frame.hidden = true);
+        result
+    }
+
+    /// Binds a subquery of FROM: its own LATERAL items do not reach beyond it, and its tables need not return their keys.
+    pub(super) fn in_derived<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let keys = std::mem::replace(&mut self.scope.keys_wanted, false);
+        let base = std::mem::replace(&mut self.scope.lateral_base, self.scope.frames.len());
+        let bound = bind(self);
+        self.scope.lateral_base = base;
+        self.scope.keys_wanted = keys;
+        bound
+    }
+
+    /// Changes the current clause while `bind` runs.
+    pub(super) fn in_clause<T>(&mut self, clause: Clause, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let before = std::mem::replace(&mut self.scope.frame().clause, clause);
+        let result = bind(self);
+        self.scope.frame().clause = before;
+        result
+    }
+
+    /// `column`, or a table's name for its whole row.
+    pub(super) fn unqualified(&mut self, name: &Ident) -> Result<Expr> {
+        let folded = fold(name);
+        let at = name.span.start;
+        let found = self.scope.column(&folded).map_err(|error| self.text.error_at(error, at))?;
+        if let Some((distance, column)) = found.map(|(distance, column)| (distance, column.clone())) {
+            let value = outwards(&column.value, distance);
+            self.note_column(name, distance, &column);
+            self.scope.mention(&value, at);
+            return Ok(value);
+        }
+        for (distance, frame) in self.scope.visible() {
+            if let Some(table) = frame.names.tables.iter().find(|table| table.name == folded) {
+                return Ok(outwards(&self.records.whole_row(table), distance));
             }
         }
-        suggestions
+        if let Some(value) = self.scope.visible_tables().find_map(|table| system_column(table, &folded)) {
+            return Ok(value);
+        }
+        Err(self.text.error_at(self.scope.missing_column(None, &folded), at))
     }
 
-    /// Name of a column of the current row in messages.
-    pub(super) fn column_title(names: &Names, at: usize) -> String {
-        let is_it = |column: &&ScopeColumn| matches!(column.value.kind, ExprKind::Column(c) if c == at);
-        let mut columns = names.tables.iter().flat_map(|table| &table.columns).chain(&names.columns);
-        match columns.find(is_it) {
-            Some(column) if !column.table.is_empty() => format!("{}.{}", column.table, column.name),
-            Some(column) => column.name.clone(),
-            None => "?column?".into(),
+    /// `table.column`, `schema.table.column`.
+    pub(super) fn qualified(&mut self, parts: &[Ident]) -> Result<Expr> {
+        let location = parts.first().map_or(Span::NOWHERE.start, |part| part.span.start);
+        let names: Vec<String> = parts.iter().map(fold).collect();
+        let (schema, table, column) = match names.as_slice() {
+            [table, column] => (None, table, column),
+            [schema, table, column] => (Some(schema.as_str()), table, column),
+            [_, schema, table, column] => (Some(schema.as_str()), table, column),
+            _ => {
+                let message = format!("improper qualified name (too many dotted names): {}", names.join("."));
+                return Err(self.text.error_at(SqlError::new(state::SYNTAX_ERROR, message), location));
+            }
+        };
+        let (distance, names) = self.table_in_scope(schema, table, location)?;
+        if let Some(found) = names.columns.iter().find(|found| found.name == *column) {
+            let value = outwards(&found.value, distance);
+            let origin = found.origin.filter(|(oid, _)| names.oid == Some(*oid));
+            self.note_qualified(location, origin);
+            self.scope.mention(&value, location);
+            return Ok(value);
+        }
+        if let Some(value) = system_column(names, column) {
+            return Ok(value);
+        }
+        Err(self.text.error_at(self.scope.missing_column(Some(table), column), location))
+    }
+
+    /// The columns of `table.*`, as seen from the current row.
+    pub(super) fn table_columns(&self, name: &ObjectName) -> Result<Vec<ScopeColumn>> {
+        let (schema, table) = super::name::split(name)?;
+        let (distance, names) = self.table_in_scope(schema.as_deref(), &table, super::name::location(name))?;
+        let column = |column: &ScopeColumn| ScopeColumn { value: outwards(&column.value, distance), ..column.clone() };
+        Ok(names.columns.iter().map(column).collect())
+    }
+
+    fn table_in_scope(&self, schema: Option<&str>, name: &str, at: Location) -> Result<(usize, &TableNames)> {
+        match self.scope.table(schema, name) {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Err(self.text.error_at(self.scope.missing_table(schema, name), at)),
+            Err(error) => Err(self.text.error_at(error, at)),
         }
     }
+}
 
-    /// Returns whether the current row has a column of this name.
-    pub(super) fn is_column(&self, name: &str) -> bool {
-        let frame = self.frames.last();
-        frame.is_some_and(|frame| frame.names.columns.iter().any(|column| column.name == name))
+/// Name of a column of the current row in messages.
+pub(super) fn column_title(names: &Names, at: usize) -> String {
+    let is_it = |column: &&ScopeColumn| matches!(column.value.kind, ExprKind::Column(c) if c == at);
+    let mut columns = names.tables.iter().flat_map(|table| &table.columns).chain(&names.columns);
+    match columns.find(is_it) {
+        Some(column) if !column.table.is_empty() => format!("{}.{}", column.table, column.name),
+        Some(column) => column.name.clone(),
+        None => "?column?".into(),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::Binder;
 use super::aggregate::sort_key;
+use super::clause::Clause;
 use super::equality::equal;
 use super::grouping::Grouping;
 use super::name::{self, fold};
 use super::position::start;
 use super::query::{Bound, TrailingClauses, unnested};
-use super::scope::{Clause, Frame};
+use super::scope::Frame;
 use super::target::{Target, UnknownLiterals};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey, WhenHeld};
@@ -49,16 +50,16 @@ impl Binder<'_, '_> {
         tail: TrailingClauses<'_>,
         unknowns: UnknownLiterals,
     ) -> Result<Bound> {
-        let keys_wanted = std::mem::replace(&mut self.keys_wanted, !tail.locks.is_empty());
+        let keys_wanted = std::mem::replace(&mut self.scope.keys_wanted, !tail.locks.is_empty());
         let from = self.from(&select.from);
-        self.keys_wanted = keys_wanted;
+        self.scope.keys_wanted = keys_wanted;
         let from = from?;
         let (parts, frame) = self.within(from.names, Clause::Select, |binder| binder.parts(select, tail, unknowns))?;
         self.assemble(from.plan, parts, frame, tail)
     }
 
     fn parts(&mut self, select: &Select, tail: TrailingClauses<'_>, unknowns: UnknownLiterals) -> Result<Parts> {
-        self.frame().calls.named_windows.clone_from(&select.windows);
+        self.scope.frame().calls.named_windows.clone_from(&select.windows);
         let mut targets = self.targets(&select.projection, unknowns)?;
         let condition = match &select.selection {
             Some(condition) => Some(self.in_clause(Clause::Where, |binder| binder.condition(condition, "WHERE"))?),
@@ -114,14 +115,14 @@ impl Binder<'_, '_> {
             Syntax::Identifier(ident) => {
                 let folded = fold(ident);
                 // GROUP BY prefers a column of FROM, ORDER BY a column of the select list.
-                if clause == "GROUP BY" && self.is_column(&folded) {
+                if clause == "GROUP BY" && self.scope.is_column(&folded) {
                     return Ok(None);
                 }
                 let mut found = visible().filter(|(_, target)| target.field.name == folded);
                 let Some((first, target)) = found.next() else { return Ok(None) };
                 if found.any(|(_, other)| !equal(&other.expression, &target.expression)) {
                     let message = format!("{clause} \"{folded}\" is ambiguous");
-                    return Err(self.error_at(SqlError::new(state::AMBIGUOUS_COLUMN, message), at));
+                    return Err(self.text.error_at(SqlError::new(state::AMBIGUOUS_COLUMN, message), at));
                 }
                 Ok(Some(first))
             }
@@ -148,7 +149,7 @@ impl Binder<'_, '_> {
                 Some(key) => {
                     let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
                     let error = SqlError::new(state::INVALID_COLUMN_REFERENCE, message);
-                    Err(self.error_at(error, start(&order_syntax[key].expr)))
+                    Err(self.text.error_at(error, start(&order_syntax[key].expr)))
                 }
             },
             Some(Distinct::On(keys)) => {
@@ -170,7 +171,9 @@ impl Binder<'_, '_> {
                 let all_lead = on.iter().all(|target| order[..leading].iter().any(|key| key.target == *target));
                 if leading < order.len() && !all_lead {
                     let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-                    return Err(self.error_at(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), start(&keys[0])));
+                    return Err(self
+                        .text
+                        .error_at(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), start(&keys[0])));
                 }
                 Ok(Distinction::On(on))
             }
@@ -184,11 +187,13 @@ impl Binder<'_, '_> {
             let title = format!("FOR {}", lock.lock_type);
             self.check_lockable(select, &title)?;
             let of = lock.of.as_ref().map(name::split).transpose()?.map(|(_, name)| name);
-            let tables = self.frame().names.tables.clone();
+            let tables = self.scope.frame().names.tables.clone();
             if let Some(of) = of.as_ref().filter(|of| !tables.iter().any(|table| table.name == **of)) {
                 let message = format!("relation \"{of}\" in {title} clause not found in FROM clause");
                 let error = SqlError::new(state::UNDEFINED_TABLE, message);
-                return Err(self.error_at(error, lock.of.as_ref().map_or(super::position::NOWHERE, name::location)));
+                return Err(self
+                    .text
+                    .error_at(error, lock.of.as_ref().map_or(super::position::NOWHERE, name::location)));
             }
             for names in tables.iter().filter(|table| of.as_ref().is_none_or(|of| table.name == *of)) {
                 let (Some((table, _)), Some(key)) = (&names.table, names.key) else { continue };
@@ -210,7 +215,7 @@ impl Binder<'_, '_> {
     }
 
     fn check_lockable(&mut self, select: &Select, title: &str) -> Result<()> {
-        let calls = &self.frame().calls;
+        let calls = &self.scope.frame().calls;
         let problem = match () {
             () if select.distinct.is_some() => "DISTINCT clause",
             () if !select.group_by.is_empty() => "GROUP BY clause",

@@ -25,14 +25,9 @@ impl Binder<'_, '_> {
                 SetOperator::Intersect => (SetOperation::Intersect, "INTERSECT"),
                 SetOperator::Except => (SetOperation::Except, "EXCEPT"),
             };
-            if operation != SetOperation::Union {
-                self.barriers.push(name);
-            }
-            let right = self.side(right_syntax);
-            if operation != SetOperation::Union {
-                self.barriers.pop();
-            }
-            bound = self.combine((bound, right?), operation, all, name, right_syntax)?;
+            let barrier = (operation != SetOperation::Union).then_some(name);
+            let right = self.behind(barrier, |binder| binder.side(right_syntax))?;
+            bound = self.combine((bound, right), operation, all, name, right_syntax)?;
         }
         Ok(bound)
     }
@@ -47,14 +42,14 @@ impl Binder<'_, '_> {
     ) -> Result<Bound> {
         if left.fields.len() != right.fields.len() {
             let message = format!("each {name} query must have the same number of columns");
-            return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), first_item(syntax)));
+            return Err(self.text.error_at(SqlError::new(state::SYNTAX_ERROR, message), first_item(syntax)));
         }
         let mut types = Vec::with_capacity(left.fields.len());
         for (left, right) in left.fields.iter().zip(&right.fields) {
             let both = [left.data_type, right.data_type];
             let Some(common) = common_type(&both) else {
                 let message = format!("{name} types {} and {} cannot be matched", both[0].name(), both[1].name());
-                return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), first_item(syntax)));
+                return Err(self.text.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), first_item(syntax)));
             };
             types.push(common);
         }

@@ -3,6 +3,7 @@
 use super::Binder;
 use super::from::FromItem;
 use super::name::{self, fold};
+use super::position::SourceText;
 use super::query::Bound;
 use super::scope::{Names, ScopeColumn, TableNames};
 use super::target::UnknownLiterals;
@@ -35,7 +36,7 @@ impl Binder<'_, '_> {
         }
         match self.lookup(schema.as_deref(), &table, name::location(name))? {
             Source::Virtual(found) => self.virtual_scan(found, alias),
-            Source::Relation(Relation::Table(found)) => self.scan(&found, alias, self.keys_wanted),
+            Source::Relation(Relation::Table(found)) => self.scan(&found, alias, self.scope.keys_wanted),
             Source::Relation(Relation::View(view)) => {
                 let bound = self.view(&view)?;
                 let mut item = self.derived(bound, view.name.clone(), alias)?;
@@ -48,7 +49,7 @@ impl Binder<'_, '_> {
             Source::Relation(Relation::Index(_)) => {
                 let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot open relation \"{table}\""))
                     .detail("This operation is not supported for indexes.");
-                Err(self.error_at(error, name::location(name)))
+                Err(self.text.error_at(error, name::location(name)))
             }
         }
     }
@@ -66,7 +67,7 @@ impl Binder<'_, '_> {
             None => {
                 let full = schema.map_or(table.to_owned(), |schema| format!("{schema}.{table}"));
                 let error = SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"));
-                Err(self.error_at(error, at))
+                Err(self.text.error_at(error, at))
             }
         }
     }
@@ -187,21 +188,16 @@ impl Binder<'_, '_> {
         };
         let Command::Rows(statement) = &parsed.command else { return Err(broken_view(view)) };
         let Statement::Query(query) = &**statement else { return Err(broken_view(view)) };
-        let text = self.text.take();
-        let outer = (
-            self.meanings.take(),
-            std::mem::take(&mut self.frames),
-            std::mem::take(&mut self.with),
-            std::mem::take(&mut self.siblings),
-            std::mem::take(&mut self.barriers),
-            std::mem::replace(&mut self.keys_wanted, false),
-            std::mem::replace(&mut self.lateral_base, 0),
-        );
+        let text = std::mem::replace(&mut self.text, SourceText(None));
+        let scope = std::mem::take(&mut self.scope);
+        let ctes = self.ctes.hide();
+        let meanings = self.meanings.take();
         self.views += 1;
         let bound = self.query(query, UnknownLiterals::Text);
         self.views -= 1;
-        (self.meanings, self.frames, self.with, self.siblings, self.barriers, self.keys_wanted, self.lateral_base) =
-            outer;
+        self.meanings = meanings;
+        self.ctes.show(ctes);
+        self.scope = scope;
         self.text = text;
         let mut bound = bound?;
         for (at, (field, column)) in bound.fields.iter_mut().zip(&view.columns).enumerate() {
@@ -236,7 +232,7 @@ impl Binder<'_, '_> {
             Source::Relation(Relation::Index(_)) => {
                 let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("cannot open relation \"{table}\""))
                     .detail("This operation is not supported for indexes.");
-                Err(self.error_at(error, name::location(name)))
+                Err(self.text.error_at(error, name::location(name)))
             }
         }
     }

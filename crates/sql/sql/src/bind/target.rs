@@ -43,10 +43,10 @@ impl Binder<'_, '_> {
                 SelectItem::Expr(syntax) => targets.push(self.target(syntax, column_name(syntax), unknowns)?),
                 SelectItem::ExprWithAlias { expr, alias } => targets.push(self.target(expr, fold(alias), unknowns)?),
                 SelectItem::Wildcard(span) => {
-                    let columns = self.frame().names.columns.clone();
-                    if self.frame().names.tables.is_empty() && columns.is_empty() {
+                    let columns = self.scope.frame().names.columns.clone();
+                    if self.scope.frame().names.tables.is_empty() && columns.is_empty() {
                         let message = "SELECT * with no tables specified is not valid";
-                        return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), span.start));
+                        return Err(self.text.error_at(SqlError::new(state::SYNTAX_ERROR, message), span.start));
                     }
                     self.note_wildcard(span.start, &columns);
                     self.add_columns(columns, &mut targets, span.start);
@@ -65,7 +65,7 @@ impl Binder<'_, '_> {
     /// Adds the columns of `*`.
     fn add_columns(&mut self, columns: Vec<ScopeColumn>, targets: &mut Vec<Target>, at: Location) {
         for column in columns {
-            self.mention(&column.value, at);
+            self.scope.mention(&column.value, at);
             let (data_type, modifier) = (column.value.data_type, column.value.modifier);
             let field = Field { name: column.name, data_type, modifier, origin: column.origin };
             targets.push(Target { expression: column.value, field, hidden: false, at });
@@ -74,12 +74,12 @@ impl Binder<'_, '_> {
 
     fn target(&mut self, syntax: &Syntax, name: String, unknowns: UnknownLiterals) -> Result<Target> {
         let expression = self.expression(syntax)?;
-        let expression = self.with_shape(expression);
+        let expression = self.records.with_shape(expression);
         let expression = match unknowns {
             UnknownLiterals::Text => self.known(expression)?,
             UnknownLiterals::Keep => expression,
         };
-        let origin = self.origin(&expression);
+        let origin = self.scope.origin(&expression);
         let field = Field { name, data_type: expression.data_type, modifier: expression.modifier, origin };
         Ok(Target { expression, field, hidden: false, at: start(syntax) })
     }
@@ -87,7 +87,7 @@ impl Binder<'_, '_> {
     /// `(f(x)).*`
     fn record_targets(&mut self, syntax: &Syntax, targets: &mut Vec<Target>) -> Result<()> {
         let record = self.expression(syntax)?;
-        let shape = self.shape(&record).unwrap_or_default();
+        let shape = self.records.of(&record).unwrap_or_default();
         if shape.is_empty() {
             let error = match record.data_type {
                 Type::RECORD => SqlError::unsupported(format_args!("the expansion {syntax}.*")),
@@ -96,13 +96,14 @@ impl Binder<'_, '_> {
                     SqlError::new(state::WRONG_OBJECT_TYPE, message)
                 }
             };
-            return Err(self.error_at(error, start(syntax)));
+            return Err(self.text.error_at(error, start(syntax)));
         }
         for (at, described) in shape.iter().enumerate() {
             let expression = field_of(&record, at, described);
-            self.mention(&expression, start(syntax));
+            self.scope.mention(&expression, start(syntax));
             let (data_type, modifier) = (expression.data_type, expression.modifier);
-            let field = Field { name: described.0.clone(), data_type, modifier, origin: self.origin(&expression) };
+            let field =
+                Field { name: described.0.clone(), data_type, modifier, origin: self.scope.origin(&expression) };
             targets.push(Target { expression, field, hidden: false, at: start(syntax) });
         }
         Ok(())

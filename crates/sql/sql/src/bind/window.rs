@@ -2,10 +2,10 @@
 
 use super::Binder;
 use super::calls::WindowSlot;
+use super::clause::Clause;
 use super::coerce::LocatedExpr;
 use super::name::{self, fold};
 use super::position::{NOWHERE, start};
-use super::scope::Clause;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{is_aggregate, window_function};
 use crate::plan::{Expr, Frame, FrameBound, FrameExclude, FrameUnit, SortKey, WindowCall, WindowKind};
@@ -22,27 +22,27 @@ impl Binder<'_, '_> {
     /// `function(...) OVER window`
     pub(super) fn window_call(&mut self, function: &Function, name: &str, over: &Window) -> Result<Expr> {
         let at = name::location(&function.name);
-        let allowed = self.frame().clause.allow_window();
-        allowed.map_err(|error| self.error_at(error, at))?;
+        let allowed = self.scope.frame().clause.allow_window();
+        allowed.map_err(|error| self.text.error_at(error, at))?;
         if function.distinct {
-            return Err(self.error_at(SqlError::unsupported("DISTINCT in a window function call"), at));
+            return Err(self.text.error_at(SqlError::unsupported("DISTINCT in a window function call"), at));
         }
         if !function.order_by.is_empty() {
-            return Err(self.error_at(SqlError::unsupported("ORDER BY in a window function call"), at));
+            return Err(self.text.error_at(SqlError::unsupported("ORDER BY in a window function call"), at));
         }
         let arguments = self.in_clause(Clause::Window, |binder| binder.arguments(function))?;
         let (kind, arguments, result) = self.window_kind(function, name, arguments, at)?;
         let filter = self.filter(function)?;
         if filter.is_some() && matches!(kind, WindowKind::Window(_)) {
             let message = "FILTER is not implemented for non-aggregate window functions";
-            return Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at));
+            return Err(self.text.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at));
         }
         let spec = self.window_spec(over)?;
         let partition = self.partition(&spec)?;
         let order = self.in_clause(Clause::WindowOrder, |binder| binder.plain_sort_keys(&spec.order_by))?;
         let frame = self.window_frame(spec.frame.as_ref(), &order)?;
         let call = WindowCall { function: kind, arguments, filter, frame };
-        let column = self.frame().calls.window(WindowSlot { partition, order, call, result });
+        let column = self.scope.frame().calls.window(WindowSlot { partition, order, call, result });
         Ok(Self::call_column(column, result))
     }
 
@@ -54,7 +54,9 @@ impl Binder<'_, '_> {
         at: Location,
     ) -> Result<(WindowKind, Vec<Expr>, Type)> {
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
-        if let Some((kind, wanted, result)) = window_function(name, &types).map_err(|error| self.error_at(error, at))? {
+        if let Some((kind, wanted, result)) =
+            window_function(name, &types).map_err(|error| self.text.error_at(error, at))?
+        {
             let convert = |((argument, at), wanted): (LocatedExpr, &Type)| self.implicit(argument, *wanted, at);
             let arguments: Result<_> = arguments.into_iter().zip(&wanted).map(convert).collect();
             return Ok((WindowKind::Window(kind), arguments?, result));
@@ -65,12 +67,13 @@ impl Binder<'_, '_> {
             let result = aggregate.result;
             return Ok((WindowKind::Aggregate(aggregate), arguments, result));
         }
-        let resolved = crate::functions::resolve_function(name, &types).map_err(|error| self.error_at(error, at))?;
+        let resolved =
+            crate::functions::resolve_function(name, &types).map_err(|error| self.text.error_at(error, at))?;
         let message = format!(
             "OVER specified, but {} is not a window function nor an aggregate function",
             resolved.function.name
         );
-        Err(self.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at))
+        Err(self.text.error_at(SqlError::new(state::WRONG_OBJECT_TYPE, message), at))
     }
 
     fn partition(&mut self, spec: &WindowSpec) -> Result<Vec<Expr>> {
@@ -94,11 +97,11 @@ impl Binder<'_, '_> {
 
     fn named_window(&mut self, name: &Ident, depth: usize) -> Result<WindowSpec> {
         let folded = fold(name);
-        let frame = self.frame();
+        let frame = self.scope.frame();
         let found = frame.calls.named_windows.iter().find(|definition| fold(&definition.name) == folded);
         let Some(spec) = found.map(|definition| definition.spec.clone()).filter(|_| depth < NAMES) else {
             let error = SqlError::new(state::UNDEFINED_OBJECT, format!("window \"{folded}\" does not exist"));
-            return Err(self.error_at(error, name.span.start));
+            return Err(self.text.error_at(error, name.span.start));
         };
         self.complete_spec(&spec, depth + 1)
     }
@@ -108,7 +111,7 @@ impl Binder<'_, '_> {
         let base = self.named_window(name, depth)?;
         let refuse = |what: &str| {
             let error = SqlError::new(state::WINDOWING_ERROR, format!("cannot {what} window \"{}\"", fold(name)));
-            Err(self.error_at(error, name.span.start))
+            Err(self.text.error_at(error, name.span.start))
         };
         if !spec.partition_by.is_empty() {
             return refuse("override PARTITION BY clause of");
@@ -192,7 +195,7 @@ impl Binder<'_, '_> {
     fn range_offset(&self, order: &[SortKey], at: Location) -> Result<Type> {
         let [key] = order else {
             let message = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
-            return Err(self.error_at(SqlError::new(state::WINDOWING_ERROR, message), at));
+            return Err(self.text.error_at(SqlError::new(state::WINDOWING_ERROR, message), at));
         };
         let data_type = key.expression.data_type;
         match data_type.category() {
@@ -203,7 +206,7 @@ impl Binder<'_, '_> {
                     "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}",
                     data_type.name()
                 );
-                Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at))
+                Err(self.text.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at))
             }
         }
     }

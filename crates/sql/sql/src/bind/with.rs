@@ -5,6 +5,7 @@
 //! recursive or volatile); the others become [`Plan::With`].
 
 use super::Binder;
+use super::ctes::{Body, WithScope};
 use super::name::fold;
 use super::query::Bound;
 use super::target::UnknownLiterals;
@@ -17,70 +18,62 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::ast::{Cte, Location, Query, SetExpr, SetOperator, Visit, With, visit_relations};
 
-/// A query of WITH.
-pub(super) struct Named {
-    name: String,
-    fields: Vec<Field>,
-    number: usize,
-    /// Number of references to it.
-    uses: usize,
-    body: Body,
-}
-
-enum Body {
-    /// A query, and whether it may be inlined: always, never, or (`None`) if it is referenced once.
-    Query { plan: Box<Plan>, materialized: Option<bool> },
-    /// A writing statement, and whether it returns rows.
-    Writes { returns: bool },
-    /// The recursive query that is being bound: one reference to its last rows is allowed, outside of barriers.
-    Recursion { barriers: usize },
-}
-
-/// Queries of one WITH: those from this position in the list of all.
-pub(super) struct Scope(usize);
-
 impl Binder<'_, '_> {
+    /// Binds what stands behind a barrier, if there is one: a construct in which an enclosing recursive query may not be named.
+    pub(super) fn behind<T>(
+        &mut self,
+        barrier: Option<&'static str>,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.ctes.barriers.extend(barrier);
+        let bound = bind(self);
+        if barrier.is_some() {
+            self.ctes.barriers.pop();
+        }
+        bound
+    }
+
     /// Binds the queries of a WITH clause; they can be referenced until the scope is closed.
-    pub(super) fn open_with(&mut self, with: Option<&With>) -> Result<Scope> {
-        let scope = Scope(self.with.len());
+    pub(super) fn open_with(&mut self, with: Option<&With>) -> Result<WithScope> {
+        let scope = self.ctes.open();
         let Some(with) = with else { return Ok(scope) };
         for cte in &with.queries {
             if let Err(error) = self.open_query(&scope, with, cte) {
-                self.with.truncate(scope.0);
+                self.ctes.close(&scope);
                 return Err(error);
             }
         }
         Ok(scope)
     }
 
-    fn open_query(&mut self, scope: &Scope, with: &With, cte: &Cte) -> Result<()> {
+    fn open_query(&mut self, scope: &WithScope, with: &With, cte: &Cte) -> Result<()> {
         let name = self.fresh_name(scope, cte)?;
         let (plan, fields, materialized) = match with.recursive && names(&*cte.query, &name) {
             true => self.recursive_query(cte, &name)?,
             false => self.plain_query(cte)?,
         };
-        let number = self.fresh_number();
+        let number = self.ctes.fresh_number();
         let body = Body::Query { plan: Box::new(plan), materialized };
-        self.with.push(Named { name, fields, number, uses: 0, body });
+        self.ctes.add(name, fields, number, body);
         Ok(())
     }
 
     /// Returns the name of a query, which must be unique in its WITH.
-    fn fresh_name(&self, scope: &Scope, cte: &Cte) -> Result<String> {
+    fn fresh_name(&self, scope: &WithScope, cte: &Cte) -> Result<String> {
         let name = fold(&cte.alias.name);
-        if !self.with[scope.0..].iter().any(|other| other.name == name) {
+        if !self.ctes.is_taken(scope, &name) {
             return Ok(name);
         }
         let message = format!("WITH query name \"{name}\" specified more than once");
         let error = SqlError::new(state::DUPLICATE_ALIAS, message);
-        Err(self.error_at(error, cte.alias.name.span.start))
+        Err(self.text.error_at(error, cte.alias.name.span.start))
     }
 
     /// A statement whose WITH clause writes.
     pub(super) fn modifying(&mut self, query: &Query) -> Result<Statement> {
-        let scope = Scope(self.with.len());
+        let scope = self.ctes.open();
         let bound = self.modifying_parts(&scope, query);
-        let named = self.with.split_off(scope.0);
+        let named = self.ctes.close(&scope);
         let (mut writing, mut body) = bound?;
         let mut parts: Vec<(usize, Statement)> = vec![];
         let mut rows: Vec<(usize, Plan)> = vec![];
@@ -103,7 +96,7 @@ impl Binder<'_, '_> {
     }
 
     /// The writing queries of WITH by their numbers, and the body.
-    fn modifying_parts(&mut self, scope: &Scope, query: &Query) -> Result<(Vec<(usize, Statement)>, Statement)> {
+    fn modifying_parts(&mut self, scope: &WithScope, query: &Query) -> Result<(Vec<(usize, Statement)>, Statement)> {
         let mut writing = vec![];
         if let Some(with) = &query.with {
             for cte in &with.queries {
@@ -116,9 +109,9 @@ impl Binder<'_, '_> {
                         let part = self.writing_with(cte.query.with.as_ref(), inner)?;
                         let mut fields = returned_fields(&part);
                         self.rename_fields(&mut fields, cte)?;
-                        let number = self.fresh_number();
+                        let number = self.ctes.fresh_number();
                         let body = Body::Writes { returns: !fields.is_empty() };
-                        self.with.push(Named { name, fields, number, uses: 0, body });
+                        self.ctes.add(name, fields, number, body);
                         writing.push((number, part));
                     }
                     _ => self.open_query(scope, with, cte)?,
@@ -139,12 +132,7 @@ impl Binder<'_, '_> {
     fn not_at_top(&self, cte: &Cte) -> SqlError {
         let message = "WITH clause containing a data-modifying statement must be at the top level";
         let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, message);
-        self.error_at(error, cte.alias.name.span.start)
-    }
-
-    fn fresh_number(&mut self) -> usize {
-        self.next_number += 1;
-        self.next_number - 1
+        self.text.error_at(error, cte.alias.name.span.start)
     }
 
     fn plain_query(&mut self, cte: &Cte) -> Result<(Plan, Vec<Field>, Option<bool>)> {
@@ -168,7 +156,7 @@ impl Binder<'_, '_> {
                 columns.len()
             );
             let error = SqlError::new(state::INVALID_COLUMN_REFERENCE, message);
-            return Err(self.error_at(error, cte.alias.name.span.start));
+            return Err(self.text.error_at(error, cte.alias.name.span.start));
         }
         for (field, column) in fields.iter_mut().zip(columns) {
             field.name = fold(&column.name);
@@ -183,7 +171,7 @@ impl Binder<'_, '_> {
             let message = format!(
                 "recursive query \"{name}\" does not have the form non-recursive-term UNION [ALL] recursive-term"
             );
-            Err(binder.error_at(SqlError::new(state::INVALID_RECURSION, message), at))
+            Err(binder.text.error_at(SqlError::new(state::INVALID_RECURSION, message), at))
         };
         let SetExpr::SetOperation { left, operator: SetOperator::Union, all, right } = &*cte.query.body else {
             return form(self);
@@ -196,12 +184,12 @@ impl Binder<'_, '_> {
         };
         if !what.is_empty() {
             let error = SqlError::new(state::FEATURE_NOT_SUPPORTED, format!("{what} is not implemented"));
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         }
         if names(&**left, name) {
             let message =
                 format!("recursive reference to query \"{name}\" must not appear within its non-recursive term");
-            return Err(self.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
+            return Err(self.text.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
         }
         let inner = self.open_with(cte.query.with.as_ref())?;
         let bound = self.recursion(cte, name, (left, right), *all, at);
@@ -226,13 +214,12 @@ impl Binder<'_, '_> {
         let start = self.convert_columns(start, &known)?;
         let mut fields = start.fields.clone();
         self.rename_fields(&mut fields, cte)?;
-        let number = self.fresh_number();
-        let body = Body::Recursion { barriers: self.barriers.len() };
-        self.with.push(Named { name: name.into(), fields: fields.clone(), number, uses: 0, body });
-        let mark = self.with.len();
+        let number = self.ctes.fresh_number();
+        let scope = self.ctes.open();
+        let body = Body::Recursion { barriers: self.ctes.barriers.len() };
+        self.ctes.add(name.into(), fields.clone(), number, body);
         let step = self.side(right);
-        self.with.truncate(mark);
-        self.with.pop();
+        self.ctes.close(&scope);
         let step = self.like_start(step?, &fields, name, at)?;
         let plan = Plan::Recursive { number, start: Arc::new(start.plan), step: Arc::new(step.plan), distinct: !all };
         fields.iter_mut().for_each(|field| field.origin = None);
@@ -243,13 +230,13 @@ impl Binder<'_, '_> {
     fn like_start(&mut self, step: Bound, fields: &[Field], name: &str, at: Location) -> Result<Bound> {
         if step.fields.len() != fields.len() {
             let message = "each UNION query must have the same number of columns";
-            return Err(self.error_at(SqlError::new(state::SYNTAX_ERROR, message), at));
+            return Err(self.text.error_at(SqlError::new(state::SYNTAX_ERROR, message), at));
         }
         for (place, (field, found)) in fields.iter().zip(&step.fields).enumerate() {
             let both = [field.data_type, found.data_type];
             let Some(overall) = common_type(&both) else {
                 let message = format!("UNION types {} and {} cannot be matched", both[0].name(), both[1].name());
-                return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
+                return Err(self.text.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
             };
             let modifier = if found.modifier == field.modifier { field.modifier } else { Modifier::NONE };
             if (overall, modifier) != (field.data_type, field.modifier) {
@@ -261,7 +248,7 @@ impl Binder<'_, '_> {
                 );
                 let error = SqlError::new(state::DATATYPE_MISMATCH, message)
                     .hint("Cast the output of the non-recursive term to the correct type.");
-                return Err(self.error_at(error, at));
+                return Err(self.text.error_at(error, at));
             }
         }
         let wanted: Vec<Type> = fields.iter().map(|field| field.data_type).collect();
@@ -270,34 +257,12 @@ impl Binder<'_, '_> {
 
     /// Returns the scan of a query of WITH, if one has this name.
     pub(super) fn with_scan(&mut self, name: &str, at: Location) -> Result<Option<Bound>> {
-        let barriers = self.barriers.clone();
-        let Some(named) = self.with.iter_mut().rev().find(|named| named.name == name) else { return Ok(None) };
-        named.uses += 1;
-        let bound = Bound {
-            plan: Plan::CteScan { number: named.number },
-            fields: named.fields.clone(),
-            places: vec![],
-            recursive: matches!(named.body, Body::Recursion { .. }),
-        };
-        if let Body::Writes { returns: false } = named.body {
-            let message = format!("WITH query \"{name}\" does not have a RETURNING clause");
-            return Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), at));
-        }
-        if let Body::Recursion { barriers: outside } = named.body {
-            let problem = match barriers.get(outside) {
-                Some(barrier) => format!("within {barrier}"),
-                None if named.uses > 1 => "more than once".to_owned(),
-                None => return Ok(Some(bound)),
-            };
-            let message = format!("recursive reference to query \"{name}\" must not appear {problem}");
-            return Err(self.error_at(SqlError::new(state::INVALID_RECURSION, message), at));
-        }
-        Ok(Some(bound))
+        self.ctes.scan(name).map_err(|error| self.text.error_at(error, at))
     }
 
     /// Closes the scope of a WITH clause: inlines its queries, or places them around the query.
-    pub(super) fn close_with(&mut self, scope: Scope, bound: Result<Bound>) -> Result<Bound> {
-        let named = self.with.split_off(scope.0.min(self.with.len()));
+    pub(super) fn close_with(&mut self, scope: WithScope, bound: Result<Bound>) -> Result<Bound> {
+        let named = self.ctes.close(&scope);
         let mut bound = bound?;
         let mut kept = vec![];
         let mut rest = named.into_iter();
@@ -330,12 +295,17 @@ impl Binder<'_, '_> {
 
     /// Inlines the queries of WITH into a writing statement, which has expressions outside of its plan: each reference becomes
     /// its query.
-    pub(super) fn close_with_in(&mut self, scope: Scope, mut each_plan: impl FnMut(&mut dyn FnMut(&mut Plan, usize))) {
-        let named = self.with.split_off(scope.0.min(self.with.len()));
+    pub(super) fn close_with_in(
+        &mut self,
+        scope: WithScope,
+        mut each_plan: impl FnMut(&mut dyn FnMut(&mut Plan, usize)),
+    ) {
+        let named = self.ctes.close(&scope);
         let mut rest = named.into_iter();
         while let Some(query) = rest.next() {
             let Body::Query { plan, .. } = query.body else { continue };
-            let mut visitor = Inline { number: query.number, plan: &plan, next_number: Some(&mut self.next_number) };
+            let mut visitor =
+                Inline { number: query.number, plan: &plan, next_number: Some(&mut self.ctes.next_number) };
             for later in rest.as_mut_slice() {
                 if let Body::Query { plan, .. } = &mut later.body {
                     walk::plan(&mut visitor, plan, 0);

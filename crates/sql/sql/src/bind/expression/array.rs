@@ -55,7 +55,7 @@ impl Binder<'_, '_> {
         let mut names = leading_names(unnested(root), chain);
         // `(value).field` is a field of a column if there is such a column; otherwise `(table).column` is a column of the
         // table.
-        if matches!(root, Syntax::Nested(_)) && names.first().is_some_and(|name| self.is_column(&fold(name))) {
+        if matches!(root, Syntax::Nested(_)) && names.first().is_some_and(|name| self.scope.is_column(&fold(name))) {
             names.clear();
         }
         let (mut value, rest) = match names.len() {
@@ -78,7 +78,7 @@ impl Binder<'_, '_> {
         let Some(element) = element_of(array.data_type) else {
             let message =
                 format!("cannot subscript type {} because it does not support subscripting", array.data_type.name());
-            return Err(self.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
+            return Err(self.text.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), at));
         };
         match subscript {
             Access::Index(index) => {
@@ -113,14 +113,14 @@ impl Binder<'_, '_> {
                 .is_some_and(|needed| needed <= crate::types::CastContext::Assignment);
         if !fits {
             let error = SqlError::new(state::DATATYPE_MISMATCH, "array subscript must have type integer");
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         }
         self.coerce(index, Type::INT4, Modifier::NONE, crate::types::CastContext::Assignment, at)
     }
 
     fn field(&mut self, record: Expr, name: &Ident) -> Result<Expr> {
         let folded = fold(name);
-        let shape = self.shape(&record).unwrap_or_default();
+        let shape = self.records.of(&record).unwrap_or_default();
         if let Some(at) = shape.iter().position(|(field, ..)| *field == folded) {
             return Ok(field_of(&record, at, &shape[at]));
         }
@@ -133,7 +133,7 @@ impl Binder<'_, '_> {
                 format!("column notation .{folded} applied to type {}, which is not a composite type", other.name()),
             ),
         };
-        Err(self.error_at(SqlError::new(code, message), name.span.start))
+        Err(self.text.error_at(SqlError::new(code, message), name.span.start))
     }
 
     /// `left op ANY (array)` and ALL; also over queries.
@@ -150,18 +150,18 @@ impl Binder<'_, '_> {
         }
         let Some(element) = element_of(array.data_type) else {
             let error = SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side");
-            return Err(self.error_at_operator(error, left_syntax, symbol));
+            return Err(self.text.error_at_operator(error, left_syntax, symbol));
         };
         let operator = match comparison(op) {
             Some(comparison) => comparison_type_by(symbol, left.0.data_type, element)
                 .map(|common| comparison_function(comparison, common)),
             None => resolve_operator(symbol, Some(left.0.data_type), element),
         };
-        let operator = operator.map_err(|error| self.error_at_operator(error, left_syntax, symbol))?;
+        let operator = operator.map_err(|error| self.text.error_at_operator(error, left_syntax, symbol))?;
         if operator.result != Type::BOOL {
             let error =
                 SqlError::new(state::WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean");
-            return Err(self.error_at_operator(error, left_syntax, symbol));
+            return Err(self.text.error_at_operator(error, left_syntax, symbol));
         }
         let wanted = operator.arguments[1];
         let left = self.implicit(left.0, operator.arguments[0], left.1)?;

@@ -33,7 +33,7 @@ impl Binder<'_, '_> {
                     let (value, at) = self.placed(&when.condition)?;
                     let value = (beside(value), at);
                     let test = self.compare(operand.clone(), Comparison::Equal, "=", value);
-                    test.map_err(|error| self.error_at(error, at))?
+                    test.map_err(|error| self.text.error_at(error, at))?
                 }
             });
             results.push(self.placed(&when.result)?);
@@ -73,7 +73,7 @@ impl Binder<'_, '_> {
     pub(in crate::bind) fn null_if(&mut self, left: &Syntax, right: &Syntax, at: Location) -> Result<Expr> {
         let (left, right) = (self.placed(left)?, self.placed(right)?);
         let own_type = left.0.data_type;
-        let (left, right) = self.comparable(left, "=", right).map_err(|error| self.error_at(error, at))?;
+        let (left, right) = self.comparable(left, "=", right).map_err(|error| self.text.error_at(error, at))?;
         let data_type = left.data_type;
         let result = Expr::new(ExprKind::NullIf(Box::new(left), Box::new(right)), data_type);
         if own_type == Type::UNKNOWN || own_type == data_type {

@@ -26,7 +26,9 @@ impl Binder<'_, '_> {
                 let between = self.between(expr, low, high, *symmetric)?;
                 Ok(if *negated { negate(between) } else { between })
             }
-            other => Err(self.error_at(SqlError::unsupported(format_args!("the expression {other}")), start(other))),
+            other => {
+                Err(self.text.error_at(SqlError::unsupported(format_args!("the expression {other}")), start(other)))
+            }
         }
     }
 
@@ -111,7 +113,7 @@ impl Binder<'_, '_> {
                 for element in list {
                     let at = element.1;
                     let test = self.compare((value.clone(), value_at), Comparison::Equal, "=", element);
-                    tests.push(test.map_err(|error| self.error_at(error, at))?);
+                    tests.push(test.map_err(|error| self.text.error_at(error, at))?);
                 }
                 Ok(Expr::new(ExprKind::Or(tests), Type::BOOL))
             }
@@ -138,7 +140,7 @@ impl Binder<'_, '_> {
         low: LocatedExpr,
         high: LocatedExpr,
     ) -> Result<Expr> {
-        let at_operator = |binder: &Self, error| binder.error_at_operator(error, syntax, "between");
+        let at_operator = |binder: &Self, error| binder.text.error_at_operator(error, syntax, "between");
         let above = self.compare(value.clone(), Comparison::GreaterOrEqual, ">=", low);
         let above = above.map_err(|error| at_operator(self, error))?;
         let below = self.compare(value, Comparison::LessOrEqual, "<=", high);

@@ -15,7 +15,7 @@ impl Binder<'_, '_> {
             Value::String(text) => Ok(Self::untyped(text)),
             Value::Boolean(value) => Ok(Expr::constant(Datum::Bool(*value), Type::BOOL)),
             Value::Null => Ok(Expr::constant(Datum::Null, Type::UNKNOWN)),
-            Value::Parameter(parameter) => self.parameter(parameter, at),
+            Value::Parameter(parameter) => self.parameters.reference(parameter, at),
         }
     }
 
@@ -32,7 +32,7 @@ impl Binder<'_, '_> {
             return Ok(Expr::constant(Datum::Int8(value), Type::INT8));
         }
         let value = text::parse(digits, Type::NUMERIC, Modifier::NONE, &self.styles())
-            .map_err(|error| self.error_at(error, at))?;
+            .map_err(|error| self.text.error_at(error, at))?;
         Ok(Expr::constant(value, Type::NUMERIC))
     }
 

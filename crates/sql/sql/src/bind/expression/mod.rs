@@ -54,7 +54,7 @@ impl Binder<'_, '_> {
             Syntax::CompoundIdentifier(parts) => self.qualified(parts),
             Syntax::Default(span) => {
                 let error = SqlError::new(state::SYNTAX_ERROR, "DEFAULT is not allowed in this context");
-                Err(self.error_at(error, span.start))
+                Err(self.text.error_at(error, span.start))
             }
             Syntax::TableRow(name) => self.row_of_table(name),
             Syntax::Access { root, chain } => self.accesses(root, chain),
@@ -91,10 +91,10 @@ impl Binder<'_, '_> {
     }
 
     fn identifier(&mut self, name: &ast::Ident) -> Result<Expr> {
-        if !self.is_column(&super::name::fold(name)) && name.is_word("current_role") {
+        if !self.scope.is_column(&super::name::fold(name)) && name.is_word("current_role") {
             return self.call_by_name("current_user", vec![], name.span.start);
         }
-        if !self.is_column(&super::name::fold(name)) && name.is_word("current_schema") {
+        if !self.scope.is_column(&super::name::fold(name)) && name.is_word("current_schema") {
             return self.call_by_name("current_schema", vec![], name.span.start);
         }
         self.unqualified(name)
@@ -102,12 +102,12 @@ impl Binder<'_, '_> {
 
     pub(super) fn row_of_table(&mut self, name: &ast::ObjectName) -> Result<Expr> {
         let columns = self.table_columns(name)?;
-        Ok(self.row_of(&columns))
+        Ok(self.records.row_of(&columns))
     }
 
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
         let (wanted, modifier) = data_type.meaning.clone().map_err(|error| match &data_type.name {
-            Some(name) => self.error_at(error, super::name::location(name)),
+            Some(name) => self.text.error_at(error, super::name::location(name)),
             None => error.into(),
         })?;
         let input = match syntax {
@@ -136,7 +136,7 @@ impl Binder<'_, '_> {
         if !COLLATIONS.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
             let message = format!("collation \"{name}\" for encoding \"UTF8\" does not exist");
             let error = SqlError::new(state::UNDEFINED_OBJECT, message);
-            return Err(self.error_at_operator(error, syntax, "collate"));
+            return Err(self.text.error_at_operator(error, syntax, "collate"));
         }
         let (input, at) = input;
         match input.data_type {
@@ -144,7 +144,7 @@ impl Binder<'_, '_> {
             data_type if data_type.category() == 'S' || data_type.is_array => Ok(input),
             data_type => {
                 let message = format!("collations are not supported by type {}", data_type.name());
-                Err(self.error_at_operator(SqlError::new(state::DATATYPE_MISMATCH, message), syntax, "collate"))
+                Err(self.text.error_at_operator(SqlError::new(state::DATATYPE_MISMATCH, message), syntax, "collate"))
             }
         }
     }
@@ -152,7 +152,8 @@ impl Binder<'_, '_> {
     /// Calls a function by its name.
     pub(super) fn call_by_name(&mut self, name: &str, arguments: Vec<LocatedExpr>, at: Location) -> Result<Expr> {
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
-        let function = crate::functions::resolve_function(name, &types).map_err(|error| self.error_at(error, at))?;
+        let function =
+            crate::functions::resolve_function(name, &types).map_err(|error| self.text.error_at(error, at))?;
         self.call(function, arguments)
     }
 

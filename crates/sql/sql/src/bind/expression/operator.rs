@@ -70,7 +70,9 @@ impl Binder<'_, '_> {
             None => self.call_operator(symbol, left, right),
         };
         result.map_err(|error| match error.code() {
-            state::UNDEFINED_FUNCTION | state::AMBIGUOUS_FUNCTION => self.error_at_operator(error, left_syntax, symbol),
+            state::UNDEFINED_FUNCTION | state::AMBIGUOUS_FUNCTION => {
+                self.text.error_at_operator(error, left_syntax, symbol)
+            }
             _ => error,
         })
     }
@@ -110,7 +112,7 @@ impl Binder<'_, '_> {
         }
         let bound = self.placed(operand)?;
         let operator = resolve_operator(symbol, None, bound.0.data_type)
-            .map_err(|error| self.error_before_operand(error, operand, symbol))?;
+            .map_err(|error| self.text.error_before_operand(error, operand, symbol))?;
         self.call(operator, vec![bound])
     }
 }

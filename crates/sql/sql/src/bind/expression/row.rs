@@ -48,7 +48,7 @@ impl Binder<'_, '_> {
         };
         match (&left.kind, &right.kind) {
             (ExprKind::Row(..), ExprKind::Row(..)) => {
-                self.compare_bound_rows(left, comparison, right).map_err(|error| self.error_at(error, left_at))
+                self.compare_bound_rows(left, comparison, right).map_err(|error| self.text.error_at(error, left_at))
             }
             _ => {
                 let (left, right) = self.comparable((left, left_at), comparison.symbol(), (right, NOWHERE))?;

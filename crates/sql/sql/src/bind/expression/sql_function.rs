@@ -73,7 +73,7 @@ impl Binder<'_, '_> {
             pattern = (self.call_by_name("like_escape", vec![pattern, escape], NOWHERE)?, NOWHERE);
         }
         self.call_operator(symbol, value, pattern).map_err(|error| match error.code() {
-            state::UNDEFINED_FUNCTION => self.error_at_operator(error, syntax, word),
+            state::UNDEFINED_FUNCTION => self.text.error_at_operator(error, syntax, word),
             _ => error,
         })
     }

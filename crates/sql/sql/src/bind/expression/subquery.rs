@@ -18,10 +18,7 @@ impl Binder<'_, '_> {
     /// Binds a query below the current row.
     pub(in crate::bind) fn subquery(&mut self, query: &Query) -> Result<Bound> {
         self.refuse_in_definition("subquery")?;
-        self.barriers.push("a subquery");
-        let bound = self.query(query, UnknownLiterals::Text);
-        self.barriers.pop();
-        bound
+        self.behind(Some("a subquery"), |binder| binder.query(query, UnknownLiterals::Text))
     }
 
     /// `(SELECT value)`
@@ -29,7 +26,7 @@ impl Binder<'_, '_> {
         let bound = self.subquery(query)?;
         let [field] = bound.fields.as_slice() else {
             let error = SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column");
-            return Err(self.error_at(error, query_start(query)));
+            return Err(self.text.error_at(error, query_start(query)));
         };
         let (data_type, modifier) = (field.data_type, field.modifier);
         Ok(Expr { data_type, modifier, ..subquery_expression(SubqueryKind::Scalar, bound.plan) })
@@ -46,7 +43,7 @@ impl Binder<'_, '_> {
         let bound = self.subquery(query)?;
         let [field] = bound.fields.as_slice() else {
             let error = SqlError::new(state::SYNTAX_ERROR, "subquery must return only one column");
-            return Err(self.error_at(error, query_start(query)));
+            return Err(self.text.error_at(error, query_start(query)));
         };
         let element = field.data_type;
         let Some(data_type) = (if element.is_array { Some(element) } else { element.to_array() }) else {
@@ -102,7 +99,7 @@ impl Binder<'_, '_> {
                     .map(|common| comparison_function(comparison, common)),
                 None => resolve_operator(symbol, Some(value.data_type), field.data_type),
             };
-            let operator = operator.map_err(|error| self.error_at_operator(error, left_syntax, symbol))?;
+            let operator = operator.map_err(|error| self.text.error_at_operator(error, left_syntax, symbol))?;
             left.push(self.implicit(value, operator.arguments[0], at)?);
             operators.push(operator);
         }
@@ -140,7 +137,7 @@ impl Binder<'_, '_> {
             std::cmp::Ordering::Less => "subquery has too few columns",
             std::cmp::Ordering::Greater => "subquery has too many columns",
         };
-        Err(self.error_at_operator(SqlError::new(state::SYNTAX_ERROR, message), left, "in"))
+        Err(self.text.error_at_operator(SqlError::new(state::SYNTAX_ERROR, message), left, "in"))
     }
 }
 

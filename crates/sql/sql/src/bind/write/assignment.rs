@@ -1,11 +1,11 @@
 //! SET: columns and their new values.
 
 use crate::bind::Binder;
+use crate::bind::clause::Clause;
 use crate::bind::coerce::LocatedExpr;
 use crate::bind::expression::row_subquery;
 use crate::bind::name::{self, is_default};
 use crate::bind::position::{NOWHERE, start};
-use crate::bind::scope::Clause;
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind};
@@ -64,7 +64,7 @@ impl Binder<'_, '_> {
             Syntax::Nested(field) => vec![field],
             other => {
                 let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
-                return Err(self.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), start(other)));
+                return Err(self.text.error_at(SqlError::new(state::FEATURE_NOT_SUPPORTED, message), start(other)));
             }
         };
         self.check_assigned_width(places.len(), fields.len(), value)?;
@@ -76,7 +76,7 @@ impl Binder<'_, '_> {
             return Ok(());
         }
         let error = SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values");
-        Err(self.error_at(error, start(value)))
+        Err(self.text.error_at(error, start(value)))
     }
 
     /// Returns the column that SET names, without its table's name.
@@ -86,7 +86,7 @@ impl Binder<'_, '_> {
             if table.column(&first).is_none() {
                 let message = format!("column \"{first}\" of relation \"{}\" does not exist", table.name);
                 let error = SqlError::new(state::UNDEFINED_COLUMN, message);
-                return Err(self.error_at(error, name::location(column)));
+                return Err(self.text.error_at(error, name::location(column)));
             }
             return Err(SqlError::unsupported("an assignment to a field of a column"));
         }
@@ -103,6 +103,6 @@ impl Binder<'_, '_> {
             return Ok(());
         };
         let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-        Err(self.error_at(SqlError::new(state::GENERATED_ALWAYS, message).detail(detail), NOWHERE))
+        Err(self.text.error_at(SqlError::new(state::GENERATED_ALWAYS, message).detail(detail), NOWHERE))
     }
 }

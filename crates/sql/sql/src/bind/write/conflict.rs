@@ -1,8 +1,9 @@
 //! ON CONFLICT.
 
 use crate::bind::Binder;
+use crate::bind::clause::Clause;
 use crate::bind::name::{self, fold};
-use crate::bind::scope::{Clause, Names};
+use crate::bind::scope::Names;
 use crate::catalog::Table;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{ConflictUpdate, OnConflict};
@@ -41,7 +42,7 @@ impl Binder<'_, '_> {
             let folded = fold(column);
             let at = table.column(&folded).ok_or_else(|| {
                 let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{folded}\" does not exist"));
-                self.error_at(error, column.span.start)
+                self.text.error_at(error, column.span.start)
             })?;
             if !wanted.contains(&at) {
                 wanted.push(at);

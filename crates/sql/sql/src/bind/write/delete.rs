@@ -1,7 +1,7 @@
 //! DELETE.
 
 use crate::bind::Binder;
-use crate::bind::scope::Clause;
+use crate::bind::clause::Clause;
 use crate::bind::select::filtered;
 use crate::error::Result;
 use crate::plan::Delete;

@@ -2,11 +2,12 @@
 
 use super::null_of;
 use crate::bind::Binder;
+use crate::bind::clause::Clause;
 use crate::bind::coerce::LocatedExpr;
 use crate::bind::name::{self, fold, is_default};
 use crate::bind::position::{NOWHERE, start};
 use crate::bind::query::Bound;
-use crate::bind::scope::{Clause, Names};
+use crate::bind::scope::Names;
 use crate::bind::target::UnknownLiterals;
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
@@ -47,7 +48,7 @@ impl Binder<'_, '_> {
             if columns.contains(&at) {
                 let message = format!("column \"{}\" specified more than once", table.columns[at].name);
                 let error = SqlError::new(state::DUPLICATE_COLUMN, message);
-                return Err(self.error_at(error, name::location(name)));
+                return Err(self.text.error_at(error, name::location(name)));
             }
             columns.push(at);
         }
@@ -96,7 +97,7 @@ impl Binder<'_, '_> {
             for row in rows {
                 if row.len() != width {
                     let error = SqlError::new(state::SYNTAX_ERROR, "VALUES lists must all be the same length");
-                    return Err(binder.error_at(error, row.first().map_or(NOWHERE, start)));
+                    return Err(binder.text.error_at(error, row.first().map_or(NOWHERE, start)));
                 }
                 binder.check_count(row.len(), columns.len(), is_listed, insert, Some(row))?;
                 let mut values = Vec::with_capacity(row.len());
@@ -190,11 +191,11 @@ impl Binder<'_, '_> {
         if found > columns {
             let error = SqlError::new(state::SYNTAX_ERROR, "INSERT has more expressions than target columns");
             let at = row.and_then(|row| row.get(columns)).map_or(NOWHERE, start);
-            return Err(self.error_at(error, at));
+            return Err(self.text.error_at(error, at));
         }
         if is_listed && found < columns {
             let error = SqlError::new(state::SYNTAX_ERROR, "INSERT has more target columns than expressions");
-            return Err(self.error_at(error, insert.columns.get(found).map_or(NOWHERE, name::location)));
+            return Err(self.text.error_at(error, insert.columns.get(found).map_or(NOWHERE, name::location)));
         }
         Ok(())
     }

@@ -7,9 +7,10 @@ mod insert;
 mod update;
 
 use super::Binder;
+use super::clause::Clause;
 use super::coerce::LocatedExpr;
 use super::position::NOWHERE;
-use super::scope::{Clause, Names};
+use super::scope::Names;
 use super::target::UnknownLiterals;
 use crate::catalog::{Column, Table};
 use crate::error::{Result, SqlError, state};
@@ -97,7 +98,7 @@ impl Binder<'_, '_> {
         let column = parts.last().map_or("", String::as_str);
         table.column(column).ok_or_else(|| {
             let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
-            self.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), super::name::location(name))
+            self.text.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), super::name::location(name))
         })
     }
 

@@ -1,8 +1,8 @@
 //! UPDATE.
 
 use crate::bind::Binder;
+use crate::bind::clause::Clause;
 use crate::bind::from::FromItem;
-use crate::bind::scope::Clause;
 use crate::bind::select::filtered;
 use crate::catalog::Table;
 use crate::error::Result;
