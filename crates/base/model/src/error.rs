@@ -401,7 +401,9 @@ impl fmt::Display for Error {
         match self {
             Error::Aborted(abort) => abort.fmt(f),
             Error::Unavailable(abort) => write!(f, "the statement was given up: {}", abort.explanation),
-            Error::NotYet => f.write_str("what is read is not there yet; the attempt stops, and the body runs again"),
+            Error::NotYet => {
+                f.write_str("the value read is not available yet: this attempt ends, and the body is run again")
+            }
             Error::Limit(limit) => limit.fmt(f),
             Error::Invalid(invalid) => invalid.fmt(f),
             Error::Duplicate(duplicate) => duplicate.fmt(f),
@@ -513,7 +515,7 @@ impl fmt::Display for Limit {
             LimitKind::Memory => return self.write_memory(f),
             LimitKind::MemoryToOpen => return self.write_memory_to_open(f),
         };
-        write!(f, "limit on {what} reached: {} of {} allowed", self.actual, self.limit)
+        write!(f, "limit on {what} exceeded: {} requested, {} allowed", self.actual, self.limit)
     }
 }
 
@@ -545,18 +547,21 @@ impl fmt::Display for Invalid {
             Invalid::UnknownIndex { table, index } => write!(f, "table {table} has no index {index}"),
             Invalid::Key { table } => write!(f, "the key does not fit table {table}"),
             Invalid::Row { table, what } => write!(f, "the row does not fit table {table}: {what}"),
-            Invalid::Schema { table, what } => write!(f, "the schema of table {table} makes no sense: {what}"),
-            Invalid::Shape { table, what } => write!(f, "table {table} is there with another shape: {what}"),
+            Invalid::Schema { table, what } => write!(f, "the schema of table {table} is invalid: {what}"),
+            Invalid::Shape { table, what } => write!(f, "table {table} exists with another definition: {what}"),
             Invalid::NotOrdered { table } => {
                 write!(f, "table {table} is stored by hash and has no ranges; create it with ordered storage")
             }
             Invalid::ReadOnly => f.write_str("cannot write in a read-only transaction"),
             Invalid::Undeclared { table } => {
-                write!(f, "access to table {table} outside the declared footprint of the procedure")
+                write!(
+                    f,
+                    "access to table {table} outside the declared footprint of the procedure: declare the key or the range"
+                )
             }
             Invalid::Option { what } => f.write_str(what),
             Invalid::Directory { path, what } => write!(f, "{path}: {what}"),
-            Invalid::UnknownSavepoint => f.write_str("the savepoint does not exist (any more)"),
+            Invalid::UnknownSavepoint => f.write_str("the savepoint does not exist, or was released or rolled back"),
             Invalid::Unsupported { what } => write!(f, "not supported here: {what}"),
         }
     }
@@ -576,14 +581,14 @@ impl fmt::Display for Fault {
             Fault::DiskFull { detail } => write!(f, "disk full, nothing was changed: {detail}"),
             Fault::OutcomeUnknown { detail } => write!(
                 f,
-                "the log failed, so whether the transaction committed is unknown: {detail}; reopen the database and look"
+                "the log failed, so whether the transaction committed is unknown: {detail}; reopen the database to find out"
             ),
             Fault::LogFailed { detail } => {
-                write!(f, "the log has failed and takes no more work: {detail}; reopen the database")
+                write!(f, "the log has failed and accepts no more writes: {detail}; reopen the database")
             }
             Fault::Corruption { detail } => write!(f, "data directory damaged: {detail}"),
             Fault::NewerFormat { detail } => write!(f, "data directory of a newer version: {detail}"),
-            Fault::ReadOnly => f.write_str("the database was opened to be read only"),
+            Fault::ReadOnly => f.write_str("the database was opened read-only"),
             Fault::Closed => f.write_str("the database was closed"),
             Fault::CheckpointRunning => f.write_str("another checkpoint is being written"),
             Fault::Locked { detail, .. } => write!(f, "data directory in use: {detail}"),

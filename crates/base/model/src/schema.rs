@@ -202,7 +202,7 @@ impl Schema {
     fn check_key_in(&self, key: &[u8], row: RowRef<'_>) -> Result<(), Invalid> {
         match &self.key {
             KeyKind::Columns(columns) if !is_key_of(columns, key, row) => {
-                Err(self.wrong_row("its key columns are not the key it is stored under".into()))
+                Err(self.wrong_row("its key columns differ from the key under which it is stored".into()))
             }
             _ => Ok(()),
         }
@@ -475,24 +475,26 @@ impl SchemaBuilder {
         }
         for (at, column) in schema.columns.iter().enumerate() {
             if schema.columns[..at].iter().any(|other| other.name == column.name) {
-                return wrong(format!("column {} stands twice", column.name));
+                return wrong(format!("column {} is defined twice", column.name));
             }
         }
         if schema.is_index && (schema.rows, schema.storage) != (RowKind::Bytes, Storage::Ordered) {
-            return wrong("entries of an index are bytes, in order".into());
+            return wrong("an index needs rows of bytes and ordered storage".into());
         }
         match (&schema.key, schema.rows) {
-            (_, RowKind::Bytes) if !schema.columns.is_empty() => wrong("a bytes table has no columns".into()),
-            (KeyKind::Columns(columns), _) if columns.is_empty() => wrong("a key needs a column".into()),
-            (KeyKind::Columns(columns), _) if repeats(columns) => wrong("a column stands twice in the key".into()),
+            (_, RowKind::Bytes) if !schema.columns.is_empty() => wrong("a table of bytes has no columns".into()),
+            (KeyKind::Columns(columns), _) if columns.is_empty() => wrong("a key needs at least one column".into()),
+            (KeyKind::Columns(columns), _) if repeats(columns) => wrong("a column is listed twice in the key".into()),
             (KeyKind::Columns(columns), _) => {
                 match columns.iter().find(|&&c| schema.columns.get(usize::from(c)).is_none_or(|column| column.nullable))
                 {
-                    Some(&c) => wrong(format!("key column {c} may not be NULL")),
+                    Some(&c) => wrong(format!("key column {c} must not be nullable")),
                     None => Ok(schema),
                 }
             }
-            (_, RowKind::Typed) if schema.columns.is_empty() => wrong("a typed table needs a column".into()),
+            (_, RowKind::Typed) if schema.columns.is_empty() => {
+                wrong("a table of typed rows needs at least one column".into())
+            }
             _ => Ok(schema),
         }
     }

@@ -157,7 +157,7 @@ impl Schema {
     pub fn changed(&self, row: RowRef<'_>, delta: &Delta) -> std::result::Result<RowBuf, Invalid> {
         let wrong = |what: String| Invalid::Row { table: self.name().into(), what };
         if self.rows() == RowKind::Bytes {
-            return Err(wrong("a bytes table has no columns to change".into()));
+            return Err(wrong("a table of bytes has no columns to change".into()));
         }
         let mut new = RowBuf::new();
         new.apply(row, delta).map_err(|column| match self.columns().get(usize::from(column)) {

@@ -119,7 +119,7 @@ fn limits_say_which_and_by_how_much() {
         (LimitKind::Locks, "keys locked by one transaction", "53400"),
     ];
     for (kind, what, state) in words {
-        assert_eq!(limit(kind).to_string(), format!("limit on {what} reached: 5 of 4 allowed"));
+        assert_eq!(limit(kind).to_string(), format!("limit on {what} exceeded: 5 requested, 4 allowed"));
         assert_eq!(
             (limit(kind).sqlstate(), limit(kind).is_retryable(), limit(kind).abort().is_none()),
             (state, false, true)
@@ -136,12 +136,12 @@ fn mistakes_say_what_is_wrong() {
         (Invalid::UnknownIndex { table: table(), index: "i".into() }, "table t has no index i", "42704"),
         (Invalid::Key { table: table() }, "the key does not fit table t", "22000"),
         (Invalid::Row { table: table(), what: "why".into() }, "the row does not fit table t: why", "22000"),
-        (Invalid::Schema { table: table(), what: "why".into() }, "the schema of table t makes no sense: why", "42P16"),
+        (Invalid::Schema { table: table(), what: "why".into() }, "the schema of table t is invalid: why", "42P16"),
         (Invalid::ReadOnly, "cannot write in a read-only transaction", "25006"),
-        (Invalid::Shape { table: table(), what: "why".into() }, "table t is there with another shape: why", "42P16"),
+        (Invalid::Shape { table: table(), what: "why".into() }, "table t exists with another definition: why", "42P16"),
         (Invalid::Option { what: "why".into() }, "why", "22023"),
         (Invalid::Directory { path: "d".into(), what: "why".into() }, "d: why", "55000"),
-        (Invalid::UnknownSavepoint, "the savepoint does not exist (any more)", "3B001"),
+        (Invalid::UnknownSavepoint, "the savepoint does not exist, or was released or rolled back", "3B001"),
         (Invalid::Unsupported { what: "backup" }, "not supported here: backup", "0A000"),
     ] {
         let error = Error::from(invalid);
@@ -155,7 +155,7 @@ fn faults_say_what_to_do() {
     for (fault, part, state) in [
         (Fault::DiskFull { detail: detail() }, "nothing was changed", "53100"),
         (Fault::OutcomeUnknown { detail: detail() }, "whether the transaction committed is unknown", "08007"),
-        (Fault::LogFailed { detail: detail() }, "takes no more work", "08007"),
+        (Fault::LogFailed { detail: detail() }, "accepts no more writes", "08007"),
         (Fault::Corruption { detail: detail() }, "data directory damaged", "XX001"),
         (Fault::NewerFormat { detail: detail() }, "data directory of a newer version: ", "0A000"),
         (Fault::Locked { detail: detail(), by_ending: false }, "data directory in use", "55006"),
@@ -168,7 +168,7 @@ fn faults_say_what_to_do() {
         assert_eq!((error.sqlstate(), error.is_retryable(), error.is_conflict()), (state, false, false));
     }
     for (fault, text, state) in [
-        (Fault::ReadOnly, "the database was opened to be read only", "25006"),
+        (Fault::ReadOnly, "the database was opened read-only", "25006"),
         (Fault::Closed, "the database was closed", "57P03"),
         (Fault::CheckpointRunning, "another checkpoint is being written", "55006"),
     ] {

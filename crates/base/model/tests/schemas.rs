@@ -22,21 +22,21 @@ fn mistake(builder: SchemaBuilder) -> String {
 #[test]
 fn mistakes_are_named() {
     let one = || Schema::table("t").column("a", ColumnType::Int);
-    let makes_no_sense = "the schema of table t makes no sense: ";
+    let invalid = "the schema of table t is invalid: ";
     for (builder, what) in [
         (one().key(["b"]), "no column is called b"),
-        (one().column("a", ColumnType::Text), "column a stands twice"),
-        (one().key(["a", "a"]), "a column stands twice in the key"),
-        (one().key([]), "a key needs a column"),
-        (Schema::table("t"), "a typed table needs a column"),
-        (Schema::table("t").u64_key(), "a typed table needs a column"),
-        (Schema::bytes("t").column("a", ColumnType::Int), "a bytes table has no columns"),
-        (one().nullable("n", ColumnType::Int).key(["a", "n"]), "key column 1 may not be NULL"),
+        (one().column("a", ColumnType::Text), "column a is defined twice"),
+        (one().key(["a", "a"]), "a column is listed twice in the key"),
+        (one().key([]), "a key needs at least one column"),
+        (Schema::table("t"), "a table of typed rows needs at least one column"),
+        (Schema::table("t").u64_key(), "a table of typed rows needs at least one column"),
+        (Schema::bytes("t").column("a", ColumnType::Int), "a table of bytes has no columns"),
+        (one().nullable("n", ColumnType::Int).key(["a", "n"]), "key column 1 must not be nullable"),
         (Schema::bytes("t").key(["a"]), "no column is called a"),
-        (one().for_index(), "entries of an index are bytes, in order"),
-        (Schema::bytes("t").for_index().storage(Storage::Hash), "entries of an index are bytes, in order"),
+        (one().for_index(), "an index needs rows of bytes and ordered storage"),
+        (Schema::bytes("t").for_index().storage(Storage::Hash), "an index needs rows of bytes and ordered storage"),
     ] {
-        assert_eq!(mistake(builder), format!("{makes_no_sense}{what}"));
+        assert_eq!(mistake(builder), format!("{invalid}{what}"));
     }
 }
 
@@ -87,7 +87,7 @@ fn rows_are_held_against_their_schema() {
     );
     assert_eq!(
         wrong(&[ValueRef::Int(8), product, ValueRef::Null, price]),
-        format!("{unfit}its key columns are not the key it is stored under")
+        format!("{unfit}its key columns differ from the key under which it is stored")
     );
     let junk = schema.check_row(&key, RowBuf::from_bytes(b"junk").row()).unwrap_err();
     assert_eq!(junk.to_string(), format!("{unfit}not a typed row"));

@@ -104,7 +104,7 @@ impl fmt::Display for LogError {
             Self::Stalled { waited } => {
                 write!(f, "the log's buffer stayed full for {waited:?}: the disk does not keep up")
             }
-            Self::Interrupted => write!(f, "the wait for the log's disk was ended from outside"),
+            Self::Interrupted => write!(f, "the wait for the log's disk was cancelled"),
             Self::Stopped(error) => write!(
                 f,
                 "the log has stopped because the disk failed ({error}); the outcome of waiting transactions is unknown \
@@ -127,7 +127,7 @@ impl fmt::Display for LogError {
             ),
             Self::Corrupt(damage) => write!(f, "the log is corrupt: {damage}"),
             Self::NotALog { file } => write!(f, "there is no database here: {file} is missing"),
-            Self::ReadOnly => write!(f, "the log was opened to be read only"),
+            Self::ReadOnly => write!(f, "the log was opened read-only"),
             Self::NotAppended(position) => write!(f, "nothing was appended at log position {position} yet"),
             Self::CheckpointRunning => write!(f, "another checkpoint is being written"),
             Self::BadOption { option, limit } => write!(f, "the log's option {option} must be {limit}"),
@@ -189,7 +189,7 @@ impl fmt::Display for DamageKind {
             Self::Record => "the record does not match its checksum",
             Self::Gap => "records are missing here, though later ones exist",
             Self::Missing => "the file is missing",
-            Self::Foreign => "the file does not belong to this log or not to this place",
+            Self::Foreign => "the file belongs to another log, or to another position in this one",
             Self::Short => "the file ends too early",
         })
     }

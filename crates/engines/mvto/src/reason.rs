@@ -97,17 +97,17 @@ impl Reason {
                 "a transaction with a later timestamp has already found absent, or scanned over, the key that this one wants to insert"
             }
             Reason::RefreshFailed => {
-                "what this one has read has been changed since, and it must commit later than that because of what others have read or written"
+                "a row that it has read has changed since, and it must commit at a later timestamp because of what other transactions have read or written"
             }
             Reason::TooManyReads => {
-                "it must commit later than it began because of what others have read or written, and has read more than is kept to be looked at again"
+                "it must commit at a later timestamp because of what other transactions have read or written, and it has read more keys than the engine keeps to check them again (option read_set)"
             }
-            Reason::WaitLimit => "an older transaction held the row for longer than the limit on waiting",
+            Reason::WaitLimit => "an older transaction held the row for longer than the wait limit",
             Reason::OwnWriter => {
-                "it reads at a point before which every transaction that may write has ended, and one of its own thread is still open: end that one first"
+                "a settled read waits for older writers, and one of them is open on the same thread: end that one first"
             }
-            Reason::Interrupted => "its wait, for an older transaction or for the log's disk, was ended from outside",
-            Reason::Age => "the transaction is older than the limit on age",
+            Reason::Interrupted => "its wait for an older transaction or for the log's disk was cancelled",
+            Reason::Age => "the transaction is older than the age limit",
             Reason::OlderThanSchema => "the table was created after the transaction began",
             Reason::Requested => "the caller aborted or dropped it",
         }

@@ -358,7 +358,7 @@ fn place<'g>(space: &crate::store::Space, key: &[u8], guard: &'g Guard) -> &'g T
 fn undecodable(what: &str) -> Fault {
     Fault::Corruption {
         detail: format!(
-            "{what} passed its checksum but makes no sense: is it another program's log, or was it written by a newer version?"
+            "{what} passed its checksum but cannot be decoded: another program or a newer version has written it"
         ),
     }
 }

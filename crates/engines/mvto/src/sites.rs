@@ -81,9 +81,13 @@ pub enum ClockFault {
 impl std::fmt::Display for ClockFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ClockFault::Stalled { reading } => write!(f, "it stands still at {reading}"),
-            ClockFault::SteppedBack { before, reading } => write!(f, "it stepped back from {before} to {reading}"),
-            ClockFault::OutOfRange { reading } => write!(f, "it shows {reading}, more than timestamps can hold"),
+            ClockFault::Stalled { reading } => write!(f, "the clock does not advance beyond {reading}"),
+            ClockFault::SteppedBack { before, reading } => {
+                write!(f, "the clock stepped back from {before} to {reading}")
+            }
+            ClockFault::OutOfRange { reading } => {
+                write!(f, "the clock reads {reading}, more than a timestamp can hold")
+            }
         }
     }
 }

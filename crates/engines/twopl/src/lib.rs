@@ -210,9 +210,11 @@ impl Reason {
     /// Returns the rule's explanation.
     pub fn explanation(self) -> &'static str {
         match self {
-            Reason::Wounded => "it holds a lock that an older transaction waits for, and would have had to wait itself",
-            Reason::WaitLimit => "another transaction held a lock for longer than the limit on waiting",
-            Reason::Interrupted => "its wait for another transaction was ended from outside",
+            Reason::Wounded => {
+                "an older transaction waits for a lock that this one holds, and this one would have had to wait itself (wound-wait)"
+            }
+            Reason::WaitLimit => "another transaction held a lock for longer than the wait limit",
+            Reason::Interrupted => "its wait for another transaction was cancelled",
             Reason::FootprintMiss => "the procedure touched a key outside the footprint that it had declared",
             Reason::Requested => "the transaction was aborted on request",
         }

@@ -225,7 +225,7 @@ fn a_poisoned_transaction_says_why() {
     let text = put(&mut t2, t, X, 2).unwrap_err().to_string();
     assert_eq!(
         text,
-        "transaction T3 aborted (wait-limit): another transaction held a lock for longer than the limit on waiting; \
+        "transaction T3 aborted (wait-limit): another transaction held a lock for longer than the wait limit; \
          table registers, key 1; other transaction T2; the transaction might succeed if retried"
     );
     assert_eq!(get(&mut t2, t, Y).unwrap_err().to_string(), text);

@@ -169,7 +169,10 @@ fn every_way_to_overreach_is_a_miss() {
     engine.call(Overreach(t, reads), Begin::default(), never).expect("that was declared");
     let scans = |access: &mut dyn Access, t| access.scan(&Scan::table(t), &mut |_| ControlFlow::Continue(())).map(drop);
     let error = engine.call(Overreach(t, scans), Begin::default(), never).unwrap_err();
-    assert_eq!(error.to_string(), "access to table registers outside the declared footprint of the procedure");
+    assert_eq!(
+        error.to_string(),
+        "access to table registers outside the declared footprint of the procedure: declare the key or the range"
+    );
     assert!(!error.is_retryable());
     assert_eq!(engine.stats().open, 0);
 }
@@ -318,7 +321,7 @@ fn tickets_are_waited_for_later() {
 }
 
 #[test]
-fn a_footprint_that_makes_no_sense_is_the_callers_mistake() {
+fn an_invalid_footprint_is_the_callers_mistake() {
     let (engine, t) = with_registers(Options::default(), &[]);
     engine.drop_table("registers").unwrap();
     let transfer = Transfer { table: t, from: 1, to: 2, declares_to: true };

@@ -112,7 +112,7 @@ fn read_only_transactions_write_nothing() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_requests_are_refused() {
     let engine = TwoPhaseLocking::new(Options::default());
     let accounts_table = engine.create_table(accounts("accounts", Storage::Hash)).unwrap();
     let ordered = engine.create_table(accounts("ordered", Storage::Ordered)).unwrap();
@@ -138,7 +138,7 @@ fn what_makes_no_sense_is_refused() {
     let wrong_row = it.put(accounts_table, &account_key(1), RowBuf::from_bytes(b"junk").row());
     assert_eq!(text(wrong_row), format!("{unfit}not a typed row"));
     let wrong_key = it.insert(accounts_table, &account_key(2), account(1, None, 1).row());
-    assert_eq!(text(wrong_key), format!("{unfit}its key columns are not the key it is stored under"));
+    assert_eq!(text(wrong_key), format!("{unfit}its key columns differ from the key under which it is stored"));
     let to_null = it.update(accounts_table, &account_key(1), &Delta::new().set(2, Value::Null));
     assert_eq!(text(to_null), format!("{unfit}NULL in column amount, which is not nullable"));
     it.commit().expect("it lives on");

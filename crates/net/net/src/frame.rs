@@ -140,12 +140,14 @@ impl fmt::Display for BadFrame {
             Self::Version(version) => {
                 write!(f, "the other end speaks version {version} of the protocol, this one {PROTOCOL_VERSION}")
             }
-            Self::UnknownKind(kind) => write!(f, "no kind of frames has number {kind}"),
-            Self::UnexpectedKind(kind) => write!(f, "a frame of kind {kind:?} has no place here"),
-            Self::TooLong { bytes, limit } => write!(f, "a frame of {bytes} bytes: at most {limit} are taken here"),
-            Self::Forged => write!(f, "a frame's tag is not that of a holder of the key"),
+            Self::UnknownKind(kind) => write!(f, "unknown kind of frame: {kind}"),
+            Self::UnexpectedKind(kind) => write!(f, "unexpected frame of kind {kind:?}"),
+            Self::TooLong { bytes, limit } => write!(f, "a frame of {bytes} bytes exceeds the limit of {limit} bytes"),
+            Self::Forged => {
+                write!(f, "a frame's authentication tag is wrong: its sender lacks the shared key, or it was altered")
+            }
             Self::Empty => write!(f, "a frame has no message"),
-            Self::UnknownMessage(tag) => write!(f, "no message has number {tag}"),
+            Self::UnknownMessage(tag) => write!(f, "unknown kind of message: {tag}"),
             Self::CutOff => write!(f, "a frame ends within a message"),
             Self::BadNumber => write!(f, "a number is not in its shortest encoding"),
             Self::NumberTooLarge(number) => write!(f, "number {number} is beyond its limit"),

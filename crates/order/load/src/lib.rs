@@ -177,7 +177,7 @@ impl Drop for Load {
 fn check(plan: &LoadPlan) -> io::Result<()> {
     let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if plan.addresses.is_empty() {
-        return refuse("a load needs an address");
+        return refuse("a load needs the address of a replica");
     }
     match plan.pace {
         Pace::Rate(rate) if !(rate.is_finite() && rate > 0.0) => refuse("a rate is a number above 0"),

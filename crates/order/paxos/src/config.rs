@@ -153,7 +153,7 @@ impl Options {
             return refuse("span", "16 to 1,048,576");
         }
         if self.core().span * self.max_value_bytes() as u64 > MAX_FRAME_BYTES as u64 {
-            return refuse("window", "less: all open batches must fit one frame of 64 MiB");
+            return refuse("window", "smaller: all open batches must fit into one frame of 64 MiB");
         }
         if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&self.suspicion) {
             return refuse("suspicion", "10 ms to 1 minute");

@@ -91,22 +91,22 @@ impl fmt::Display for NodeError {
         match self {
             Self::Option(error) => write!(f, "{error}"),
             Self::Addresses { given, replicas } => {
-                write!(f, "there are {given} addresses for {replicas} replicas that vote: each needs one")
+                write!(f, "{given} addresses are given for {replicas} replicas that vote: each needs one")
             }
             Self::NoDisk => write!(f, "durability fsync needs a data directory"),
             Self::NoKey(error) => write!(f, "{error}"),
-            Self::Listen { address, error } => write!(f, "{address} cannot be listened on: {error}"),
+            Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
             Self::System(error) => write!(f, "{error}"),
             Self::Journal(error) => write!(f, "{error}"),
             Self::Snapshot(error) => write!(f, "{error}"),
             Self::RestartedWithoutMemory { known_by } => write!(
                 f,
-                "replica {known_by} knows this replica from before a restart, in which it has forgotten its promises: \
+                "replica {known_by} knows this replica from before a restart in which it has lost its promises: \
                  start it as a learner, with a number from the number of voters on and an empty directory"
             ),
             Self::NoDirectory { address } => write!(
                 f,
-                "{address} is not a loopback address: a voter needs a data directory there, which remembers that it has lived"
+                "{address} is not a loopback address: a voter needs a data directory there, to be recognized after a restart"
             ),
             Self::OldCopy { known_by, refusal } => write!(
                 f,

@@ -199,17 +199,17 @@ impl fmt::Display for Refusal {
             Self::SameNumber => write!(f, "two replicas claim the same number"),
             Self::Oneself => write!(f, "the address leads back to the replica itself"),
             Self::OtherReplica => write!(f, "the address is that of another replica"),
-            Self::NoSuchNumber => write!(f, "no replica may have this number"),
+            Self::NoSuchNumber => write!(f, "the replica's number is out of range"),
             Self::RestartedWithoutMemory => write!(
                 f,
                 "the replica has restarted without its memory of what it promised: it may come back as a learner only"
             ),
             Self::TooManyConnections => write!(f, "there are too many connections"),
-            Self::EarlierLife => write!(f, "the replica was met in a later life: its directory is an old copy"),
+            Self::EarlierLife => write!(f, "the replica was seen after a later restart: its directory is an old copy"),
             Self::ShorterJournal => {
                 write!(f, "the replica's journal was longer: its directory or its machine is an old copy")
             }
-            Self::Stopping => write!(f, "the replica cannot note whom it meets, and stops"),
+            Self::Stopping => write!(f, "the replica cannot record the voters that it meets, and stops"),
             Self::NoClients => write!(f, "this node serves no clients"),
         }
     }

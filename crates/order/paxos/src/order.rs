@@ -76,9 +76,11 @@ impl fmt::Display for OrderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Busy => write!(f, "too many proposals wait to be ordered"),
-            Self::TooLarge { bytes, limit } => write!(f, "a proposal of {bytes} bytes: at most {limit} are ordered"),
+            Self::TooLarge { bytes, limit } => {
+                write!(f, "a proposal of {bytes} bytes exceeds the limit of {limit} bytes")
+            }
             Self::TimedOut => write!(f, "nothing was delivered in time"),
-            Self::Missed => write!(f, "what this node missed is not kept any more"),
+            Self::Missed => write!(f, "the deliveries that this node missed are no longer kept"),
             Self::Stopped(why) => write!(f, "the order has stopped: {why}"),
         }
     }

@@ -70,7 +70,7 @@ pub struct BadBatch {
 
 impl fmt::Display for BadBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no request can be read at byte {} of a batch", self.offset)
+        write!(f, "malformed request at byte {} of a batch", self.offset)
     }
 }
 
@@ -91,8 +91,10 @@ pub enum BadRequest {
 impl fmt::Display for BadRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLarge { bytes } => write!(f, "a request of {bytes} bytes: {MAX_BODY_BYTES} is the limit"),
-            Self::Origin(origin) => write!(f, "no replica has the number {origin}: they are below 64"),
+            Self::TooLarge { bytes } => {
+                write!(f, "a request of {bytes} bytes exceeds the limit of {MAX_BODY_BYTES} bytes")
+            }
+            Self::Origin(origin) => write!(f, "no replica has number {origin}: the highest number is 63"),
         }
     }
 }

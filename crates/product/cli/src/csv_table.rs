@@ -184,9 +184,9 @@ impl<R: Read> CsvTable<R> {
                 Some(value) => row.push(value),
                 None => {
                     let what = if text == self.null {
-                        "is NULL and may not be".to_owned()
+                        "is NULL, and the column does not allow it".to_owned()
                     } else {
-                        format!("has {text:?}, which is no {}", column.kind)
+                        format!("has {text:?}, which is not of type {}", column.kind)
                     };
                     let name = &self.records.name;
                     return Err(Failure::Trouble(format!("{name}:{line}: column {} {what}", column.name)));

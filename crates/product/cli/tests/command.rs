@@ -75,7 +75,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_line() {
     load("b.csv", "id,x\n1,2\n,4\n", &["--key", "id"])
         .refused(2, "b.csv:3: column id is NULL, and it is part of the key");
     load("c.csv", "id,x\n1,two\n", &["--key", "id", "--types", "x=bigint"])
-        .refused(2, "c.csv:2: column x has \"two\", which is no bigint");
+        .refused(2, "c.csv:2: column x has \"two\", which is not of type bigint");
     load("d.csv", "id,x\n", &["--key", "nr"]).refused(2, "--key names nr, but ");
     load("e.csv", "id,id\n", &["--key", "id"]).refused(2, "e.csv:1: two columns are called id");
     load("f.csv", "", &["--key", "id"]).refused(2, "the first line must name the columns");
@@ -115,7 +115,7 @@ fn batches_are_atomic_and_duplicates_told() {
     let wide = directory.file("wide.csv", "id,x,y\n9,a,b\n");
     load(&wide).refused(2, "wide.csv:1: table t has no column y");
     let typed = directory.file("typed.csv", "id,x\nnine,a\n");
-    load(&typed).refused(2, "typed.csv:2: column id has \"nine\", which is no bigint");
+    load(&typed).refused(2, "typed.csv:2: column id has \"nine\", which is not of type bigint");
     run(["load", "--data", &data, "t", file.to_str().unwrap(), "--key", "x"])
         .refused(2, "table t is there and has the key id");
     let types = ["--key", "id", "--types", "x=date"];
@@ -131,10 +131,10 @@ fn rows_beyond_a_limit_are_refused_by_name() {
     let data = data(&directory);
     let long_key = directory.file("key.csv", format!("id,x\n{},1\n", "k".repeat(9_000)));
     run(["load", "--data", &data, "t", long_key.to_str().unwrap(), "--key", "id"])
-        .refused(2, "key.csv:2: limit on bytes of a key reached");
+        .refused(2, "key.csv:2: limit on bytes of a key exceeded");
     let long_row = directory.file("row.csv", format!("id,x\n1,{}\n", "v".repeat(4_100_000)));
     run(["load", "--data", &data, "u", long_row.to_str().unwrap(), "--key", "id"])
-        .refused(2, "row.csv:2: limit on bytes of a row reached");
+        .refused(2, "row.csv:2: limit on bytes of a row exceeded");
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_cluster_serves_one_map_at_every_replica_and_stops_with_ctrl_c() {
     at(2, &["cas", "colour", "--expect-none", "--delete"]).refused(1, "green");
     assert_eq!(at(2, &["add", "visits", "5"]).ok(), "5\n");
     assert_eq!(at(0, &["add", "visits", "-7"]).ok(), "-2\n");
-    at(0, &["add", "colour"]).refused(2, "no decimal number");
+    at(0, &["add", "colour"]).refused(2, "not a decimal integer");
     assert_eq!(at(1, &["list"]).ok(), "colour\tgreen\nvisits\t-2\n");
     assert_eq!(at(1, &["list", "--limit", "1", "--format", "json"]).ok().matches("\"more\": true").count(), 1);
     at(2, &["del", "colour"]).ok();
@@ -228,7 +228,7 @@ fn a_replica_that_nothing_reminds_of_its_promises_is_refused_by_the_others() {
     let (leader, at) = (nodes.leader(), nodes.at());
     nodes.kill(leader);
     let again = ["order", "node", "--id", &leader.to_string(), "--peers", &at, "--suspicion", "150ms"];
-    run(again).refused(2, "has forgotten its promises");
+    run(again).refused(2, "has lost its promises");
     assert_eq!(nodes.ask(&["get", "a"]).ok(), "1\n");
 }
 
@@ -289,7 +289,7 @@ fn arguments_that_cannot_be_are_explained() {
     node(&["--id", "0", "--peers", "127.0.0.1:0", "--window", "0"]).refused(2, "option window must be 1 to 1,024");
     node(&["--id", "0", "--peers", "127.0.0.1:0", "--batch-bytes", "lots"]).refused(2, "not a size");
     run(["order", "cluster", "0"]).refused(2, "0 is not in 1..=31");
-    run(["order", "cluster", "3", "--port", "65535"]).refused(2, "no 3 ports");
+    run(["order", "cluster", "3", "--port", "65535"]).refused(2, "3 ports from 65535");
     run(["order", "cluster", "1", "--port", "0", "--", "--window", "0"]).refused(2, "replica 0 does not start");
     run(["order", "cas", "key", "--set", "value"]).refused(2, "--expect");
     run(["order", "get", "key", "--at", "127.0.0.1:1", "--timeout", "200ms"]).refused(2, "127.0.0.1:1");

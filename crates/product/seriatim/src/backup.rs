@@ -70,13 +70,13 @@ impl Database {
     pub fn backup_to(&self, path: impl AsRef<Path>) -> Result<BackupReport> {
         let path = path.as_ref();
         let refuse = |what: &str| Fault::Disk { detail: format!("cannot back up to {}: {what}", path.display()) };
-        let (parent, name) = split(path).ok_or_else(|| refuse("it has no name"))?;
+        let (parent, name) = split(path).ok_or_else(|| refuse("the path does not end in a name"))?;
         let beside = RealDisk::new(parent);
         check_to_back_up(path, self.path())?;
         let partial = format!("{name}.partial");
         if RealDisk::new(parent.join(&partial)).list("").is_ok() {
             let what =
-                format!("{partial} is there, left by a backup that was interrupted, or one is running; remove it");
+                format!("{partial} exists: a backup is running or was interrupted; if none is running, remove it");
             return Err(Invalid::Directory { path: path.display().to_string(), what }.into());
         }
         let report = self.copy_to(&parent.join(&partial))?;
@@ -220,7 +220,7 @@ fn verify_row(snapshot: &Snapshot, layout: &Layout, key: &[u8], row: RowRef<'_>)
     match fits {
         Some(Ok(())) => snapshot.with(|engine| layout.check_entries(engine, key, row)),
         Some(Err(error)) => Err(damaged(layout.schema().name(), &format!("key {:?}: {error}", Key::from_bytes(key)))),
-        None => Err(damaged(layout.schema().name(), &format!("key {:?} is not one", Key::from_bytes(key)))),
+        None => Err(damaged(layout.schema().name(), &format!("key {:?} cannot be decoded", Key::from_bytes(key)))),
     }
 }
 

@@ -63,12 +63,14 @@ fn refuse(path: &Path, what: impl Into<String>) -> crate::Error {
 pub(crate) fn check_to_open(path: &Path, is_read_only: bool) -> Result<()> {
     match Content::of(path)? {
         Content::Database => Ok(()),
-        Content::Replica => Err(refuse(path, "a replica of `seriatim order` lives in this directory: name another")),
+        Content::Replica => {
+            Err(refuse(path, "this directory belongs to a replica of `seriatim order`: use another one"))
+        }
         _ if is_read_only => Err(refuse(path, "there is no database in this directory")),
         Content::Nothing => Ok(()),
         Content::Foreign(name) => {
-            let what = "there is no database in this directory, but other files";
-            Err(refuse(path, format!("{what} ({name}): name one that is empty or does not exist")))
+            let what = "this directory holds other files and no database";
+            Err(refuse(path, format!("{what} ({name}): use one that is empty or does not exist")))
         }
     }
 }
@@ -77,13 +79,13 @@ pub(crate) fn check_to_open(path: &Path, is_read_only: bool) -> Result<()> {
 /// and no directory at all.
 pub(crate) fn check_to_back_up(path: &Path, of: Option<&Path>) -> Result<()> {
     if of.is_some_and(|of| is_within(path, of)) {
-        return Err(refuse(path, "a backup cannot go into the directory of its own database: name another place"));
+        return Err(refuse(path, "a backup cannot be written into the directory of its own database: use another one"));
     }
     match RealDisk::new(path).list("") {
         Ok(names) if names.is_empty() => Ok(()),
-        Ok(_) => Err(refuse(path, "it is not empty: a backup goes to a directory that is empty or does not exist")),
+        Ok(_) => Err(refuse(path, "it is not empty: a backup needs a directory that is empty or does not exist")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(refuse(path, format!("a backup cannot go there: {error}"))),
+        Err(error) => Err(refuse(path, format!("a backup cannot be written there: {error}"))),
     }
 }
 

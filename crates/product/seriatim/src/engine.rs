@@ -206,11 +206,9 @@ pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
     let unsupported = match settings.engine {
         Engine::Mvto => None,
         Engine::Twopl if is_on_disk => Some("a directory: the engine twopl keeps everything in memory"),
-        Engine::Twopl if settings.engine_options.memory_bytes.is_some() => {
-            Some("a limit on memory with the engine twopl")
-        }
+        Engine::Twopl if settings.engine_options.memory_bytes.is_some() => Some("a memory limit with the engine twopl"),
         Engine::Twopl if settings.engine_options.transaction_age.is_some() => {
-            Some("a limit on the age of transactions with the engine twopl")
+            Some("an age limit of transactions with the engine twopl")
         }
         Engine::Twopl => None,
     };

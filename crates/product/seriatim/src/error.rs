@@ -142,8 +142,8 @@ impl fmt::Display for Error {
             Error::GaveUp(gave_up) => gave_up.fmt(f),
             Error::Nested(conflict) => write!(
                 f,
-                "a transaction inside the body of another one of the same thread has waited, perhaps for that one: {}; do it in \
-                 one transaction, or in one after the other",
+                "a transaction inside the body of another one of the same thread had to wait, perhaps for that one: {}; use \
+                 one transaction for both, or run one after the other",
                 conflict.abort.explanation
             ),
             Error::Limit(limit) => limit.fmt(f),

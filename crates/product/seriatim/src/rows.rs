@@ -218,7 +218,7 @@ impl RowTable {
     fn encode(&self, values: &[Value]) -> Result<(Key, RowBuf)> {
         let wrong = |what: String| Invalid::Row { table: self.name().into(), what };
         let KeyKind::Columns(columns) = self.schema.key() else {
-            return Err(wrong("its key stands beside the row: use a table of bytes".into()).into());
+            return Err(wrong("its key is not made of columns: use a table of bytes".into()).into());
         };
         let row = RowBuf::from_values(&values.iter().map(Value::as_ref).collect::<Vec<_>>());
         if values.len() != self.schema.columns().len() {

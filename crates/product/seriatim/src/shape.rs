@@ -34,7 +34,7 @@ fn of_columns(stored: &Schema, wanted: &Schema) -> Option<String> {
             None => {
                 let renamed = old.get(at).filter(|before| wanted.column(&before.name).is_none());
                 return Some(match renamed.filter(|_| old.len() == new.len()) {
-                    Some(before) => format!("where column {} is asked for, it has column {}", column.name, before.name),
+                    Some(before) => format!("it has column {1} where column {0} is declared", column.name, before.name),
                     None => format!("it has no column {} ({})", column.name, Of(column)),
                 });
             }
@@ -42,9 +42,9 @@ fn of_columns(stored: &Schema, wanted: &Schema) -> Option<String> {
     }
     let missing = old.iter().find(|column| wanted.column(&column.name).is_none());
     if let Some(missing) = missing {
-        return Some(format!("it has a column {} ({}) that is not asked for", missing.name, Of(missing)));
+        return Some(format!("it has a column {} ({}) that the program does not declare", missing.name, Of(missing)));
     }
-    (old != new).then(|| format!("its columns stand in another order: {}", names(old.iter())))
+    (old != new).then(|| format!("its columns are in another order: {}", names(old.iter())))
 }
 
 fn of_keys(stored: &Schema, wanted: &Schema) -> Option<String> {
@@ -72,9 +72,9 @@ fn of_indexes(stored: &Schema, wanted: &Schema) -> Option<String> {
         return Some(format!("it has no {index}"));
     }
     if let Some(index) = old.iter().find(|index| !new.contains(index)) {
-        return Some(format!("it has an {index} that is not asked for").replace("an unique", "a unique"));
+        return Some(format!("it has an {index} that the program does not declare").replace("an unique", "a unique"));
     }
-    (old != new).then(|| format!("its indexes stand in another order: {}", old.join(", ")))
+    (old != new).then(|| format!("its indexes are in another order: {}", old.join(", ")))
 }
 
 fn of_numbers(schema: &Schema, columns: &[u16]) -> String {
@@ -109,7 +109,8 @@ pub(crate) fn check_rows<R: Record>(shared: &Arc<Shared>, table: TableRef, schem
                 let value = schema.column(field).map(|at| row.get(usize::from(at)).to_string());
                 let key = layout.program_key(item.key).unwrap_or_default();
                 let (key, value) = (crate::error::KeyOf(schema, &key), value.unwrap_or_default());
-                found = Some(format!("its row {key} has {value} in column {field}, which no {kind} holds; {WAY_OUT}"));
+                found =
+                    Some(format!("its row {key} has {value} in column {field}, which {kind} cannot hold; {WAY_OUT}"));
                 ControlFlow::Break(())
             }
         },

@@ -315,7 +315,7 @@ fn decode_stored<R: Record>(layout: &Layout, row: RowRef<'_>) -> Result<R> {
 fn decode<R: Record>(row: RowRef<'_>) -> Result<R> {
     R::decode(row).ok_or_else(|| {
         let what = match R::mismatch(row) {
-            Some((field, kind)) => format!("column {field} has a value that no {kind} holds"),
+            Some((field, kind)) => format!("column {field} has a value that {kind} cannot hold"),
             None => "a stored value does not fit the struct's field".into(),
         };
         Invalid::Row { table: R::TABLE.into(), what }.into()

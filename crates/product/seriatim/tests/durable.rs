@@ -167,14 +167,14 @@ fn backups_into_wrong_places_are_refused_before_anything_is_written() -> Result<
     let db = Database::open(&data)?;
     std::os::unix::fs::symlink(&data, directory.join("alias")).unwrap();
     directory.file("full", "a file");
-    let inside = |to: &str| format!("{to}: a backup cannot go into the directory of its own database");
+    let inside = |to: &str| format!("{to}: a backup cannot be written into the directory of its own database");
     for (to, said) in [
         ("data", inside("data")),
         ("data/copy", inside("data/copy")),
         ("data/deep/copy", inside("data/deep/copy")),
         ("alias/copy", inside("alias/copy")),
-        ("full", "full: a backup cannot go there".into()),
-        (".", "it is not empty: a backup goes to a directory that is empty or does not exist".into()),
+        ("full", "full: a backup cannot be written there".into()),
+        (".", "it is not empty: a backup needs a directory that is empty or does not exist".into()),
     ] {
         let before = (directory.files("").len(), std::fs::read_dir(&data).unwrap().count());
         let error = db.backup_to(directory.join(to)).unwrap_err();
@@ -192,7 +192,7 @@ fn a_directory_of_other_files_becomes_no_database() -> Result<(), Error> {
     directory.file("letter.txt", "Dear reader");
     let error = Database::open(directory.path()).unwrap_err();
     assert!(matches!(error, Error::Invalid(Invalid::Directory { .. })), "{error}");
-    assert!(error.to_string().contains("(letter.txt): name one that is empty or does not exist"), "{error}");
+    assert!(error.to_string().contains("(letter.txt): use one that is empty or does not exist"), "{error}");
     assert_eq!(directory.files("").len(), 1);
     std::fs::remove_file(directory.join("letter.txt")).unwrap();
     // What lies about on every file system is nobody's file.
@@ -203,7 +203,7 @@ fn a_directory_of_other_files_becomes_no_database() -> Result<(), Error> {
     drop(Database::open(directory.path())?);
     directory.file("REPLICA", "");
     let error = Database::open(directory.path()).unwrap_err();
-    assert!(error.to_string().contains("a replica of `seriatim order` lives in this directory"), "{error}");
+    assert!(error.to_string().contains("this directory belongs to a replica of `seriatim order`"), "{error}");
     Ok(())
 }
 

@@ -114,8 +114,8 @@ fn what_an_engine_cannot_do_is_refused_and_leaves_nothing_behind() {
     let twopl = || Database::builder().engine(Engine::Twopl);
     refused(twopl().open(directory.path()), "twopl keeps everything in memory");
     assert!(!directory.path().exists());
-    refused(twopl().memory(1 << 30).in_memory(), "a limit on memory with the engine twopl");
-    refused(twopl().max_transaction_age(Duration::from_secs(1)).in_memory(), "a limit on the age of transactions");
+    refused(twopl().memory(1 << 30).in_memory(), "a memory limit with the engine twopl");
+    refused(twopl().max_transaction_age(Duration::from_secs(1)).in_memory(), "an age limit of transactions");
     for engine in ENGINES {
         refused(in_memory(engine).checkpoint(), "a checkpoint of a database in memory");
     }

@@ -406,7 +406,7 @@ fn is_told(ask: impl FnOnce(seriatim::SchemaBuilder) -> seriatim::SchemaBuilder,
     assert!(matches!(error, Error::Invalid(Invalid::Shape { .. })), "{error}");
     assert_eq!(error.sqlstate(), "42P16");
     let said = error.to_string();
-    assert!(said.starts_with(&format!("table t is there with another shape: {difference}; ")), "{said}");
+    assert!(said.starts_with(&format!("table t exists with another definition: {difference}; ")), "{said}");
     assert!(said.contains("copy the rows into a table of another name"), "{said}");
 }
 
@@ -415,22 +415,25 @@ fn a_table_of_another_shape_is_told_by_its_column_and_the_way_out() {
     use seriatim::ColumnType::{Float, Int, Text};
     let ab = |t: seriatim::SchemaBuilder| t.column("a", Int).column("b", Text);
     is_told(|t| ab(t).nullable("c", Int).nullable("email", Text).key(["a"]), "it has no column email (text or NULL)");
-    is_told(|t| ab(t).key(["a"]), "it has a column c (bigint or NULL) that is not asked for");
-    is_told(|t| ab(t).nullable("d", Int).key(["a"]), "where column d is asked for, it has column c");
+    is_told(|t| ab(t).key(["a"]), "it has a column c (bigint or NULL) that the program does not declare");
+    is_told(|t| ab(t).nullable("d", Int).key(["a"]), "it has column c where column d is declared");
     is_told(
         |t| ab(t).nullable("c", Float).key(["a"]),
         "column c is bigint or NULL there, not double precision or NULL",
     );
     is_told(|t| ab(t).column("c", Int).key(["a"]), "column c is bigint or NULL there, not bigint");
     let swapped = |t: seriatim::SchemaBuilder| t.column("b", Text).column("a", Int).nullable("c", Int);
-    is_told(|t| swapped(t).key(["a"]), "its columns stand in another order: a, b, c");
+    is_told(|t| swapped(t).key(["a"]), "its columns are in another order: a, b, c");
     let abc = |t: seriatim::SchemaBuilder| ab(t).nullable("c", Int);
     is_told(|t| abc(t).key(["a", "b"]), "its key is (a), not (a, b)");
-    is_told(|t| abc(t).key(["a"]).index("by_b", ["b"]), "it has a unique index by_c (c) that is not asked for");
+    is_told(
+        |t| abc(t).key(["a"]).index("by_b", ["b"]),
+        "it has a unique index by_c (c) that the program does not declare",
+    );
     is_told(|t| abc(t).key(["a"]).unique("by_b", ["b"]).unique("by_c", ["c"]), "it has no unique index by_b (b)");
     is_told(
         |t| abc(t).key(["a"]).unique("by_c", ["c"]).index("by_b", ["b"]),
-        "its indexes stand in another order: index by_b (b), unique index by_c (c)",
+        "its indexes are in another order: index by_b (b), unique index by_c (c)",
     );
 }
 
@@ -458,13 +461,13 @@ fn a_field_that_is_too_narrow_for_a_row_is_told_when_the_table_is_opened() -> Re
     let error = db.table::<narrow::Counter>().unwrap_err();
     assert!(matches!(error, Error::Invalid(Invalid::Shape { .. })), "{error}");
     let said = error.to_string();
-    assert!(said.contains("its row (id=1) has 3000000000 in column hits, which no Option<i32> holds; "), "{said}");
+    assert!(said.contains("its row (id=1) has 3000000000 in column hits, which Option<i32> cannot hold; "), "{said}");
     db.run(|txn| wide.put(txn, &wide::Counter { id: 1, hits: None }).map(drop))?;
     let narrow = db.table::<narrow::Counter>()?;
     // Whoever writes by the wide record later is found at the row, by its column.
     db.run(|txn| wide.put(txn, &wide::Counter { id: 1, hits: Some(-3_000_000_000) }).map(drop))?;
     let error = db.read(|at| narrow.get(at, 1)).unwrap_err();
-    assert!(error.to_string().contains("column hits has a value that no Option<i32> holds"), "{error}");
+    assert!(error.to_string().contains("column hits has a value that Option<i32> cannot hold"), "{error}");
     Ok(())
 }
 

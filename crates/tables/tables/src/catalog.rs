@@ -421,7 +421,7 @@ where
         number: &impl Fn(TableId) -> Option<TableId>,
     ) -> Result<()> {
         let renumber = |storage: &mut Storage| {
-            let to = number(storage.id()).ok_or_else(|| damaged("it names an engine table that is not there"))?;
+            let to = number(storage.id()).ok_or_else(|| damaged("it names an engine table that does not exist"))?;
             storage.table = to.0;
             Result::Ok(())
         };

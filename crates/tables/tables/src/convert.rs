@@ -41,7 +41,7 @@ pub(crate) fn refuse_old(engine: &dyn Store, catalog: Option<&Catalog>) -> Resul
     {
         return Ok(());
     }
-    let what = "an earlier version has made it: open the database once for writing, which takes its tables in \
+    let what = "an earlier version created it: open the database once for writing, which converts its tables \
                 (`seriatim checkpoint --data DIR` does)";
     Err(Invalid::Shape { table: schema.name().into(), what: what.into() }.into())
 }
@@ -94,8 +94,9 @@ fn state(access: &mut dyn Access, catalog: &Catalog, old: TableId) -> Result<Sta
     if !is_noted {
         return Ok(State::Untouched);
     }
-    let damaged =
-        |error| Fault::Corruption { detail: format!("the note about a table to be taken in is damaged: {error}") };
+    let damaged = |error| Fault::Corruption {
+        detail: format!("the record of the conversion of an old table is damaged: {error}"),
+    };
     Ok(State::Moving(serde_json::from_slice(noted.bytes()).map_err(damaged)?))
 }
 

@@ -283,7 +283,7 @@ impl Layout {
         if self.table.referenced_by.is_empty() {
             return Ok(());
         }
-        let what = "other tables have foreign keys to it, which only SQL checks: write by SQL".to_owned();
+        let what = "other tables have foreign keys to it, which only SQL checks: write to it by SQL".to_owned();
         Err(Invalid::Row { table: self.schema.name().into(), what }.into())
     }
 }
@@ -308,7 +308,7 @@ fn only_sql_writes(table: &Table) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("it has {rule}, which only SQL follows: write by SQL"))
+    Some(format!("it has {rule}, which only SQL applies: write to it by SQL"))
 }
 
 fn damaged(table: &Table, what: &str) -> model::Error {

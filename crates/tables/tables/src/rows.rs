@@ -157,7 +157,7 @@ impl Layout {
     fn entry_taken(&self, index: &Index, key: &[u8], stored: RowRef<'_>) -> Error {
         let known = self.number_of(index).map(|number| (self.schema().clone(), number));
         let Some((schema, number)) = known.or_else(|| self.with_index(index)) else {
-            let what = format!("its entry in the unique index {} is taken", index.name);
+            let what = format!("another row has its entry in the unique index {}", index.name);
             return Invalid::Row { table: self.schema().name().into(), what }.into();
         };
         let mut buffer = RowBuf::new();

@@ -136,10 +136,10 @@ fn check_indexes(rows: &model::Schema, indexes: Vec<IndexSchema>) -> Result<Vec<
             return wrong(format!("index {name} needs columns of the table"));
         }
         if columns.iter().enumerate().any(|(at, column)| columns[..at].contains(column)) {
-            return wrong(format!("a column stands twice in index {name}"));
+            return wrong(format!("a column is listed twice in index {name}"));
         }
         if indexes[..at].iter().any(|other| other.name == *name) {
-            return wrong(format!("index {name} stands twice"));
+            return wrong(format!("index {name} is defined twice"));
         }
     }
     Ok(indexes)

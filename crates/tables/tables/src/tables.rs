@@ -228,7 +228,7 @@ impl Tables {
                 || table.columns.iter().any(|column| column.sequence.is_some())
                 || !self.catalog.dependents(access, table.oid)?.is_empty();
             if has_others {
-                let what = "foreign keys, views or sequences belong to it: drop it by SQL".into();
+                let what = "foreign keys, views or sequences depend on it: drop it by SQL".into();
                 return Err(Invalid::Shape { table: name.into(), what }.into());
             }
             self.catalog.forget_dependencies(access, table.oid)?;
@@ -252,7 +252,7 @@ impl Tables {
 }
 
 fn changed(table: &Table) -> model::Error {
-    Invalid::Shape { table: table.name.clone(), what: "it has changed meanwhile".into() }.into()
+    Invalid::Shape { table: table.name.clone(), what: "another transaction has changed it meanwhile".into() }.into()
 }
 
 /// The definition of a new table, with engine tables for its rows and entries.
@@ -263,7 +263,7 @@ pub(crate) fn define(
     defaults: Defaults<'_>,
 ) -> Result<Table> {
     let KeyKind::Columns(key) = schema.key() else {
-        let what = "its key stands beside its rows".into();
+        let what = "its key is not made of its columns".into();
         return Err(Invalid::Schema { table: schema.name().into(), what }.into());
     };
     let columns: Vec<Column> = schema.columns().iter().map(|column| define_column(column, defaults)).collect();

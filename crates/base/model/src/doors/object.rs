@@ -136,7 +136,8 @@ impl Interactive for dyn Store {
 /// [`Tables`] of an engine that must have them.
 impl dyn Store + '_ {
     fn required_ddl(&self) -> Result<&dyn Tables> {
-        Store::ddl(self).ok_or_else(|| Invalid::Unsupported { what: "tables that come and go" }.into())
+        Store::ddl(self)
+            .ok_or_else(|| Invalid::Unsupported { what: "creating and dropping tables while transactions run" }.into())
     }
 
     /// Same as [`Tables::create_table_unlisted`].

@@ -76,15 +76,19 @@ impl fmt::Display for JournalError {
             Self::ForeignDirectory { option, found, wanted } => {
                 write!(f, "this directory belongs to a replica with {option} {found}, not {wanted}")
             }
-            Self::BadOwnerFile => write!(f, "the file REPLICA, which says whose directory this is, is damaged"),
+            Self::BadOwnerFile => {
+                write!(f, "the file REPLICA, which names the replica that owns this directory, is damaged")
+            }
             Self::NewerOwnerFile { found } => {
                 write!(f, "the file REPLICA has format version {found}: use a newer version of this software")
             }
             Self::Lost => write!(
                 f,
-                "a replica lives in this directory, but its journal is gone, and what it has promised is not known any more"
+                "this directory belongs to a replica, but its journal is missing, and with it the promises that it made"
             ),
-            Self::NotAJournal => write!(f, "this directory holds the log of something else than a replica"),
+            Self::NotAJournal => {
+                write!(f, "this directory holds a log that is not a replica's journal: use another directory")
+            }
             Self::BadRecord { stamp } => write!(f, "record {stamp} of the journal cannot be read"),
             Self::InUse { path } => write!(f, "{path} is locked: another replica uses this directory"),
         }

@@ -178,7 +178,7 @@ fn checked(image: &[u8]) -> Result<State, BadSnapshot> {
     let bad = |why: &str| BadSnapshot(why.to_owned());
     let (body, checksum) = image.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(|| bad("it is too short"))?;
     let rest = body.strip_prefix(&MAGIC).and_then(|rest| rest.strip_prefix(&[VERSION]));
-    let rest = rest.ok_or_else(|| bad("it is none of an order's deliveries of this version"))?;
+    let rest = rest.ok_or_else(|| bad("it is not a snapshot of an order's deliveries in this format version"))?;
     if crc32c::crc32c(body).to_le_bytes() != *checksum {
         return Err(bad("it does not match its checksum"));
     }

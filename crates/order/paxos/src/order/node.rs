@@ -127,7 +127,7 @@ impl NodeOrder {
             let due = self.shared.resend();
             let deadline = give_up.into_iter().chain(due).min();
             if let Err(Closed) = self.shared.deliveries.mailbox.take(&mut together, deadline) {
-                let stopped = || OrderError::Stopped("its replica does not run any more".into());
+                let stopped = || OrderError::Stopped("its replica has stopped".into());
                 return Err(self.named(self.shared.deliveries.ended().unwrap_or_else(stopped)));
             }
             if !together.is_empty() {
@@ -196,7 +196,7 @@ impl Shared {
                 }
             }),
             client_side: None,
-            close: Box::new(move || closes.end(OrderError::Stopped("its replica does not run any more".into()))),
+            close: Box::new(move || closes.end(OrderError::Stopped("its replica has stopped".into()))),
         }
     }
 

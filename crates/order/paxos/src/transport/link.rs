@@ -93,10 +93,10 @@ impl fmt::Display for Ended {
             Self::Greeting(error) => write!(f, "{error}"),
             Self::Forgetful(refusal) => write!(f, "the other end was refused: {refusal}"),
             Self::NoKey(error) => write!(f, "{error}"),
-            Self::Unreachable => write!(f, "nobody can be reached at the address"),
+            Self::Unreachable => write!(f, "no replica can be reached at the address"),
             Self::Left => write!(f, "the other end has closed the connection"),
             Self::Replaced => write!(f, "the other end has made a new connection"),
-            Self::Stopped => write!(f, "this node stops"),
+            Self::Stopped => write!(f, "this node is stopping"),
         }
     }
 }

@@ -115,7 +115,7 @@ impl fmt::Display for ClientError {
         match self {
             Self::NoAddress => write!(f, "{}", super::route::NoAddress),
             Self::TooLarge { limit } => {
-                write!(f, "the request has too many bytes, and was not executed: {limit} are the limit")
+                write!(f, "the request was not executed: it exceeds the limit of {limit} bytes")
             }
             Self::TooManySessions { limit } => write!(
                 f,
@@ -133,7 +133,7 @@ impl fmt::Display for ClientError {
             Self::Unknown => write!(f, "the session was forgotten; whether the request was executed is unknown"),
             Self::AnswerForgotten => write!(f, "the request was executed, but its answer is lost"),
             Self::AnswerTooLarge { bytes } => {
-                write!(f, "the request was executed, but its answer of {bytes} bytes is too long to be sent")
+                write!(f, "the request was executed, but its answer of {bytes} bytes is too long to send")
             }
             Self::Stopped => write!(f, "the client has stopped; whether the request was executed is unknown"),
         }

@@ -78,7 +78,7 @@ fn put_remembered(out: &mut Vec<u8>, remembered: &Remembered) {
 pub(super) fn decode(image: &[u8]) -> Result<Decoded<'_>, BadSnapshot> {
     let (version, body) = checked(image)?;
     decode_body(version, &mut Reader::new(body))
-        .map_err(|Malformed { offset, .. }| BadSnapshot(format!("the field at byte {offset} is impossible")))
+        .map_err(|Malformed { offset, .. }| BadSnapshot(format!("the field at byte {offset} is malformed")))
 }
 
 /// The version, and the bytes between it and the checksum, if both are right.
@@ -86,7 +86,7 @@ fn checked(image: &[u8]) -> Result<(u8, &[u8]), BadSnapshot> {
     let split = image.len().checked_sub(CHECKSUM_BYTES).and_then(|end| image.split_at_checked(end));
     let rest = split.and_then(|(body, _)| body.strip_prefix(&MAGIC)).and_then(|rest| rest.split_first());
     let (Some((body, checksum)), Some((version, rest))) = (split, rest) else {
-        return Err(BadSnapshot("it does not begin as one".into()));
+        return Err(BadSnapshot("it does not begin with the magic number".into()));
     };
     if !(WITHOUT_NONCES..=VERSION).contains(version) {
         return Err(BadSnapshot(format!("its format version is {version}, and this software reads up to {VERSION}")));

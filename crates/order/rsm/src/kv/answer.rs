@@ -67,8 +67,8 @@ impl fmt::Display for Refusal {
             Self::Unreadable => write!(f, "the command cannot be read"),
             Self::KeyTooLong => write!(f, "the key is longer than {} bytes", super::MAX_KEY_BYTES),
             Self::ValueTooLong => write!(f, "the value is longer than {} bytes", super::MAX_VALUE_BYTES),
-            Self::NotANumber => write!(f, "the value is no decimal number of 64 bits"),
-            Self::Overflow => write!(f, "the sum is no number of 64 bits"),
+            Self::NotANumber => write!(f, "the value is not a decimal integer of 64 bits"),
+            Self::Overflow => write!(f, "the sum does not fit into 64 bits"),
             Self::Full => write!(f, "the map is full"),
         }
     }
@@ -85,7 +85,7 @@ pub struct BadAnswer {
 
 impl fmt::Display for BadAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a key-value answer cannot be read at byte {}", self.offset)
+        write!(f, "malformed key-value answer at byte {}", self.offset)
     }
 }
 

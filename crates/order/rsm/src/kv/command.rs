@@ -67,7 +67,7 @@ pub struct BadCommand {
 
 impl fmt::Display for BadCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a key-value command cannot be read at byte {}", self.offset)
+        write!(f, "malformed key-value command at byte {}", self.offset)
     }
 }
 

@@ -344,7 +344,7 @@ fn peers_that_make_no_sense_are_disconnected() {
     let mut raw = Raw::greeted(node.address(), learner);
     wait_for(&node, "it is a peer", |status| status.peers.get(&7).is_some_and(|peer| peer.connected));
     raw.say(&ClientMessage::Status);
-    let error = "Client has no place here";
+    let error = "unexpected frame of kind Client";
     wait_for(&node, "it is told apart", |status| {
         status.peers.get(&7).and_then(|peer| peer.last_error.as_deref()).is_some_and(|e| e.contains(error))
     });

@@ -71,7 +71,9 @@ impl Cluster {
     fn ports(&self) -> Outcome<Vec<u16>> {
         if self.port != 0 {
             let ports = (0..self.replicas).map(|id| self.port.checked_add(id)).collect::<Option<_>>();
-            return ports.ok_or_else(|| Failure::Trouble(format!("no {} ports follow {}", self.replicas, self.port)));
+            return ports.ok_or_else(|| {
+                Failure::Trouble(format!("{} ports from {} on go beyond 65535", self.replicas, self.port))
+            });
         }
         // All are held until all are found, so that they differ.
         let sockets = (0..self.replicas).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<io::Result<Vec<_>>>();

@@ -75,7 +75,7 @@ pub fn status(client: &BlockingClient, address: &str) -> Result<Json, String> {
         ClientError::TimedOut { connection: None } => "no answer came in time".into(),
         other => other.to_string(),
     })?;
-    let json: Json = serde_json::from_str(&text).map_err(|error| format!("its answer is no JSON: {error}"))?;
+    let json: Json = serde_json::from_str(&text).map_err(|error| format!("its answer is not JSON: {error}"))?;
     if json.get("id").is_some() { Ok(json) } else { Err("it has only just started".into()) }
 }
 

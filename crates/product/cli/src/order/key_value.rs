@@ -207,6 +207,6 @@ fn print(value: &[u8]) -> Outcome {
 fn unexpected<T>(answer: &Answer<'_>) -> Outcome<T> {
     Err(match answer {
         Answer::Refused(refusal) => Failure::trouble(refusal),
-        _ => Failure::trouble("the answer does not fit the command: is that the key-value service?"),
+        _ => Failure::trouble("the answer does not fit the command: does the cluster run the key-value service?"),
     })
 }

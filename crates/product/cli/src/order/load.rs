@@ -127,7 +127,7 @@ impl Load {
             writeln!(out, "{name:12}  {:.3} ms", us / 1e3)?;
         }
         if shed > 0 {
-            writeln!(out, "given up      {}: they came faster than they are served", grouped(shed))?;
+            writeln!(out, "given up      {}: they arrived faster than they were served", grouped(shed))?;
         }
         Ok(out.flush()?)
     }

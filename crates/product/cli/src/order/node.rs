@@ -130,7 +130,7 @@ impl StartNode {
             Failure::Trouble(format!("--id {id} is none of the {peers} replicas in --peers: a learner needs --listen"))
         })?;
         let found = own.to_socket_addrs().map_err(|error| Failure::Trouble(format!("{own}: {error}")))?.next();
-        found.ok_or_else(|| Failure::Trouble(format!("{own}: no such address")))
+        found.ok_or_else(|| Failure::Trouble(format!("{own}: the address does not resolve")))
     }
 
     fn greet(&self, node: &Node) -> Outcome {

@@ -146,7 +146,7 @@ impl Session {
         let mut answers = Answers::default();
         let begun = match self.session.simple(text, &mut answers) {
             Ok(Outcome::Done | Outcome::Suspended) => {
-                Err(SqlError::new("42601", "the statement is no COPY ... FROM STDIN"))
+                Err(SqlError::new("42601", "the statement is not COPY ... FROM STDIN"))
             }
             begun => begun,
         };
@@ -211,8 +211,9 @@ impl Row {
         T::from_sql(&self.values[at]).ok_or_else(|| {
             let shown = self.text(at).unwrap_or_else(|| "NULL".into());
             let wanted = std::any::type_name::<T>();
-            let what =
-                format!("column {column} is {shown}, which is no {wanted}; Row::text gives every value as a text");
+            let what = format!(
+                "column {column} is {shown}, which does not convert to {wanted}; Row::text gives every value as a text"
+            );
             Error::from(SqlError::new("42804", what))
         })
     }

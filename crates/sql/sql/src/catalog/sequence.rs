@@ -11,7 +11,7 @@ impl From<Exhausted> for SqlError {
         match why {
             Exhausted::Engine(error) => error.into(),
             Exhausted::Numbers => {
-                SqlError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, "all numbers of a counter are used up")
+                SqlError::new(sqlstate::PROGRAM_LIMIT_EXCEEDED, "a counter has reached its last number")
             }
             Exhausted::Above(max) => end_of_sequence("maximum", "", max),
             Exhausted::Below(min) => end_of_sequence("minimum", "", min),

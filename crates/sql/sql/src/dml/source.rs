@@ -40,6 +40,6 @@ pub(super) fn targets(exec: &mut Exec<'_>, table: &Table, plan: &Arc<Plan>) -> R
 pub(super) fn key_of(table: &Table, row: &[Datum]) -> Result<Key> {
     match row.get(table.columns.len()) {
         Some(Datum::Bytea(key)) => Ok(Key::from_bytes(key)),
-        _ => Err(SqlError::new(state::INTERNAL_ERROR, "a row to be changed comes without its key")),
+        _ => Err(SqlError::new(state::INTERNAL_ERROR, "a row to be changed has no key")),
     }
 }

@@ -150,5 +150,5 @@ fn too_deep() -> SqlError {
 
 /// Internal error: the plan and its state do not match.
 pub(super) fn out_of_step() -> SqlError {
-    SqlError::new(state::INTERNAL_ERROR, "a plan and its state are out of step")
+    SqlError::new(state::INTERNAL_ERROR, "a plan does not match its execution state")
 }

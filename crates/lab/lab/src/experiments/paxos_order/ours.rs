@@ -281,7 +281,7 @@ fn check(answered: u64, executed: u64, shed: u64, load: &Load) -> Result<(), Fai
         return Err(format!("{answered} requests were answered, but {executed} executed"));
     }
     if shed > 0 {
-        return Err(format!("{shed} requests were given up: they came faster than they are served"));
+        return Err(format!("{shed} requests were given up: they arrived faster than they were served"));
     }
     Ok(())
 }

@@ -252,7 +252,7 @@ impl ForeignKeys {
             return Ok(table.clone());
         }
         let Some(Relation::Table(table)) = exec.names().relation_by_oid(oid)? else {
-            let message = format!("a foreign key names table {oid}, which is not there");
+            let message = format!("a foreign key names table {oid}, which does not exist");
             return Err(SqlError::new(state::DATA_CORRUPTED, message));
         };
         self.tables.insert(oid, table.clone());
